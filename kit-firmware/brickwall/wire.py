@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The frames an instrument sends: one file for both sides, CPython and MicroPython.
+
+A frame is a header, a payload and a CRC-32 (little endian throughout)::
+
+    magic "TN" | version u8 | kind u8 | sequence u32 | payload length u16 | payload | crc u32
+
+The CRC covers header and payload. The sequence number counts frames from 0 in each rally. After
+garbage a reader looks for the next magic whose CRC fits, so a broken byte costs one frame.
+
+Kinds: HELLO (JSON about the instrument, first), BALLS (records of ``BALL``), EVENTS (records of
+``EVENT``), END (``END``: why the rally ended, and the counters of the instrument).
+"""
+
+import binascii
+import struct
+
+MAGIC = b"TN"
+VERSION = 1
+
+HELLO = 1
+BALLS = 2
+EVENTS = 3
+END = 4
+
+HEADER = "<2sBBIH"
+HEADER_SIZE = struct.calcsize(HEADER)
+CRC_SIZE = 4
+PAYLOAD_MAX = 4096
+
+# served (ticks since the instrument's clock began), rise - served, fall - served (ticks)
+BALL = "<QII"
+BALL_SIZE = struct.calcsize(BALL)
+# in place of a rise or a fall that did not come in time
+NONE_TICKS = 0xFFFFFFFF
+
+# when (ticks), what, a value that depends on what
+EVENT = "<QII"
+EVENT_SIZE = struct.calcsize(EVENT)
+EVENT_NAMES = {
+    1: "ready",  # the target said that it is ready to play
+    2: "stray",  # an edge without a ball; value: the level after it
+    3: "double",  # an edge too many after a complete ball; value: the level after it
+    4: "late_serve",  # the instrument served late; value: by how many ticks
+}
+
+# reason, balls, misses, strays, doubles, late serves, the clock (ticks)
+END_FORMAT = "<IIIIIIQ"
+END_REASONS = {
+    0: "complete",
+    1: "no_answer",  # too many misses one after the other
+    2: "target_ended",  # the target powered off, or panicked
+    3: "never_ready",
+    4: "instrument_fault",
+}
+
+
+class WireError(Exception):
+    """A frame that cannot be: too long a payload, records that do not fit."""
+
+
+def encode(kind, sequence, payload):
+    """Return the frame of a payload."""
+    if len(payload) > PAYLOAD_MAX:
+        raise WireError("payload of %d bytes, %d at most" % (len(payload), PAYLOAD_MAX))
+    head = struct.pack(HEADER, MAGIC, VERSION, kind, sequence & 0xFFFFFFFF, len(payload))
+    body = head + payload
+    return body + struct.pack("<I", binascii.crc32(body) & 0xFFFFFFFF)
+
+
+def decode_one(data, start=0):
+    """Read the frame that begins at ``start``.
+
+    Returns (kind, sequence, payload, end), None where the data end too early, and False where
+    no frame begins there.
+    """
+    have = len(data) - start
+    if have < HEADER_SIZE:
+        return None if MAGIC.startswith(bytes(data[start : start + 2])) else False
+    magic, version, kind, sequence, length = struct.unpack(
+        HEADER, bytes(data[start : start + HEADER_SIZE])
+    )
+    if magic != MAGIC or version != VERSION or length > PAYLOAD_MAX:
+        return False
+    end = start + HEADER_SIZE + length + CRC_SIZE
+    if end > len(data):
+        return None
+    body = bytes(data[start : end - CRC_SIZE])
+    (crc,) = struct.unpack("<I", bytes(data[end - CRC_SIZE : end]))
+    if binascii.crc32(body) & 0xFFFFFFFF != crc:
+        return False
+    return kind, sequence, body[HEADER_SIZE:], end
+
+
+class Decoder:
+    """Takes bytes as they come, gives frames, and steps over garbage."""
+
+    def __init__(self):
+        self.buffer = bytearray()
+        self.garbage_bytes = 0
+
+    def feed(self, data):
+        """Return the (kind, sequence, payload) that ``data`` completed."""
+        self.buffer += data
+        frames = []
+        at = 0
+        while at < len(self.buffer):
+            frame = decode_one(self.buffer, at)
+            if frame is None:
+                break
+            if frame is False:
+                nxt = self.buffer.find(MAGIC[:1], at + 1)
+                nxt = len(self.buffer) if nxt < 0 else nxt
+                self.garbage_bytes += nxt - at
+                at = nxt
+                continue
+            kind, sequence, payload, at = frame
+            frames.append((kind, sequence, payload))
+        self.buffer = self.buffer[at:]
+        return frames
