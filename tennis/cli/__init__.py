@@ -1,1 +1,66 @@
-"""To be written."""
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The ``tennis`` command: parse, call, print; no logic."""
+
+import importlib
+import sys
+
+import click
+
+from tennis import __version__
+from tennis.errors import TennisError
+
+# command -> one line of help; the module tennis.cli.<command> holds a click command of that name.
+# Modules are imported when they are asked for, so that --help is quick.
+COMMANDS = {
+    "rally": "Play balls against a target and keep every one of them.",
+    "stats": "Print the statistics of a rally.",
+    "plot": "Draw a rally: histograms, complementary distribution, time series.",
+    "report": "Write one HTML report about one or more rallies.",
+    "demo": "Replay the thesis' main result on the virtual bench.",
+    "kernels": "List, fetch and prepare the kernels of the virtual bench.",
+    "doctor": "Say what works here, what does not, and what to do about it.",
+}
+
+
+class Commands(click.Group):
+    """A group that imports a command when it is needed and prints errors as one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the commands in the order in which people need them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import and return a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(importlib.import_module(f"tennis.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)  # noqa: S101
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tennis")
+def cli() -> None:
+    """Tennis measures real-time Linux from the outside.
+
+    \b
+    Examples:
+      tennis rally --kernel rt --load stress --out first
+      tennis stats first
+      tennis report first
+    """
+
+
+def main() -> None:
+    """Run the command line; a TennisError becomes one line on standard error."""
+    try:
+        cli.main(standalone_mode=True)
+    except TennisError as error:
+        click.echo(f"tennis: {error}", err=True)
+        sys.exit(error.exit_code)
