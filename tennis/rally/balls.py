@@ -1,0 +1,273 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``balls.parquet``: from the instrument's frames to a table, and back to counts of ticks."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tennis import wire
+from tennis.errors import RallyError
+from tennis.rally.tally import Counter
+from tennis.units import NS_PER_S, ticks_to_ns
+
+# ball counts from 0 and is a uint32; the last value stays free
+MAX_BALLS = 2**32 - 1
+# Rows of a row group: small enough to be read by several threads, large enough to be read fast.
+GROUP_ROWS = 1 << 18
+# Frames hold at most 256 balls; that many are gathered before they become a batch.
+BATCH_ROWS = 1 << 16
+
+FIELDS = (
+    pa.field("ball", pa.uint32(), nullable=False),
+    pa.field("served_ns", pa.int64(), nullable=False),
+    pa.field("rise_ticks", pa.uint32()),
+    pa.field("fall_ticks", pa.uint32()),
+)
+TICK_HZ_KEY = b"tick_hz"
+
+RECORD = np.dtype([("served", "<u8"), ("rise", "<u4"), ("fall", "<u4")])
+assert RECORD.itemsize == wire.BALL_SIZE  # noqa: S101
+
+Ticks = NDArray[np.uint32]
+
+
+def schema(tick_hz: int) -> pa.Schema:
+    """Return the columns of ``balls.parquet``; the metadata carry the length of a tick."""
+    return pa.schema(FIELDS, metadata={TICK_HZ_KEY: str(tick_hz).encode()})
+
+
+def records(payload: bytes) -> NDArray[np.void]:
+    """Return the balls of a BALLS frame as a structured array (served, rise, fall; ticks).
+
+    Raises RallyError for a payload that is not a whole number of balls.
+    """
+    if len(payload) % wire.BALL_SIZE:
+        raise RallyError(
+            f"a frame holds {len(payload)} bytes, not a whole number of balls: "
+            "it was written by another version of the instrument; update the instrument"
+        )
+    return np.frombuffer(payload, RECORD)
+
+
+def _batch(first: int, balls: NDArray[np.void], tick_hz: int) -> pa.RecordBatch:
+    """Return the record batch of some balls, of which the first has the number ``first``."""
+    if first + balls.size > MAX_BALLS:
+        raise RallyError(f"more than {MAX_BALLS} balls: play several shorter rallies instead")
+    served, rise, fall = balls["served"], balls["rise"], balls["fall"]
+    if balls.size and int(served.max()) >= 2**62 // Fraction(NS_PER_S, tick_hz).numerator:
+        raise RallyError("the instrument's clock is out of range: restart the instrument")
+    no_rise, no_fall = rise == wire.NONE_TICKS, fall == wire.NONE_TICKS
+    if np.any((fall < rise) & ~no_rise & ~no_fall):
+        raise RallyError("a reply fell before it rose: check the instrument with `tennis doctor`")
+    return pa.record_batch(
+        [
+            pa.array(np.arange(first, first + balls.size, dtype=np.uint32)),
+            pa.array(ticks_to_ns(served.astype(np.int64), tick_hz)),
+            pa.array(np.where(no_rise, 0, rise).astype(np.uint32), mask=no_rise),
+            pa.array(np.where(no_fall, 0, fall).astype(np.uint32), mask=no_fall),
+        ],
+        schema=schema(tick_hz),
+    )
+
+
+def batches_from_frames(payloads: Iterable[bytes], tick_hz: int) -> Iterator[pa.RecordBatch]:
+    """Turn the payloads of BALLS frames, in their order, into record batches, one at a time.
+
+    Balls are numbered from 0. Raises RallyError for payloads that cannot be balls.
+    """
+    first, held, rows = 0, list[NDArray[np.void]](), 0
+    for payload in payloads:
+        balls = records(payload)
+        held.append(balls)
+        rows += balls.size
+        if rows >= BATCH_ROWS:
+            yield _batch(first, np.concatenate(held), tick_hz)
+            first, held, rows = first + rows, [], 0
+    if rows:
+        yield _batch(first, np.concatenate(held), tick_hz)
+
+
+def table_from_frames(payloads: Iterable[bytes], tick_hz: int) -> pa.Table:
+    """Return all balls of the payloads of BALLS frames as one table."""
+    return pa.Table.from_batches(batches_from_frames(payloads, tick_hz), schema(tick_hz))
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written to ``balls.parquet``."""
+
+    balls: int
+    misses: int
+
+
+def write(
+    path: Path, balls: pa.Table | Iterable[pa.RecordBatch | pa.Table], tick_hz: int
+) -> Written:
+    """Write ``balls.parquet``; the bytes depend on the balls only, not on how they were batched.
+
+    Raises RallyError for other columns than ``schema``, OSError.
+    """
+    if isinstance(balls, pa.Table | pa.RecordBatch):
+        balls = [balls]
+    columns = schema(tick_hz)
+    rows = misses = 0
+    # Latencies have many different values that lie close together: packed differences are as small
+    # as anything and the fastest to read. Statistics of the groups would help nobody.
+    with pq.ParquetWriter(
+        path,
+        columns,
+        compression="zstd",
+        compression_level=3,
+        use_dictionary=False,
+        column_encoding=dict.fromkeys(columns.names, "DELTA_BINARY_PACKED"),
+        write_statistics=False,
+        store_schema=True,
+    ) as writer:
+        for group in _regroup(balls, columns):
+            writer.write_table(group, row_group_size=GROUP_ROWS)
+            rows += group.num_rows
+            misses += group["fall_ticks"].null_count
+    return Written(rows, misses)
+
+
+def _regroup(
+    batches: Iterable[pa.RecordBatch | pa.Table], columns: pa.Schema
+) -> Iterator[pa.Table]:
+    """Cut batches of any size into tables of GROUP_ROWS contiguous rows (the last is shorter)."""
+    held, rows = list[pa.Table](), 0
+    for batch in batches:
+        table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+        if [(f.name, f.type) for f in table.schema] != [(f.name, f.type) for f in columns]:
+            raise RallyError(f"balls have the columns {table.schema.names}: not those of a rally")
+        # the same bytes whether a batch says that its columns are nullable or not
+        held.append(pa.Table.from_arrays(table.columns, schema=columns))
+        rows += table.num_rows
+        if rows < GROUP_ROWS:
+            continue
+        whole = pa.concat_tables(held)
+        for start in range(0, rows - rows % GROUP_ROWS, GROUP_ROWS):
+            yield whole.slice(start, GROUP_ROWS).combine_chunks()
+        rest = whole.slice(rows - rows % GROUP_ROWS)
+        held, rows = [rest], rest.num_rows
+    if rows:
+        yield pa.concat_tables(held).combine_chunks()
+
+
+def check(path: Path, *, balls: int, tick_hz: int) -> int:
+    """Check the form of ``balls.parquet`` (not its rows); return the number of its row groups.
+
+    Raises RallyError where it is not what ``write`` writes.
+    """
+    # bounded: a footer made up to exhaust the memory is refused by the reader
+    limits = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 18}
+    with _Reading(path), pq.ParquetFile(path, **limits) as file:
+        found, meta = file.schema_arrow, file.metadata
+        groups = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
+    wanted = schema(tick_hz)
+    have = {field.name: str(field.type) for field in found}
+    need = {field.name: str(field.type) for field in wanted}
+    if have != need or found.names != wanted.names:
+        said = ", ".join(f"{name} {kind}" for name, kind in list(have.items())[:8])
+        raise RallyError(f"{path} has the columns {said!a}, not those of a rally: play it again")
+    told = (found.metadata or {}).get(TICK_HZ_KEY)
+    if told != str(tick_hz).encode():
+        raise RallyError(
+            f"{path} counts ticks of {(told or b'unknown')[:20]!r} Hz, the manifest of {tick_hz} "
+            "Hz: the files belong to different rallies; use the original folder"
+        )
+    if meta.num_rows != balls or sum(groups) != balls:
+        raise RallyError(
+            f"{path} has {meta.num_rows} balls, the manifest counts {balls}: "
+            "the files belong to different rallies; use the original folder"
+        )
+    if any(not 0 < rows <= GROUP_ROWS for rows in groups):
+        raise RallyError(f"{path} was not written by tennis (row groups): use the original folder")
+    return len(groups)
+
+
+class _Reading:
+    """Turns what a damaged file does to the reader into one line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, pa.ArrowException | OSError | ValueError | OverflowError):
+            raise RallyError(
+                f"{self.path} cannot be read as a table of balls: copy the folder again from its "
+                "origin, or play the rally again"
+            ) from error
+
+
+def read_ticks(path: Path, group: int) -> tuple[Ticks, Ticks, int, int]:
+    """Read a row group: rises, fall - rise of the balls that did both, number of balls, misses.
+
+    The arrays are uint32 ticks, in the order of the balls. Raises RallyError.
+    """
+    with _Reading(path), pq.ParquetFile(path, pre_buffer=False) as file:
+        table = file.read_row_group(group, columns=["rise_ticks", "fall_ticks"], use_threads=False)
+        rise, rose = _plain(table["rise_ticks"])
+        fall, fell = _plain(table["fall_ticks"])
+        misses = int(table["fall_ticks"].null_count)
+    both_rise, both_fall = rise, fall
+    if rose is not None or fell is not None:
+        every = np.ones(rise.size, np.bool_)
+        rose, fell = every if rose is None else rose, every if fell is None else fell
+        both = rose & fell
+        both_rise, both_fall, rise = rise[both], fall[both], rise[rose]
+    if np.any(both_fall < both_rise):
+        raise RallyError(f"{path} holds a reply that fell before it rose: play the rally again")
+    return rise, both_fall - both_rise, table.num_rows, misses
+
+
+def _plain(column: pa.ChunkedArray) -> tuple[Ticks, NDArray[np.bool_] | None]:
+    """Return a column's numbers (anything where null) and which are valid (None: all)."""
+    array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    valid, data = array.buffers()
+    start, size = array.offset, len(array)
+    numbers = np.frombuffer(data, np.uint32, count=start + size)[start:]
+    if not array.null_count:
+        return numbers, None
+    bits = np.unpackbits(np.frombuffer(valid, np.uint8), count=start + size, bitorder="little")
+    return numbers, bits[start:].astype(np.bool_)
+
+
+@dataclass
+class Counted:
+    """What the rows of some row groups held."""
+
+    interrupt: Counter
+    scheduling: Counter
+    balls: int = 0
+    misses: int = 0
+
+
+def count(path: Path, groups: Iterable[int]) -> Counted:
+    """Count the ticks of some row groups. Raises RallyError."""
+    counted = Counted(Counter(), Counter())
+    for group in groups:
+        rise, schedule, balls, misses = read_ticks(path, group)
+        counted.interrupt.add(rise)
+        counted.scheduling.add(schedule)
+        counted.balls += balls
+        counted.misses += misses
+    return counted
+
+
+def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Read the balls, some columns or all, in batches of at most GROUP_ROWS rows.
+
+    Raises RallyError.
+    """
+    with _Reading(path), pq.ParquetFile(path) as file:
+        yield from file.iter_batches(GROUP_ROWS, columns=columns, use_threads=False)

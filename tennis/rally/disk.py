@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Files that are either there and whole, or not there at all."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tennis.errors import DiskFullError, RallyError, UsageError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextlib.contextmanager
+def writing(path: Path, then: str = "then try again") -> Iterator[None]:
+    """Turn an OSError of the block into one line about ``path``; ``then`` says how to go on.
+
+    Raises DiskFullError where no space is left, RallyError for everything else.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            why = "a file grew past its limit" if error.errno == errno.EFBIG else "no space is left"
+            raise DiskFullError(f"{why} for {path}: free some space, {then}") from error
+        reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
+        raise RallyError(f"cannot write {path} ({reason}): choose another place") from error
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or a folder (its names) is on the disk."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def refuse_existing(path: Path, *, force: bool = False) -> None:
+    """Raise UsageError where ``path`` exists already, unless ``force``."""
+    if not force and os.path.lexists(path):
+        raise UsageError(f"{path} exists: choose another name, or overwrite it with --force")
+
+
+def write_whole(path: Path, data: bytes, *, force: bool = False) -> None:
+    """Write a file that appears complete under its name, or not at all.
+
+    Raises UsageError where it exists (unless ``force``), DiskFullError, RallyError.
+    """
+    refuse_existing(path, force=force)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with writing(path):
+        try:
+            temporary.write_bytes(data)
+            sync(temporary)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)

@@ -1,0 +1,375 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A rally folder: how it becomes visible (``seal``) and how it is believed (``open_rally``).
+
+While a rally is played, ``OUT.part/`` holds the plan, the journal of frames and the console.
+Sealing writes the final files into ``OUT.part/sealed/``, waits until they are on the disk, renames
+that folder to ``OUT`` and only then removes ``OUT.part``. So there is at every moment either a whole
+journal in ``OUT.part`` or a whole rally in ``OUT``; after a crash it is enough to seal again, unless
+``finished`` finds that nothing is left to do.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from tennis.errors import RallyError, UsageError
+from tennis.rally import balls as table
+from tennis.rally.disk import sync, writing
+from tennis.rally.manifest import SCHEMA_VERSION, Manifest
+from tennis.rally.tally import Counter, Tally
+
+MANIFEST = "manifest.json"
+BALLS = "balls.parquet"
+EVENTS = "events.jsonl"
+CONSOLE = "console.log"
+CAPTURE = "capture.sr"
+PLAN = "plan.json"
+JOURNAL = "frames.bin"
+SEALED = "sealed"
+
+# What a folder that came from somebody else may make us read, in bytes; others: the last value.
+SIZE_LIMITS = {MANIFEST: 1 << 20, EVENTS: 1 << 28, CONSOLE: 1 << 28, BALLS: 1 << 37}
+SIZE_LIMIT = 1 << 34
+
+
+def part_path(out: Path) -> Path:
+    """Return where the rally ``out`` is kept while it is played: ``out.part`` beside it."""
+    return out.with_name(out.name + ".part")
+
+
+@dataclass(frozen=True)
+class Rally:
+    """A sealed rally whose files were all checked; latencies are in ticks of ``tick_hz``."""
+
+    path: Path
+    manifest: Manifest
+    interrupt: Tally  # rise - ping of all balls that rose
+    scheduling: Tally  # fall - rise of all balls that rose and fell
+
+    @property
+    def tick_hz(self) -> int:
+        """Return the ticks of a second."""
+        return self.manifest.instrument.tick_hz
+
+    @property
+    def label(self) -> str:
+        """Return the rally in a few words: kernel / load / bottom half / priorities."""
+        target = self.manifest.target
+        return " / ".join(
+            (target.kernel, self.manifest.load.name, target.bottom_half, target.priorities)
+        )
+
+    @property
+    def balls(self) -> int:
+        """Return the number of balls, misses among them."""
+        return self.manifest.counts.balls
+
+    @property
+    def misses(self) -> int:
+        """Return the number of balls without a complete reply."""
+        return self.manifest.counts.misses
+
+    def file(self, name: str) -> Path | None:
+        """Return the path of a file that the manifest vouches for; None where it lists none."""
+        return self.path / name if name in self.manifest.files else None
+
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read the balls in record batches, all columns or some, at most 2^18 rows at a time."""
+        return table.batches(self.path / BALLS, columns)
+
+    def _ticks(self, which: int) -> NDArray[np.uint32]:
+        groups = table.check(self.path / BALLS, balls=self.balls, tick_hz=self.tick_hz)
+        parts = [table.read_ticks(self.path / BALLS, group)[which] for group in range(groups)]
+        return np.concatenate(parts) if parts else np.zeros(0, np.uint32)
+
+    def interrupt_ticks(self) -> NDArray[np.uint32]:
+        """Return every interrupt latency (rise - ping), in the order of the balls; ticks."""
+        return self._ticks(0)
+
+    def scheduling_ticks(self) -> NDArray[np.uint32]:
+        """Return every scheduling latency (fall - rise), in the order of the balls; ticks."""
+        return self._ticks(1)
+
+    @cached_property
+    def events(self) -> list[dict[str, Any]]:
+        """Return the events, in their order.
+
+        Raises RallyError where events.jsonl holds something else than JSON objects.
+        """
+        found = []
+        with (self.path / EVENTS).open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                try:
+                    event = from_json(line)
+                except ValueError:
+                    event = None
+                if not isinstance(event, dict):
+                    raise RallyError(
+                        f"{self.path / EVENTS} line {number} is not a JSON object: "
+                        "use the original folder"
+                    )
+                found.append(event)
+        return found
+
+    def console(self, limit: int = 1 << 16) -> str:
+        """Return the end of the target's console, at most ``limit`` bytes; empty where none."""
+        path = self.file(CONSOLE)
+        if path is None:
+            return ""
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - limit))
+            return log.read(limit).decode(errors="replace")
+
+
+def seal(
+    part: Path,
+    out: Path,
+    manifest: Manifest,
+    balls: pa.Table | Iterable[pa.RecordBatch | pa.Table],
+    events: Iterable[Mapping[str, Any]],
+) -> Rally:
+    """Make the rally in ``part`` the sealed folder ``out``, remove ``part``, return the rally.
+
+    ``manifest.files``, ``counts.balls`` and ``counts.misses`` are filled in here; the rest is the
+    caller's. ``balls`` has the columns of ``balls.schema`` and may be streamed. ``console.log`` and
+    ``capture.sr`` are taken along. After a failure, or a crash at any moment, ``part`` is as it was
+    (plus leftovers that the next ``seal`` replaces), or ``out`` is complete.
+
+    Raises UsageError where ``out`` exists, DiskFullError, RallyError.
+    """
+    if os.path.lexists(out):
+        raise UsageError(f"{out} exists: choose another name for the rally")
+    sealed = part / SEALED
+    with writing(out, f"then go on with `tennis rally --resume {out}`"):
+        shutil.rmtree(sealed, ignore_errors=True)
+        sealed.mkdir()
+        written = table.write(sealed / BALLS, balls, manifest.instrument.tick_hz)
+        with (sealed / EVENTS).open("w", encoding="utf-8", newline="\n") as lines:
+            lines.writelines(_line(event) for event in events)
+        for name in (CONSOLE, CAPTURE):
+            if (part / name).exists():
+                shutil.copyfile(part / name, sealed / name)
+        names = sorted(path.name for path in sealed.iterdir())
+        counts = {"balls": written.balls, "misses": written.misses}
+        manifest = manifest.model_copy(
+            update={
+                "counts": manifest.counts.model_copy(update=counts),
+                "files": {name: _sha256(sealed / name) for name in names},
+            }
+        )
+        (sealed / MANIFEST).write_bytes(_manifest_bytes(manifest))
+        for path in (*sealed.iterdir(), sealed):
+            sync(path)
+    rally = _open(sealed)  # what could not be opened again must not be sealed
+    with writing(out, f"then go on with `tennis rally --resume {out}`"):
+        _rename(sealed, out)
+    remove_part(part)
+    return replace(rally, path=out)
+
+
+def finished(out: Path) -> Rally | None:
+    """Return the rally ``out`` where it is sealed, and clear away what sealing may have left.
+
+    None where ``out`` does not exist: there is still something to play, or to seal. Raises
+    RallyError where ``out`` is something else than a sound rally; then nothing is removed.
+    """
+    if not os.path.lexists(out):
+        return None
+    rally = open_rally(out)
+    part = part_path(out)
+    if part.is_dir() and not part.is_symlink():
+        remove_part(part)
+    return rally
+
+
+def _line(event: Mapping[str, Any]) -> str:
+    return json.dumps(event, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def _manifest_bytes(manifest: Manifest) -> bytes:
+    """Return the text of manifest.json: the same manifest gives the same bytes."""
+    content = manifest.model_dump(mode="json")
+    return (json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _rename(sealed: Path, out: Path) -> None:
+    """Make a folder visible under its name, in one step that survives a power cut."""
+    try:
+        sealed.rename(out)
+    except OSError as error:
+        if error.errno in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}:
+            raise UsageError(f"{out} exists: choose another name for the rally") from error
+        raise
+    sync(out.parent)
+
+
+def remove_part(part: Path) -> None:
+    """Remove what is left of playing a rally that is sealed (the journal last)."""
+    for name in (SEALED, CONSOLE, CAPTURE, PLAN, JOURNAL):
+        path = part / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    shutil.rmtree(part, ignore_errors=True)
+
+
+def open_rally(path: Path) -> Rally:
+    """Open a sealed rally and check all of it: form, versions, hashes, every ball.
+
+    Files that the manifest does not list are not looked at. Raises RallyError, whose line says what
+    is wrong and what to do.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        part = part_path(path)
+        if path.name and part.is_dir():
+            raise RallyError(
+                f"{path} is unfinished: go on with `tennis rally --resume {path}`, which seals it"
+            )
+        if path.exists():
+            raise RallyError(f"{path} is not a folder: name the folder of a rally")
+        raise RallyError(f"{path} does not exist: name the folder that `tennis rally --out` wrote")
+    if not os.path.lexists(path / MANIFEST):
+        if path.suffix == ".part":
+            raise RallyError(
+                f"{path} is unfinished: go on with `tennis rally --resume {path.with_suffix('')}`"
+            )
+        raise RallyError(f"{path} holds no {MANIFEST}: name the folder that `tennis rally` wrote")
+    return _open(path)
+
+
+def _open(path: Path) -> Rally:
+    """Open the sealed folder ``path`` and check all of it. Raises RallyError."""
+    manifest = _read_manifest(path)
+    for name in manifest.files:
+        _check_file(path, name)
+    # Hashing and reading release the interpreter: they share the cores.
+    with ThreadPoolExecutor(max(2, min(4, os.cpu_count() or 1)), "open-rally") as pool:
+        # the largest first
+        hashes = {name: pool.submit(_sha256, path / name) for name in _by_size(path, manifest)}
+        try:
+            interrupt, scheduling = _count(path / BALLS, manifest, pool)
+        finally:
+            # an altered file is the cause of whatever else was found
+            for name, found in hashes.items():
+                if found.result() != manifest.files[name]:
+                    raise RallyError(
+                        f"{path / name} was truncated or altered after the rally was sealed: "
+                        "use the original folder, or play the rally again"
+                    )
+    return Rally(path, manifest, interrupt, scheduling)
+
+
+def _by_size(path: Path, manifest: Manifest) -> list[str]:
+    return sorted(manifest.files, key=lambda name: (path / name).stat().st_size, reverse=True)
+
+
+def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[Tally, Tally]:
+    """Read every ball and return the interrupt and scheduling latencies. Raises RallyError."""
+    counts = manifest.counts
+    groups = table.check(balls, balls=counts.balls, tick_hz=manifest.instrument.tick_hz)
+    workers = min(groups, os.cpu_count() or 1)
+    jobs = [
+        pool.submit(table.count, balls, range(worker, groups, workers)) for worker in range(workers)
+    ]
+    counted = [job.result() for job in jobs]
+    misses = sum(part.misses for part in counted)
+    if misses != counts.misses or sum(part.balls for part in counted) != counts.balls:
+        raise RallyError(
+            f"{balls} has {misses} misses, the manifest counts {counts.misses}: "
+            "the files belong to different rallies; use the original folder"
+        )
+    interrupt, scheduling = Counter(), Counter()
+    interrupt.merge(part.interrupt for part in counted)
+    scheduling.merge(part.scheduling for part in counted)
+    return interrupt.tally(), scheduling.tally()
+
+
+def _check_file(path: Path, name: str) -> None:
+    """Raise RallyError unless ``name`` is a plain file of a sane size in the folder ``path``."""
+    if name in {"", ".", "..", MANIFEST} or not name.isprintable() or "/" in name or "\\" in name:
+        raise RallyError(
+            f"{path / MANIFEST} lists {name[:80]!a}, which is no name of a file in the rally's folder: "
+            "do not use this folder, ask whoever sent it"
+        )
+    try:
+        status = (path / name).lstat()
+    except (OSError, ValueError) as error:
+        raise RallyError(f"{path} lacks {name}: copy the whole folder from its origin") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise RallyError(f"{path / name} is not a plain file: copy the folder with its real files")
+    limit = SIZE_LIMITS.get(name, SIZE_LIMIT)
+    if status.st_size > limit:
+        raise RallyError(
+            f"{path / name} has {status.st_size} bytes, at most {limit} are read: "
+            "it was not written by tennis; use the original folder"
+        )
+
+
+def _sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, as lower-case hexadecimal digits."""
+    try:
+        with path.open("rb", buffering=0) as data:
+            return hashlib.file_digest(data, "sha256").hexdigest()
+    except OSError as error:
+        raise RallyError(f"cannot read {path} ({error.strerror}): check its permissions") from error
+
+
+def _read_manifest(path: Path) -> Manifest:
+    """Read and check ``manifest.json``. Raises RallyError."""
+    file = path / MANIFEST
+    try:
+        if not stat.S_ISREG(file.lstat().st_mode):
+            raise RallyError(f"{file} is not a plain file: copy the folder with its real files")
+        with file.open("rb") as data:
+            text = data.read(SIZE_LIMITS[MANIFEST] + 1)
+    except OSError as error:
+        raise RallyError(f"cannot read {file} ({error.strerror}): check its permissions") from error
+    if len(text) > SIZE_LIMITS[MANIFEST]:
+        raise RallyError(f"{file} is larger than 1 MiB: it was not written by tennis")
+    try:
+        content = from_json(text)
+    except ValueError as error:
+        raise RallyError(f"{file} is not JSON: use the original folder") from error
+    version = content.get("schema_version") if isinstance(content, dict) else None
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise RallyError(f"{file} has no schema_version: it is not the manifest of a rally")
+    if version > SCHEMA_VERSION:
+        raise RallyError(
+            f"{path} was written by a newer tennis (schema {version}, this one reads "
+            f"{SCHEMA_VERSION}): update tennis"
+        )
+    try:
+        manifest = Manifest.model_validate_json(text)
+    except ValidationError as error:
+        raise RallyError(
+            f"{file} is not a manifest of schema {version} ({_first(error.errors())}): "
+            "use the original folder"
+        ) from error
+    missing = {BALLS, EVENTS} - manifest.files.keys()
+    if missing:
+        raise RallyError(f"{file} lists no {min(missing)}: use the original folder")
+    return manifest
+
+
+def _first(errors: Sequence[Any]) -> str:
+    """Say the first thing that pydantic found, in plain text."""
+    where = ".".join(str(key) for key in errors[0]["loc"])[:80]
+    return f"{where!a}: {errors[0]['msg']}"

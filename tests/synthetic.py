@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Sealed rallies made up in milliseconds, for tests, the book and the benchmarks.
+
+Their manifest says that the bench is a ``replay``, and the time note that nobody measured them.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tennis.rally import Rally, part_path, seal
+from tennis.rally.balls import schema
+from tennis.rally.folder import CONSOLE, JOURNAL, PLAN
+from tennis.rally.manifest import (
+    SCHEMA_VERSION,
+    Counts,
+    Fault,
+    Instrument,
+    LoadRecord,
+    Manifest,
+    Priority,
+    Protocol,
+    Target,
+    Tool,
+)
+from tennis.units import ticks_to_ns
+
+TIME_NOTE = "synthetic data: nobody measured this"
+STRESS = "stress --cpu 4 --io 4 --vm 4 --vm-bytes 16M --hdd 4 --hdd-bytes 64M"
+
+# median (ns) and spread (sigma of the logarithm) of three kinds of balls: most, disturbed, rare
+SHAPES = {
+    ("mainline", "idle"): ((1600, 0.06, 0.97), (2900, 0.2, 0.029), (6000, 0.2, 0.001)),
+    ("mainline", "stress"): ((1110, 0.05, 0.93), (9000, 1.0, 0.06), (200_000, 0.9, 0.01)),
+    ("rt", "idle"): ((1770, 0.03, 0.98), (2100, 0.15, 0.0195), (6000, 0.1, 0.0005)),
+    ("rt", "stress"): ((1330, 0.04, 0.98), (1900, 0.25, 0.0195), (7000, 0.12, 0.0005)),
+}
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def latencies(
+    balls: int, seed: int, kernel: str = "rt", load: str = "stress"
+) -> NDArray[np.float64]:
+    """Draw ``balls`` latencies in nanoseconds: a mixture of log-normals with a long tail."""
+    random = np.random.default_rng(seed)
+    medians, sigmas, shares = np.array(SHAPES.get((kernel, load), SHAPES["rt", "stress"])).T
+    kind = random.choice(3, size=balls, p=shares / shares.sum())
+    return np.exp(random.standard_normal(balls) * sigmas[kind] + np.log(medians)[kind])
+
+
+def manifest(  # every argument is a fact that some test changes
+    *,
+    balls: int,
+    kernel: str = "rt",
+    load: str = "stress",
+    bottom_half: Any = "thread",
+    priorities: Any = "default",
+    tick_hz: int = 1_000_000_000,
+    seed: int = 1,
+    strays: int = 0,
+    doubles: int = 0,
+    faults: Sequence[Fault] = (),
+    time_note: str = TIME_NOTE,
+    bench: Any = "replay",
+) -> Manifest:
+    """Return a manifest without files, as ``seal`` takes it."""
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        bench=bench,
+        time_note=time_note,
+        created="2026-01-01T00:00:00+00:00",
+        instrument=Instrument(
+            kind="synthetic", firmware="1", firmware_sha256=digest("firmware"), tick_hz=tick_hz
+        ),
+        target=Target(
+            board="none (synthetic)",
+            kernel=kernel,
+            release="6.12.0-synthetic",
+            version="#1 SMP " + ("PREEMPT_RT" if kernel == "rt" else "PREEMPT_DYNAMIC"),
+            config_sha256=digest(f"config {kernel}"),
+            command_line="console=ttyAMA0",
+            module="racquet",
+            module_sha256=digest("racquet"),
+            bottom_half=bottom_half,
+            priorities=priorities,
+            tasks=[Priority(task="irq/23-racquet", policy="SCHED_FIFO", priority=50)],
+        ),
+        load=LoadRecord(name=load, command=STRESS if load == "stress" else ""),
+        protocol=Protocol(
+            loop="closed",
+            balls=max(balls, 1),
+            seed=seed,
+            gap_min_ns=500_000,
+            gap_max_ns=1_500_000,
+            pulse_ns=1_000,
+            timeout_ns=100_000_000,
+            settle_ns=1_000_000_000,
+        ),
+        counts=Counts(balls=0, misses=0, strays=strays, doubles=doubles),
+        ended="fault" if faults else "complete",
+        faults=list(faults),
+        tainted=bool(faults),
+        tool=Tool(tennis="0", versions={"synthetic": "1"}),
+        files={},
+    )
+
+
+def table(
+    rise: NDArray[Any], schedule: NDArray[Any], *, misses: NDArray[Any] | None, tick_hz: int
+) -> pa.Table:
+    """Return balls from ticks to rise and from rise to fall; ``misses`` marks those unanswered."""
+    balls = rise.size
+    served = np.cumsum(np.random.default_rng(balls).integers(500_000, 1_500_000, balls))
+    return pa.table(
+        [
+            pa.array(np.arange(balls, dtype=np.uint32)),
+            pa.array(ticks_to_ns(served.astype(np.int64), tick_hz)),
+            pa.array(rise.astype(np.uint32), mask=misses),
+            pa.array((rise.astype(np.int64) + schedule).astype(np.uint32), mask=misses),
+        ],
+        schema=schema(tick_hz),
+    )
+
+
+def make_rally(
+    out: Path,
+    *,
+    balls: int = 2_000,
+    misses: int = 0,
+    rise: Sequence[int] | NDArray[Any] | None = None,
+    schedule: Sequence[int] | NDArray[Any] | None = None,
+    tick_hz: int = 1_000_000_000,
+    seed: int = 1,
+    events: Sequence[dict[str, Any]] = (),
+    **about: Any,
+) -> Rally:
+    """Seal a rally at ``out``; ``rise`` and ``schedule`` are ticks, or drawn from a mixture.
+
+    ``misses`` balls, spread evenly, have no reply; ``about`` goes to ``manifest``.
+    """
+    what = {key: about[key] for key in ("kernel", "load") if key in about}
+    per_ns = tick_hz / 1e9
+    if rise is None:
+        rise = np.rint(latencies(balls, seed, **what) * per_ns)
+    if schedule is None:
+        schedule = np.rint(latencies(len(rise), seed + 1, **what) * 1.3 * per_ns)
+    rise, schedule = np.asarray(rise, np.int64), np.asarray(schedule, np.int64)
+    missed = np.zeros(rise.size, np.bool_)
+    if misses:
+        missed[np.linspace(0, rise.size - 1, misses).astype(int)] = True
+    part = part_path(out)
+    part.mkdir(parents=True)
+    (part / PLAN).write_text("{}\n")
+    (part / JOURNAL).write_bytes(b"")
+    (part / CONSOLE).write_text("[    0.000000] Booting a kernel that does not exist\n")
+    return seal(
+        part,
+        out,
+        manifest(balls=rise.size, tick_hz=tick_hz, seed=seed, **about),
+        table(rise, schedule, misses=missed, tick_hz=tick_hz),
+        [{"ns": 0, "what": "load_started"}, *events],
+    )
