@@ -1,1 +1,8 @@
-"""To be written."""
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The published figures that students' rallies are held against."""
+
+from tennis.publications.knutsson import Maximum, Result, knutsson_2008, result
+from tennis.publications.load import NAMES, load
+
+__all__ = ["NAMES", "Maximum", "Result", "knutsson_2008", "load", "result"]

@@ -4,9 +4,9 @@
 
 While a rally is played, ``OUT.part/`` holds the plan, the journal of frames and the console.
 Sealing writes the final files into ``OUT.part/sealed/``, waits until they are on the disk, renames
-that folder to ``OUT`` and only then removes ``OUT.part``. So there is at every moment either a whole
-journal in ``OUT.part`` or a whole rally in ``OUT``; after a crash it is enough to seal again, unless
-``finished`` finds that nothing is left to do.
+that folder to ``OUT`` and only then removes ``OUT.part``. So there is at every moment either a
+whole journal in ``OUT.part`` or a whole rally in ``OUT``; after a crash it is enough to seal again,
+unless ``finished`` finds that nothing is left to do.
 """
 
 import errno
@@ -33,6 +33,7 @@ from tennis.rally import balls as table
 from tennis.rally.disk import sync, writing
 from tennis.rally.manifest import SCHEMA_VERSION, Manifest
 from tennis.rally.tally import Counter, Tally
+from tennis.rally.text import plain
 
 MANIFEST = "manifest.json"
 BALLS = "balls.parquet"
@@ -71,9 +72,8 @@ class Rally:
     def label(self) -> str:
         """Return the rally in a few words: kernel / load / bottom half / priorities."""
         target = self.manifest.target
-        return " / ".join(
-            (target.kernel, self.manifest.load.name, target.bottom_half, target.priorities)
-        )
+        words = (target.kernel, self.manifest.load.name, target.bottom_half, target.priorities)
+        return " / ".join(plain(word, 40) for word in words)
 
     @property
     def balls(self) -> int:
@@ -306,8 +306,8 @@ def _check_file(path: Path, name: str) -> None:
     """Raise RallyError unless ``name`` is a plain file of a sane size in the folder ``path``."""
     if name in {"", ".", "..", MANIFEST} or not name.isprintable() or "/" in name or "\\" in name:
         raise RallyError(
-            f"{path / MANIFEST} lists {name[:80]!a}, which is no name of a file in the rally's folder: "
-            "do not use this folder, ask whoever sent it"
+            f"{path / MANIFEST} lists {name[:80]!a}, which is no name of a file in the rally's "
+            "folder: do not use this folder, ask whoever sent it"
         )
     try:
         status = (path / name).lstat()

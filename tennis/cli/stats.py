@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis stats``: the statistics of a rally, for people or for programs."""
+
+import json
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tennis.rally import open_rally
+from tennis.stats import Latency, Summary, summarize
+from tennis.units import format_ns
+
+ROWS = {
+    "min": "minimum",
+    "q1": "first quartile",
+    "median": "median",
+    "q3": "third quartile",
+    "qd": "q3 - q1",
+    "p99": "99 %",
+    "p999": "99.9 %",
+    "max": "maximum",
+    "jitter": "maximum - minimum",
+    "mean": "mean",
+    "sd": "std. deviation",
+}
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
+def stats(folder: Path, *, as_json: bool) -> None:
+    """Print the statistics of the rally in DIR.
+
+    Quantiles are observed values with 95 % confidence intervals. Beside the maximum stand the
+    misses and the rate of later answers that this many balls rule out.
+
+    \b
+    Examples:
+      tennis stats first
+      tennis stats first --json
+    """
+    summary = summarize(open_rally(folder))
+    if as_json:
+        click.echo(json.dumps(summary.as_json(), indent=2))
+        return
+    console = Console(highlight=False)
+    console.print(Text(summary.label, style="bold"), soft_wrap=True)
+    console.print(_table(summary))
+    for line in summary.claims():
+        console.print(Text(line), soft_wrap=True)
+
+
+def _table(summary: Summary) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in ("interrupt", "scheduling"):
+        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("95 % interval", style="dim", no_wrap=True)
+    pair = (summary.interrupt_ns, summary.scheduling_ns)
+    for key, words in ROWS.items():
+        cells = [words]
+        for latency in pair:
+            cells += [format_ns(getattr(latency, key)), _interval(key, latency)]
+        table.add_row(*cells, style="bold" if key in {"median", "max"} else None)
+        if key == "max":
+            table.add_row("missed", *(f"{summary.misses}", f"of {summary.balls}") * 2)
+    return table
+
+
+def _interval(key: str, latency: Latency) -> str:
+    """Write an interval, the unit once where both ends have the same."""
+    if key not in latency.ci:
+        return ""
+    interval = latency.ci[key]
+    if interval is None:
+        return "too few balls"
+    low, high = (format_ns(end) for end in interval)
+    if low.split()[-1] == high.split()[-1]:
+        low = low.split()[0]
+    return f"{low} .. {high}"

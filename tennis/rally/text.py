@@ -1,0 +1,13 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Text that came with a rally, made safe for a terminal and a page."""
+
+
+def plain(text: str, limit: int = 400) -> str:
+    """Return ``text`` in one line without control or direction characters, at most ``limit`` long.
+
+    A rally comes from somebody else; its words must not move the cursor or hide other words.
+    """
+    shown = "".join(c if c.isprintable() else " " for c in text[: limit + 1])
+    shown = " ".join(shown.split())
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"

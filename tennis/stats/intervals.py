@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""How sure N balls make us: order-statistic intervals of quantiles, and the rule of three.
+
+Both hold for any distribution of latencies, as long as the balls are independent of each other.
+Bursts (a load that comes and goes) are not independent: then the true intervals are wider.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import ceil
+
+from scipy.special import bdtr
+
+CONFIDENCE = Fraction(95, 100)
+
+
+def quantile_rank(n: int, p: Fraction) -> int:
+    """Return the rank (from 1) of the p-quantile of n values: the inverse of their step function.
+
+    It is the smallest value that at least the share p of all values does not exceed.
+    """
+    return max(1, ceil(n * p))
+
+
+def quantile_ranks(
+    n: int, p: Fraction, confidence: Fraction = CONFIDENCE
+) -> tuple[int, int] | None:
+    """Return the ranks (from 1) whose values enclose the true p-quantile, or None.
+
+    Of all rallies of n balls, at least the share ``confidence`` encloses it, whatever the
+    distribution. None where n values do not suffice for that.
+    """
+    if n < 1:
+        return None
+    tail = float((1 - confidence) / 2)
+    # below: the quantile is under the value of rank l with P(B <= l - 1), B ~ binomial(n, p)
+    lower = _first(n, lambda k: _cdf(k, n, p) > tail)
+    # above: it is over the value of rank u with P(B >= u)
+    upper = _first(n, lambda k: _cdf(k, n, p) >= 1 - tail) + 1
+    if lower < 1 or upper > n:
+        return None
+    return lower, upper
+
+
+def _cdf(k: int, n: int, p: Fraction) -> float:
+    """Return the probability of at most k successes in n trials."""
+    return 0.0 if k < 0 else float(bdtr(k, n, float(p)))
+
+
+def _first(n: int, holds: Callable[[int], bool]) -> int:
+    """Return the smallest k in 0..n for which ``holds``, which stays true once it is."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def exceedance_bound_95(n: int) -> float | None:
+    """Return the rate of exceedances that n balls without one rule out at 95 %: 3/N.
+
+    None without balls; never more than 1.
+    """
+    return min(1.0, 3 / n) if n else None

@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The statistics of a rally, computed from how often each latency occurred."""
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis.rally import Rally, Tally
+from tennis.rally.text import plain
+from tennis.stats.intervals import exceedance_bound_95, quantile_rank, quantile_ranks
+from tennis.units import NS_PER_S, tick_ns, ticks_to_ns
+
+QUANTILES = {
+    "q1": Fraction(1, 4),
+    "median": Fraction(1, 2),
+    "q3": Fraction(3, 4),
+    "p99": Fraction(99, 100),
+    "p999": Fraction(999, 1000),
+}
+STATISTICS = (*("min", "q1", "median", "q3", "qd", "p99", "p999", "max", "mean", "sd", "jitter"),)
+
+Interval = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Latency:
+    """The statistics of one latency; nanoseconds, None where there are no (or too few) balls.
+
+    Quantiles are observed values: the smallest that at least that share of all does not exceed.
+    """
+
+    n: int
+    min: int | None
+    q1: int | None
+    median: int | None
+    q3: int | None
+    qd: int | None  # q3 - q1
+    p99: int | None
+    p999: int | None
+    max: int | None
+    mean: float | None
+    sd: float | None  # of the sample: divided by n - 1
+    jitter: int | None  # max - min, as in the thesis
+    # 95 % intervals of q1, median, q3, p99, p999; None where n does not support one
+    ci: dict[str, Interval | None]
+    # at 95 %, the rate of answers later than max is below this; None: no claim may be made
+    exceedance_bound_95: float | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The statistics of a rally, with all that must be said beside them."""
+
+    label: str
+    bench: str
+    time_note: str
+    tick_hz: int
+    balls: int
+    misses: int
+    strays: int
+    doubles: int
+    late_serves: int
+    tainted: bool
+    faults: tuple[str, ...]
+    interrupt_ns: Latency
+    scheduling_ns: Latency
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``tennis stats --json`` prints."""
+        return asdict(self)
+
+    def claims(self) -> list[str]:
+        """Say in words what the maximum is worth: misses, taint, and the bound that N supports."""
+        said = [
+            f"Bench: {self.bench} ({self.time_note}); one tick is {tick_ns(self.tick_hz):g} ns. "
+            f"Strays: {self.strays}, doubles: {self.doubles}, late serves: {self.late_serves}."
+        ]
+        if self.misses == self.balls:
+            said.append(f"All {self.balls} balls were missed: there is no latency to speak of.")
+        elif self.misses:
+            said.append(
+                f"{self.misses} of {self.balls} balls were missed: "
+                "the maximum is that of the others."
+            )
+        if self.tainted:
+            why = "; ".join(self.faults) or "an instrument fault happened"
+            said.append(f"TAINTED ({why}): no worst-case claim may be made from this rally.")
+        bound = self.interrupt_ns.exceedance_bound_95
+        if bound is not None:
+            n = self.interrupt_ns.n
+            said.append(
+                f"No answer was later than the maximum in N = {n} answers: at 95 % confidence, "
+                f"less than the share {bound:.2g} of all answers is (3/N)."
+            )
+        return said
+
+
+def summarize(rally: Rally) -> Summary:
+    """Compute the statistics of a rally."""
+    manifest, counts = rally.manifest, rally.manifest.counts
+    claim = not manifest.tainted
+    return Summary(
+        label=rally.label,
+        bench=manifest.bench,
+        time_note=plain(manifest.time_note),
+        tick_hz=rally.tick_hz,
+        balls=counts.balls,
+        misses=counts.misses,
+        strays=counts.strays,
+        doubles=counts.doubles,
+        late_serves=counts.late_serves,
+        tainted=manifest.tainted,
+        faults=tuple(plain(f"{fault.code}: {fault.message}") for fault in manifest.faults),
+        interrupt_ns=latency(rally.interrupt, rally.tick_hz, claim=claim),
+        scheduling_ns=latency(rally.scheduling, rally.tick_hz, claim=claim),
+    )
+
+
+def latency(tally: Tally, tick_hz: int, *, claim: bool = True) -> Latency:
+    """Compute the statistics of one latency; without ``claim`` no bound is given."""
+    n = tally.n
+    if not n:
+        nothing = dict.fromkeys(STATISTICS)
+        return Latency(n=0, ci=dict.fromkeys(QUANTILES), exceedance_bound_95=None, **nothing)
+
+    def at(rank: int) -> int:
+        return ticks_to_ns(tally.at(rank), tick_hz)
+
+    quantiles = {name: at(quantile_rank(n, p)) for name, p in QUANTILES.items()}
+    intervals: dict[str, Interval | None] = {}
+    for name, p in QUANTILES.items():
+        ranks = quantile_ranks(n, p)
+        intervals[name] = (at(ranks[0]), at(ranks[1])) if ranks else None
+    smallest, largest = at(1), at(n)
+    mean, sd = _mean_sd(tally, tick_hz)
+    return Latency(
+        n=n,
+        min=smallest,
+        max=largest,
+        qd=quantiles["q3"] - quantiles["q1"],
+        mean=mean,
+        sd=sd,
+        jitter=largest - smallest,
+        ci=intervals,
+        exceedance_bound_95=exceedance_bound_95(n) if claim else None,
+        **quantiles,
+    )
+
+
+def _mean_sd(tally: Tally, tick_hz: int) -> tuple[float, float | None]:
+    """Return mean and sample standard deviation in nanoseconds, from exact sums."""
+    n = tally.n
+    total, squares = _sums(tally.values, tally.counts)
+    tick = Fraction(NS_PER_S, tick_hz)
+    mean = float(Fraction(total, n) * tick)
+    if n < 2:
+        return mean, None
+    return mean, sqrt(Fraction(squares * n - total * total, n * (n - 1)) * tick * tick)
+
+
+def _sums(values: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the exact sums of all values and of their squares; values are below 2^32.
+
+    Halves of 16 bits keep every product sum below 2^64 for up to 2^32 - 1 observations.
+    """
+    v, c = values.astype(np.uint64), counts.astype(np.uint64)
+    high, low = v >> np.uint64(16), v & np.uint64(0xFFFF)
+
+    def dot(a: NDArray[np.uint64]) -> int:
+        return int(np.dot(a, c))
+
+    total = (dot(high) << 16) + dot(low)
+    squares = (dot(high * high) << 32) + (dot(high * low) << 17) + dot(low * low)
+    return total, squares
