@@ -17,16 +17,16 @@ from tennis.units import format_ns
 
 ROWS = {
     "min": "minimum",
-    "q1": "first quartile",
+    "q1": "1st quartile",
     "median": "median",
-    "q3": "third quartile",
+    "q3": "3rd quartile",
     "qd": "q3 - q1",
     "p99": "99 %",
     "p999": "99.9 %",
     "max": "maximum",
-    "jitter": "maximum - minimum",
+    "jitter": "jitter",
     "mean": "mean",
-    "sd": "std. deviation",
+    "sd": "sd",
 }
 
 
@@ -43,7 +43,7 @@ def stats(folder: Path, *, as_json: bool) -> None:
     Examples:
       tennis stats first
       tennis stats first --json
-    """
+    """  # noqa: D301 (click reads the backspace)
     summary = summarize(open_rally(folder))
     if as_json:
         click.echo(json.dumps(summary.as_json(), indent=2))
@@ -56,7 +56,7 @@ def stats(folder: Path, *, as_json: bool) -> None:
 
 
 def _table(summary: Summary) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("", no_wrap=True)
     for name in ("interrupt", "scheduling"):
         table.add_column(name, justify="right", no_wrap=True)

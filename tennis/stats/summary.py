@@ -76,9 +76,9 @@ class Summary:
 
     def claims(self) -> list[str]:
         """Say in words what the maximum is worth: misses, taint, and the bound that N supports."""
+        bench = f"Bench: {self.bench} ({self.time_note}); one tick is {tick_ns(self.tick_hz):g} ns."
         said = [
-            f"Bench: {self.bench} ({self.time_note}); one tick is {tick_ns(self.tick_hz):g} ns. "
-            f"Strays: {self.strays}, doubles: {self.doubles}, late serves: {self.late_serves}."
+            f"{bench} Strays: {self.strays}, doubles: {self.doubles}, late: {self.late_serves}."
         ]
         if self.misses == self.balls:
             said.append(f"All {self.balls} balls were missed: there is no latency to speak of.")
