@@ -120,8 +120,16 @@ as_root() {
     if [[ $(id -u) == 0 ]]; then "$@"; else sudo -- "$@"; fi
 }
 
+# What apt-get would download, from the package lists as they are; on a fresh system there are none.
+download_size() {
+    local size
+    size=$(LC_ALL=C apt-get install --no-install-recommends --assume-no "$@" 2>/dev/null |
+        sed -n 's/^Need to get \(.*\) of archives.*/\1/p') || true
+    printf '%s\n' "${size:-up to 200 MB}"
+}
+
 install_packages() {
-    local log need
+    local log
     if [[ $(id -u) != 0 ]] && ! command -v sudo >/dev/null; then
         die "these packages are missing, and installing them takes root or sudo. As root, run:" \
             "  apt-get install --no-install-recommends $*"
@@ -133,9 +141,7 @@ install_packages() {
     say "Updating the package lists ..."
     as_root "${apt[@]}" -qq update >"$log" 2>&1 ||
         die "apt-get update failed; is this machine online, and is its apt set up?" "$(tail -n 20 "$log")"
-    need=$("${apt[@]}" install --no-install-recommends --assume-no "$@" 2>/dev/null |
-        grep -E '^(Need to get|After this)' | paste -sd ' ') || true
-    say "Installing $# Debian packages. ${need}"
+    say "Installing Debian packages ($(download_size "$@") to download) ..."
     as_root "${apt[@]}" -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends "$@" >"$log" 2>&1 ||
         die "apt-get install failed:" "$(tail -n 20 "$log")"
 }
@@ -188,9 +194,9 @@ main() {
     check_platform
     mapfile -t missing < <(wanted_packages | missing_packages)
     [[ ${#missing[@]} == 0 ]] ||
-        todo+=("Debian packages, up to 200 MB to download, with apt-get$([[ $(id -u) == 0 ]] || echo ' through sudo'):" "  ${missing[*]}")
+        todo+=("Debian packages, $(download_size "${missing[@]}") to download, with apt-get$([[ $(id -u) == 0 ]] || echo ' through sudo'):" "  ${missing[*]}")
     python_is_ready "$stage" ||
-        todo+=("Python packages, about $([[ $stage == test ]] && echo 220 || echo 130) MB to download, into $HERE/.venv")
+        todo+=("Python packages, about $([[ $stage == test ]] && echo 225 || echo 130) MB to download, into $HERE/.venv")
     if [[ -n $plan_only || ${#todo[@]} -gt 0 ]]; then
         if [[ ${#todo[@]} -gt 0 ]]; then
             say "This will install:"
