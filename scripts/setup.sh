@@ -123,7 +123,7 @@ as_root() {
 # What apt-get would download, from the package lists as they are; on a fresh system there are none.
 download_size() {
     local size
-    size=$(LC_ALL=C apt-get install --no-install-recommends --assume-no "$@" 2>/dev/null |
+    size=$(LC_ALL=C apt-get -o Debug::NoLocking=1 install --no-install-recommends --assume-no "$@" 2>/dev/null |
         sed -n 's/^Need to get \(.*\) of archives.*/\1/p') || true
     printf '%s\n' "${size:-up to 200 MB}"
 }
