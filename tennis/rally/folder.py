@@ -47,6 +47,8 @@ SEALED = "sealed"
 # What a folder that came from somebody else may make us read, in bytes; others: the last value.
 SIZE_LIMITS = {MANIFEST: 1 << 20, EVENTS: 1 << 28, CONSOLE: 1 << 28, BALLS: 1 << 37}
 SIZE_LIMIT = 1 << 34
+# Threads that read balls; one more computes hashes.
+WORKERS = min(4, os.cpu_count() or 1)
 
 
 def part_path(out: Path) -> Path:
@@ -93,18 +95,19 @@ class Rally:
         """Read the balls in record batches, all columns or some, at most 2^18 rows at a time."""
         return table.batches(self.path / BALLS, columns)
 
-    def _ticks(self, which: int) -> NDArray[np.uint32]:
+    def _groups(self) -> Iterator[table.Group]:
         groups = table.check(self.path / BALLS, balls=self.balls, tick_hz=self.tick_hz)
-        parts = [table.read_ticks(self.path / BALLS, group)[which] for group in range(groups)]
-        return np.concatenate(parts) if parts else np.zeros(0, np.uint32)
+        return table.read_groups(self.path / BALLS, range(groups))
 
     def interrupt_ticks(self) -> NDArray[np.uint32]:
         """Return every interrupt latency (rise - ping), in the order of the balls; ticks."""
-        return self._ticks(0)
+        parts = [group.interrupt for group in self._groups()]
+        return np.concatenate([np.zeros(0, np.uint32), *parts])
 
     def scheduling_ticks(self) -> NDArray[np.uint32]:
         """Return every scheduling latency (fall - rise), in the order of the balls; ticks."""
-        return self._ticks(1)
+        parts = [group.scheduling for group in self._groups()]
+        return np.concatenate([np.zeros(0, np.uint32), *parts])
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
@@ -261,7 +264,7 @@ def _open(path: Path) -> Rally:
     for name in manifest.files:
         _check_file(path, name)
     # Hashing and reading release the interpreter: they share the cores.
-    with ThreadPoolExecutor(max(2, min(4, os.cpu_count() or 1)), "open-rally") as pool:
+    with ThreadPoolExecutor(WORKERS + 1, "open-rally") as pool:
         # the largest first
         hashes = {name: pool.submit(_sha256, path / name) for name in _by_size(path, manifest)}
         try:
@@ -285,10 +288,8 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
     """Read every ball and return the interrupt and scheduling latencies. Raises RallyError."""
     counts = manifest.counts
     groups = table.check(balls, balls=counts.balls, tick_hz=manifest.instrument.tick_hz)
-    workers = min(groups, os.cpu_count() or 1)
-    jobs = [
-        pool.submit(table.count, balls, range(worker, groups, workers)) for worker in range(workers)
-    ]
+    left = iter(range(groups))  # whoever is free takes the next group
+    jobs = [pool.submit(table.count, balls, left) for _ in range(min(groups, WORKERS))]
     counted = [job.result() for job in jobs]
     misses = sum(part.misses for part in counted)
     if misses != counts.misses or sum(part.balls for part in counted) != counts.balls:

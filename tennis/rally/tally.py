@@ -13,8 +13,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-# Values below this are counted in an array, the rare ones above it by sorting them.
-DENSE = 1 << 17
+# Values below a limit are counted in an array, the rare ones above it by sorting them. The limit
+# starts low (a small array stays in the cache) and grows where many values lie above it.
+DENSE_FIRST = 1 << 14
+DENSE_LAST = 1 << 20
+# That many values of the tail are gathered before they are sorted.
+TAIL_SIZE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -55,47 +59,70 @@ class Counter:
     """Counts batches of ticks; counters of several threads can be added up."""
 
     def __init__(self) -> None:
+        self._limit = DENSE_FIRST
         self._dense: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._tails: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        self._tail: list[NDArray[np.uint32]] = []  # values at or above the limit of their time
+        self._tail_size = 0
+        self._counted: list[Tally] = []  # tails that were counted already
 
     def add(self, ticks: NDArray[np.unsignedinteger] | NDArray[np.signedinteger]) -> None:
-        """Count a batch: a one-dimensional array of integers, 0 or more."""
+        """Count a batch: a one-dimensional array of integers from 0 to 2^32 - 1."""
         if not ticks.size:
             return
-        largest = int(ticks.max())
         low = ticks
-        if largest >= DENSE:
-            tail = ticks[ticks >= DENSE]
-            values, counts = np.unique(tail, return_counts=True)
-            self._tails.append((values.astype(np.int64), counts.astype(np.int64)))
+        if int(ticks.max()) >= self._limit:
+            tail = ticks[ticks >= self._limit].astype(np.uint32)
+            self._tail.append(tail)
+            self._tail_size += tail.size
             # cheaper than to pick the others: one slot takes all of the tail, and is ignored
-            low = np.minimum(ticks, ticks.dtype.type(DENSE))
-        counted = np.bincount(low)[:DENSE]
-        if counted.size > self._dense.size:
-            counted[: self._dense.size] += self._dense
-            self._dense = counted
-        else:
-            self._dense[: counted.size] += counted
+            low = np.minimum(ticks, ticks.dtype.type(self._limit))
+            if tail.size > ticks.size // 8:
+                self._limit = min(self._limit * 4, DENSE_LAST)
+        counted = np.bincount(low)
+        self._dense = _sum(self._dense, counted if low is ticks else counted[:-1])
+        if self._tail_size > TAIL_SIZE:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Count the tail so far, so that it does not take more room than its different values."""
+        if self._tail_size:
+            self._counted.append(_count_sorted(np.sort(np.concatenate(self._tail))))
+            self._tail, self._tail_size = [], 0
+        if len(self._counted) > 16:
+            self._counted = [_join(self._counted)]
 
     def merge(self, others: Iterable["Counter"]) -> None:
         """Take over what other counters counted."""
         for other in others:
-            size = max(self._dense.size, other._dense.size)
-            total = np.zeros(size, np.int64)
-            total[: self._dense.size] += self._dense
-            total[: other._dense.size] += other._dense
-            self._dense = total
-            self._tails += other._tails
+            other._settle()
+            self._dense = _sum(self._dense, other._dense)
+            self._counted += other._counted
 
     def tally(self) -> Tally:
         """Return what was counted."""
+        self._settle()
         low = np.flatnonzero(self._dense)
-        values, counts = low.astype(np.int64), self._dense[low]
-        if self._tails:
-            every = np.concatenate([tail[0] for tail in self._tails])
-            tail_values, where = np.unique(every, return_inverse=True)
-            tail_counts = np.zeros(tail_values.size, np.int64)
-            np.add.at(tail_counts, where, np.concatenate([tail[1] for tail in self._tails]))
-            values = np.concatenate([values, tail_values])
-            counts = np.concatenate([counts, tail_counts])
-        return Tally(values, counts)
+        dense = Tally(low.astype(np.int64), self._dense[low])
+        return _join([dense, *self._counted]) if self._counted else dense
+
+
+def _sum(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Add two arrays, the shorter one extended by zeros; the longer one is reused."""
+    if a.size < b.size:
+        a, b = b, a
+    a[: b.size] += b
+    return a
+
+
+def _count_sorted(values: NDArray[np.uint32]) -> Tally:
+    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+    return Tally(values[starts].astype(np.int64), np.diff(starts, append=values.size))
+
+
+def _join(tallies: list[Tally]) -> Tally:
+    """Add tallies up; the same value may be in several."""
+    every = np.concatenate([tally.values for tally in tallies])
+    order = np.argsort(every, kind="stable")
+    every, counts = every[order], np.concatenate([tally.counts for tally in tallies])[order]
+    starts = np.flatnonzero(np.concatenate([[True], every[1:] != every[:-1]]))
+    return Tally(every[starts], np.add.reduceat(counts, starts))
