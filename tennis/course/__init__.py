@@ -1,1 +1,7 @@
-"""To be written."""
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The course: labs, their handouts' roles and directives, what notebooks need."""
+
+from tennis.course.labs import Course, Lab, LabError, Question, load_course, load_lab
+
+__all__ = ["Course", "Lab", "LabError", "Question", "load_course", "load_lab"]

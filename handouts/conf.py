@@ -1,0 +1,21 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The students' book."""
+
+project = "Tennis: the labs"
+author = "The Tennis authors"
+copyright = author  # noqa: A001 (Sphinx wants this name)
+language = "en"
+
+extensions = ["myst_parser", "tennis.course.sphinx"]
+myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+nitpicky = True
+exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = "Tennis: the labs"
+html_static_path = ["_static"]
+html_css_files = ["tennis.css"]
+html_show_sphinx = False
+html_copy_source = False

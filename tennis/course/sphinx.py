@@ -1,0 +1,199 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A Sphinx extension: handouts take every number of a lab from its ``lab.toml``.
+
+On the page ``01-first-serve`` its lab is meant; elsewhere ``01-first-serve:`` goes before a path.
+
+- ``{lab}`parameters.balls``` writes a value.
+- ``{lab-facts}`` writes minutes, points and what the lab is about.
+- ``{lab-console}`` is a console block in which ``{balls}`` stands for ``parameters.balls``.
+- ``{lab-questions} ID...`` asks questions (without an argument: all that the page has not asked).
+- ``{lab-table}`` lists the course's labs.
+
+A question that a lab's page never asks, or asks twice, is a warning.
+"""
+
+import re
+from typing import TYPE_CHECKING, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx.util.typing import ExtensionMetadata, OptionSpec
+
+from tennis.course.labs import LABS, Lab, Question, load_course, load_lab, write
+from tennis.errors import TennisError
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+_SLUG = re.compile(r"[0-9]{2}-[a-z0-9-]+")
+_log = logging.getLogger(__name__)
+
+KINDS = {
+    "prediction": "answer before you measure",
+    "number": "a number",
+    "text": "a few sentences",
+}
+
+
+def lab_of(env: "BuildEnvironment", docname: str, named: str | None = None) -> Lab:
+    """Return the named lab, or the one whose page this is."""
+    slug = named or docname.rpartition("/")[2]
+    if not _SLUG.fullmatch(slug):
+        raise TennisError(f"the page {docname!r} belongs to no lab; write NN-slug:PATH")
+    env.note_dependency(str(LABS / slug / "lab.toml"))
+    return load_lab(slug)
+
+
+def asked(env: "BuildEnvironment", docname: str) -> list[str]:
+    """Return the ids of the questions that a page asks; Sphinx forgets and merges them with it."""
+    found: list[str] = env.metadata[docname].setdefault("tennis-questions", [])
+    return found
+
+
+class LabRole(SphinxRole):
+    """``{lab}`parameters.balls```: a value from ``lab.toml``, thousands with a comma."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the value as text."""
+        slug, colon, path = self.text.rpartition(":")
+        try:
+            value = lab_of(self.env, self.env.docname, slug if colon else None).value(path)
+        except TennisError as error:
+            message = self.inliner.reporter.error(str(error), line=self.lineno)
+            return [nodes.problematic(self.rawtext, self.rawtext)], [message]
+        return [nodes.Text(write(value))], []
+
+
+class LabDirective(SphinxDirective):
+    """A directive about the page's lab; its errors name the place."""
+
+    option_spec: ClassVar[OptionSpec] = {"lab": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        """Return what ``content_of`` makes, or the error."""
+        try:
+            return self.content_of(lab_of(self.env, self.env.docname, self.options.get("lab")))
+        except (TennisError, ValueError) as error:
+            return [self.state.document.reporter.error(str(error), line=self.lineno)]
+
+    def content_of(self, lab: Lab) -> list[nodes.Node]:
+        """Return the directive's content."""
+        raise NotImplementedError
+
+    def markdown(self, text: str) -> list[nodes.Node]:
+        """Return the nodes of a text in the page's own markup."""
+        return self.parse_text_to_nodes(text)
+
+
+class LabFacts(LabDirective):
+    """``{lab-facts}``: minutes and points in one line, and what the lab is about."""
+
+    def content_of(self, lab: Lab) -> list[nodes.Node]:
+        """Return a paragraph each."""
+        facts = nodes.paragraph(classes=["lab-facts"])
+        facts += nodes.strong(text=f"Lab {lab.number}")
+        facts += nodes.Text(f" · {lab.minutes} minutes · {count(lab.points, 'point')}")
+        return [facts, *self.markdown(lab.about)]
+
+
+class LabConsole(LabDirective):
+    """``{lab-console}``: commands with the lab's parameters in braces filled in."""
+
+    has_content = True
+
+    def content_of(self, lab: Lab) -> list[nodes.Node]:
+        """Return the block."""
+        text = lab.fill("\n".join(self.content), prose=False)
+        return [nodes.literal_block(text, text, language="console")]
+
+
+class LabQuestions(LabDirective):
+    """``{lab-questions} ID...``: the questions, with what each is worth."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
+
+    def content_of(self, lab: Lab) -> list[nodes.Node]:
+        """Return a box a question, numbered as in ``lab.toml``."""
+        on_page = asked(self.env, self.env.docname)
+        if self.arguments:
+            chosen = [lab.question(name) for name in self.arguments[0].split()]
+        else:
+            chosen = [question for question in lab.questions if question.id not in on_page]
+        on_page += [question.id for question in chosen]
+        return [self.box(lab, question) for question in chosen]
+
+    def box(self, lab: Lab, question: Question) -> nodes.Node:
+        """Return the box of one question."""
+        number = lab.questions.index(question) + 1
+        unit = f" in {question.unit}" if question.unit else ""
+        title = f"Question {number}"
+        box = nodes.admonition(
+            classes=["lab-question", f"lab-question-{question.kind}"],
+            ids=[f"question-{question.id}"],
+        )
+        box += nodes.title(title, title)
+        facts = f"{count(question.points, 'point')} · {KINDS[question.kind]}{unit} · "
+        line = nodes.paragraph(facts, facts, classes=["lab-question-facts"])
+        line += nodes.literal(question.id, question.id)
+        box += self.markdown(lab.fill(question.text))
+        box += line
+        return box
+
+
+class LabTable(SphinxDirective):
+    """``{lab-table}``: all labs of the course, each with a link to its page."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        try:
+            _course, labs = load_course()
+        except TennisError as error:
+            return [self.state.document.reporter.error(str(error), line=self.lineno)]
+        self.env.note_dependency(str(LABS / "course.toml"))
+        rows = ["| lab | what it is about | minutes | points |", "|---|---|--:|--:|"]
+        for lab in labs:
+            self.env.note_dependency(str(LABS / lab.slug / "lab.toml"))
+            title = f"[{lab.number}. {lab.title}]({lab.slug}.md)"
+            rows.append(f"| {title} | {lab.about} | {lab.minutes} | {lab.points} |")
+        return self.parse_text_to_nodes("\n".join(rows))
+
+
+def count(number: int, word: str) -> str:
+    """Write ``1 point``, ``2 points``."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def check(_app: "Sphinx", env: "BuildEnvironment") -> None:
+    """Warn about questions that their lab's page asks never, or more than once."""
+    _course, labs = load_course()
+    for lab in labs:
+        pages = [name for name in env.found_docs if name.rpartition("/")[2] == lab.slug]
+        for docname in pages:
+            ids = asked(env, docname)
+            for question in lab.questions:
+                if ids.count(question.id) != 1:
+                    _log.warning(
+                        "question %r of lab.toml is asked %d times",
+                        question.id,
+                        ids.count(question.id),
+                        location=docname,
+                    )
+
+
+def setup(app: "Sphinx") -> ExtensionMetadata:
+    """Add the role and the directives to Sphinx."""
+    app.add_role("lab", LabRole())
+    for name, directive in {
+        "lab-facts": LabFacts,
+        "lab-console": LabConsole,
+        "lab-questions": LabQuestions,
+        "lab-table": LabTable,
+    }.items():
+        app.add_directive(name, directive)
+    app.connect("env-check-consistency", check)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
