@@ -1,1 +1,56 @@
-"""To be written."""
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Benches: an instrument, a target and the wires between them, behind one small protocol."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from tennis.rally.manifest import BenchKind, Fault, Instrument, LoadRecord, Target
+from tennis.rally.plan import Plan
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What a bench knows after a rally: who took part, what went wrong, what happened besides."""
+
+    instrument: Instrument
+    target: Target
+    load: LoadRecord
+    faults: list[Fault] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Session(Protocol):
+    """A rally that is being played."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the instrument's bytes as they come; an empty chunk now and then while it waits."""
+
+    def stop(self) -> None:
+        """Ask the instrument to end; what it still holds comes as the last chunks."""
+
+    def close(self) -> None:
+        """Undo everything that was done to the target. Safe to call twice."""
+
+
+
+class Bench(Protocol):
+    """Plays plans."""
+
+    kind: BenchKind
+    time_note: str  # what a nanosecond means on this bench
+    repeats: bool  # the same plan gives the same bytes: a rally is resumed by playing it again
+
+    def versions(self, plan: Plan) -> dict[str, str]:
+        """Return the versions on which the bytes of a rally depend.
+
+        Raises UsageError or BenchError where the plan cannot be played here: before it is played.
+        """
+
+    def start(self, plan: Plan, folder: Path) -> Session:
+        """Begin to play; the target's console goes to ``folder``/console.log."""
+
+    def circumstances(self, plan: Plan, folder: Path) -> Circumstances:
+        """Return what is known of a rally in ``folder`` once its session is closed."""

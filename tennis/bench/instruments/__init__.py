@@ -1,1 +1,3 @@
-"""To be written."""
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What times the balls."""

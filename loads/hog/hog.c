@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Tennis authors
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * hog - a load whose answer is known: every period_us it holds the CPU for hold_us with interrupts
+ * off. The worst interrupt latency under it must be hold_us and a little.
+ */
+#include <linux/delay.h>
+#include <linux/hrtimer.h>
+#include <linux/irqflags.h>
+#include <linux/module.h>
+#include <linux/version.h>
+
+static uint hold_us = 100;
+module_param(hold_us, uint, 0444);
+MODULE_PARM_DESC(hold_us, "how long interrupts stay off, in microseconds (default 100)");
+
+static uint period_us = 3700;
+module_param(period_us, uint, 0444);
+MODULE_PARM_DESC(period_us, "how often, in microseconds (default 3700)");
+
+static struct hrtimer timer;
+
+static enum hrtimer_restart hog_fire(struct hrtimer *t)
+{
+	unsigned long flags;
+
+	local_irq_save(flags); /* a hard timer runs with interrupts off already; say so all the same */
+	if (hold_us >= 1000)
+		mdelay(hold_us / 1000);
+	udelay(hold_us % 1000);
+	local_irq_restore(flags);
+	hrtimer_forward_now(t, ns_to_ktime(period_us * 1000ull));
+	return HRTIMER_RESTART;
+}
+
+static int __init hog_init(void)
+{
+	if (!hold_us || hold_us > 1000000 || period_us <= hold_us) {
+		pr_err("hog: hold_us=%u period_us=%u: hold at most a second, and less than the period\n",
+		       hold_us, period_us);
+		return -EINVAL;
+	}
+	/* HARD: in the hard interrupt on PREEMPT_RT, too */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(&timer, hog_fire, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+#else
+	hrtimer_init(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	timer.function = hog_fire;
+#endif
+	hrtimer_start(&timer, ns_to_ktime(period_us * 1000ull), HRTIMER_MODE_REL_HARD);
+	return 0;
+}
+
+static void __exit hog_exit(void)
+{
+	hrtimer_cancel(&timer);
+}
+
+module_init(hog_init);
+module_exit(hog_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Tennis: the load whose answer is known");

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Things that are built or fetched once: a folder that is either complete or not there."""
+
+import fcntl
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from tennis.checkout import cache_folder
+from tennis.errors import DiskFullError, TennisError
+
+
+def digest(*parts: str | bytes | Path) -> str:
+    """Return a key made of texts, bytes and the contents of files (in the order given)."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part.read_bytes() if isinstance(part, Path) else part
+        data = data.encode() if isinstance(data, str) else data
+        sha.update(len(data).to_bytes(8, "little") + data)
+    return sha.hexdigest()[:32]
+
+
+def once(kind: str, name: str, build: Callable[[Path], None], *, again: bool = False) -> Path:
+    """Return the cache's folder ``kind/name``; ``build`` fills an empty folder if there is none.
+
+    Safe against interruption and against a second process: the folder appears by one rename, under
+    a lock. ``again`` builds it anew even if it is there.
+    """
+    home = cache_folder() / kind
+    folder = home / name
+    if folder.is_dir() and not again:
+        return folder
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        with (home / f".{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.is_dir() and not again:
+                return folder
+            with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=home) as temporary:
+                fresh = Path(temporary) / name
+                fresh.mkdir()
+                build(fresh)
+                if folder.is_dir():
+                    folder.rename(Path(temporary) / "old")
+                fresh.rename(folder)
+    except OSError as error:
+        free = shutil.disk_usage(home if home.is_dir() else "/").free // 2**20
+        if error.errno in {28, 122}:  # ENOSPC, EDQUOT
+            raise DiskFullError(
+                f"no room in the cache folder {home} ({free} MB free): "
+                "free some, or set TENNIS_CACHE to a folder with 2 GB"
+            ) from error
+        raise TennisError(
+            f"the cache folder {home} cannot be used ({error.strerror}): "
+            "set TENNIS_CACHE to a folder that can be written"
+        ) from error
+    return folder

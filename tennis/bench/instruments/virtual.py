@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The built-in instrument of the virtual bench: a plugin in QEMU's virtual clock."""
+
+import hashlib
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from tennis.bench.cache import digest, once
+from tennis.bench.commands import run
+from tennis.checkout import ROOT
+from tennis.errors import BenchError
+from tennis.rally.manifest import Instrument, Protocol
+
+SOURCE = ROOT / "target" / "virtual" / "instrument.c"
+FIRMWARE_VERSION = "1"
+TICK_HZ = 1_000_000_000
+# A latency is a uint32 of ticks on the wire, and its last value means "none".
+TIMEOUT_MAX_NS = 4_000_000_000
+QEMU = "qemu-system-aarch64"
+OLDEST_QEMU = (7, 2)
+
+
+@dataclass(frozen=True)
+class Qemu:
+    """An emulator that can carry the instrument."""
+
+    path: Path
+    version: str  # as the distribution names it
+
+    @property
+    def plugin_api(self) -> int:
+        """Return the version of the plugin interface to build for."""
+        return 1 if int(self.version.split(".")[0]) < 9 else 2
+
+
+def find_qemu() -> Qemu:
+    """Find QEMU and check that it exports what the instrument needs.
+
+    Raises BenchError with what to do.
+    """
+    found = shutil.which(QEMU)
+    if not found:
+        raise BenchError(f"{QEMU} is not installed: run 'make setup'")
+    text = run([found, "--version"], what="asking QEMU for its version")
+    match = re.search(r"version (\d+)\.(\d+)\S*(?: \(([^)]*)\))?", text)
+    if not match or (int(match.group(1)), int(match.group(2))) < OLDEST_QEMU:
+        raise BenchError(f"{found} is too old ({text.splitlines()[0]}): QEMU 7.2 or newer is needed")
+    missing = _needed_symbols() - _exported_symbols(Path(found))
+    if missing:
+        raise BenchError(
+            f"{found} does not export {', '.join(sorted(missing)[:3])}"
+            f"{' and others' if len(missing) > 3 else ''}, which the virtual instrument needs: "
+            "use the QEMU of Debian, Ubuntu or Fedora (built with modules and plugins)"
+        )
+    version = match.group(0).removeprefix("version ")
+    return Qemu(Path(found), version)
+
+
+def _needed_symbols() -> set[str]:
+    return set(re.findall(r"^extern .*?\b\*?(\w+)\(", SOURCE.read_text(), flags=re.MULTILINE))
+
+
+def _exported_symbols(program: Path) -> set[str]:
+    text = run(["nm", "-D", "--defined-only", program], what="reading QEMU's symbols")
+    return {line.split()[-1].split("@")[0] for line in text.splitlines() if line.strip()}
+
+
+def build(qemu: Qemu) -> Path:
+    """Build the plugin for this QEMU; return its path."""
+    flags = [
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Wno-unused-parameter",
+        "-Werror",
+        "-shared",
+        "-fPIC",
+        "-fvisibility=hidden",
+        f"-DPLUGIN_API={qemu.plugin_api}",
+        f'-DFIRMWARE_VERSION="{FIRMWARE_VERSION}"',
+    ]
+
+    def compile_into(folder: Path) -> None:
+        run(
+            ["gcc", *flags, "-o", folder / "instrument.so", SOURCE],
+            what="building the virtual instrument",
+        )
+
+    compiler = run(["gcc", "--version"], what="the C compiler").splitlines()[0]
+    key = digest(SOURCE, compiler, *flags)
+    return once("instruments", f"virtual-{key}", compile_into) / "instrument.so"
+
+
+def parameters(protocol: Protocol, descriptor: int) -> dict[str, int]:
+    """Return the plugin's parameters; all times in ns."""
+    return {
+        "fd": descriptor,
+        "balls": protocol.balls,
+        "seed": protocol.seed,
+        "period": round(1e9 / protocol.rate_hz) if protocol.rate_hz else 0,
+        "gap_min": protocol.gap_min_ns,
+        "gap_max": protocol.gap_max_ns,
+        "pulse": protocol.pulse_ns,
+        "timeout": protocol.timeout_ns,
+        "settle": protocol.settle_ns,
+        # long enough for a single late answer, short enough for people who wait
+        "give_up": max(10_000_000_000, 20 * protocol.timeout_ns),
+    }
+
+
+def describe() -> Instrument:
+    """Return the instrument's entry in the manifest."""
+    return Instrument(
+        kind="virtual",
+        firmware=FIRMWARE_VERSION,
+        firmware_sha256=hashlib.sha256(SOURCE.read_bytes()).hexdigest(),
+        tick_hz=TICK_HZ,
+        calibration=None,
+    )

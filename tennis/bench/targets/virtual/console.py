@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What the virtual target's console tells: facts, tasks, errors, the kernel's own complaints."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tennis.rally.manifest import Fault
+
+LINE = re.compile(r"(?:\[ *(?P<s>\d+)\.(?P<us>\d{6})\]\s*)?(?P<text>.*)")
+PANIC = re.compile(r"Kernel panic - not syncing.*|Internal error: .*|Unable to handle kernel .*")
+WARNING = re.compile(
+    r"WARNING: .*|BUG: .*|.*sched: RT throttling activated.*|.*rcu.*(?:stall|starved).*"
+    r"|.*possible circular locking.*|.*possible recursive locking.*|.*Out of memory: .*"
+    r"|irq \d+: nobody cared.*"
+)
+# a console that a broken kernel fills without end is read so far
+LIMIT_BYTES = 1 << 24
+EVENTS_MAX = 1000
+
+
+@dataclass
+class Report:
+    """What was read from a console."""
+
+    facts: dict[str, str] = field(default_factory=dict)
+    tasks: list[tuple[str, str, int]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Console:
+    """The console's file; QEMU writes it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add_emulator_output(self, text: str) -> None:
+        """Keep what QEMU itself said, behind what the target said."""
+        lines = [line for line in text.splitlines() if line.strip() and "terminating on" not in line]
+        if lines:
+            with self.path.open("a") as console:
+                console.writelines(f"qemu: {line}\n" for line in lines)
+
+    def report(self) -> Report:
+        """Read the console."""
+        report = Report()
+        try:
+            with self.path.open("rb") as file:
+                text = file.read(LIMIT_BYTES).decode(errors="replace")
+        except OSError:
+            return report
+        for raw in text.splitlines():
+            _read_line(raw.strip("\r"), report)
+        return report
+
+
+def _read_line(raw: str, report: Report) -> None:
+    match = LINE.fullmatch(raw)
+    if not match:
+        return
+    text = match["text"][:4000]
+    own = text.removeprefix("tennis: ")
+    if own != text:
+        kind, _, rest = own.partition(" ")
+        name, _, value = rest.partition(" ")
+        if kind == "fact":
+            report.facts[name] = value
+        elif kind == "error":
+            report.faults.append(Fault(code=name, message=value or name))
+        elif kind == "task" and (task := re.fullmatch(r"(\S+) (\w+) (\d+)", rest)):
+            report.tasks.append((task[1], task[2], int(task[3])))
+    elif text.startswith("qemu: "):
+        report.events.append({"what": "emulator", "text": text.removeprefix("qemu: ")})
+    elif PANIC.match(text):
+        report.faults.append(Fault(code="guest_panic", message=text))
+    elif WARNING.match(text) and len(report.events) < EVENTS_MAX:
+        event: dict[str, Any] = {"what": "console_warning", "text": text}
+        if match["s"]:
+            event["since_boot_ns"] = int(match["s"]) * 10**9 + int(match["us"]) * 1000
+        report.events.append(event)

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Debian packages of any suite and architecture, without installing them.
+
+The mirror is the one that this machine's apt already uses; the suites and architectures that it
+lacks are looked up there with a private apt state in the cache folder.
+"""
+
+import platform
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tennis.bench.commands import run
+from tennis.checkout import cache_folder
+from tennis.errors import BenchError
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+HOST_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def host_architecture() -> str:
+    """Return Debian's name of this machine's architecture."""
+    machine = platform.machine()
+    if machine not in HOST_ARCHITECTURES:
+        raise BenchError(f"the virtual bench runs on x86-64 and arm64 machines, this is {machine}")
+    return HOST_ARCHITECTURES[machine]
+
+
+def mirror() -> str:
+    """Return the Debian mirror of this machine's apt configuration."""
+    text = run(
+        [
+            "apt-get",
+            "indextargets",
+            "--format",
+            "$(ORIGIN)|$(LABEL)|$(RELEASE)|$(SITE)",
+            "Created-By: Packages",
+        ],
+        what="reading apt's configuration",
+    )
+    targets = [line.split("|", 3) for line in text.splitlines() if line.count("|") >= 3]
+    for origin, label, _, site in targets:
+        if origin == label == "Debian":
+            return site
+    for _, _, release, site in targets:  # before the first apt-get update there is no origin
+        if release in {"bookworm", "trixie"} and site.rstrip("/").endswith("/debian"):
+            return site
+    raise BenchError(
+        "apt on this machine knows no Debian mirror: run 'sudo apt-get update' on a Debian or "
+        "Raspberry Pi OS, or use the container recipe in docs/install.md"
+    )
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package of a suite; sizes in bytes."""
+
+    name: str
+    version: str
+    architecture: str
+    depends: str
+    size: int
+
+
+class Suite:
+    """Looks packages up in a suite (``trixie``, ``trixie-backports``) for one architecture."""
+
+    def __init__(self, name: str, architecture: str) -> None:
+        self.name = name
+        self.architecture = architecture
+        self.home = cache_folder() / "apt" / f"{name}-{architecture}"
+        self._options = [
+            f"-oAPT::Architecture={architecture}",
+            f"-oAPT::Architectures={architecture}",
+            f"-oDir::Etc::sourcelist={self.home / 'sources.list'}",
+            "-oDir::Etc::sourceparts=/dev/null",
+            "-oDir::Etc::preferencesparts=/dev/null",
+            f"-oDir::State={self.home / 'state'}",
+            f"-oDir::State::status={self.home / 'status'}",
+            f"-oDir::Cache={self.home / 'cache'}",
+            "-oAPT::Sandbox::User=root",
+            "-oAPT::Get::Download-Only=true",
+            "-oAcquire::Retries=3",
+            f"-oAPT::Default-Release={name}",
+        ]
+
+    def update(self) -> None:
+        """Fetch the suite's list of packages."""
+        if not KEYRING.is_file():
+            raise BenchError(
+                f"{KEYRING} is missing: install the package debian-archive-keyring, "
+                "or use the container recipe in docs/install.md"
+            )
+        for folder in ("state/lists/partial", "cache/archives/partial"):
+            (self.home / folder).mkdir(parents=True, exist_ok=True)
+        (self.home / "status").touch()
+        site = mirror()
+        # backports lean on the release that they extend
+        suites = [self.name.removesuffix("-backports"), self.name]
+        (self.home / "sources.list").write_text(
+            "".join(f"deb [signed-by={KEYRING}] {site} {s} main\n" for s in dict.fromkeys(suites))
+        )
+        run(
+            ["apt-get", *self._options, "-q", "update"],
+            what=f"fetching the list of packages of {self.name}",
+        )
+
+    def package(self, name: str) -> Package:
+        """Look a package up; a version may be named with ``name=version``."""
+        text = run(
+            ["apt-cache", *self._options, "show", "--no-all-versions", name],
+            what=f"looking for the package {name} in {self.name}",
+        )
+        fields = dict(re.findall(r"^([A-Z][A-Za-z-]*): (.*)$", text, flags=re.MULTILINE))
+        try:
+            return Package(
+                fields["Package"],
+                fields["Version"],
+                fields["Architecture"],
+                fields.get("Depends", ""),
+                int(fields["Size"]),
+            )
+        except KeyError:
+            raise BenchError(f"{self.name} has no package {name} for {self.architecture}") from None
+
+    def unpack(
+        self,
+        packages: Iterable[Package],
+        into: Path,
+        say: Callable[[str], None],
+    ) -> None:
+        """Download packages and unpack them under ``into``, without their maintainer scripts."""
+        downloads = self.home / "downloads"
+        downloads.mkdir(parents=True, exist_ok=True)
+        into.mkdir(parents=True, exist_ok=True)
+        for package in packages:
+            say(f"  {package.name} {package.version} ({package.size / 1e6:.1f} MB)")
+            run(
+                ["apt-get", *self._options, "-q", "download", f"{package.name}={package.version}"],
+                what=f"downloading {package.name}",
+                cwd=downloads,
+            )
+            found = list(downloads.glob(f"{package.name}_*.deb"))
+            if len(found) != 1:
+                raise BenchError(f"apt downloaded no single file for {package.name}: {found}")
+            run(["dpkg-deb", "-x", found[0], into], what=f"unpacking {package.name}")
+            found[0].unlink()

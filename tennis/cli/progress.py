@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A rally's progress: a live line on a terminal, plain lines elsewhere."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from tennis.play.progress import Progress as RallyProgress
+from tennis.units import format_ns
+
+LIVE_EVERY_S = 0.2
+PLAIN_EVERY_S = 5.0
+
+
+@contextlib.contextmanager
+def shown(label: str = "rally") -> Iterator[Callable[[RallyProgress], None]]:
+    """Show the progress of a rally on standard error for the length of a block."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with _live(console, label) as observe:
+            yield observe
+    else:
+        yield _plain(console, label)
+
+
+def _figures(progress: RallyProgress) -> str:
+    if progress.first_ball is None:
+        return "the target boots"
+    return (
+        f"{progress.rate:,.0f}/s  median {format_ns(progress.median_ns)}  "
+        f"max {format_ns(progress.max_ns)}  misses {progress.misses}"
+        f"{'  (replaying)' if progress.replaying else ''}"
+    )
+
+
+@contextlib.contextmanager
+def _live(console: Console, label: str) -> Iterator[Callable[[RallyProgress], None]]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.completed:,.0f}/{task.total:,.0f} balls"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[figures]}"),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(label, total=None, figures="")
+        last = 0.0
+
+        def observe(progress: RallyProgress) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last > LIVE_EVERY_S or progress.balls == progress.planned:
+                last = now
+                bar.update(
+                    task,
+                    total=progress.planned,
+                    completed=progress.balls,
+                    figures=_figures(progress),
+                )
+
+        yield observe
+
+
+def _plain(console: Console, label: str) -> Callable[[RallyProgress], None]:
+    last = time.monotonic()
+
+    def observe(progress: RallyProgress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last > PLAIN_EVERY_S:
+            last = now
+            left = progress.seconds_left
+            console.print(
+                f"{label}: {progress.balls:,}/{progress.planned:,} balls  {_figures(progress)}"
+                f"{'' if left is None else f'  {left:.0f} s left'}",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+    return observe

@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis rally``: play balls and keep every one of them."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tennis.cli.progress import shown
+from tennis.cli.stop import Stop
+from tennis.errors import BenchError, UsageError
+
+BALLS_MAX = 1_000_000_000
+
+
+def _number(text: str) -> tuple[str, int]:
+    name, equals, value = text.partition("=")
+    if not equals or not value.strip().lstrip("-").isdigit():
+        raise UsageError(f"--load-option {text}: write NAME=NUMBER, as in hold_us=200")
+    return name, int(value)
+
+
+@click.command(epilog="Units are in the names of the options. `tennis kernels` lists the kernels.")
+@click.option(
+    "--bench",
+    type=click.Choice(["virtual"]),
+    default="virtual",
+    show_default=True,
+    help="Where to play: virtual needs no hardware.",
+)
+@click.option(
+    "--kernel",
+    default="mainline",
+    show_default=True,
+    help="A name from `tennis kernels`, or the folder of a built arm64 kernel tree.",
+)
+@click.option("--load", default="idle", show_default=True, help="What keeps the target busy.")
+@click.option(
+    "--load-option",
+    "load_options",
+    metavar="NAME=NUMBER",
+    multiple=True,
+    help="A parameter of the load, as in hold_us=200. May be repeated.",
+)
+@click.option(
+    "--bottom-half",
+    type=click.Choice(["tasklet", "thread", "workqueue", "user"]),
+    default="tasklet",
+    show_default=True,
+    help="What lowers the reply line.",
+)
+@click.option(
+    "--priorities",
+    type=click.Choice(["default", "chrt"]),
+    default="default",
+    show_default=True,
+    help="chrt: the answering threads at SCHED_FIFO 99, as in the thesis.",
+)
+@click.option(
+    "--balls",
+    type=click.IntRange(1, BALLS_MAX),
+    default=5000,
+    show_default=True,
+    help="How many balls to play.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=1,
+    show_default=True,
+    help="The same seed gives the same gaps; on the virtual bench, the same bytes.",
+)
+@click.option(
+    "--loop",
+    type=click.Choice(["closed", "open"]),
+    default="closed",
+    show_default=True,
+    help="closed: a random gap after each reply. open: a fixed rate, whatever the target does.",
+)
+@click.option(
+    "--rate-hz", type=click.FloatRange(0.1, 1e6), help="Balls a second in an open loop. [1000]"
+)
+@click.option(
+    "--gap-min-us",
+    type=click.FloatRange(10, 1e9),
+    default=500,
+    show_default=True,
+    help="The shortest gap between a reply and the next ball.",
+)
+@click.option(
+    "--gap-max-us",
+    type=click.FloatRange(10, 1e9),
+    default=1500,
+    show_default=True,
+    help="The longest gap.",
+)
+@click.option(
+    "--pulse-us",
+    type=click.FloatRange(0.1, 1e5),
+    default=1,
+    show_default=True,
+    help="How long the ping stays up.",
+)
+@click.option(
+    "--timeout-ms",
+    type=click.FloatRange(0.01, 30_000),
+    default=200,
+    show_default=True,
+    help="A ball without a complete reply after this time is a miss.",
+)
+@click.option(
+    "--settle-s",
+    type=click.FloatRange(0, 3600),
+    default=1,
+    show_default=True,
+    help="How long the target rests between being ready and the first ball.",
+)
+@click.option("--operator", help="Who plays; kept in the manifest.")
+@click.option("--out", type=click.Path(path_type=Path), help="The rally's folder; it must not exist.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Go on with a rally that was killed, or whose disk got full.",
+)
+@click.pass_context
+def rally(ctx: click.Context, resume: Path | None, out: Path | None, **asked: Any) -> None:
+    """Play a rally: serve balls to the target, time its replies, keep all of it in a folder.
+
+    \b
+    Examples:
+      tennis rally --kernel mainline --load stress --out mainline-stress
+      tennis rally --kernel rt --load stress --bottom-half thread \\
+          --priorities chrt --balls 20000 --seed 7 --out rt-stress
+      tennis rally --load hog --load-option hold_us=200 --out known-answer
+      tennis rally --loop open --rate-hz 10000 --out koeker
+      tennis rally --resume rt-stress
+
+    Ctrl-C ends a rally and seals what was played. After `kill -9`, a crash or a full disk, go on
+    with --resume.
+    """
+    from tennis.play import rally as player  # noqa: PLC0415
+    from tennis.play.planning import bench_of, plan_of  # noqa: PLC0415
+
+    given = [
+        name
+        for name in ctx.params
+        if name != "resume"
+        and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+    ]
+    if resume and given:
+        raise UsageError("--resume stands alone: the rally's own plan is used")
+    if not resume and not out:
+        raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
+    stop = Stop()
+    with shown() as observe:
+        if resume:
+            bench = bench_of(player.bench_kind(resume))
+            played = player.resume(bench, resume, observe, stop)
+        else:
+            assert out  # noqa: S101
+            asked["load_options"] = dict(map(_number, asked["load_options"]))
+            plan = plan_of(**asked)
+            played = player.play(bench_of(plan.bench), plan, out, observe, stop)
+    _tell(played)
+
+
+def _tell(played: Any) -> None:
+    """Say what there is now; a fault is an error, but the rally is kept."""
+    counts, manifest = played.manifest.counts, played.manifest
+    kept = f"{played.path}: {counts.balls} balls, {counts.misses} misses"
+    if counts.late_serves:
+        click.echo(
+            f"tennis: {counts.late_serves} late serves: "
+            "this rally may not repeat byte for byte; play it again on a quieter machine",
+            err=True,
+        )
+    if manifest.ended == "fault":
+        fault = manifest.faults[0]
+        raise BenchError(
+            f"{fault.message} ({fault.code}); kept as tainted: {kept}; "
+            f"the target's console is in {played.path / 'console.log'}"
+        )
+    if manifest.ended == "interrupted":
+        click.echo(f"interrupted; sealed {kept} of {manifest.protocol.balls} planned")
+        sys.exit(0 if counts.balls else 1)
+    click.echo(f"{kept}; now: tennis stats {played.path}")
+
+

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What works here and what does not: every check says what it found and what to do about it."""
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from tennis.bench.instruments import virtual as instrument
+from tennis.bench.targets.virtual import initramfs, kernels, modules
+from tennis.bench.targets.virtual.debian import host_architecture
+from tennis.checkout import cache_folder
+from tennis.errors import TennisError
+
+Verdict = Literal["good", "note", "bad"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the doctor's; ``bad`` means that a virtual rally cannot be played."""
+
+    verdict: Verdict
+    what: str
+    found: str
+    advice: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """Yield the findings, one at a time."""
+    yield _check("Python", lambda: sys.version.split()[0])
+    yield _check("machine", lambda: f"{platform.system()} {host_architecture()}")
+    yield _cores()
+    yield _check("QEMU", lambda: instrument.find_qemu().version)
+    yield _check("arm64 compiler", modules.compiler_version)
+    yield _check("instrument", lambda: instrument.build(instrument.find_qemu()).name)
+    for tool in ("make", "cpio", "nm", "dpkg-deb", "apt-get"):
+        if not shutil.which(tool):
+            yield Finding("bad", tool, "not installed", "run 'make setup'")
+    yield _check("target's programs", lambda: f"stress {initramfs.versions()['stress']}")
+    for name in kernels.catalogue():
+        if kernels.is_fetched(name):
+            yield _check(f"kernel {name}", lambda name=name: kernels.find(name).release)
+        elif name in {"mainline", "rt"}:
+            advice = f"run 'tennis kernels fetch {name}'"
+            yield Finding("bad", f"kernel {name}", "not fetched", advice)
+    free = kernels.free_space_mb()
+    yield Finding(
+        "good" if free > 1000 else "note",
+        "cache folder",
+        f"{cache_folder()}, {free} MB free",
+        "" if free > 1000 else "free some space, or set TENNIS_CACHE to another folder",
+    )
+    yield Finding(
+        "note",
+        "physical bench",
+        "not looked for",
+        "the Brickwall and its wires are not part of this version: play on the virtual bench",
+    )
+
+
+def _cores() -> Finding:
+    cores = len(os.sched_getaffinity(0))
+    load = os.getloadavg()[0]
+    busy = load > cores
+    advice = "results are the same, only slower: virtual time does not depend on it" if busy else ""
+    return Finding("note" if busy else "good", "host", f"{cores} cores, load {load:.1f}", advice)
+
+
+def _check(what: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding("good", what, look())
+    except TennisError as error:
+        found, _, advice = str(error).partition(": ")
+        return Finding("bad", what, found, advice)

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""How far a rally is, for people who wait."""
+
+import time
+from dataclasses import dataclass, field
+
+from tennis import wire
+from tennis.rally.balls import records
+from tennis.rally.tally import Counter
+from tennis.units import ticks_to_ns
+
+
+@dataclass
+class Progress:
+    """Counts while a rally is played; latencies are interrupt latencies in ns."""
+
+    planned: int
+    tick_hz: int = 1_000_000_000
+    balls: int = 0
+    misses: int = 0
+    max_ns: int | None = None
+    replaying: bool = False  # a resumed rally comes back to where it was
+    began: float = field(default_factory=time.monotonic)
+    first_ball: float | None = None  # wall clock
+    _counter: Counter = field(default_factory=Counter)
+
+    def add(self, payload: bytes) -> None:
+        """Count the balls of a BALLS frame."""
+        balls = records(payload)
+        if not balls.size:
+            return
+        if self.first_ball is None:
+            self.first_ball = time.monotonic()
+        self.balls += balls.size
+        self.misses += int((balls["fall"] == wire.NONE_TICKS).sum())
+        rises = balls["rise"][balls["rise"] != wire.NONE_TICKS]
+        if rises.size:
+            self._counter.add(rises)
+            highest = ticks_to_ns(int(rises.max()), self.tick_hz)
+            self.max_ns = max(highest, self.max_ns or 0)
+
+    @property
+    def median_ns(self) -> int | None:
+        """Return the median of the interrupt latencies so far."""
+        tally = self._counter.tally()
+        return ticks_to_ns(tally.at((tally.n + 1) // 2), self.tick_hz) if tally.n else None
+
+    @property
+    def rate(self) -> float:
+        """Return the balls per second of wall time since the first ball."""
+        if self.first_ball is None:
+            return 0.0
+        return self.balls / max(time.monotonic() - self.first_ball, 1e-3)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return the estimated wall time that is left, None while it cannot be known."""
+        return (self.planned - self.balls) / self.rate if self.rate else None

@@ -1,0 +1,252 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Play a rally: from the instrument's frames to a sealed folder, whatever happens on the way."""
+
+import datetime
+import json
+import os
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tennis import __version__, wire
+from tennis.bench import Bench, Circumstances, Session
+from tennis.errors import RallyError, UsageError
+from tennis.play.progress import Progress
+from tennis.rally.balls import batches_from_frames
+from tennis.rally.disk import writing
+from tennis.rally.folder import Rally, finished, part_path, seal
+from tennis.rally.journal import Frame, Journal
+from tennis.rally.manifest import SCHEMA_VERSION, Counts, Fault, Manifest, Tool
+from tennis.rally.plan import Plan
+from tennis.units import ticks_to_ns
+
+Observer = Callable[[Progress], None]
+Stop = Callable[[], bool]  # asked often: has the player been told to end?
+
+# what the instrument's reasons for an early end mean for the people at the bench
+REASONS = {
+    "no_answer": "the target stopped answering",
+    "target_ended": "the target ended before the last ball",
+    "never_ready": "the target did not get ready to play",
+    "instrument_fault": "the instrument reported a fault",
+}
+
+
+def play(bench: Bench, plan: Plan, out: Path, observe: Observer, stop: Stop) -> Rally:
+    """Play a plan and seal it as the folder ``out``.
+
+    Once ``stop`` says so, what was played is sealed. A fault of the bench is recorded and taints the rally, which is
+    sealed all the same. Raises UsageError or BenchError before anything is written where the plan
+    cannot be played, DiskFullError where the disk gets full (``resume`` goes on).
+    """
+    if os.path.lexists(out):
+        raise UsageError(f"{out} exists: choose another name for the rally")
+    part = part_path(out)
+    if os.path.lexists(part):
+        raise UsageError(
+            f"{out} was begun and not finished: go on with `tennis rally --resume {out}`, "
+            f"or remove {part}"
+        )
+    if not out.parent.is_dir() or not os.access(out.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{out.parent} is no folder that can be written: choose another place")
+    plan = plan.model_copy(update={"versions": bench.versions(plan)})
+    with writing(part):
+        part.mkdir()
+    plan.write(part)
+    with Journal(part, out) as journal:
+        return _play(bench, plan, out, journal, observe, stop)
+
+
+def resume(bench: Bench, out: Path, observe: Observer, stop: Stop) -> Rally:
+    """Go on with a rally that was interrupted by force, and seal it.
+
+    On a bench that repeats, the rally is played again; what comes must be what the journal holds
+    already, and then it goes on. Raises RallyError where there is nothing to resume, or where the
+    bench has changed since.
+    """
+    rally = finished(out)
+    if rally is not None:
+        raise UsageError(f"{out} is complete: there is nothing to resume")
+    part = part_path(out)
+    if not part.is_dir():
+        raise UsageError(f"{out} was never begun: play it with `tennis rally --out {out}`")
+    plan = Plan.read(part)
+    with Journal(part, out) as journal:
+        ending = _cut_ending(journal)
+        if ending:
+            return _seal(bench, plan, out, journal, _Outcome(end=ending))
+        versions = bench.versions(plan)
+        for name in sorted({*versions, *plan.versions}):
+            if versions.get(name) != plan.versions.get(name):
+                raise RallyError(
+                    f"{out} was begun with {name} {plan.versions.get(name)}, now it is "
+                    f"{versions.get(name)}: the balls would not be the same; play it anew"
+                )
+        return _play(bench, plan, out, journal, observe, stop)
+
+
+def bench_kind(out: Path) -> str:
+    """Return the kind of bench on which an unfinished rally was begun."""
+    part = part_path(out)
+    return Plan.read(part).bench if part.is_dir() else "virtual"
+
+
+@dataclass
+class _Outcome:
+    """How playing came to its end."""
+
+    end: Frame | None = None
+    interrupted: bool = False
+    lost_frames: int = 0
+    garbage_bytes: int = 0
+
+
+def _cut_ending(journal: Journal) -> Frame | None:
+    """Prepare a journal for going on; return its END frame if the rally had been played out.
+
+    A rally that was stopped early has a last, short frame that it would not have if it had gone
+    on: that is cut off, playing again brings its balls back.
+    """
+    sizes: list[tuple[Frame, int]] = []
+    end = 0
+    for frame in journal.frames():
+        end += len(frame.encoded)
+        sizes = [*sizes[-1:], (frame, end)]
+    journal.truncate(end)
+    if sizes and sizes[-1][0].kind == wire.END:
+        ending = sizes[-1][0]
+        if (_count(ending) or {})["reason"] == "complete":
+            return ending
+        journal.truncate(end - len(sizes.pop()[0].encoded))
+    if sizes and sizes[-1][0].kind == wire.BALLS:
+        journal.truncate(journal.size - len(sizes[-1][0].encoded))
+    return None
+
+
+def _play(
+    bench: Bench, plan: Plan, out: Path, journal: Journal, observe: Observer, stop: Stop
+) -> Rally:
+    progress = Progress(planned=plan.protocol.balls)
+    outcome = _Outcome()
+    held = journal.frames() if journal.size else iter(())
+    session = bench.start(plan, part_path(out))
+    try:
+        for frame in _frames(session, outcome, lambda: observe(progress), stop):
+            if frame.kind == wire.HELLO:
+                progress.tick_hz = int(json.loads(frame.payload)["tick_hz"])
+            elif frame.kind == wire.BALLS:
+                progress.add(frame.payload)
+            elif frame.kind == wire.END:
+                outcome.end = frame
+            known = next(held, None)
+            progress.replaying = known is not None
+            if known is None:
+                journal.append(frame.encoded)
+            elif known.encoded != frame.encoded and not outcome.interrupted:
+                raise RallyError(
+                    f"{out} does not repeat: frame {frame.sequence} is not what it was before; "
+                    f"what was played first is still in {part_path(out)}"
+                )
+            observe(progress)
+    finally:
+        session.close()
+    return _seal(bench, plan, out, journal, outcome)
+
+
+def _frames(
+    session: Session, outcome: _Outcome, wait: Callable[[], None], stop: Stop
+) -> Iterator[Frame]:
+    """Yield the frames of a session; when asked to stop, the rest still comes."""
+    decoder = wire.Decoder()
+    expected = 0
+    for chunk in session.chunks():
+        if stop() and not outcome.interrupted:
+            outcome.interrupted = True
+            session.stop()
+        if not chunk:
+            wait()
+        for kind, sequence, payload in decoder.feed(chunk):
+            outcome.lost_frames += (sequence - expected) & 0xFFFFFFFF
+            expected = sequence + 1
+            yield Frame(kind, sequence, payload, wire.encode(kind, sequence, payload))
+    outcome.garbage_bytes = decoder.garbage_bytes
+
+
+def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outcome) -> Rally:
+    part = part_path(out)
+    known = bench.circumstances(plan, part)
+    tick_hz = known.instrument.tick_hz
+    counted = _count(outcome.end)
+    faults = [*known.faults, *_faults(known, outcome, counted)]
+    ended: Literal["complete", "interrupted", "fault"] = "complete"
+    if counted is None or counted["reason"] != "complete":
+        ended = "interrupted" if outcome.interrupted and not faults else "fault"
+    counted = counted or {}
+    manifest = Manifest(
+        schema_version=SCHEMA_VERSION,
+        bench=plan.bench,
+        time_note=bench.time_note,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        operator=plan.operator,
+        instrument=known.instrument,
+        target=known.target,
+        load=known.load,
+        protocol=plan.protocol,
+        counts=Counts(
+            balls=0,  # balls and misses are counted when the table is written
+            misses=0,
+            strays=int(counted.get("strays", 0)),
+            doubles=int(counted.get("doubles", 0)),
+            late_serves=int(counted.get("late_serves", 0)),
+        ),
+        ended=ended,
+        faults=faults,
+        tainted=bool(faults),
+        tool=Tool(tennis=__version__, versions=plan.versions),
+        files={},
+    )
+    balls = batches_from_frames(journal.payloads(wire.BALLS), tick_hz)
+    return seal(part, out, manifest, balls, _events(known, journal, tick_hz))
+
+
+def _count(end: Frame | None) -> dict[str, Any] | None:
+    """Return the instrument's own counters, with the reason in words."""
+    if end is None:
+        return None
+    names = ("reason", "balls", "misses", "strays", "doubles", "late_serves", "clock_ticks")
+    counted: dict[str, Any] = dict(
+        zip(names, struct.unpack(wire.END_FORMAT, end.payload), strict=True)
+    )
+    counted["reason"] = wire.END_REASONS.get(counted["reason"], "instrument_fault")
+    return counted
+
+
+def _faults(
+    known: Circumstances, outcome: _Outcome, counted: dict[str, Any] | None
+) -> Iterator[Fault]:
+    """Yield what the player itself saw go wrong."""
+    if outcome.lost_frames or outcome.garbage_bytes:
+        text = f"{outcome.lost_frames} frames lost, {outcome.garbage_bytes} bytes of garbage"
+        yield Fault(code="line_noise", message=f"between instrument and host: {text}")
+    if counted is None:
+        if not outcome.interrupted:
+            said = [event["text"] for event in known.events if event["what"] == "emulator"]
+            why = f": {said[-1]}" if said else ""
+            yield Fault(code="bench_ended", message=f"the bench ended without a word{why}")
+    elif counted["reason"] != "complete" and not outcome.interrupted and not known.faults:
+        # where the target itself said what went wrong, that is the reason
+        yield Fault(code=counted["reason"], message=REASONS[counted["reason"]])
+
+
+def _events(known: Circumstances, journal: Journal, tick_hz: int) -> Iterator[dict[str, Any]]:
+    """Yield all events: the load's, the instrument's, the target's own."""
+    if known.load.started_ns is not None:
+        yield {"what": "load_started", "at_ns": known.load.started_ns, "load": known.load.name}
+    for payload in journal.payloads(wire.EVENTS):
+        for when, what, value in struct.iter_unpack(wire.EVENT, payload):
+            name = wire.EVENT_NAMES.get(what, f"unknown_{what}")
+            yield {"what": name, "at_ns": ticks_to_ns(when, tick_hz), "value": value}
+    yield from known.events

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``frames.bin``: the frames of a rally that is being played, kept as they came.
+
+Append-only; every frame has its own check sum. After a crash all whole frames are there, and the
+one that was being written is cut off.
+"""
+
+import fcntl
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from tennis import wire
+from tennis.errors import RallyError
+from tennis.rally.disk import sync, writing
+from tennis.rally.folder import JOURNAL
+
+SYNC_EVERY_S = 1.0
+
+
+class Frame(NamedTuple):
+    """A frame of the wire format, and its bytes."""
+
+    kind: int
+    sequence: int
+    payload: bytes
+    encoded: bytes
+
+
+def _frames(data: bytes) -> Iterator[Frame]:
+    """Yield the whole frames at the beginning of ``data``; stop at the first that is not."""
+    at = 0
+    while at < len(data):
+        found = wire.decode_one(data, at)
+        if not found:
+            return
+        kind, sequence, payload, end = found
+        yield Frame(kind, sequence, payload, data[at:end])
+        at = end
+
+
+class Journal:
+    """The journal in the folder ``part``, locked against a second player."""
+
+    def __init__(self, part: Path, out: Path) -> None:
+        self.path = part / JOURNAL
+        self._then = f"then go on with `tennis rally --resume {out}`"
+        with writing(self.path, self._then):
+            self._file = self.path.open("a+b", buffering=0)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._file.close()
+            raise RallyError(f"{out} is being played by another process: let it finish") from error
+        self._size = self.path.stat().st_size
+        self._synced = time.monotonic()
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes of frames there are."""
+        return self._size
+
+    def truncate(self, size: int) -> None:
+        """Cut the journal down to its first ``size`` bytes."""
+        with writing(self.path, self._then):
+            self._file.truncate(size)
+        self._size = size
+
+    def append(self, encoded: bytes) -> None:
+        """Keep a frame. Raises DiskFullError; then the journal ends with a whole frame."""
+        try:
+            with writing(self.path, self._then):
+                wrote = self._file.write(encoded)
+                if wrote != len(encoded):  # a full disk takes a part first; the rest says why
+                    self._file.write(encoded[wrote:])
+                self._size += len(encoded)
+                if time.monotonic() - self._synced > SYNC_EVERY_S:
+                    sync(self.path)
+                    self._synced = time.monotonic()
+        except BaseException:
+            self._file.truncate(self._size)
+            raise
+
+    def frames(self) -> Iterator[Frame]:
+        """Read the whole frames back, one at a time, in bounded memory; stop where one is broken."""
+        with self.path.open("rb") as file:
+            held = b""
+            while chunk := file.read(1 << 20):
+                held += chunk
+                used = 0
+                for frame in _frames(held):
+                    used += len(frame.encoded)
+                    yield frame
+                held = held[used:]
+
+    def payloads(self, kind: int) -> Iterator[bytes]:
+        """Read back the payloads of one kind of frames."""
+        return (frame.payload for frame in self.frames() if frame.kind == kind)
+
+    def close(self) -> None:
+        """Close the file and give up the lock."""
+        self._file.close()
+
+    def __enter__(self) -> "Journal":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
