@@ -19,9 +19,9 @@ from tennis.units import NS_PER_S, ticks_to_ns
 
 # ball counts from 0 and is a uint32; the last value stays free
 MAX_BALLS = 2**32 - 1
-# Rows of a row group: small enough to be read by several threads, large enough to be read fast.
+# Rows of a row group: small enough to share the work among threads, large enough to be read fast.
 GROUP_ROWS = 1 << 18
-# Frames hold at most 256 balls; that many are gathered before they become a batch.
+# Rows that are handled at once: they stay in the processor's caches.
 BATCH_ROWS = 1 << 16
 
 FIELDS = (
@@ -224,36 +224,54 @@ class Group:
 
 
 def read_groups(path: Path, groups: Iterable[int]) -> Iterator[Group]:
-    """Read the latencies of some row groups. Raises RallyError."""
+    """Read the latencies of some row groups; a group is good until the next. Raises RallyError."""
+    # the same memory again and again: fresh pages would cost more than the subtraction
+    room = np.empty(BATCH_ROWS, np.uint32)
     with _Reading(path), pq.ParquetFile(path) as file:
         for group in groups:
-            yield _group(path, file.read_row_group(group, LATENCY_COLUMNS, use_threads=False))
+            for rows in file.iter_batches(BATCH_ROWS, [group], LATENCY_COLUMNS, use_threads=False):
+                yield _group(path, rows, room)
 
 
-def _group(path: Path, rows: pa.Table) -> Group:
-    rise, rose = _plain(rows["rise_ticks"])
-    fall, fell = _plain(rows["fall_ticks"])
-    both_rise, both_fall = rise, fall
-    if rose is not None or fell is not None:
-        every = np.ones(rise.size, np.bool_)
-        rose, fell = every if rose is None else rose, every if fell is None else fell
-        both = rose & fell
-        both_rise, both_fall, rise = rise[both], fall[both], rise[rose]
-    if np.any(both_fall < both_rise):
+def _group(path: Path, rows: pa.RecordBatch, room: Ticks) -> Group:
+    rise, no_rise = _plain(rows["rise_ticks"])
+    fall, no_fall = _plain(rows["fall_ticks"])
+    if no_rise.size or no_fall.size:
+        incomplete = np.union1d(no_rise, no_fall)
+        interrupt = _without(rise, no_rise)
+        rise, fall = _without(rise, incomplete), _without(fall, incomplete)
+    else:
+        interrupt = rise
+    scheduling = np.subtract(fall, rise, out=room[: rise.size])
+    # a fall before its rise wraps around: to a large difference, or it comes from a large rise
+    large = scheduling.size and max(scheduling.max(), rise.max()) >= 2**31
+    if large and np.any(fall < rise):
         raise RallyError(f"{path} holds a reply that fell before it rose: play the rally again")
-    return Group(rise, both_fall - both_rise, rows.num_rows, rows["fall_ticks"].null_count)
+    return Group(interrupt, scheduling, rows.num_rows, rows["fall_ticks"].null_count)
 
 
-def _plain(column: pa.ChunkedArray) -> tuple[Ticks, NDArray[np.bool_] | None]:
-    """Return a column's numbers (anything where null) and which are valid (None: all)."""
-    array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+def _plain(array: pa.Array) -> tuple[Ticks, NDArray[np.intp]]:
+    """Return a column's numbers (anything where null) and where it is null, ascending."""
     valid, data = array.buffers()
     start, size = array.offset, len(array)
     numbers = np.frombuffer(data, np.uint32, count=start + size)[start:]
     if not array.null_count:
-        return numbers, None
-    bits = np.unpackbits(np.frombuffer(valid, np.uint8), count=start + size, bitorder="little")
-    return numbers, bits[start:].astype(np.bool_)
+        return numbers, np.zeros(0, np.intp)
+    # nulls are rare: most bytes of the bitmap are all ones and need no unpacking
+    octets = np.frombuffer(valid, np.uint8)[: (start + size + 7) // 8]
+    some = np.flatnonzero(octets != 0xFF)
+    bits = np.unpackbits(octets[some], bitorder="little").reshape(-1, 8)
+    octet, bit = np.nonzero(bits == 0)
+    where = some[octet] * 8 + bit - start
+    return numbers, where[(where >= 0) & (where < size)]
+
+
+def _without(numbers: Ticks, where: NDArray[np.intp]) -> Ticks:
+    """Return ``numbers`` without the elements at the ascending indices ``where``."""
+    if where.size > numbers.size // 64:
+        return np.delete(numbers, where)
+    pieces = zip([0, *(where + 1)], [*where, numbers.size], strict=True)
+    return np.concatenate([numbers[start:end] for start, end in pieces])
 
 
 @dataclass
@@ -274,6 +292,8 @@ def count(path: Path, groups: Iterable[int]) -> Counted:
         counted.scheduling.add(group.scheduling)
         counted.balls += group.balls
         counted.misses += group.misses
+    counted.interrupt.settle()
+    counted.scheduling.settle()
     return counted
 
 

@@ -92,7 +92,7 @@ class Rally:
         return self.path / name if name in self.manifest.files else None
 
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Read the balls in record batches, all columns or some, at most 2^18 rows at a time."""
+        """Read the balls in record batches, all columns or some, a row group at a time."""
         return table.batches(self.path / BALLS, columns)
 
     def _groups(self) -> Iterator[table.Group]:
@@ -106,7 +106,7 @@ class Rally:
 
     def scheduling_ticks(self) -> NDArray[np.uint32]:
         """Return every scheduling latency (fall - rise), in the order of the balls; ticks."""
-        parts = [group.scheduling for group in self._groups()]
+        parts = [group.scheduling.copy() for group in self._groups()]
         return np.concatenate([np.zeros(0, np.uint32), *parts])
 
     @cached_property

@@ -64,26 +64,36 @@ class Counter:
         self._tail: list[NDArray[np.uint32]] = []  # values at or above the limit of their time
         self._tail_size = 0
         self._counted: list[Tally] = []  # tails that were counted already
+        self._scratch = np.zeros(0, np.int64)
 
     def add(self, ticks: NDArray[np.unsignedinteger] | NDArray[np.signedinteger]) -> None:
         """Count a batch: a one-dimensional array of integers from 0 to 2^32 - 1."""
         if not ticks.size:
             return
-        low = ticks
-        if int(ticks.max()) >= self._limit:
-            tail = ticks[ticks >= self._limit].astype(np.uint32)
-            self._tail.append(tail)
-            self._tail_size += tail.size
-            # cheaper than to pick the others: one slot takes all of the tail, and is ignored
-            low = np.minimum(ticks, ticks.dtype.type(self._limit))
-            if tail.size > ticks.size // 8:
-                self._limit = min(self._limit * 4, DENSE_LAST)
-        counted = np.bincount(low)
-        self._dense = _sum(self._dense, counted if low is ticks else counted[:-1])
+        if int(ticks.max()) < self._limit:
+            low = self._room(ticks.size)
+            low[:] = ticks
+            self._dense = _sum(self._dense, np.bincount(low))
+            return
+        tail = ticks[np.flatnonzero(ticks >= self._limit)].astype(np.uint32)
+        self._tail.append(tail)
+        self._tail_size += tail.size
+        # cheaper than to pick the others: one slot takes all of the tail, and is ignored
+        low = self._room(ticks.size)
+        np.minimum(ticks, ticks.dtype.type(self._limit), out=low)
+        self._dense = _sum(self._dense, np.bincount(low)[:-1])
+        if tail.size > ticks.size // 8:
+            self._limit = min(self._limit * 4, DENSE_LAST)
         if self._tail_size > TAIL_SIZE:
-            self._settle()
+            self.settle()
 
-    def _settle(self) -> None:
+    def _room(self, size: int) -> NDArray[np.int64]:
+        """Return an array to write to: fresh memory would cost more than the counting."""
+        if self._scratch.size < size:
+            self._scratch = np.empty(size, np.int64)
+        return self._scratch[:size]
+
+    def settle(self) -> None:
         """Count the tail so far, so that it does not take more room than its different values."""
         if self._tail_size:
             self._counted.append(_count_sorted(np.sort(np.concatenate(self._tail))))
@@ -94,13 +104,13 @@ class Counter:
     def merge(self, others: Iterable["Counter"]) -> None:
         """Take over what other counters counted."""
         for other in others:
-            other._settle()
+            other.settle()
             self._dense = _sum(self._dense, other._dense)
             self._counted += other._counted
 
     def tally(self) -> Tally:
         """Return what was counted."""
-        self._settle()
+        self.settle()
         low = np.flatnonzero(self._dense)
         dense = Tally(low.astype(np.int64), self._dense[low])
         return _join([dense, *self._counted]) if self._counted else dense
