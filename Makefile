@@ -53,6 +53,16 @@ docs: setup-test ## build the students' book and the reference book; warnings ar
 	@$(SPHINX) -b html handouts handouts/_build/html && echo "docs: handouts/_build/html/index.html"
 	@$(SPHINX) -b html docs docs/_build/html && echo "docs: docs/_build/html/index.html"
 
+LAB := 01-first-serve
+TENNIS_RALLY :=
+
+.PHONY: notebook
+notebook: setup-test ## run LAB's notebook on TENNIS_RALLY=DIR:DIR into build/LAB.html
+	@mkdir -p build
+	@TENNIS_RALLY="$$(echo "$(TENNIS_RALLY)" | tr ':' '\n' | sed "s|^\([^/]\)|$$PWD/\1|" | paste -sd :)" \
+	    $(BIN)/mystnb-docutils-html5 --nb-execution-mode=force --nb-execution-raise-on-error=yes \
+	    notebooks/$(LAB).md build/$(LAB).html && echo "notebook: build/$(LAB).html"
+
 .PHONY: clean
 clean: ## remove what was built here; .venv and the kernels' cache stay
 	@rm -rf build demo handouts/_build docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

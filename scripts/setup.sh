@@ -186,7 +186,10 @@ main() {
                 sed -n '5,13s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
                 exit 0
                 ;;
-            *) die "unknown option $1; try --help." ;;
+            *)
+                echo "setup: unknown option $1; try --help." >&2
+                exit 2
+                ;;
         esac
         shift
     done

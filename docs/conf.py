@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The reference book."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+project = "Tennis"
+author = "The Tennis authors"
+copyright = author  # noqa: A001 (Sphinx wants this name)
+language = "en"
+
+extensions = ["myst_parser", "tennis_reference"]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+nitpicky = True
+exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = "Tennis"
+html_static_path = ["_static"]
+html_css_files = ["tennis.css"]
+html_show_sphinx = False
+html_copy_source = False

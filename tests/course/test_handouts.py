@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Handouts show what lab.toml says, and say so when they cannot."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tennis.checkout import ROOT
+from tennis.course import load_lab
+
+PAGE = "# A page\n\n"
+ALL = "\n```{lab-questions}\n```\n"
+
+
+def build(folder: Path, page: str, name: str = "01-first-serve") -> tuple[str, str]:
+    """Build a book of one page; return its HTML and what Sphinx said."""
+    source = folder / "book"
+    source.mkdir()
+    (source / "conf.py").write_text(
+        'extensions = ["myst_parser", "tennis.course.sphinx"]\n'
+        f'root_doc = "{name}"\nhtml_theme = "basic"\n'
+    )
+    (source / f"{name}.md").write_text(page)
+    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", source, folder / "html"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (folder / "html" / f"{name}.html").read_text(), done.stderr
+
+
+def test_values_questions_and_commands(tmp_path):
+    lab = load_lab("01-first-serve")
+    html, said = build(
+        tmp_path,
+        PAGE + "{lab}`parameters.balls` balls\n\n```{lab-console}\n$ x --balls {balls}\n```\n"
+        "```{lab-facts}\n```\n" + ALL,
+    )
+    assert said == ""
+    balls = lab.value("parameters.balls")
+    assert f"{balls:,} balls" in html
+    assert f"--balls {balls}" in re.sub(r"<[^>]*>", "", html)
+    assert f"{lab.minutes} minutes · {lab.points} points" in html
+    for question in lab.questions:
+        assert html.count(f'id="question-{question.id}"') == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{lab}`parameters.bulls`" + ALL, "has no 'parameters.bulls'; use title"),
+        ("{lab}`09-none:title`" + ALL, "there is no lab '09-none'"),
+        ("```{lab-questions} edges none\n```\n" + ALL, "has no question 'none'"),
+        ("```{lab-questions} edges\n```\n", "question 'bound' of lab.toml is asked 0 times"),
+        ("```{lab-questions} edges\n```\n" * 2 + ALL, "'edges' of lab.toml is asked 2 times"),
+        ("```{lab-console}\n$ {bulls}\n```\n" + ALL, "{bulls} names no parameter of the lab"),
+    ],
+)
+def test_what_a_page_gets_wrong_is_a_warning(tmp_path, text, message):
+    assert message in build(tmp_path, PAGE + text)[1]
+
+
+def test_a_page_of_no_lab(tmp_path):
+    assert "belongs to no lab" in build(tmp_path, PAGE + "{lab}`title`", "welcome")[1]
+    shutil.rmtree(tmp_path / "book")
+    html, said = build(tmp_path, PAGE + "{lab}`01-first-serve:title`", "welcome")
+    assert said == ""
+    assert load_lab("01-first-serve").title in html
+
+
+def test_the_book_needs_nothing_from_elsewhere(tmp_path):
+    """The students' book works without a network: no page loads anything from outside."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", ROOT / "handouts", tmp_path]
+    subprocess.run(command, check=True, capture_output=True)
+    for page in tmp_path.glob("*.html"):
+        html = page.read_text()
+        for attribute in ('src="http', 'src="//', 'rel="stylesheet" href="http', "@import"):
+            assert attribute not in html, f"{page.name}: {attribute}"

@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Labs are read whole, or refused with the place and the reason."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tennis.checkout import ROOT
+from tennis.course import LabError, load_course, load_lab
+
+SOUND = """
+title = "A lab"
+about = "About it."
+minutes = 30
+
+[parameters]
+balls = 5000
+kernels = ["mainline", "rt"]
+
+[[questions]]
+id = "one"
+kind = "text"
+points = 2
+text = "Of {balls} balls on {kernels}?"
+
+[[questions]]
+id = "two"
+kind = "number"
+unit = "ns"
+points = 1
+text = "How many?"
+"""
+
+
+def write(labs: Path, text: str, slug: str = "01-a-lab") -> None:
+    (labs / slug).mkdir(parents=True, exist_ok=True)
+    (labs / slug / "lab.toml").write_text(text)
+    (labs / "course.toml").write_text(f'title = "T"\nabout = "A"\nlabs = ["{slug}"]\n')
+
+
+def test_a_lab_is_read(tmp_path):
+    write(tmp_path, SOUND)
+    course, (lab,) = load_course(tmp_path)
+    assert course.labs == [lab.slug] == ["01-a-lab"]
+    assert (lab.number, lab.points, lab.minutes) == (1, 3, 30)
+    assert lab.value("parameters.balls") == 5000
+    assert lab.fill(lab.question("one").text) == "Of 5,000 balls on mainline, rt?"
+    assert lab.fill("--balls {balls}", prose=False) == "--balls 5000"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("points = 2", "points = 0", "questions[0].points: Input should be greater than 0"),
+        ("points = 2", 'points = "2"', "questions[0].points: Input should be a valid integer"),
+        ('id = "two"', 'id = "one"', "two questions have the id 'one'"),
+        ('id = "two"', 'id = "Two!"', "questions[1].id: String should match pattern"),
+        ('unit = "ns"\n', "", "a question has a unit if, and only if, its kind is number"),
+        ('kind = "text"', 'kind = "essay"', "questions[0].kind: Input should be 'prediction'"),
+        ("{balls} balls", "{bulls} balls", "{bulls} names no parameter of the lab; there are"),
+        ("minutes = 30", "", "minutes: Field required"),
+        ("minutes = 30", "minutes = 30\nhours = 1", "hours: Extra inputs are not permitted"),
+        ("minutes = 30", "minutes =", "is not TOML"),
+        ("minutes = 30", 'minutes = 30\nslug = "x"', "slug: the folder's name is the slug"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(tmp_path, old, new, message):
+    assert old in SOUND
+    write(tmp_path, SOUND.replace(old, new, 1))
+    with pytest.raises(LabError) as caught:
+        load_lab("01-a-lab", tmp_path)
+    assert message in str(caught.value)
+    assert str(tmp_path / "01-a-lab" / "lab.toml") in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_lab_that_is_not_there(tmp_path):
+    write(tmp_path, SOUND)
+    with pytest.raises(LabError, match=r"no lab '02-more' in .*; there are 01-a-lab"):
+        load_lab("02-more", tmp_path)
+
+
+def test_a_lab_that_the_course_forgot(tmp_path):
+    write(tmp_path, SOUND, "02-more")
+    write(tmp_path, SOUND)
+    with pytest.raises(LabError, match="02-more is missing in the list"):
+        load_course(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["points.x", "parameters", "parameters.seed", "questions", ""])
+def test_a_value_that_is_not_there(tmp_path, path):
+    write(tmp_path, SOUND)
+    with pytest.raises(LabError, match=r"has no .*; use title"):
+        load_lab("01-a-lab", tmp_path).value(path)
+
+
+def test_the_courses_labs_ask_for_what_exists():
+    kernels = tomllib.loads((ROOT / "target/kernels/debian.toml").read_text())
+    _course, labs = load_course()
+    assert labs
+    for lab in labs:
+        assert set(lab.value("parameters.kernels")) <= kernels.keys()
+        for load in lab.value("parameters.loads"):
+            assert (ROOT / "loads" / load / "load.toml").is_file()
+        assert (ROOT / "handouts" / f"{lab.slug}.md").is_file()
+        assert (ROOT / "notebooks" / f"{lab.slug}.md").is_file()

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Every command and option is documented, and every example in the documents works."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from tennis.checkout import ROOT
+from tennis.cli import COMMANDS, cli
+from tennis.course import load_course
+
+REFERENCE = (ROOT / "docs/commands.md").read_text()
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_in_the_reference(name):
+    """The directive below a command's heading writes all of its options into the page."""
+    assert re.search(
+        rf"^## tennis {name}$.*?^```{{tennis-command}} {name}$", REFERENCE, re.MULTILINE | re.DOTALL
+    )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_says_what_it_does(name):
+    command = cli.get_command(click.Context(cli), name)
+    todo = [command]
+    while todo:
+        command = todo.pop()
+        assert command.help, f"{command.name} has no help"
+        todo += getattr(command, "commands", {}).values()
+        for option in command.params:
+            if isinstance(option, click.Option):
+                assert option.help, f"tennis {command.name} {option.opts[0]} has no help"
+
+
+def test_the_reference_has_no_command_too_many():
+    assert set(re.findall(r"{tennis-command} (\w+)", REFERENCE)) == set(COMMANDS)
+
+
+def commands_of(page: Path) -> list[list[str]]:
+    """Return the `tennis` commands of a page's console blocks, lab parameters filled in."""
+    found = []
+    labs = {lab.slug: lab for lab in load_course()[1]}
+    for kind, block in re.findall(
+        r"^```({lab-console}|console)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL
+    ):
+        text = labs[page.stem].fill(block, prose=False) if kind == "{lab-console}" else block
+        lines = text.replace("\\\n", " ").splitlines()
+        found += [shlex.split(line)[2:] for line in lines if line.startswith("$ tennis ")]
+    return found
+
+
+HANDOUTS = [ROOT / "handouts" / f"{lab.slug}.md" for lab in load_course()[1]]
+EXAMPLES = [page for page in PAGES + HANDOUTS if commands_of(page)]
+
+
+def test_there_are_examples():
+    assert {"README.md", "quick-start.md", "01-first-serve.md"} <= {page.name for page in EXAMPLES}
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.stem)
+def test_every_example_can_be_parsed(page):
+    for words in commands_of(page):
+        command = cli.get_command(click.Context(cli), words[0])
+        assert command is not None, words
+        command.make_context(words[0], list(words[1:]))
+
+
+@pytest.mark.virtual
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.stem)
+def test_every_example_works(page, tmp_path):
+    """The commands of a page, in their order, in one folder; rallies of 200 balls."""
+    for words in commands_of(page):
+        few = ["--balls", "200"] if words[0] == "rally" else []
+        command = [sys.executable, "-c", "from tennis.cli import main; main()", *words, *few]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"tennis {shlex.join(words)}\n{done.stdout}{done.stderr}"

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""scripts/setup.sh says what it will do, and refuses what it cannot do with a way out."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tennis.checkout import ROOT
+
+DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nVERSION_ID="13"\nID=debian\n'
+
+
+def script(folder: Path, text: str, name: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run setup.sh on a machine that is made up: its os-release, and programs before the path."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    script(programs, "exit 1", "dpkg-query")  # nothing is installed
+    script(programs, "echo amd64", "dpkg")
+    script(programs, f'echo "$@" >> {tmp_path}/apt; echo no network >&2; exit 100', "apt-get")
+    script(programs, f'echo "$@" >> {tmp_path}/sudo; exit 1', "sudo")
+    script(programs, "echo 0", "id")
+
+    def run_it(*arguments, release=DEBIAN, **replaced):
+        (tmp_path / "os-release").write_text(release)
+        for name, text in replaced.items():
+            script(programs, text, name)
+        environment = os.environ | {
+            "PATH": f"{programs}:/usr/bin:/bin",
+            "TENNIS_OS_RELEASE": str(tmp_path / "os-release"),
+            "TENNIS_CACHE": "/nowhere/cache",
+        }
+        return subprocess.run(
+            [ROOT / "scripts/setup.sh", *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run_it
+
+
+@pytest.mark.parametrize(
+    ("release", "replaced", "message"),
+    [
+        ('ID=ubuntu\nPRETTY_NAME="Ubuntu 24.04"\n', {}, "this is Ubuntu 24.04, not Debian"),
+        ('ID=fedora\nPRETTY_NAME="Fedora 43"\n', {}, "this is Fedora 43, not Debian"),
+        ('ID=raspbian\nVERSION_ID="12"\nPRETTY_NAME="Raspbian 12"\n', {}, "Raspbian 12 is the 32"),
+        ('ID=debian\nVERSION_ID="11"\nPRETTY_NAME="Debian 11"\n', {}, "Debian 11 is too old"),
+        (DEBIAN, {"uname": "echo Darwin"}, "this is Darwin, not Linux"),
+        (DEBIAN, {"dpkg": "echo armhf"}, "this is a 32-bit system (armhf)"),
+        (DEBIAN, {"dpkg": "echo riscv64"}, "this is riscv64; Tennis plays on amd64 and arm64"),
+        ("", {}, "this is an unknown Linux"),
+    ],
+)
+def test_elsewhere_there_is_a_container(run, release, replaced, message):
+    done = run(release=release, **replaced)
+    assert done.returncode == 1
+    assert done.stderr.startswith("setup: ")
+    assert message in done.stderr.splitlines()[0]
+    assert "docker run --rm -it" in done.stderr
+    assert "podman run" in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_plan_says_what_and_does_nothing(run, tmp_path):
+    done = run("--plan")
+    assert done.returncode == 0
+    said = done.stdout
+    assert said.startswith("This will install:")
+    for package in ("qemu-system-arm", "gcc-aarch64-linux-gnu", "python3-venv"):
+        assert package in said
+    assert re.search(r"MB to download, with apt-get:", said)
+    assert "and keep in /nowhere/cache" in said
+    assert "(mainline rt)" in said
+    assert "update" not in (tmp_path / "apt").read_text()
+    assert not (tmp_path / "sudo").exists()
+
+
+def test_the_plan_for_the_tests(run):
+    assert "(mainline rt mainline-6.1 rt-6.1)" in run("--test", "--plan").stdout
+
+
+def test_arm64_needs_no_cross_compiler(run):
+    said = run("--test", "--plan", dpkg="echo arm64").stdout
+    assert "qemu-system-arm" in said
+    assert "aarch64-linux-gnu" not in said
+    assert "shellcheck" in said
+
+
+def test_a_failure_of_apt_is_shown(run):
+    done = run()
+    assert done.returncode == 1
+    assert "setup: apt-get update failed" in done.stderr
+    assert "no network" in done.stderr
+
+
+def test_who_is_not_root_needs_sudo(run, tmp_path):
+    done = run(id="echo 1000")
+    assert "with apt-get through sudo:" in done.stdout
+    assert "apt-get -o DPkg::Lock::Timeout=300 -qq update" in (tmp_path / "sudo").read_text()
+    assert done.returncode == 1
+
+
+def test_an_unknown_option(run):
+    done = run("--tests")
+    assert (done.returncode, done.stderr) == (2, "setup: unknown option --tests; try --help.\n")
+
+
+def test_help(run):
+    done = run("--help")
+    assert done.returncode == 0
+    assert "scripts/setup.sh --plan" in done.stdout
+    assert "SPDX" not in done.stdout
+
+
+def test_every_dependency_is_pinned():
+    """constraints.txt holds names and versions only, and agrees with pyproject.toml."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9A-Za-z.]+", pin) for pin in pins)
+
+    def normal(pin):
+        return re.sub(r"[-_.]+", "-", pin.split("==")[0]).lower() + "==" + pin.split("==")[1]
+
+    listed = {normal(pin) for pin in pins}
+    named = re.findall(r'"([\w.-]+==[\w.]+)', (ROOT / "pyproject.toml").read_text())
+    assert len(named) > 20
+    assert {normal(pin) for pin in named} <= listed
