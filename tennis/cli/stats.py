@@ -43,7 +43,7 @@ def stats(folder: Path, *, as_json: bool) -> None:
     Examples:
       tennis stats first
       tennis stats first --json
-    """  # noqa: D301 (click reads the backspace)
+    """
     summary = summarize(open_rally(folder))
     if as_json:
         click.echo(json.dumps(summary.as_json(), indent=2))

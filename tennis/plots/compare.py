@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Pictures of several rallies: who answers when, side by side."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from tennis.plots.one import WIDTH, draw_exceedance, finish_exceedance, tally
+from tennis.plots.picture import (
+    BLUE,
+    GREEN,
+    GREY,
+    LATENCIES,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    Picture,
+    bench_note,
+    drawn,
+    latencies,
+    time_axis,
+    time_text,
+)
+from tennis.rally import Rally
+from tennis.rally.text import plain
+from tennis.stats import Latency, Summary, summarize
+
+# mainline and RT keep their colours in every picture; other kernels take the rest in turn
+KERNELS = {"mainline": VERMILLION, "rt": BLUE}
+OTHERS = (GREEN, PURPLE, ORANGE, SKY)
+Dash = str | tuple[int, tuple[float, ...]]
+DASHES: tuple[Dash, ...] = (
+    "-",
+    (0, (5, 2)),
+    (0, (1, 1.3)),
+    (0, (5, 1.5, 1, 1.5)),
+    (0, (8, 2, 1, 2, 1, 2)),
+)
+
+
+def colors(rallies: Sequence[Rally]) -> list[str]:
+    """Return a colour for each rally: one for each kernel."""
+    of = dict(KERNELS)
+    for rally in rallies:
+        kernel = rally.manifest.target.kernel
+        if kernel not in of:
+            of[kernel] = OTHERS[(len(of) - len(KERNELS)) % len(OTHERS)]
+    return [of[rally.manifest.target.kernel] for rally in rallies]
+
+
+def dashes(rallies: Sequence[Rally]) -> list[Dash]:
+    """Return a line for each rally: the same for the same load and priorities, where that tells."""
+    seen: dict[tuple[str, str], int] = {}
+    taken: set[tuple[str, int]] = set()
+    found = []
+    for rally, color in zip(rallies, colors(rallies), strict=True):
+        conditions = (rally.manifest.load.name, rally.manifest.target.priorities)
+        index = seen.setdefault(conditions, len(seen)) % len(DASHES)
+        while (color, index) in taken and len(taken) < len(DASHES):
+            index = (index + 1) % len(DASHES)
+        taken.add((color, index))
+        found.append(DASHES[index])
+    return found
+
+
+def names(rallies: Sequence[Rally]) -> list[str]:
+    """Return a name for each rally: kernel, load, priorities; more where these are the same."""
+
+    def facts(rally: Rally) -> tuple[str, ...]:
+        target, load = rally.manifest.target, rally.manifest.load
+        priorities = "" if target.priorities == "default" else target.priorities
+        extra = (target.bottom_half, rally.manifest.bench, rally.path.name)
+        return tuple(plain(word, 24) for word in (target.kernel, load.name, priorities, *extra))
+
+    every = [facts(rally) for rally in rallies]
+    for length in range(3, 7):
+        said = [", ".join(filter(None, words[:length])) for words in every]
+        if len(set(said)) == len(said):
+            return said
+    return [f"{words} ({index})" for index, words in enumerate(said, 1)]
+
+
+def _describe(summaries: Sequence[Summary], labels: Sequence[str], what: str) -> str:
+    said = [f"{what} of {len(labels)} rallies ({bench_note(summaries)})."]
+    for label, summary in zip(labels, summaries, strict=True):
+        parts = []
+        for name, latency in latencies(summary).items():
+            parts.append(
+                f"{name} median {time_text(latency.median)}, 99 % {time_text(latency.p99)}, "
+                f"maximum {time_text(latency.max)}"
+                if latency.n
+                else f"no {name} latency"
+            )
+        extra = f", {summary.misses} missed" if summary.misses else ""
+        taint = ", tainted" if summary.tainted else ""
+        said.append(f"{label}: {'; '.join(parts)}; {summary.balls} balls{extra}{taint}.")
+    return " ".join(said)
+
+
+def _row(axes: Axes, y: float, latency: Latency, color: str, end: str) -> None:
+    """Draw a rally: a line from minimum to maximum, marks at median, 99 % and maximum."""
+    if not latency.n:
+        axes.text(
+            0.02,
+            y,
+            "every ball missed",
+            transform=axes.get_yaxis_transform(),
+            va="center",
+            color=GREY,
+        )
+        return
+    assert latency.min is not None and latency.max is not None  # noqa: S101
+    assert latency.p99 is not None and latency.median is not None  # noqa: S101
+    axes.plot([max(latency.min, 1), latency.max], [y, y], color=color, lw=1.6, alpha=0.45)
+    axes.plot(
+        [max(latency.min, 1), latency.p99],
+        [y, y],
+        color=color,
+        lw=5,
+        alpha=0.55,
+        solid_capstyle="butt",
+    )
+    axes.plot(latency.median, y, "o", color="white", mec=color, mew=1.8, ms=7)
+    axes.plot(latency.p99, y, "|", color=color, ms=13, mew=2.2)
+    axes.plot(latency.max, y, "D", color=color, ms=6)
+    axes.annotate(
+        time_text(latency.max) + end,
+        (latency.max, y),
+        xytext=(7, 0),
+        textcoords="offset points",
+        va="center",
+        size=9,
+    )
+
+
+@drawn
+def overview(rallies: Sequence[Rally]) -> Picture:
+    """Draw median, 99 % and maximum of each rally on one logarithmic axis of time."""
+    summaries = [summarize(rally) for rally in rallies]
+    labels = names(rallies)
+    picture = Picture(
+        WIDTH,
+        1.72 + 0.34 * len(rallies),
+        "When did the answer come?",
+        _describe(summaries, labels, "Median, 99 % and maximum"),
+    )
+    counts = sorted({summary.balls for summary in summaries})
+    many = f"N = {counts[0]} each" if len(counts) == 1 else f"N = {counts[0]} to {counts[-1]}"
+    picture.head(f"{bench_note(summaries)}  ·  {many}")
+    panels = picture.subplots(1, 2, sharex=True, sharey=True)
+    rows = range(len(rallies))
+    low, high = np.inf, 0.0
+    for axes, name in zip(panels, LATENCIES, strict=True):
+        for y, summary, color in zip(rows, summaries, colors(rallies), strict=True):
+            latency = latencies(summary)[name]
+            end = f"  + {summary.misses} missed" if summary.misses else ""
+            _row(axes, y, latency, color, end + ("  tainted" if summary.tainted else ""))
+            if latency.n:
+                low = min(low, float(max(latency.min or 0, 1)))
+                high = max(high, float(latency.max or 0))
+        axes.set_title(f"{name} latency")
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+    if high:
+        # room on the right for the maximum in words
+        span = max(high / low, 2.0)
+        room = 0.5 if any(summary.misses or summary.tainted for summary in summaries) else 0.3
+        panels[0].set_xlim(low / span**0.05, high * span**room)
+        for axes in panels:
+            time_axis(axes, "x", log=True)
+    else:
+        for axes in panels:
+            axes.set_xticks([])
+    panels[0].set_yticks(list(rows), labels, color="#222222", size=9.5)
+    panels[0].set_ylim(len(rallies) - 0.45, -0.55)
+    marks = [
+        Line2D([], [], marker="o", color="white", mec=GREY, mew=1.8, ms=7, label="median"),
+        Line2D([], [], marker="|", color=GREY, lw=0, ms=13, mew=2.2, label="99 %"),
+        Line2D([], [], marker="D", color=GREY, lw=0, ms=6, label="maximum"),
+    ]
+    picture.legend(handles=marks, loc="outside lower right", ncols=3, fontsize=9)
+    return picture
+
+
+@drawn
+def comparison(rallies: Sequence[Rally]) -> Picture:
+    """Draw the complementary distributions of several rallies over each other."""
+    summaries = [summarize(rally) for rally in rallies]
+    labels = names(rallies)
+    rows = (len(rallies) + 2) // 3
+    picture = Picture(
+        WIDTH,
+        4.3 + 0.2 * rows,
+        "How rare are late answers?",
+        _describe(summaries, labels, "Complementary distributions"),
+    )
+    picture.head(bench_note(summaries))
+    panels = picture.subplots(1, 2, sharey=True)
+    balls = max(summary.balls for summary in summaries)
+    same = len({summary.balls for summary in summaries}) == 1
+    handles = []
+    for rally, color, dash, label in zip(
+        rallies, colors(rallies), dashes(rallies), labels, strict=True
+    ):
+        style: dict[str, Any] = {"color": color, "ls": dash}
+        handles.append(Line2D([], [], label=label, lw=1.7, **style))
+        for axes, name in zip(panels, LATENCIES, strict=True):
+            found = tally(rally, name)
+            if found.n:
+                draw_exceedance(axes, found, rally.balls, **style)
+    for axes, name in zip(panels, LATENCIES, strict=True):
+        claim = same and not any(summary.tainted for summary in summaries)
+        finish_exceedance(axes, balls, 0, claim=claim)
+        axes.set(title=f"{name} latency")
+    panels[1].set_ylabel("")
+    picture.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=3.2)
+    return picture

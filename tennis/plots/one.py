@@ -1,0 +1,276 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Pictures of one rally: histogram, complementary distribution, time series."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from tennis.plots.picture import (
+    BLACK,
+    GREY,
+    LATENCIES,
+    PURPLE,
+    Picture,
+    count_axis,
+    describe,
+    drawn,
+    latencies,
+    note,
+    share_axis,
+    time_axis,
+    time_text,
+)
+from tennis.rally import Rally, Tally
+from tennis.stats import Latency, summarize
+from tennis.units import ticks_to_ns
+
+WIDTH = 9.6
+BINS = 160
+# A maximum that far above the median would squeeze everything else into one bar.
+LOG_FROM = 12
+
+
+def tally(rally: Rally, name: str) -> Tally:
+    """Return the tally of the ``interrupt`` or the ``scheduling`` latency, in nanoseconds."""
+    ticks = rally.interrupt if name == "interrupt" else rally.scheduling
+    return Tally(ticks_to_ns(ticks.values, rally.tick_hz), ticks.counts)
+
+
+def _nothing(axes: Axes) -> None:
+    axes.text(0.5, 0.5, "every ball was missed", transform=axes.transAxes, ha="center", color=GREY)
+    axes.set(xticks=[], yticks=[])
+
+
+def wants_log(latency: Latency) -> bool:
+    """Say whether a linear axis would hide the body of the distribution."""
+    return bool(latency.n) and (latency.max or 0) > LOG_FROM * max(latency.median or 0, 1)
+
+
+def _edges(values: NDArray[np.int64], tick_ns: float, *, log: bool) -> NDArray[np.float64]:
+    """Return the edges of the bars (ns): evenly wide, and never narrower than a tick."""
+    low, high = max(float(values[0]), 1.0), max(float(values[-1]), 1.0)
+    if log:
+        even = np.geomspace(low / 1.02, high * 1.02, BINS + 1)
+        whole = (np.round(even / tick_ns) + 0.5) * tick_ns
+        return np.unique(np.where(np.diff(even, append=np.inf) < 2 * tick_ns, whole, even))
+    step = max(1, int(np.ceil((high - low) / tick_ns / BINS))) * tick_ns
+    return np.arange(low - step / 2, high + step, step)
+
+
+def _histogram(axes: Axes, found: Tally, latency: Latency, name: str, tick_ns: float) -> None:
+    log = wants_log(latency)
+    edges = _edges(found.values, tick_ns, log=log)
+    counts, _ = np.histogram(found.values, edges, weights=found.counts)
+    axes.stairs(counts, edges, baseline=0.7, fill=True, color=LATENCIES[name], alpha=0.85)
+    axes.set_ylim(0.7, max(10, float(counts.max())) * 4)
+    room = 1.12 if log else 1.04
+    axes.set_xlim(edges[0] / room if log else None, edges[-1] * room if log else None)
+    count_axis(axes)
+    time_axis(axes, "x", log=log)
+    marks = {"median": latency.median, "99 %": latency.p99, "max": latency.max}
+    top = axes.get_xaxis_transform()
+    low, high = axes.get_xlim()
+    for index, (words, value) in enumerate(marks.items()):
+        assert value is not None  # noqa: S101
+        line = 0.985 - 0.062 * index
+        place = np.log(value / low) / np.log(high / low) if log else (value - low) / (high - low)
+        axes.axvline(value, ymax=line - 0.02, color=BLACK, lw=0.8, ls=(0, (3, 2)))
+        axes.annotate(
+            f"{words} {time_text(value)}",
+            (value, line - 0.02),
+            xycoords=top,
+            xytext=(-4 if place > 0.62 else 4, 0),
+            textcoords="offset points",
+            ha="right" if place > 0.62 else "left",
+            va="center",
+            size=8.5,
+        )
+    axes.set_xlabel("logarithmic scale" if log else "linear scale", color=GREY, size=8.5)
+
+
+@drawn
+def histogram(rally: Rally) -> Picture:
+    """Draw both latencies' histograms as the thesis' figures 7.1 to 7.10: counts on a log axis.
+
+    Times are linear, or logarithmic where the maximum is far above the median.
+    """
+    summary = summarize(rally)
+    title = f"Histogram: {rally.label}"
+    picture = Picture(WIDTH, 4.1, title, describe(summary, "Histograms"))
+    picture.head(note(summary))
+    panels = picture.subplots(1, 2)
+    tick_ns = 1e9 / rally.tick_hz
+    for axes, (name, latency) in zip(panels, latencies(summary).items(), strict=True):
+        axes.set_title(f"{name} latency")
+        if latency.n:
+            _histogram(axes, tally(rally, name), latency, name, tick_ns)
+        else:
+            _nothing(axes)
+    panels[0].set_ylabel("balls (log scale)")
+    return picture
+
+
+def exceedance(found: Tally, balls: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return each value (ns) and the share of ``balls`` that were later; misses count as later."""
+    return found.values, (balls - found.cumulative) / balls
+
+
+def draw_exceedance(axes: Axes, found: Tally, balls: int, **style: Any) -> None:
+    """Draw the share of balls later than x as steps, down to the last ball."""
+    values, later = exceedance(found, balls)
+    x = np.concatenate([[max(values[0], 1)], values])
+    y = np.concatenate([[1.0], later])
+    y[-1] = max(y[-1], 0.5 / balls)  # zero has no place on this axis: below one ball
+    axes.plot(x, y, drawstyle="steps-post", **style)
+
+
+@drawn
+def distribution(rally: Rally) -> Picture:
+    """Draw the share of balls later than x (1 - F) on logarithmic axes, with the 3/N line."""
+    summary = summarize(rally)
+    title = f"Complementary distribution: {rally.label}"
+    picture = Picture(WIDTH, 4.4, title, describe(summary, "Complementary distributions"))
+    picture.head(note(summary))
+    axes = picture.subplots()
+    drawn_any = False
+    for name, latency in latencies(summary).items():
+        if not latency.n:
+            continue
+        drawn_any = True
+        words = f"{name} latency, max {time_text(latency.max)}"
+        draw_exceedance(axes, tally(rally, name), summary.balls, color=LATENCIES[name], label=words)
+    if not drawn_any:
+        _nothing(axes)
+        return picture
+    finish_exceedance(axes, summary.balls, summary.misses, claim=not summary.tainted)
+    axes.legend(loc="upper right")
+    return picture
+
+
+def finish_exceedance(axes: Axes, balls: int, misses: int, *, claim: bool) -> None:
+    """Label the axes; draw what N supports (3/N), and the share that never came."""
+    axes.margins(x=0.04)
+    axes.set_ylim(0.45 / balls, 1.6)
+    share_axis(axes)
+    time_axis(axes, "x", log=True)
+    if claim:
+        _level(axes, 3 / balls, f"3/N = {3 / balls:.2g}", GREY, right=True)
+    if misses:
+        _level(axes, misses / balls, f"missed: {misses} of {balls}", PURPLE, right=False)
+    axes.set(xlabel="latency x", ylabel="share of balls later than x")
+
+
+def _level(axes: Axes, share: float, words: str, color: str, *, right: bool) -> None:
+    """Draw a level; its words stand on the right below it, or on the left above it."""
+    axes.axhline(share, color=color, lw=1, ls=(0, (4, 3)))
+    axes.annotate(
+        words,
+        (0.995 if right else 0.005, share),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(0, -3 if right else 3),
+        textcoords="offset points",
+        ha="right" if right else "left",
+        va="top" if right else "bottom",
+        size=8.5,
+        color=color,
+    )
+
+
+class Envelope:
+    """Smallest and largest latency of consecutive balls: a downsampling that keeps extremes."""
+
+    def __init__(self, balls: int, bins: int = 1200) -> None:
+        self.balls = balls
+        self.bins = min(bins, max(balls, 1))
+        self.low = np.full(self.bins, np.inf)
+        self.high = np.full(self.bins, -np.inf)
+        self.served = np.full(self.bins, np.nan)  # ns, of a bin's first ball
+
+    def add(self, first: int, served: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+        """Take over balls from number ``first`` on; NaN where there is no latency."""
+        if not values.size:
+            return
+        where = (np.arange(first, first + values.size) * self.bins) // self.balls
+        starts = np.flatnonzero(np.diff(where, prepend=-1))
+        bins = where[starts]
+        fresh = np.isnan(self.served[bins])
+        self.served[bins[fresh]] = served[starts[fresh]]
+        low = np.fmin.reduceat(np.where(np.isnan(values), np.inf, values), starts)
+        high = np.fmax.reduceat(np.where(np.isnan(values), -np.inf, values), starts)
+        self.low[bins] = np.minimum(self.low[bins], low)
+        self.high[bins] = np.maximum(self.high[bins], high)
+
+
+def _envelopes(rally: Rally) -> tuple[dict[str, Envelope], NDArray[np.float64]]:
+    """Read the balls once; return both latencies' envelopes, and when balls were missed (ns)."""
+    found = {name: Envelope(rally.balls) for name in LATENCIES}
+    missed: list[NDArray[np.int64]] = []
+    first = 0
+    tick = 1e9 / rally.tick_hz
+    for batch in rally.batches(["served_ns", "rise_ticks", "fall_ticks"]):
+        served = batch["served_ns"].to_numpy(zero_copy_only=False)
+        rise = batch["rise_ticks"].to_numpy(zero_copy_only=False).astype(np.float64)
+        fall = batch["fall_ticks"].to_numpy(zero_copy_only=False).astype(np.float64)
+        found["interrupt"].add(first, served, rise * tick)
+        found["scheduling"].add(first, served, (fall - rise) * tick)
+        missed.append(served[np.isnan(fall)])
+        first += batch.num_rows
+    return found, np.concatenate(missed).astype(np.float64) if missed else np.zeros(0)
+
+
+@drawn
+def series(rally: Rally) -> Picture:
+    """Draw both latencies over the time since the first ball; extremes and misses never vanish."""
+    summary = summarize(rally)
+    picture = Picture(WIDTH, 5.0, f"Time series: {rally.label}", describe(summary, "Time series"))
+    picture.head(note(summary))
+    panels = picture.subplots(2, 1, sharex=True)
+    envelopes, missed = _envelopes(rally)
+    start = float(np.nanmin(envelopes["interrupt"].served, initial=np.inf))
+    for axes, (name, latency) in zip(panels, latencies(summary).items(), strict=True):
+        axes.set_title(f"{name} latency")
+        envelope = envelopes[name]
+        if latency.n:
+            _series(axes, envelope, start, LATENCIES[name], log=wants_log(latency))
+        else:
+            _nothing(axes)
+        if missed.size:
+            kept = missed[np.unique(np.linspace(0, missed.size - 1, 2000).astype(int))]
+            y = np.full(kept.size, 0.97)
+            where = axes.get_xaxis_transform()
+            label = f"{summary.misses} missed"
+            axes.plot(
+                (kept - start) / 1e9, y, "x", color=PURPLE, ms=5, transform=where, label=label
+            )
+            axes.legend(loc="upper right")
+    panels[-1].set_xlabel("time since the first ball (s)")
+    return picture
+
+
+def _series(axes: Axes, envelope: Envelope, start: float, color: str, *, log: bool) -> None:
+    full = np.isfinite(envelope.low)
+    x = (envelope.served[full] - start) / 1e9
+    low, high = envelope.low[full], envelope.high[full]
+    if envelope.bins == envelope.balls:
+        axes.plot(x, high, ".", color=color, ms=2.5)
+    else:
+        axes.vlines(x, low, high, color=color, lw=1.0, alpha=0.55)
+        axes.plot(x, high, ".", color=color, ms=2.5)
+        axes.plot(x, low, ".", color=color, ms=1)
+    bottom, top = max(float(low.min()), 1.0), float(high.max())
+    if log:
+        axes.set_ylim(bottom / 1.5, top * 2)
+    else:
+        axes.set_ylim(0, top * 1.12)
+    time_axis(axes, "y", log=log)
+
+
+KINDS: dict[str, Callable[[Rally], Picture]] = {
+    "histogram": histogram,
+    "distribution": distribution,
+    "series": series,
+}

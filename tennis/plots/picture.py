@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A figure that knows its words, says its bench, and gives the same bytes for the same rally."""
+
+import contextlib
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from html import escape
+from typing import Any, Literal, ParamSpec, cast
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import Formatter, FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+from tennis.rally import Rally
+from tennis.stats import Latency, Summary, summarize
+from tennis.units import format_ns
+
+Format = Literal["svg", "png"]
+P = ParamSpec("P")
+
+# Okabe and Ito's colours: told apart by everybody, and in print.
+BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222"),
+)
+GREY = "#5b6470"
+LATENCIES = {"interrupt": BLUE, "scheduling": VERMILLION}
+
+STYLE: dict[str, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#8a929c",
+    "axes.grid": True,
+    "axes.labelcolor": BLACK,
+    "axes.labelsize": 9.5,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "figure.facecolor": "white",
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "grid.color": "#e3e6ea",
+    "grid.linewidth": 0.7,
+    "legend.frameon": False,
+    "lines.linewidth": 1.7,
+    "savefig.facecolor": "white",
+    "svg.fonttype": "path",
+    "svg.hashsalt": "tennis",
+    "text.color": BLACK,
+    "text.parse_math": False,  # names of rallies are names, never formulas
+    "xtick.color": GREY,
+    "xtick.labelsize": 9,
+    "ytick.color": GREY,
+    "ytick.labelsize": 9,
+}
+
+
+@contextlib.contextmanager
+def _style() -> Iterator[None]:
+    with mpl.rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        mpl.rcParams.update(cast("Any", STYLE))
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+class Picture(Figure):
+    """A figure with a ``title`` and with ``alt``: the words that state its numbers."""
+
+    def __init__(self, width: float, height: float, title: str, alt: str) -> None:
+        super().__init__(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(self)
+        self.title = title
+        self.alt = alt
+
+    def head(self, note: str) -> None:
+        """Write the title, and below it what must be said: the bench, N, misses, taint."""
+        height = self.get_size_inches()[1]
+        engine = self.get_layout_engine()
+        assert isinstance(engine, ConstrainedLayoutEngine)  # noqa: S101
+        engine.set(rect=(0.008, 0.0, 0.984, 1 - 0.52 / height), w_pad=0.06, h_pad=0.05)
+        self.text(0.014, 1 - 0.08 / height, self.title, va="top", size=12.5, weight="bold")
+        self.text(0.014, 1 - 0.31 / height, note, va="top", size=9, color=GREY)
+
+    def render(self, kind: Format) -> bytes:
+        """Return the picture as an SVG or PNG file; the same picture gives the same bytes."""
+        data = io.BytesIO()
+        with _style():
+            if kind == "png":
+                words = {"Title": self.title, "Description": self.alt, "Software": None}
+                self.savefig(data, format="png", dpi=150, metadata=words)
+                return data.getvalue()
+            self.savefig(data, format="svg", metadata={"Date": None, "Creator": "tennis"})
+        return _named(data.getvalue().decode(), self.title, self.alt).encode()
+
+
+def _named(svg: str, title: str, alt: str) -> str:
+    """Add a title and a description, and say that the SVG is one picture."""
+    name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60]
+    start = svg.index("<svg")
+    end = svg.index(">", start)
+    attributes = f' role="img" aria-labelledby="{name}-title {name}-desc"'
+    words = (
+        f'\n <title id="{name}-title">{escape(title)}</title>'
+        f'\n <desc id="{name}-desc">{escape(alt)}</desc>'
+    )
+    return svg[start:end] + attributes + ">" + words + svg[end + 1 :]
+
+
+def drawn(draw: Callable[P, Picture]) -> Callable[P, Picture]:
+    """Make a function draw in the house's style, and leave matplotlib as it was."""
+
+    @wraps(draw)
+    def styled(*args: P.args, **kwargs: P.kwargs) -> Picture:
+        with _style():
+            return draw(*args, **kwargs)
+
+    return styled
+
+
+def time_text(ns: float | None) -> str:
+    """Write a time for a picture: like ``format_ns``, with the Greek letter."""
+    return format_ns(ns).replace(" us", " µs")
+
+
+def count_text(count: float) -> str:
+    """Write a large count in little space: ``300``, ``20k``, ``10M``."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= size:
+            return f"{count / size:g}{letter}"
+    return f"{count:g}"
+
+
+def _formatter(write: Callable[[float], str]) -> Formatter:
+    return FuncFormatter(lambda value, _: write(value))
+
+
+def time_axis(axes: Axes, which: Literal["x", "y"], *, log: bool) -> None:
+    """Label an axis of nanoseconds with times; logarithmic or linear."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    if log:
+        axes.set(**{f"{which}scale": "log"})
+        axis.set_major_locator(LogLocator(10))
+        low, high = sorted(axes.get_xlim() if which == "x" else axes.get_ylim())
+        if np.log10(high / low) < 1.6:
+            axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
+        axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(_formatter(time_text))
+
+
+def count_axis(axes: Axes) -> None:
+    """Make the y axis logarithmic counts."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(10))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(_formatter(count_text))
+
+
+def share_text(share: float) -> str:
+    """Write a share: ``1``, ``0.01``, ``1e-6``."""
+    return f"{share:g}" if share >= 1e-3 else f"{share:.0e}".replace("e-0", "e-")
+
+
+def share_axis(axes: Axes) -> None:
+    """Make the y axis logarithmic shares of all balls."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(10, numticks=12))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(_formatter(share_text))
+
+
+def bench_note(summaries: Sequence[Summary]) -> str:
+    """Say which bench made the rallies, and what a nanosecond means there."""
+    notes = dict.fromkeys(f"{summary.bench} bench: {summary.time_note}" for summary in summaries)
+    return "; ".join(notes)
+
+
+def note(summary: Summary) -> str:
+    """Say what must stand beside every picture of a rally."""
+    said = f"{bench_note([summary])}  ·  N = {summary.balls}, {summary.misses} missed"
+    return said + ("  ·  TAINTED: no worst-case claim" if summary.tainted else "")
+
+
+def latencies(summary: Summary) -> dict[str, Latency]:
+    """Return both latencies of a summary by the names that pictures use."""
+    return {"interrupt": summary.interrupt_ns, "scheduling": summary.scheduling_ns}
+
+
+def alt_text(rally: Rally, what: str = "Statistics") -> str:
+    """State a rally's numbers in words, for those who cannot see its picture."""
+    return describe(summarize(rally), what)
+
+
+def describe(summary: Summary, what: str) -> str:
+    """State a summary's numbers in words."""
+    said = [f"{what} of {summary.label} ({bench_note([summary])})."]
+    for name, latency in latencies(summary).items():
+        if not latency.n:
+            said.append(f"No {name} latency: every ball was missed.")
+            continue
+        said.append(
+            f"{name.capitalize()} latency of {latency.n} balls: "
+            f"median {time_text(latency.median)}, 99 % up to {time_text(latency.p99)}, "
+            f"maximum {time_text(latency.max)}."
+        )
+    said.append(f"{summary.misses} of {summary.balls} balls missed.")
+    if summary.tainted:
+        said.append("The rally is tainted: no worst-case claim may be made.")
+    return " ".join(said)
