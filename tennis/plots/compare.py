@@ -61,8 +61,10 @@ def dashes(rallies: Sequence[Rally]) -> list[Dash]:
     for rally, color in zip(rallies, colors(rallies), strict=True):
         conditions = (rally.manifest.load.name, rally.manifest.target.priorities)
         index = seen.setdefault(conditions, len(seen)) % len(DASHES)
-        while (color, index) in taken and len(taken) < len(DASHES):
-            index = (index + 1) % len(DASHES)
+        for other in range(len(DASHES)):
+            if (color, (index + other) % len(DASHES)) not in taken:
+                index = (index + other) % len(DASHES)
+                break
         taken.add((color, index))
         found.append(DASHES[index])
     return found
@@ -71,15 +73,15 @@ def dashes(rallies: Sequence[Rally]) -> list[Dash]:
 def names(rallies: Sequence[Rally]) -> list[str]:
     """Return a name for each rally: kernel, load, priorities; more where these are the same."""
 
-    def facts(rally: Rally) -> tuple[str, ...]:
+    def facts(rally: Rally, extra: Sequence[int]) -> str:
         target, load = rally.manifest.target, rally.manifest.load
         priorities = "" if target.priorities == "default" else target.priorities
-        extra = (target.bottom_half, rally.manifest.bench, rally.path.name)
-        return tuple(plain(word, 24) for word in (target.kernel, load.name, priorities, *extra))
+        more = (target.bottom_half, rally.manifest.bench, rally.path.name)
+        words = (target.kernel, load.name, priorities, *(more[index] for index in extra))
+        return ", ".join(plain(word, 24) for word in words if word)
 
-    every = [facts(rally) for rally in rallies]
-    for length in range(3, 7):
-        said = [", ".join(filter(None, words[:length])) for words in every]
+    for extra in ((), (0,), (1,), (2,), (0, 1), (0, 1, 2)):
+        said = [facts(rally, extra) for rally in rallies]
         if len(set(said)) == len(said):
             return said
     return [f"{words} ({index})" for index, words in enumerate(said, 1)]

@@ -122,10 +122,20 @@ def exceedance(found: Tally, balls: int) -> tuple[NDArray[np.int64], NDArray[np.
 def draw_exceedance(axes: Axes, found: Tally, balls: int, **style: Any) -> None:
     """Draw the share of balls later than x as steps, down to the last ball."""
     values, later = exceedance(found, balls)
-    x = np.concatenate([[max(values[0], 1)], values])
+    x = np.concatenate([[values[0]], values]).clip(1)
     y = np.concatenate([[1.0], later])
     y[-1] = max(y[-1], 0.5 / balls)  # zero has no place on this axis: below one ball
-    axes.plot(x, y, drawstyle="steps-post", **style)
+    kept = _visible(np.log(x), np.log(y))
+    axes.plot(x[kept], y[kept], drawstyle="steps-post", **style)
+
+
+def _visible(x: NDArray[np.float64], y: NDArray[np.float64], cells: int = 900) -> NDArray[np.intp]:
+    """Return the indices of the points that differ on a picture: one a cell, and the last."""
+    cell_x = (x - x[0]) * (cells / max(x[-1] - x[0], 1e-9))
+    cell_y = (y[0] - y) * (cells / max(y[0] - y[-1], 1e-9))
+    changed = np.diff(np.floor(cell_x + cell_y), prepend=-1) != 0
+    changed[-1] = True
+    return np.flatnonzero(changed)
 
 
 @drawn
@@ -183,7 +193,7 @@ def _level(axes: Axes, share: float, words: str, color: str, *, right: bool) -> 
 class Envelope:
     """Smallest and largest latency of consecutive balls: a downsampling that keeps extremes."""
 
-    def __init__(self, balls: int, bins: int = 1200) -> None:
+    def __init__(self, balls: int, bins: int = 900) -> None:
         self.balls = balls
         self.bins = min(bins, max(balls, 1))
         self.low = np.full(self.bins, np.inf)
@@ -258,9 +268,12 @@ def _series(axes: Axes, envelope: Envelope, start: float, color: str, *, log: bo
     if envelope.bins == envelope.balls:
         axes.plot(x, high, ".", color=color, ms=2.5)
     else:
-        axes.vlines(x, low, high, color=color, lw=1.0, alpha=0.55)
-        axes.plot(x, high, ".", color=color, ms=2.5)
-        axes.plot(x, low, ".", color=color, ms=1)
+        # one path from each bin's smallest to its largest, and a dot on the largest of all
+        bar_x = np.repeat(x, 3)
+        bar_y = np.column_stack([low, high, np.full(low.size, np.nan)]).ravel()
+        axes.plot(bar_x, bar_y, color=color, lw=1.1, alpha=0.8, solid_capstyle="butt")
+        top_bins = np.argsort(high)[-40:]
+        axes.plot(x[top_bins], high[top_bins], ".", color=color, ms=4)
     bottom, top = max(float(low.min()), 1.0), float(high.max())
     if log:
         axes.set_ylim(bottom / 1.5, top * 2)

@@ -17,7 +17,14 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import Formatter, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import (
+    Formatter,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+)
 
 from tennis.rally import Rally
 from tennis.stats import Latency, Summary, summarize
@@ -153,6 +160,8 @@ def time_axis(axes: Axes, which: Literal["x", "y"], *, log: bool) -> None:
         if np.log10(high / low) < 1.6:
             axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
         axis.set_minor_formatter(NullFormatter())
+    else:
+        axis.set_major_locator(MaxNLocator(6))
     axis.set_major_formatter(_formatter(time_text))
 
 

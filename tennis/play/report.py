@@ -1,0 +1,239 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""One HTML page about one or more rallies: self-contained, printable, beside the thesis."""
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from tennis import __version__
+from tennis.plots import Picture, comparison, distribution, histogram, overview, series
+from tennis.plots.compare import names
+from tennis.plots.picture import bench_note, latencies, note, time_text
+from tennis.publications import Result, result
+from tennis.rally import Rally
+from tennis.rally.disk import write_whole
+from tennis.rally.text import plain
+from tennis.stats import Latency, Summary, summarize
+
+STATISTICS = {
+    "min": "minimum",
+    "q1": "1st quartile",
+    "median": "median",
+    "q3": "3rd quartile",
+    "qd": "quartile distance",
+    "p99": "99 %",
+    "p999": "99.9 %",
+    "max": "maximum",
+    "jitter": "jitter",
+    "mean": "mean",
+    "sd": "standard deviation",
+}
+# Pages with many rallies stay readable: that much of a console is shown.
+CONSOLE_BYTES = 8_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """A rally's figures beside the thesis'; ours in nanoseconds, the thesis' in microseconds."""
+
+    kernel: str
+    load: str
+    priorities: str
+    bottom_half: str
+    balls: int
+    misses: int
+    tainted: bool
+    interrupt: Latency
+    scheduling: Latency
+    thesis: Result | None  # None: the thesis did not measure that
+
+
+def thesis_table(rallies: Iterable[Rally]) -> list[Row]:
+    """Return a row for each rally: its figures beside those of the thesis' tables 7.2 to 7.4.
+
+    The hardware differs (a 520 MHz PXA270 in 2008): only shapes and rankings compare.
+    """
+    rows = []
+    for rally in rallies:
+        summary, target = summarize(rally), rally.manifest.target
+        load = rally.manifest.load.name
+        rows.append(
+            Row(
+                kernel=plain(target.kernel, 40),
+                load=plain(load, 40),
+                priorities=target.priorities,
+                bottom_half=target.bottom_half,
+                balls=summary.balls,
+                misses=summary.misses,
+                tainted=summary.tainted,
+                interrupt=summary.interrupt_ns,
+                scheduling=summary.scheduling_ns,
+                thesis=result(target.kernel, target.priorities, load),
+            )
+        )
+    return rows
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A picture as a page shows it."""
+
+    source: str  # a data: URI
+    alt: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A rally as the page shows it."""
+
+    name: str
+    rally: Rally
+    summary: Summary
+    latencies: dict[str, Latency]
+    note: str
+    facts: dict[str, str]
+    pictures: list[Shown]
+    events: str
+    console: str
+
+
+def write_report(
+    rallies: Sequence[Rally], out: Path, *, force: bool = False, title: str = "Tennis report"
+) -> None:
+    """Write one self-contained HTML page about the rallies.
+
+    Raises UsageError where ``out`` exists (unless ``force``), DiskFullError, RallyError.
+    """
+    write_whole(out, report(rallies, title).encode(), force=force)
+
+
+def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
+    """Return the page: the same rallies give the same bytes."""
+    summaries = [summarize(rally) for rally in rallies]
+    bench = bench_note(summaries)
+    together = []
+    if len(rallies) > 1:
+        together = [
+            _shown(overview(rallies), f"Median, 99 % and maximum. {bench}."),
+            _shown(comparison(rallies), f"The share of balls later than x. {bench}."),
+        ]
+    return _template().render(
+        title=title,
+        bench=bench,
+        version=__version__,
+        rows=list(zip(names(rallies), thesis_table(rallies), strict=True)),
+        together=together,
+        sections=[
+            _section(name, rally, summary)
+            for name, rally, summary in zip(names(rallies), rallies, summaries, strict=True)
+        ],
+        statistics=STATISTICS,
+    )
+
+
+def _shown(picture: Picture, caption: str) -> Shown:
+    data = base64.b64encode(picture.render("svg")).decode()
+    return Shown(f"data:image/svg+xml;base64,{data}", picture.alt, caption)
+
+
+def _section(name: str, rally: Rally, summary: Summary) -> Section:
+    said = note(summary)
+    pictures = [
+        _shown(histogram(rally), f"Histograms; counts on a logarithmic axis. {said}."),
+        _shown(distribution(rally), f"The share of balls later than x; misses are later. {said}."),
+        _shown(series(rally), f"Smallest and largest latencies over time. {said}."),
+    ]
+    return Section(
+        name=name,
+        rally=rally,
+        summary=summary,
+        latencies=latencies(summary),
+        note=said,
+        facts=_facts(rally),
+        pictures=pictures,
+        events=_events(rally),
+        console=_console(rally) if summary.tainted else "",
+    )
+
+
+def _facts(rally: Rally) -> dict[str, str]:
+    """Return what the rally was played with, in words."""
+    manifest = rally.manifest
+    target, protocol, instrument = manifest.target, manifest.protocol, manifest.instrument
+    served = (
+        f"open loop, {protocol.rate_hz:g} Hz"
+        if protocol.loop == "open" and protocol.rate_hz
+        else f"{protocol.loop} loop, gap {time_text(protocol.gap_min_ns)} to "
+        f"{time_text(protocol.gap_max_ns)}"
+    )
+    tasks = ", ".join(
+        f"{task.task} {task.policy} {task.priority}".strip() for task in target.tasks[:12]
+    )
+    versions = ", ".join(f"{key} {value}" for key, value in sorted(manifest.tool.versions.items()))
+    facts = {
+        "Bench": f"{manifest.bench}: {manifest.time_note}",
+        "Played": f"{manifest.created}" + (f" by {manifest.operator}" if manifest.operator else ""),
+        "Ended": manifest.ended,
+        "Target": target.board,
+        "Kernel": f"{target.kernel}: {target.release} {target.version}",
+        "Kernel command line": target.command_line,
+        "Reply path": f"{target.module}, bottom half: {target.bottom_half}",
+        "Priorities": f"{target.priorities}" + (f": {tasks}" if tasks else ""),
+        "Governor": target.governor or "",
+        "Load": f"{manifest.load.name}: {manifest.load.command}".rstrip(": "),
+        "Protocol": f"{protocol.balls} balls planned, {served}, seed {protocol.seed}, "
+        f"pulse {time_text(protocol.pulse_ns)}, timeout {time_text(protocol.timeout_ns)}, "
+        f"settled for {time_text(protocol.settle_ns)}",
+        "Instrument": f"{instrument.kind} {instrument.firmware}, "
+        f"{instrument.tick_hz} ticks a second"
+        + (f", serial {instrument.serial}" if instrument.serial else ""),
+        "Calibration": instrument.calibration or "",
+        "Versions": f"tennis {manifest.tool.tennis}" + (f", {versions}" if versions else ""),
+        "SHA-256 of the balls": manifest.files.get("balls.parquet", ""),
+    }
+    return {key: plain(value, 1500) for key, value in facts.items() if value}
+
+
+def _events(rally: Rally) -> str:
+    """Say how often each kind of event was recorded."""
+    counted: dict[str, int] = {}
+    for event in rally.events:
+        kind = plain(str(event.get("what", event.get("kind", "event"))), 40)
+        counted[kind] = counted.get(kind, 0) + 1
+    most = sorted(counted.items(), key=lambda item: -item[1])[:12]
+    return ", ".join(f"{count} {kind}" for kind, count in most)
+
+
+def _console(rally: Rally) -> str:
+    lines = rally.console(CONSOLE_BYTES).splitlines()[-60:]
+    return "\n".join(plain(line, 300) for line in lines)
+
+
+def _thesis(value: int) -> str:
+    """Write one of the thesis' figures, which are microseconds."""
+    return time_text(value * 1000)
+
+
+def _interval(latency: Latency, key: str) -> str:
+    if key not in latency.ci:
+        return ""
+    found = latency.ci[key]
+    return f"{time_text(found[0])} to {time_text(found[1])}" if found else "too few balls"
+
+
+@cache
+def _template() -> Template:
+    page = files("tennis.play").joinpath("report.html.j2").read_text(encoding="utf-8")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"time": time_text, "thesis": _thesis}
+    environment.globals |= {"interval": _interval}
+    return environment.from_string(page)
