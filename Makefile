@@ -57,11 +57,13 @@ LAB := 01-first-serve
 TENNIS_RALLY :=
 
 .PHONY: notebook
-notebook: setup-test ## run LAB's notebook on TENNIS_RALLY=DIR:DIR into build/LAB.html
-	@mkdir -p build
+notebook: setup-test ## run LAB's notebook on TENNIS_RALLY=DIR:DIR, into a page below build/
+	@rm -rf build/notebook && mkdir -p build
 	@TENNIS_RALLY="$$(echo "$(TENNIS_RALLY)" | tr ':' '\n' | sed "s|^\([^/]\)|$$PWD/\1|" | paste -sd :)" \
-	    $(BIN)/mystnb-docutils-html5 --nb-execution-mode=force --nb-execution-raise-on-error=yes \
-	    notebooks/$(LAB).md build/$(LAB).html && echo "notebook: build/$(LAB).html"
+	    $(BIN)/sphinx-build -q -C -W -D extensions=myst_nb -D html_theme=furo -D project=Tennis \
+	    -D nb_execution_mode=force -D nb_execution_raise_on_error=1 -D nb_execution_timeout=600 \
+	    -D root_doc=$(LAB) -d build/notebook/.doctrees notebooks build/notebook
+	@echo "notebook: build/notebook/$(LAB).html"
 
 .PHONY: clean
 clean: ## remove what was built here; .venv and the kernels' cache stay
