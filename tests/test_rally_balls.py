@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Balls from frames to a table, and the counting of ticks."""
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tennis import wire
+from tennis.errors import RallyError
+from tennis.rally import Tally, balls, tally
+from tennis.rally.tally import Counter
+from tennis.rally.text import plain
+from tennis.units import ticks_to_ns
+
+NONE = wire.NONE_TICKS
+
+
+def payload(*records):
+    return b"".join(struct.pack(wire.BALL, *record) for record in records)
+
+
+def test_frames_become_columns():
+    found = balls.table_from_frames(
+        [payload((100, 5, 9), (200, NONE, NONE)), payload((300, 7, NONE))], 125_000_000
+    )
+    assert found.to_pydict() == {
+        "ball": [0, 1, 2],
+        "served_ns": [800, 1600, 2400],
+        "rise_ticks": [5, None, 7],
+        "fall_ticks": [9, None, None],
+    }
+    assert found.schema.metadata == {b"tick_hz": b"125000000"}
+
+
+def test_no_frames_no_balls():
+    assert balls.table_from_frames([], 10**9).num_rows == 0
+    assert list(balls.batches_from_frames([b""], 10**9)) == []
+
+
+def test_many_frames_come_in_batches(monkeypatch):
+    monkeypatch.setattr(balls, "BATCH_ROWS", 10)
+    frames = (payload(*((i, 1, 2),) * 4) for i in range(9))
+    found = list(balls.batches_from_frames(frames, 10**9))
+    assert [batch.num_rows for batch in found] == [12, 12, 12]
+    assert [batch["ball"][0].as_py() for batch in found] == [0, 12, 24]
+
+
+@pytest.mark.parametrize(
+    ("frame", "word"),
+    [
+        (b"x" * 17, "whole number"),
+        (payload((0, 9, 5)), "before it rose"),
+        (payload((2**63, 1, 2)), "clock"),
+    ],
+)
+def test_frames_that_cannot_be(frame, word):
+    with pytest.raises(RallyError, match=word):
+        balls.table_from_frames([frame], 18_432_000)
+
+
+def test_served_does_not_overflow_within_a_day():
+    hz = 18_432_000
+    served = hz * 86_400
+    found = balls.table_from_frames([payload((served, 1, 2))], hz)
+    assert found["served_ns"][0].as_py() == 86_400 * 10**9 == ticks_to_ns(served, hz)
+
+
+ticks = st.lists(
+    st.one_of(st.integers(0, 40), st.integers(0, 2**32 - 1), st.integers(16_380, 16_390))
+)
+
+
+@given(st.lists(ticks, max_size=6), st.lists(ticks, max_size=6))
+def test_counting_in_parts_is_counting(first, second):
+    counters = Counter(), Counter()
+    for counter, batches in zip(counters, (first, second), strict=True):
+        for batch in batches:
+            counter.add(np.array(batch, np.uint32))
+    counters[0].merge([counters[1]])
+    found = counters[0].tally()
+    every = np.array([tick for batch in (*first, *second) for tick in batch], np.int64)
+    values, counts = np.unique(every, return_counts=True)
+    assert found.values.tolist() == values.tolist()
+    assert found.counts.tolist() == counts.tolist()
+    assert found.n == every.size
+
+
+def test_counting_grows_and_settles(monkeypatch):
+    monkeypatch.setattr(tally, "TAIL_SIZE", 100)
+    random = np.random.default_rng(1)
+    counter, every = Counter(), []
+    for _ in range(60):
+        batch = random.integers(0, 2**22, 300, dtype=np.uint32)
+        counter.add(batch)
+        every.append(batch)
+    values, counts = np.unique(np.concatenate(every), return_counts=True)
+    found = counter.tally()
+    assert found.values.tolist() == values.tolist()
+    assert found.counts.tolist() == counts.tolist()
+
+
+def test_ranks_of_a_tally():
+    found = Tally.of(np.array([3, 1, 3, 9], np.uint32))
+    assert [found.at(rank) for rank in (1, 2, 3, 4)] == [1, 3, 3, 9]
+    for rank in (0, 5):
+        with pytest.raises(IndexError):
+            found.at(rank)
+
+
+def test_plain_text_cannot_move_the_cursor():
+    assert plain("a\x1b[31m\nb\u202ec\x00") == "a [31m b c"
+    assert len(plain("x" * 1000, 50)) == 50

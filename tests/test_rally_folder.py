@@ -1,0 +1,385 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Rally folders: sealed in one step, refused with one clear line."""
+
+import errno
+import hashlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from synthetic import make_rally, manifest, table
+
+from tennis.errors import DiskFullError, RallyError, UsageError
+from tennis.rally import balls, finished, folder, open_rally, part_path, seal
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory):
+    return make_rally(tmp_path_factory.mktemp("sealed") / "first", balls=500, misses=2).path
+
+
+@pytest.fixture
+def rally(sealed, tmp_path):
+    """Give a copy of a sealed rally that a test may damage."""
+    return Path(shutil.copytree(sealed, tmp_path / "first"))
+
+
+def rewrite(path, **changes):
+    """Change the manifest, and make its hashes true again: what a forger would do."""
+    file = path / "manifest.json"
+    content = json.loads(file.read_text())
+    for key, value in changes.items():
+        *where, last = key.split("__")
+        place = content
+        for part in where:
+            place = place[part]
+        place[last] = value
+    for name in content["files"]:
+        if (path / name).is_file():
+            content["files"][name] = hashlib.sha256((path / name).read_bytes()).hexdigest()
+    file.write_text(json.dumps(content))
+
+
+def refused(path, *words):
+    """Return the one line with which a folder is refused."""
+    with pytest.raises(RallyError) as caught:
+        open_rally(path)
+    line = str(caught.value)
+    assert "\n" not in line
+    for word in words:
+        assert word in line, line
+    return line
+
+
+def test_a_sealed_rally_opens_with_its_numbers(tmp_path):
+    rise, schedule = [5, 7, 9, 7], [1, 2, 3, 4]
+    made = make_rally(tmp_path / "a", rise=rise, schedule=schedule, misses=1, tick_hz=125_000_000)
+    found = open_rally(tmp_path / "a")
+    assert found.balls == 4
+    assert found.misses == 1
+    assert found.tick_hz == 125_000_000
+    assert found.label == "rt / stress / thread / default"
+    assert found.interrupt_ticks().tolist() == [7, 9, 7]
+    assert found.scheduling_ticks().tolist() == [2, 3, 4]
+    assert found.interrupt.values.tolist() == [7, 9]
+    assert found.interrupt.counts.tolist() == [2, 1]
+    assert made.manifest == found.manifest
+    assert sum(batch.num_rows for batch in found.batches()) == 4
+    assert found.events == [{"ns": 0, "what": "load_started"}]
+    assert "Booting" in found.console()
+    assert found.file("capture.sr") is None
+    assert not part_path(tmp_path / "a").exists()
+    assert sorted(path.name for path in found.path.iterdir()) == [
+        "balls.parquet",
+        "console.log",
+        "events.jsonl",
+        "manifest.json",
+    ]
+
+
+def test_the_same_rally_gives_the_same_bytes(tmp_path):
+    for name in "ab":
+        make_rally(tmp_path / name, balls=300, misses=3)
+    for file in (tmp_path / "a").iterdir():
+        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
+
+
+def test_bytes_do_not_depend_on_batches(tmp_path):
+    rows = table(np.arange(1, 1001), np.full(1000, 3), misses=None, tick_hz=10**9)
+    balls.write(tmp_path / "a", rows, 10**9)
+    balls.write(tmp_path / "b", iter(rows.to_batches(max_chunksize=7)), 10**9)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_more_than_one_row_group(tmp_path, monkeypatch):
+    monkeypatch.setattr(balls, "GROUP_ROWS", 64)
+    rise = np.arange(1, 1001)
+    found = make_rally(tmp_path / "a", rise=rise, schedule=np.full(1000, 2), misses=5)
+    assert pq.ParquetFile(tmp_path / "a" / "balls.parquet").num_row_groups == 16
+    assert found.interrupt_ticks().size == 995
+    assert found.interrupt.n == found.scheduling.n == 995
+
+
+class CrashError(BaseException):
+    """The machine stops here."""
+
+
+def crash_at(patch, step):
+    """Let the step-th of the calls that change the disk be the last one; return what is left."""
+    left = [step]
+
+    def stopping(function):
+        def wrapped(*args, **kwargs):
+            left[0] -= 1
+            if left[0] <= 0:  # and nothing runs after a crash
+                raise CrashError
+            return function(*args, **kwargs)
+
+        return wrapped
+
+    for owner, name in (
+        *((Path, name) for name in ("mkdir", "write_bytes", "rename", "unlink", "open")),
+        *((shutil, name) for name in ("rmtree", "copyfile")),
+        (os, "fsync"),
+        (balls, "write"),
+    ):
+        patch.setattr(owner, name, stopping(getattr(owner, name)))
+    return left
+
+
+def test_a_crash_at_any_step_loses_nothing(tmp_path, monkeypatch):
+    rows = table(np.array([3, 4]), np.array([1, 1]), misses=None, tick_hz=10**9)
+    crashes = {"before the rename": 0, "after it": 0}
+    for step in range(1, 200):
+        out = tmp_path / str(step)
+        part = part_path(out)
+        part.mkdir()
+        (part / folder.PLAN).write_text("{}")
+        (part / folder.JOURNAL).write_bytes(b"frames")
+        (part / folder.CONSOLE).write_text("console\n")
+        with monkeypatch.context() as patch:
+            crash_at(patch, step)
+            try:
+                seal(part, out, manifest(balls=2), rows, [{"what": "x"}])
+            except CrashError:
+                crashed = True
+            else:
+                crashed = False
+        if not crashed:
+            break
+        if out.exists():
+            crashes["after it"] += 1
+            assert finished(out).balls == 2
+        else:
+            crashes["before the rename"] += 1
+            assert finished(out) is None
+            assert (part / folder.PLAN).read_text() == "{}"
+            assert (part / folder.JOURNAL).read_bytes() == b"frames"
+            seal(part, out, manifest(balls=2), rows, [{"what": "x"}])
+        assert not part.exists()
+        assert open_rally(out).interrupt.values.tolist() == [3, 4]
+        assert (out / "console.log").read_text() == "console\n"
+    assert crashes["before the rename"] > 10
+    assert crashes["after it"] > 4
+    assert not crashed
+
+
+def test_sealing_never_overwrites(tmp_path):
+    make_rally(tmp_path / "a", balls=5)
+    before = (tmp_path / "a" / "manifest.json").read_bytes()
+    with pytest.raises(UsageError, match="exists"):
+        make_rally(tmp_path / "a", balls=6)
+    assert (tmp_path / "a" / "manifest.json").read_bytes() == before
+    assert (part_path(tmp_path / "a") / folder.JOURNAL).exists()
+
+
+def test_sealing_into_a_folder_that_appeared_meanwhile(tmp_path, monkeypatch):
+    out = tmp_path / "a"
+    monkeypatch.setattr(os.path, "lexists", lambda _: False)
+    out.mkdir()
+    (out / "mine").write_text("precious")
+    with pytest.raises(UsageError, match="exists"):
+        make_rally(out, balls=5)
+    assert (out / "mine").read_text() == "precious"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_says_how_to_go_on(tmp_path, monkeypatch, number):
+    def full(*_):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(balls, "write", full)
+        with pytest.raises(DiskFullError, match=r"free some space.*--resume"):
+            make_rally(tmp_path / "a", balls=5)
+    assert not (tmp_path / "a").exists()
+    assert (part_path(tmp_path / "a") / folder.JOURNAL).exists()
+
+
+def test_a_limit_of_the_file_size_is_a_full_disk(tmp_path):
+    """The writer of Parquet reports the system's error too, not one of its own."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
+        "from synthetic import make_rally\n"
+        "from tennis.errors import DiskFullError\n"
+        "try: make_rally(Path(sys.argv[2]), balls=50_000)\n"
+        "except DiskFullError as error: print(error)\n"
+    )
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    tests = str(Path(__file__).parent)
+    run = subprocess.run(
+        [sys.executable, "-c", code, tests, str(tmp_path / "a")],
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=limit,
+    )
+    assert "free some space" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("balls.parquet", lambda data: data[: len(data) // 2]),
+        ("balls.parquet", lambda _: b""),
+        ("balls.parquet", lambda data: data[:700] + bytes([data[700] ^ 1]) + data[701:]),
+        ("balls.parquet", lambda data: data[:-20] + bytes(20)),
+        ("events.jsonl", lambda data: data + b"{}\n"),
+        ("console.log", lambda data: data.upper()),
+    ],
+)
+def test_an_altered_file_is_refused(rally, name, damage):
+    file = rally / name
+    file.write_bytes(damage(file.read_bytes()))
+    refused(rally, name, "truncated or altered", "original folder")
+
+
+@pytest.mark.parametrize("name", ["balls.parquet", "events.jsonl", "console.log"])
+def test_a_missing_file_is_refused(rally, name):
+    (rally / name).unlink()
+    refused(rally, "lacks", name)
+
+
+def test_files_that_are_not_listed_are_not_looked_at(rally):
+    (rally / ".DS_Store").write_bytes(b"junk")
+    (rally / "histogram.svg").write_text("<svg/>")
+    assert open_rally(rally).file("histogram.svg") is None
+
+
+def test_a_newer_schema_asks_for_an_update(rally):
+    rewrite(rally, schema_version=2)
+    refused(rally, "newer tennis", "update tennis")
+
+
+@pytest.mark.parametrize("version", [None, "1", 0, True, -1, 1.5])
+def test_a_schema_version_that_is_none(rally, version):
+    rewrite(rally, schema_version=version)
+    refused(rally, "schema_version")
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"\xff\xfe", b"[]", b"null", b"[" * 100_000, b'{"schema_version": 1}']
+)
+def test_a_manifest_that_is_none(rally, text):
+    (rally / "manifest.json").write_bytes(text)
+    refused(rally, "manifest.json")
+
+
+def test_a_huge_manifest_is_not_read(rally):
+    with (rally / "manifest.json").open("ab") as file:
+        file.truncate(1 << 31)
+    refused(rally, "larger than 1 MiB")
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"counts__balls": 501}, "501"),
+        ({"counts__misses": 1}, "misses"),
+        ({"instrument__tick_hz": 125_000_000}, "Hz"),
+        ({"instrument__tick_hz": 0}, "tick_hz"),
+        ({"tainted": "no"}, "tainted"),
+        ({"bench": "moon"}, "bench"),
+        ({"surprise": 1}, "surprise"),
+        ({"files": {}}, "balls.parquet"),
+        ({"counts__balls": 10**30}, "counts.balls"),
+    ],
+)
+def test_a_manifest_that_does_not_fit_its_balls(rally, change, word):
+    rewrite(rally, **change)
+    refused(rally, word)
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret", "/etc/passwd", "a/b", "..", ".", "", "a\\b", "a\x00b", "manifest.json"]
+)
+def test_names_that_lead_elsewhere_are_refused(rally, name):
+    content = json.loads((rally / "manifest.json").read_text())
+    content["files"][name] = "0" * 64
+    (rally / "manifest.json").write_text(json.dumps(content))
+    refused(rally, "manifest.json lists")
+
+
+@pytest.mark.parametrize("name", ["balls.parquet", "console.log", "manifest.json"])
+def test_links_are_refused(rally, name):
+    (rally / name).rename(rally.parent / name)
+    (rally / name).symlink_to(rally.parent / name)
+    refused(rally, name, "not a plain file")
+
+
+def test_a_fifo_does_not_block(rally):
+    (rally / "console.log").unlink()
+    os.mkfifo(rally / "console.log")
+    refused(rally, "console.log", "not a plain file")
+
+
+def forge(rally, columns, **options):
+    """Replace the balls by another table, with a true hash."""
+    pq.write_table(columns, rally / "balls.parquet", **options)
+    rewrite(rally)
+
+
+def test_other_column_types_are_refused(rally):
+    found = pq.read_table(rally / "balls.parquet")
+    index = found.schema.get_field_index("rise_ticks")
+    forge(rally, found.set_column(index, "rise_ticks", found["rise_ticks"].cast(pa.int64())))
+    refused(rally, "columns", "rise_ticks int64")
+
+
+def test_other_columns_are_refused(rally):
+    forge(rally, pq.read_table(rally / "balls.parquet").drop_columns(["ball"]))
+    refused(rally, "columns")
+
+
+def test_huge_row_groups_are_refused(rally, monkeypatch):
+    monkeypatch.setattr(balls, "GROUP_ROWS", 100)
+    refused(rally, "row groups")
+
+
+def test_a_fall_before_its_rise_is_refused(rally):
+    found = pq.read_table(rally / "balls.parquet")
+    index = found.schema.get_field_index("fall_ticks")
+    for fall in ([1] * 500, [0] * 500):
+        missed = [i in (0, 499) for i in range(500)]
+        column = pa.array(np.array(fall, np.uint32), mask=np.array(missed))
+        forge(rally, found.set_column(index, found.schema.field(index), column))
+        refused(rally, "fell before it rose")
+
+
+def test_an_event_that_is_no_object(rally):
+    (rally / "events.jsonl").write_text("[1]\n")
+    rewrite(rally)
+    with pytest.raises(RallyError, match="line 1"):
+        assert open_rally(rally).events
+
+
+def test_what_is_not_there(tmp_path):
+    refused(tmp_path / "none", "does not exist")
+    (tmp_path / "file").write_text("x")
+    refused(tmp_path / "file", "not a folder")
+    (tmp_path / "empty").mkdir()
+    refused(tmp_path / "empty", "manifest.json")
+    (tmp_path / "half.part").mkdir()
+    refused(tmp_path / "half", "unfinished", f"tennis rally --resume {tmp_path / 'half'}")
+    refused(tmp_path / "half.part", f"tennis rally --resume {tmp_path / 'half'}")
+
+
+def test_finished_clears_leftovers(tmp_path):
+    out = make_rally(tmp_path / "a", balls=5).path
+    part_path(out).mkdir()
+    (part_path(out) / folder.JOURNAL).write_bytes(b"x")
+    assert finished(out).balls == 5
+    assert not part_path(out).exists()
+    assert finished(tmp_path / "b") is None

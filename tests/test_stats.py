@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Statistics against numpy's and scipy's, and intervals against simulation."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as reference
+from synthetic import make_rally
+
+from tennis.rally import Tally
+from tennis.rally.manifest import Fault
+from tennis.stats import quantile_ranks, summarize
+from tennis.stats.intervals import exceedance_bound_95, quantile_rank
+from tennis.stats.summary import QUANTILES, STATISTICS, latency
+
+GHZ = 1_000_000_000
+
+
+@given(st.lists(st.one_of(st.integers(0, 30), st.integers(0, 2**32 - 1)), min_size=1))
+def test_against_numpy(ticks):
+    values = np.array(ticks, np.int64)
+    found = latency(Tally.of(values), GHZ)
+    assert found.n == values.size
+    assert found.min == values.min()
+    assert found.max == values.max()
+    assert found.jitter == values.max() - values.min()
+    for name, p in QUANTILES.items():
+        expected = np.sort(values)[quantile_rank(values.size, p) - 1]
+        assert getattr(found, name) == expected
+        assert getattr(found, name) in ticks
+        # numpy multiplies floats: the same but for the rounding of n * p
+        near = np.quantile(values, [float(p), float(p) - 1e-12], method="inverted_cdf")
+        assert expected in near
+    assert found.qd == found.q3 - found.q1
+    assert found.mean == pytest.approx(float(values.mean()), rel=1e-12)
+    if values.size > 1:
+        exact = np.array(ticks, object)
+        squares = sum((len(ticks) * x - sum(ticks)) ** 2 for x in exact)
+        variance = Fraction(squares, len(ticks) ** 2 * (len(ticks) - 1))
+        assert found.sd == pytest.approx(float(variance) ** 0.5, rel=1e-12)
+    else:
+        assert found.sd is None
+
+
+def test_sums_stay_exact_where_int64_would_overflow():
+    counts = np.array([2**31, 2**31 - 1], np.int64)
+    found = latency(Tally(np.array([0, 2**32 - 1]), counts), GHZ)
+    n, top = 2**32 - 1, 2**32 - 1
+    total = top * (2**31 - 1)
+    assert found.mean == total / n
+    exact = Fraction(top * total * n - total * total, n * (n - 1))
+    assert found.sd == pytest.approx(float(exact) ** 0.5, rel=1e-15)
+
+
+def test_ticks_become_nanoseconds():
+    found = latency(Tally.of(np.array([1, 2, 3, 4])), 125_000_000)
+    assert (found.min, found.median, found.max, found.mean) == (8, 16, 32, 20.0)
+    assert found.sd == pytest.approx(8 * np.std([1, 2, 3, 4], ddof=1))
+
+
+def test_no_balls_no_numbers():
+    found = latency(Tally.of(np.zeros(0, np.uint32)), GHZ)
+    assert found.n == 0
+    assert all(getattr(found, name) is None for name in STATISTICS)
+    assert found.exceedance_bound_95 is None
+    assert set(found.ci.values()) == {None}
+
+
+def test_one_ball_and_ties():
+    one = latency(Tally.of(np.array([7])), GHZ)
+    assert (one.min, one.median, one.max, one.jitter, one.sd) == (7, 7, 7, 0, None)
+    assert set(one.ci.values()) == {None}
+    ties = latency(Tally.of(np.full(100, 7)), GHZ)
+    assert (ties.q1, ties.q3, ties.sd, ties.qd) == (7, 7, 0.0, 0)
+    assert ties.ci["median"] == (7, 7)
+    assert ties.ci["p99"] is None
+
+
+@pytest.mark.parametrize("n", [1, 5, 6, 7, 20, 100, 371, 5_000, 10_000_000])
+@pytest.mark.parametrize("p", list(QUANTILES.values()))
+def test_intervals_are_the_narrowest_that_hold(n, p):
+    binomial = reference.binom(n, float(p))
+    ranks = quantile_ranks(n, p)
+    if ranks is None:
+        # either end would have to lie beyond the observations
+        assert binomial.cdf(0) > 0.025 or binomial.sf(n - 1) > 0.025
+        return
+    low, high = ranks
+    assert 1 <= low <= quantile_rank(n, p) <= high <= n
+    assert binomial.cdf(low - 1) <= 0.025 < binomial.cdf(low) + 1e-12
+    assert binomial.sf(high - 1) <= 0.025 + 1e-12
+    assert binomial.sf(high - 2) > 0.025
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_intervals_enclose_as_often_as_they_say(discrete):
+    random = np.random.default_rng(7)
+    n, rounds = 400, 4_000
+    draws = random.exponential(1000, (rounds, n))
+    if discrete:
+        draws = np.floor(draws / 200)
+    draws.sort(axis=1)
+    for p in (Fraction(1, 4), Fraction(1, 2), Fraction(99, 100)):
+        truth = -1000 * np.log(1 - float(p))
+        if discrete:
+            truth = np.floor(truth / 200)
+        ranks = quantile_ranks(n, p)
+        if ranks is None:
+            continue
+        inside = (draws[:, ranks[0] - 1] <= truth) & (truth <= draws[:, ranks[1] - 1])
+        assert inside.mean() > 0.94
+
+
+def test_rule_of_three():
+    assert exceedance_bound_95(0) is None
+    assert exceedance_bound_95(2) == 1.0
+    assert exceedance_bound_95(3_000) == 0.001
+    # the exact bound is a little below
+    assert 1 - 0.05 ** (1 / 3_000) < 0.001
+
+
+def test_summary_of_a_rally(tmp_path):
+    rally = make_rally(tmp_path / "a", balls=1_000, misses=4, strays=2, doubles=1)
+    found = json.loads(json.dumps(summarize(rally).as_json()))
+    assert found["balls"] == 1_000
+    assert (found["misses"], found["strays"], found["doubles"]) == (4, 2, 1)
+    assert found["tainted"] is False
+    for key, ticks in (
+        ("interrupt_ns", rally.interrupt_ticks()),
+        ("scheduling_ns", rally.scheduling_ticks()),
+    ):
+        assert found[key]["n"] == 996
+        assert set(STATISTICS) <= set(found[key])
+        assert found[key]["max"] == ticks.max()
+        assert found[key]["exceedance_bound_95"] == 3 / 996
+        assert list(found[key]["ci"]) == ["q1", "median", "q3", "p99", "p999"]
+        low, high = found[key]["ci"]["median"]
+        assert low <= found[key]["median"] <= high
+    said = " ".join(summarize(rally).claims())
+    assert "4 of 1000 balls were missed" in said
+    assert "N = 996" in said
+    assert "synthetic data" in said
+
+
+def test_a_tainted_rally_makes_no_claim(tmp_path):
+    fault = Fault(code="guest_panic", message="the kernel panicked")
+    found = summarize(make_rally(tmp_path / "a", balls=50, faults=[fault]))
+    assert found.tainted
+    assert found.interrupt_ns.exceedance_bound_95 is None
+    said = " ".join(found.claims())
+    assert "no worst-case claim may be made" in said
+    assert "guest_panic" in said
+    assert "3/N" not in said
+
+
+def test_every_ball_missed(tmp_path):
+    found = summarize(make_rally(tmp_path / "a", balls=5, misses=5))
+    assert found.interrupt_ns.n == 0
+    assert "no latency" in " ".join(found.claims())
