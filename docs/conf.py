@@ -16,6 +16,7 @@ extensions = ["myst_parser", "tennis_reference"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 nitpicky = True
+smartquotes_action = "qe"  # options keep their two dashes
 exclude_patterns = ["_build"]
 
 html_theme = "furo"

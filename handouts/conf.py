@@ -11,6 +11,7 @@ extensions = ["myst_parser", "tennis.course.sphinx"]
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 nitpicky = True
+smartquotes_action = "qe"  # options keep their two dashes
 exclude_patterns = ["_build"]
 
 html_theme = "furo"

@@ -9,8 +9,10 @@
 
 import importlib
 import inspect
+import json
 import re
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
 from docutils import nodes
@@ -20,6 +22,16 @@ from sphinx.util.docutils import SphinxDirective
 
 from tennis.cli import cli
 from tennis.rally.manifest import Manifest
+
+HEXADECIMAL = "^[0-9a-f]{64}$"
+
+
+def prose(text: str) -> nodes.paragraph:
+    """Return a paragraph of a help text; what stands between backticks is typed as it is."""
+    paragraph = nodes.paragraph(text, "")
+    for index, piece in enumerate(text.split("`")):
+        paragraph += nodes.literal(piece, piece) if index % 2 else nodes.Text(piece)
+    return paragraph
 
 
 def commands(name: str) -> list[tuple[str, click.Command]]:
@@ -75,13 +87,13 @@ class TennisCommand(SphinxDirective):
             if paragraph.startswith("\b\n"):
                 first, _, rest = paragraph.removeprefix("\b\n").partition("\n")
                 if first.endswith(":"):
-                    content.append(nodes.paragraph(first, first))
+                    content.append(prose(first))
                 else:
                     rest = f"{first}\n{rest}"
                 text = inspect.cleandoc("\n" + rest)
                 content.append(nodes.literal_block(text, text, language="text"))
             elif paragraph:
-                content.append(nodes.paragraph(paragraph, paragraph))
+                content.append(prose(paragraph))
         return content
 
     def options_of(self, words: str, command: click.Command) -> nodes.Node:
@@ -89,8 +101,8 @@ class TennisCommand(SphinxDirective):
         listed = nodes.definition_list(classes=["options"])
         for term, text in option_terms(words, command):
             item = nodes.definition_list_item()
-            item += nodes.term(term, term)
-            item += nodes.definition("", nodes.paragraph(text, text))
+            item += nodes.term("", "", nodes.literal(term, term))
+            item += nodes.definition("", prose(text))
             listed += item
         return listed
 
@@ -100,8 +112,13 @@ def fields(model: type[BaseModel], where: str = "") -> list[tuple[str, str]]:
     found = []
     for name, field in model.model_fields.items():
         kind: Any = field.annotation
-        if inspect.isclass(kind) and issubclass(kind, BaseModel):
-            found += fields(kind, f"{where}{name}.")
+        if field.metadata:
+            kind = Annotated[(kind, *field.metadata)]
+        part = field.annotation
+        if get_origin(part) is list:
+            (part,) = get_args(part)
+        if inspect.isclass(part) and issubclass(part, BaseModel):
+            found += fields(part, where + name + ("." if part is field.annotation else "[]."))
         else:
             found.append((where + name, kind_words(kind)))
     return found
@@ -109,12 +126,19 @@ def fields(model: type[BaseModel], where: str = "") -> list[tuple[str, str]]:
 
 def kind_words(kind: Any) -> str:
     """Write a type for people who do not know Python's."""
-    words = kind.__name__ if inspect.isclass(kind) else str(kind)
-    words = re.sub(r"Annotated\[([a-z]+), .*?\)\]", r"\1", words.replace("typing.", ""))
-    words = re.sub(r"FieldInfo\(.*\)", "", words)
-    for python, plain in (("NoneType", "null"), ("None", "null"), ("str", "text"), ("Literal", "")):
-        words = re.sub(rf"\b{python}\b", plain, words)
-    return words.replace("tennis.rally.manifest.", "").replace("'", '"').replace("|", "or")
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        patterns = [getattr(item, "pattern", None) for item in inside[1:]]
+        return "64 hexadecimal digits" if HEXADECIMAL in patterns else kind_words(inside[0])
+    if origin is Literal:
+        return " or ".join(f"`{json.dumps(item)}`" for item in inside)
+    if origin in {Union, UnionType}:
+        return " or ".join(kind_words(item) for item in inside)
+    if origin is dict:
+        return f"object of {kind_words(inside[1])}"
+    if origin is list:
+        return f"list of {kind_words(inside[0])}"
+    return {str: "text", int: "integer", float: "number", bool: "true or false"}.get(kind, "null")
 
 
 class TennisManifest(SphinxDirective):
