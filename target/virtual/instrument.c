@@ -57,6 +57,8 @@ enum { EVENT_READY = 1, EVENT_STRAY, EVENT_DOUBLE, EVENT_LATE_SERVE };
 enum { COMPLETE, NO_ANSWER, TARGET_ENDED, NEVER_READY };
 #define NONE_TICKS UINT32_MAX
 #define BALLS_A_FRAME 64
+/* -icount shift=1: a timer that is due within an instruction fires after it, and is not late */
+#define INSTRUCTION_NS 2
 
 struct __attribute__((packed)) header {
 	char magic[2];
@@ -222,18 +224,24 @@ static void serve(void *opaque)
 
 	if (state == SERVED || state == RAISED)
 		close_ball(now); /* open loop: the next ball does not wait */
-	if (now > due_at) {
+	if (now - due_at >= INSTRUCTION_NS) {
 		sum.late_serves++;
 		send_event(EVENT_LATE_SERVE, now, now - due_at);
 	}
-	if (period)
-		serve_at(due_at + period);
 	served_at = now;
 	current = (struct ball){ now, NONE_TICKS, NONE_TICKS };
 	state = SERVED;
-	timer_mod_ns(pulse_timer, now + pulse);
-	timer_mod_ns(timeout_timer, now + timeout);
+	/*
+	 * The ping comes before any timer, and the timers earliest first: with sleep=off QEMU takes
+	 * an idle guest to the earliest deadline as soon as a timer is set, also from here.
+	 */
 	qemu_set_irq(ping, 1);
+	timer_mod_ns(pulse_timer, now + pulse);
+	if (period && period < timeout)
+		serve_at(due_at + period);
+	timer_mod_ns(timeout_timer, now + timeout);
+	if (period && period >= timeout)
+		serve_at(due_at + period);
 }
 
 static void end_pulse(void *opaque)

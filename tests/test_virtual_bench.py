@@ -1,0 +1,284 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Real kernels on the virtual bench: what an instrument and a target must do."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tennis.bench.targets.virtual.bench import Extras, VirtualBench
+from tennis.checkout import ROOT
+from tennis.errors import UsageError
+from tennis.play.planning import plan_of
+from tennis.play.rally import play
+from tests.virtual import guest_module, played, script, table
+
+sys.path.insert(0, str(ROOT / "kit-firmware" / "brickwall"))
+from gaps import gap_ns  # noqa: E402
+
+pytestmark = pytest.mark.virtual
+
+WITHOUT_DATES = ("balls.parquet", "events.jsonl", "console.log")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "load", "bottom_half"),
+    [("mainline", "idle", "tasklet"), ("mainline", "stress", "user"), ("rt", "stress", "thread")],
+)
+def test_same_seed_gives_the_same_bytes(tmp_path, kernel, load, bottom_half):
+    plan = {"kernel": kernel, "load": load, "bottom_half": bottom_half, "balls": 1500, "seed": 7}
+    first, second = (played(tmp_path / name, **plan) for name in ("first", "second"))
+    assert not first.manifest.tainted
+    assert first.manifest.files == second.manifest.files
+    assert set(first.manifest.files) == set(WITHOUT_DATES)
+    assert first.manifest.counts.late_serves == 0
+
+
+def test_another_seed_gives_other_balls(tmp_path):
+    first = played(tmp_path / "first", balls=100, seed=1)
+    second = played(tmp_path / "second", balls=100, seed=2)
+    assert first.manifest.files["balls.parquet"] != second.manifest.files["balls.parquet"]
+
+
+@pytest.mark.parametrize("kernel", ["mainline", "rt"])
+@pytest.mark.parametrize("hold_us", [100, 400])
+def test_known_answer(tmp_path, kernel, hold_us):
+    options = {"hold_us": hold_us}
+    rally = played(tmp_path / "r", kernel=kernel, load="hog", load_options=options, balls=8000)
+    worst_us = rally.interrupt.values[-1] / 1000
+    assert hold_us * 0.9 < worst_us < hold_us * 1.1
+    # 1 in 37 balls falls into a hold of 100 us; those wait, evenly spread over it
+    waited = rally.interrupt.counts[rally.interrupt.values > 10_000].sum() / rally.balls
+    assert waited == pytest.approx((hold_us - 10) / 3700, rel=0.3)
+
+
+@pytest.mark.parametrize("bottom_half", ["tasklet", "thread", "workqueue", "user"])
+@pytest.mark.parametrize("kernel", ["mainline", "rt", "mainline-6.1", "rt-6.1"])
+def test_every_kernel_answers_from_every_bottom_half(tmp_path, kernel, bottom_half):
+    rally = played(
+        tmp_path / "r", kernel=kernel, bottom_half=bottom_half, priorities="chrt", balls=200
+    )
+    assert (rally.balls, rally.misses, rally.manifest.tainted) == (200, 0, False)
+    assert rally.manifest.target.release.startswith("6.1." if "6.1" in kernel else "6.12.")
+    tasks = {t.task: (t.policy, t.priority) for t in rally.manifest.target.tasks}
+    assert tasks["ksoftirqd/0"] == ("SCHED_FIFO", 99)
+    answering = {"thread": "irq/", "user": "racquet-user"}.get(bottom_half)
+    if answering:
+        assert [p for name, p in tasks.items() if name.startswith(answering)] == [
+            ("SCHED_FIFO", 99)
+        ]
+    # the top half is a hard interrupt on every kernel: below the thread's price of a switch
+    assert rally.interrupt.at(100) < 4000
+
+
+def test_default_priorities_are_the_kernels_own(tmp_path):
+    rally = played(tmp_path / "r", kernel="rt", bottom_half="thread", balls=50)
+    tasks = {t.task: (t.policy, t.priority) for t in rally.manifest.target.tasks}
+    assert tasks["ksoftirqd/0"] == ("SCHED_OTHER", 0)
+    assert [p for n, p in tasks.items() if n.startswith("irq/")] == [("SCHED_FIFO", 50)]
+
+
+def test_the_thesis_main_result(tmp_path):
+    """Under stress mainline's worst case explodes and PREEMPT_RT's does not."""
+    mainline = played(tmp_path / "mainline", load="stress", balls=3000)
+    rt = played(tmp_path / "rt", kernel="rt", load="stress", balls=3000)
+    assert mainline.interrupt.values[-1] > 20 * rt.interrupt.values[-1]
+    # and without priorities its bottom half is no better than mainline's
+    assert rt.scheduling.values[-1] > 100 * rt.interrupt.values[-1]
+    assert mainline.manifest.load.command == (
+        "stress --cpu 4 --io 4 --vm 4 --vm-bytes 16M --hdd 4 --hdd-bytes 64M"
+    )
+
+
+def test_gaps_are_those_of_the_generator(tmp_path):
+    rally = played(tmp_path / "r", balls=300, seed=5, gap_min_us=200, gap_max_us=900)
+    balls = table(rally)
+    served, fall = balls["served_ns"].to_numpy(), balls["fall_ticks"].to_numpy()
+    gaps = served[1:] - (served[:-1] + fall[:-1])
+    assert gaps.tolist() == [gap_ns(5, i, 200_000, 900_000) for i in range(1, 300)]
+
+
+@pytest.mark.parametrize("loop", [{"loop": "closed"}, {"loop": "open", "rate_hz": 10_000}])
+def test_the_ping_itself_costs_no_time(tmp_path, loop):
+    """However long a ping is up, an idle target answers its beginning: tick for tick."""
+    lengths_us = (0.5, 1, 40)
+    rallies = [played(tmp_path / f"{us}", balls=300, pulse_us=us, **loop) for us in lengths_us]
+    assert [rally.misses for rally in rallies] == [0, 0, 0]
+    for which in (rally.interrupt_ticks() for rally in rallies[1:]):
+        assert which.tolist() == rallies[0].interrupt_ticks().tolist()
+
+
+def test_open_loop_serves_at_a_fixed_rate(tmp_path):
+    hog = {"load": "hog", "load_options": {"hold_us": 400}}
+    rally = played(tmp_path / "r", loop="open", rate_hz=10_000, balls=4000, **hog)
+    served = table(rally)["served_ns"].to_numpy()
+    # on the grid, to the instruction (2 ns)
+    assert set(np.unique((served - served[0]) % 100_000)) <= {0, 1, 99_999}
+    assert set(np.unique(np.diff(served) // 2)) <= {49_999, 50_000}
+    # every 3.7 ms a stall of 400 us costs the balls that fall into it, and perhaps one on either
+    # side; a closed loop would not have served them
+    assert 3 <= rally.misses / (4000 / 37) <= 5.1
+    assert rally.manifest.counts.late_serves == 0
+
+
+def test_faulty_answers_are_counted_as_what_they_are(tmp_path):
+    extras = Extras(files={"/tennis/racquet.ko": guest_module("faulty")})
+    rally = played(tmp_path / "r", extras, balls=100, gap_min_us=200_000, gap_max_us=250_000)
+    balls = table(rally)
+    rises, falls = balls["rise_ticks"].to_pylist(), balls["fall_ticks"].to_pylist()
+    for ball, (rise, fall) in enumerate(zip(rises, falls, strict=True)):
+        assert (rise is None) == (ball % 10 in {2, 6})
+        assert (fall is None) == (ball % 10 in {2, 4, 6})
+    counts = rally.manifest.counts
+    # 4: the late fall; 6: the late answer, its rise and its fall being one; 8: the second answer
+    assert (counts.balls, counts.misses, counts.strays, counts.doubles) == (100, 30, 20, 10)
+    assert not rally.manifest.tainted
+    named = [event["what"] for event in rally.events if event["what"] in {"stray", "double"}]
+    assert (named.count("stray"), named.count("double")) == (20, 10)
+
+
+@pytest.mark.parametrize("kernel", ["mainline", "rt"])
+@pytest.mark.parametrize("bottom_half", ["tasklet", "thread", "workqueue", "user"])
+def test_module_reloads_under_fire(tmp_path, kernel, bottom_half):
+    """Fifty times in and out while pings come at 20 kHz; the kernel has nothing to complain about."""
+    reload = f"""
+    for i in $(seq 50); do
+      [ {bottom_half} = user ] && {{ kill $(pidof racquet-user); sleep 0.05; }}
+      rmmod racquet || exit 1
+      insmod /tennis/racquet.ko bottom_half={bottom_half} gpiochip=9030000.pl061 reply_line=1 ||
+        exit 1
+      [ {bottom_half} = user ] && {{ /tennis/racquet-user & sleep 0.05; }}
+      usleep 20000
+    done
+    cd /sys/devices/platform/racquet
+    echo "reloads: $i pings: $(cat pings) replies: $(cat replies) overruns: $(cat overruns)"
+    dmesg | grep -v -e 'racquet racquet: interrupt' | tail -n 5
+    poweroff -f"""
+    extras = Extras(files={"/tennis/after": script(reload)})
+    rally = played(
+        tmp_path / "r",
+        extras,
+        kernel=kernel,
+        bottom_half=bottom_half,
+        loop="open",
+        rate_hz=20_000,
+        balls=1_000_000,
+        settle_s=0,
+    )
+    console = rally.console()
+    assert "reloads: 50 pings: " in console
+    counted = console.split("reloads: 50 pings: ")[1].splitlines()[0].split()
+    pings, replies = int(counted[0]), int(counted[2])
+    assert pings > 100
+    assert replies > 100
+    assert [f.code for f in rally.manifest.faults] == ["target_ended"]
+    assert [e for e in rally.events if e["what"] == "console_warning"] == []
+    assert rally.balls - rally.misses > 500
+
+
+def test_lines_from_a_device_tree_node(tmp_path):
+    """The same module finds its lines in a device tree, and no parameter names them."""
+    plan = plan_of(balls=100)
+    qemu = VirtualBench().parts(plan).qemu
+    machine = "virt,gic-version=2,dtb-randomness=off"
+    blob, merged = tmp_path / "virt.dtb", tmp_path / "merged.dtb"
+    dump = ["-M", f"{machine},dumpdtb={blob}", "-cpu", "cortex-a57", "-m", "1024", "-nodefaults"]
+    subprocess.run([qemu.path, *dump, "-display", "none"], check=True)
+    own = subprocess.run(
+        ["dtc", "-q", "-I", "dtb", "-O", "dts", blob], check=True, capture_output=True
+    ).stdout
+    node = (ROOT / "target" / "overlays" / "virtual.dtsi").read_bytes()
+    to_blob = ["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", merged]
+    subprocess.run(to_blob, input=own + node, check=True)
+    rally = play(
+        VirtualBench(Extras(device_tree=merged)),
+        plan,
+        tmp_path / "r",
+        lambda _: None,
+        lambda: False,
+    )
+    assert (rally.balls, rally.misses) == (100, 0)
+    assert "racquet racquet: interrupt" in rally.console()
+
+
+def test_lines_that_can_sleep_are_refused(tmp_path):
+    before = """
+    insmod /sleepy.ko
+    insmod /tennis/racquet.ko gpiochip=sleepy reply_line=1 && echo it was loaded
+    insmod /tennis/racquet.ko gpiochip=nothing && echo it was loaded
+    insmod /tennis/racquet.ko bottom_half=rest && echo it was loaded
+    true"""
+    files = {"/sleepy.ko": guest_module("sleepy"), "/tennis/before": script(before)}
+    rally = played(tmp_path / "r", Extras(files=files), balls=20)
+    console = rally.console()
+    assert "a line can sleep" in console
+    assert "no GPIO chip is labelled nothing" in console
+    assert "bottom_half=rest: use tasklet, thread, workqueue or user" in console
+    assert "it was loaded" not in console
+    assert (rally.balls, rally.misses, rally.manifest.tainted) == (20, 0, False)
+
+
+FAULTS = {
+    "guest_panic": ({"/tennis/after": script("sleep 3; echo c > /proc/sysrq-trigger")}, "panic"),
+    "module_did_not_load": ({"/tennis/racquet.ko": b"this is no module"}, "racquet.ko"),
+    "no_answer": ({"/tennis/after": script("sleep 3; rmmod racquet")}, "stopped answering"),
+    "target_ended": ({"/tennis/after": script("sleep 3; poweroff -f")}, "ended before"),
+    "load_died": ({"/tennis/load/start": script("exec true")}, "load"),
+    "never_ready": ({"/tennis/racquet-ready": script("exec true")}, "ready"),
+}
+
+
+@pytest.mark.parametrize("code", FAULTS)
+def test_a_bench_fault_taints_and_keeps_everything(tmp_path, code):
+    files, words = FAULTS[code]
+    rally = played(tmp_path / "r", Extras(files=files), balls=100_000)
+    assert rally.manifest.faults[0].code == code
+    assert words in rally.manifest.faults[0].message
+    assert (rally.manifest.tainted, rally.manifest.ended) == (True, "fault")
+    assert "Run /init as init process" in rally.console()
+    if code in {"guest_panic", "no_answer", "target_ended"}:
+        assert 0 < rally.balls < 100_000
+
+
+def test_a_built_kernel_tree_plays(tmp_path, monkeypatch):
+    """A folder as `make Image modules` leaves it, here put together from Debian's own build."""
+    import gzip  # noqa: PLC0415
+
+    from tennis.bench.targets.virtual.kernels import find  # noqa: PLC0415
+
+    debian = find("mainline")
+    tree = tmp_path / "linux"
+    tree.mkdir()
+    for path in debian.build.iterdir():
+        if path.name not in {"arch", "Makefile"}:
+            (tree / path.name).symlink_to(path)
+    makefile = (debian.build / "Makefile").read_text()
+    here = "$(dir $(abspath $(firstword $(MAKEFILE_LIST))))"
+    (tree / "Makefile").write_text(makefile.replace(here, f"{debian.build}/"))
+    (tree / "arch/arm64/boot").mkdir(parents=True)
+    for path in (debian.build / "arch/arm64").iterdir():
+        (tree / "arch/arm64" / path.name).symlink_to(path)
+    image = debian.image.read_bytes()
+    if image[:2] == b"\x1f\x8b":
+        image = gzip.decompress(image)
+    (tree / "arch/arm64/boot/Image").write_bytes(image)
+    monkeypatch.chdir(tmp_path)
+    rally = played(tmp_path / "r", kernel="linux", balls=100)
+    assert (rally.balls, rally.misses) == (100, 0)
+    assert rally.manifest.target.kernel == "linux"
+
+    (tree / ".config").unlink()
+    (tree / ".config").write_text("CONFIG_ARM64=y\n")
+    with pytest.raises(UsageError, match=r"lacks CONFIG_MODULES.*built in"):
+        plan = plan_of(kernel="linux")
+        VirtualBench().parts(plan)
+
+
+def test_output_is_never_overwritten(tmp_path: Path):
+    (tmp_path / "r").mkdir()
+    with pytest.raises(UsageError, match="exists"):
+        played(tmp_path / "r", balls=1)
+    assert list(tmp_path.iterdir()) == [tmp_path / "r"]

@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Play on the virtual bench in tests."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tennis.bench.targets.virtual.bench import Extras, VirtualBench
+from tennis.bench.targets.virtual.kernels import Kernel, find
+from tennis.bench.targets.virtual.modules import kernel_module
+from tennis.play.planning import plan_of
+from tennis.play.rally import play
+from tennis.rally import Rally
+
+GUEST = Path(__file__).parent / "guest"
+
+
+def played(out: Path, extras: Extras | None = None, **plan: Any) -> Rally:
+    """Play a rally, with what a test adds to the target, into the folder ``out``."""
+    return play(VirtualBench(extras), plan_of(**plan), out, lambda _: None, lambda: False)
+
+
+def guest_module(name: str, kernel: str | Kernel = "mainline") -> Path:
+    """Build one of the tests' own kernel modules."""
+    return kernel_module(
+        GUEST / name / f"{name}.c", find(kernel) if isinstance(kernel, str) else kernel
+    )
+
+
+def script(text: str) -> bytes:
+    """Return a script for the target's shell."""
+    return f"#!/bin/sh\n{text}\n".encode()
+
+
+def table(rally: Rally) -> pa.Table:
+    """Return all balls."""
+    return pa.Table.from_batches(list(rally.batches()))
