@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from tennis.plots.one import WIDTH, draw_exceedance, finish_exceedance, tally
+from tennis.plots.one import WIDTH, draw_exceedance, finish_exceedance, nothing, tally
 from tennis.plots.picture import (
     BLUE,
     GREEN,
@@ -216,9 +216,12 @@ def comparison(rallies: Sequence[Rally]) -> Picture:
             if found.n:
                 draw_exceedance(axes, found, rally.balls, **style)
     for axes, name in zip(panels, LATENCIES, strict=True):
+        axes.set_title(f"{name} latency")
+        if not any(latencies(summary)[name].n for summary in summaries):
+            nothing(axes)
+            continue
         claim = same and not any(summary.tainted for summary in summaries)
         finish_exceedance(axes, balls, 0, claim=claim)
-        axes.set(title=f"{name} latency")
     panels[1].set_ylabel("")
     picture.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=3.2)
     return picture

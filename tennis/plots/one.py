@@ -40,7 +40,8 @@ def tally(rally: Rally, name: str) -> Tally:
     return Tally(ticks_to_ns(ticks.values, rally.tick_hz), ticks.counts)
 
 
-def _nothing(axes: Axes) -> None:
+def nothing(axes: Axes) -> None:
+    """Say that there is nothing to draw."""
     axes.text(0.5, 0.5, "every ball was missed", transform=axes.transAxes, ha="center", color=GREY)
     axes.set(xticks=[], yticks=[])
 
@@ -52,19 +53,23 @@ def wants_log(latency: Latency) -> bool:
 
 def _edges(values: NDArray[np.int64], tick_ns: float, *, log: bool) -> NDArray[np.float64]:
     """Return the edges of the bars (ns): evenly wide, and never narrower than a tick."""
-    low, high = max(float(values[0]), 1.0), max(float(values[-1]), 1.0)
-    if log:
-        even = np.geomspace(low / 1.02, high * 1.02, BINS + 1)
-        whole = (np.round(even / tick_ns) + 0.5) * tick_ns
-        return np.unique(np.where(np.diff(even, append=np.inf) < 2 * tick_ns, whole, even))
-    step = max(1, int(np.ceil((high - low) / tick_ns / BINS))) * tick_ns
-    return np.arange(low - step / 2, high + step, step)
+    low, high = float(values[0]), float(values[-1])
+    if not log:
+        step = max(1, int(np.ceil((high - low) / tick_ns / BINS))) * tick_ns
+        return np.arange(low - step / 2, high + step, step)
+    low, high = max(low, 1.0) / 1.02, max(high, 1.0) * 1.02
+    even = np.geomspace(low, high, BINS + 1)
+    whole = (np.round(even / tick_ns) + 0.5) * tick_ns
+    inner = np.where(np.diff(even, append=np.inf) < 2 * tick_ns, whole, even)
+    inner = inner[(inner > low) & (inner < high)]
+    return np.unique(np.concatenate([[low], inner, [high]]))
 
 
 def _histogram(axes: Axes, found: Tally, latency: Latency, name: str, tick_ns: float) -> None:
     log = wants_log(latency)
     edges = _edges(found.values, tick_ns, log=log)
-    counts, _ = np.histogram(found.values, edges, weights=found.counts)
+    values = np.maximum(found.values, 1) if log else found.values
+    counts, _ = np.histogram(values, edges, weights=found.counts)
     axes.stairs(counts, edges, baseline=0.7, fill=True, color=LATENCIES[name], alpha=0.85)
     axes.set_ylim(0.7, max(10, float(counts.max())) * 4)
     room = 1.12 if log else 1.04
@@ -109,7 +114,7 @@ def histogram(rally: Rally) -> Picture:
         if latency.n:
             _histogram(axes, tally(rally, name), latency, name, tick_ns)
         else:
-            _nothing(axes)
+            nothing(axes)
     panels[0].set_ylabel("balls (log scale)")
     return picture
 
@@ -154,7 +159,7 @@ def distribution(rally: Rally) -> Picture:
         words = f"{name} latency, max {time_text(latency.max)}"
         draw_exceedance(axes, tally(rally, name), summary.balls, color=LATENCIES[name], label=words)
     if not drawn_any:
-        _nothing(axes)
+        nothing(axes)
         return picture
     finish_exceedance(axes, summary.balls, summary.misses, claim=not summary.tainted)
     axes.legend(loc="upper right")
@@ -247,7 +252,7 @@ def series(rally: Rally) -> Picture:
         if latency.n:
             _series(axes, envelope, start, LATENCIES[name], log=wants_log(latency))
         else:
-            _nothing(axes)
+            nothing(axes)
         if missed.size:
             kept = missed[np.unique(np.linspace(0, missed.size - 1, 2000).astype(int))]
             y = np.full(kept.size, 0.97)
@@ -274,7 +279,7 @@ def _series(axes: Axes, envelope: Envelope, start: float, color: str, *, log: bo
         axes.plot(bar_x, bar_y, color=color, lw=1.1, alpha=0.8, solid_capstyle="butt")
         top_bins = np.argsort(high)[-40:]
         axes.plot(x[top_bins], high[top_bins], ".", color=color, ms=4)
-    bottom, top = max(float(low.min()), 1.0), float(high.max())
+    bottom, top = max(float(low.min()), 1.0), max(float(high.max()), 1.0)
     if log:
         axes.set_ylim(bottom / 1.5, top * 2)
     else:

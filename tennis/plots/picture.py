@@ -119,7 +119,8 @@ def _named(svg: str, title: str, alt: str) -> str:
         f'\n <title id="{name}-title">{escape(title)}</title>'
         f'\n <desc id="{name}-desc">{escape(alt)}</desc>'
     )
-    return svg[start:end] + attributes + ">" + words + svg[end + 1 :]
+    head = '<?xml version="1.0" encoding="utf-8"?>\n'
+    return head + svg[start:end] + attributes + ">" + words + svg[end + 1 :]
 
 
 def drawn(draw: Callable[P, Picture]) -> Callable[P, Picture]:

@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Pictures: whole, honest about their bench, readable by those who cannot see them."""
+
+import io
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from PIL import Image
+from synthetic import TIME_NOTE, make_rally
+
+from tennis.plots import KINDS, alt_text, comparison, overview
+from tennis.plots.compare import dashes, names
+from tennis.plots.one import Envelope, _edges, _visible
+from tennis.plots.picture import count_text, share_text, time_text
+from tennis.rally.manifest import Fault
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def rallies(tmp_path_factory):
+    """Give rallies of every shape: long tails, one ball, none, the same value, hostile names."""
+    out = tmp_path_factory.mktemp("rallies")
+    fault = Fault(code="guest_panic", message="the kernel panicked")
+    return {
+        "stress": make_rally(out / "s", balls=900, kernel="mainline", misses=3),
+        "idle": make_rally(out / "i", balls=900, kernel="rt", load="idle"),
+        "one": make_rally(out / "1", rise=[5], schedule=[6]),
+        "ties": make_rally(out / "t", rise=[5] * 9, schedule=[6] * 9, tick_hz=125_000_000),
+        "zero": make_rally(out / "z", rise=[0, 0, 1], schedule=[0, 0, 0]),
+        "missed": make_rally(out / "m", balls=4, misses=4, faults=[fault]),
+        "hostile": make_rally(out / "h", balls=50, kernel="<b>$x^2$\x1b", load="</svg><script>"),
+        "long": make_rally(out / "l", balls=2_000, load="stress", kernel="x" * 400),
+    }
+
+
+KEYS = ("stress", "idle", "one", "ties", "zero", "missed", "hostile", "long")
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_every_picture_of_every_rally(rallies, kind, key):
+    rally = rallies[key]
+    picture = KINDS[kind](rally)
+    svg = picture.render("svg")
+    root = ElementTree.fromstring(svg)  # noqa: S314 (it is our own)
+    assert root.get("role") == "img"
+    title, desc = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
+    assert root.get("aria-labelledby") == f"{title.get('id')} {desc.get('id')}"
+    assert desc.text == picture.alt
+    assert TIME_NOTE in picture.alt
+    assert f"{rally.misses} of {rally.balls} balls missed" in picture.alt
+    assert any(TIME_NOTE in text.get_text() for text in picture.texts)
+    assert not list(root.iter(f"{SVG}script"))
+    assert b"<script" not in svg
+
+
+def test_the_same_rally_gives_the_same_picture(rallies):
+    for draw in (*KINDS.values(), lambda rally: overview([rally]), lambda r: comparison([r])):
+        for kind in ("svg", "png"):
+            assert draw(rallies["stress"]).render(kind) == draw(rallies["stress"]).render(kind)
+
+
+def test_png_carries_its_words(rallies):
+    picture = KINDS["histogram"](rallies["stress"])
+    image = Image.open(io.BytesIO(picture.render("png")))
+    assert image.size == (1440, 615)
+    assert image.text["Description"] == picture.alt
+
+
+def test_matplotlib_is_left_as_it_was(rallies):
+    mpl.rcParams["font.size"] = 17
+    try:
+        KINDS["series"](rallies["idle"]).render("svg")
+        assert mpl.rcParams["font.size"] == 17
+    finally:
+        mpl.rcdefaults()
+
+
+def test_alt_text_states_the_numbers(rallies):
+    said = alt_text(rallies["ties"])
+    assert "median 40 ns" in said
+    assert "maximum 48 ns" in said
+    assert "0 of 9 balls missed" in said
+    assert "tainted" in alt_text(rallies["missed"])
+
+
+@pytest.mark.parametrize("draw", [overview, comparison])
+def test_pictures_of_many(rallies, draw):
+    picture = draw(list(rallies.values()))
+    ElementTree.fromstring(picture.render("svg"))  # noqa: S314 (it is our own)
+    for name in names(list(rallies.values())):
+        assert name in picture.alt
+    assert "3 missed" in picture.alt
+    assert "tainted" in picture.alt
+
+
+def test_pictures_of_nothing_but_misses(rallies):
+    for draw in (overview, comparison):
+        draw([rallies["missed"]]).render("svg")
+
+
+def test_names_and_lines_tell_rallies_apart(rallies):
+    same = [rallies["idle"], rallies["idle"], *rallies.values()]
+    assert len(set(names(same))) == len(same)
+    assert names([rallies["stress"], rallies["idle"]]) == ["mainline, stress", "rt, idle"]
+    assert len({str(dash) for dash in dashes([rallies["idle"]] * 4)}) == 4
+
+
+def test_the_envelope_keeps_extremes():
+    random = np.random.default_rng(1)
+    values = random.uniform(10, 20, 10_000)
+    values[[17, 5_000, 9_999]] = 1e6, 1.0, 2e6
+    values[100:200] = np.nan
+    envelope = Envelope(values.size, bins=90)
+    served = np.arange(values.size)
+    for start in range(0, values.size, 777):
+        part = slice(start, start + 777)
+        envelope.add(start, served[part], values[part])
+    assert envelope.high.max() == 2e6
+    assert envelope.low.min() == 1.0
+    assert envelope.high[0] == 1e6
+    assert (np.diff(envelope.served) > 0).all()
+    assert np.isfinite(envelope.low).sum() >= 89
+
+
+def test_thinning_keeps_ends():
+    x = np.sort(np.random.default_rng(1).exponential(size=50_000))
+    y = np.linspace(0, -16, x.size)
+    kept = _visible(x, y)
+    assert kept[0] == 0
+    assert kept[-1] == x.size - 1
+    assert kept.size < 2_000
+
+
+@pytest.mark.parametrize("log", [True, False])
+@pytest.mark.parametrize("values", [[5], [5, 6], [100, 100_000], [0, 1]])
+def test_bars_hold_every_ball(values, log):
+    found = np.array(values)
+    edges = _edges(found, 1.0, log=log)
+    assert (np.diff(edges) > 0).all()
+    assert np.histogram(np.maximum(found, 1) if log else found, edges)[0].sum() == found.size
+
+
+def test_words_for_numbers():
+    assert time_text(1_330) == "1.33 µs"
+    assert time_text(None) == "-"
+    assert [count_text(n) for n in (1, 20_000, 1e7, 2e9)] == ["1", "20k", "10M", "2G"]
+    assert [share_text(s) for s in (1, 0.01, 1e-6)] == ["1", "0.01", "1e-6"]

@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The report: self-contained, beside the thesis, safe with what others wrote."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from synthetic import TIME_NOTE, make_rally
+
+from tennis.errors import UsageError
+from tennis.play.report import report, thesis_table, write_report
+from tennis.publications import NAMES, knutsson_2008, load, result
+from tennis.rally.manifest import Fault
+
+
+@pytest.fixture(scope="module")
+def rallies(tmp_path_factory):
+    out = tmp_path_factory.mktemp("rallies")
+    evil = Fault(code="x", message="</p><script>alert(1)</script>{{ 7 * 7 }}")
+    return [
+        make_rally(out / "a", balls=300, kernel="mainline", load="stress", misses=2),
+        make_rally(out / "b", balls=300, kernel="rt", load="idle", priorities="chrt"),
+        make_rally(
+            out / "c",
+            balls=20,
+            kernel='"><img src=x onerror=alert(1)>',
+            load="custom",
+            faults=[evil],
+            time_note="<i>{{ 6 * 7 }}</i>",
+        ),
+    ]
+
+
+@pytest.fixture(scope="module")
+def page(rallies):
+    return report(rallies)
+
+
+class Reader(HTMLParser):
+    """Collects a page's tags, and checks that they close in order."""
+
+    VOID = frozenset({"meta", "img", "br", "link", "input", "hr"})
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.open = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed_and_self_contained(page):
+    reader = Reader()
+    reader.feed(page)
+    assert not reader.open
+    names = {tag for tag, _ in reader.tags}
+    assert not names & {"script", "link", "iframe", "object", "i"}
+    for tag, attributes in reader.tags:
+        for key, value in attributes.items():
+            assert not key.startswith("on")
+            if key in {"src", "href"}:
+                assert value.startswith(("data:image/svg+xml;base64,", "#rally-"))
+        if tag == "img":
+            assert len(attributes["alt"]) > 60
+    assert not re.search(r"url\(|@import|https?://", re.sub(r"base64,[^\"]*", "", page))
+    images = [attributes for tag, attributes in reader.tags if tag == "img"]
+    assert len(images) == 2 + 3 * 3
+
+
+def test_what_others_wrote_stays_text(page):
+    assert "<script" not in page
+    assert "onerror=alert(1)&gt;" in page
+    assert "{{ 7 * 7 }}" in page
+    assert "&lt;i&gt;{{ 6 * 7 }}&lt;/i&gt;" in page
+
+
+def test_every_figure_and_table_says_its_bench(page):
+    for caption in re.findall(r"<(?:fig)?caption>(.*?)</", page, re.DOTALL):
+        assert "replay bench: " in caption
+
+
+def test_misses_taint_and_bounds_are_said(page):
+    assert "2 of 300 balls were missed" in page
+    assert "no worst-case claim may be made" in page
+    assert "(3/N, N = 298)" in page
+    assert page.count("no claim") == 2
+    assert "Booting a kernel" in page  # the console of a tainted rally
+
+
+def test_the_thesis_stands_beside(page, rallies):
+    rows = thesis_table(rallies)
+    assert rows[0].thesis.irq.max == 17_194
+    assert rows[1].thesis.sched.jitter == 90
+    assert rows[2].thesis is None
+    assert "17.2 ms" in page
+    assert rows[0].interrupt.n == 298
+    assert (rows[0].misses, rows[2].tainted) == (2, True)
+
+
+def test_one_rally_needs_no_comparison(rallies):
+    page = report(rallies[:1])
+    assert page.count("<img ") == 3
+    assert TIME_NOTE in page
+
+
+def test_the_same_rallies_give_the_same_page(rallies, page):
+    assert report(rallies) == page
+
+
+def test_a_report_is_not_overwritten(rallies, tmp_path):
+    out = tmp_path / "report.html"
+    write_report(rallies[:1], out)
+    first = out.read_bytes()
+    with pytest.raises(UsageError, match="--force"):
+        write_report(rallies, out)
+    assert out.read_bytes() == first
+    write_report(rallies, out, force=True)
+    assert out.read_bytes() != first
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_publications():
+    assert result("mainline", "default", "stress").irq.max == 17_194
+    assert result("rt", "default", "stress").irq.jitter == 641
+    assert result("rt", "chrt", "idle").sched.max == 97
+    assert result("xenomai", "native", "xload").sched.max == 271
+    assert result("rt", "chrt", "xload") is None
+    assert result("mainline", "chrt", "idle") is None
+    assert result("mainline", "default", "hog") is None
+    assert knutsson_2008().instrument.balls == 10_000_000
+    assert len(knutsson_2008().verification) == 2
+    for name in NAMES:
+        assert load(name)
+    with pytest.raises(UsageError, match="unknown publication"):
+        load("../secret")
