@@ -344,7 +344,7 @@ def test_other_columns_are_refused(rally):
 
 
 def test_huge_row_groups_are_refused(rally, monkeypatch):
-    monkeypatch.setattr(balls, "GROUP_ROWS", 100)
+    monkeypatch.setattr(balls, "MAX_GROUP_ROWS", 100)
     refused(rally, "row groups")
 
 

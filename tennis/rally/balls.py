@@ -21,6 +21,8 @@ from tennis.units import NS_PER_S, ticks_to_ns
 MAX_BALLS = 2**32 - 1
 # Rows of a row group: small enough to share the work among threads, large enough to be read fast.
 GROUP_ROWS = 1 << 18
+# Larger ones than any version wrote are refused.
+MAX_GROUP_ROWS = 1 << 22
 # Rows that are handled at once: they stay in the processor's caches.
 BATCH_ROWS = 1 << 16
 
@@ -191,7 +193,7 @@ def check(path: Path, *, balls: int, tick_hz: int) -> int:
             f"{path} has {meta.num_rows} balls, the manifest counts {balls}: "
             "the files belong to different rallies; use the original folder"
         )
-    if any(not 0 < rows <= GROUP_ROWS for rows in groups):
+    if any(not 0 < rows <= MAX_GROUP_ROWS for rows in groups):
         raise RallyError(f"{path} was not written by tennis (row groups): use the original folder")
     return len(groups)
 
