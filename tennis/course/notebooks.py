@@ -64,7 +64,9 @@ def _play(lab: Lab, kernel: str, load: str) -> Rally:
     }
     command = [sys.executable, "-c", "from tennis.cli import main; main()", "rally"]
     command += [str(word) for option in options.items() for word in option]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # a notebook's Python asks programs for colours, as if somebody could see them
+    plain = {name: value for name, value in os.environ.items() if "COLOR" not in name}
+    done = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise TennisError(f"the rally {kernel} / {load} could not be played: {last}")
