@@ -180,11 +180,10 @@ class VirtualSession:
         self.parts = parts
         self.console = Console(folder / CONSOLE)
         self._stderr = folder / "qemu.log"
-        image = folder / "initramfs.cpio"
-        initramfs.pack({**_target_files(parts), **extras.files}, image)
+        image = initramfs.pack({**_target_files(parts), **extras.files})
         reader, writer = os.pipe()
         self._reader = reader
-        command = qemu_command(parts, image, folder / CONSOLE, extras)
+        command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
         if extras.instrument:
             settings = instrument.parameters(parts.plan.protocol, writer)
             words = [f"{name}={value}" for name, value in settings.items()]
@@ -196,11 +195,11 @@ class VirtualSession:
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
-                pass_fds=[writer],
+                pass_fds=[writer, image],
                 start_new_session=True,
             )
         os.close(writer)
-        self._image = image
+        os.close(image)
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the instrument's bytes; empty every now and then while there are none."""
@@ -229,7 +228,6 @@ class VirtualSession:
         if self._stderr.exists():
             self.console.add_emulator_output(self._stderr.read_text(errors="replace"))
             self._stderr.unlink()
-        self._image.unlink(missing_ok=True)
 
 
 def _command_line(plan: Plan, extras: Extras) -> str:

@@ -5,16 +5,16 @@
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from tennis.bench.cache import once
-from tennis.bench.commands import run
 from tennis.bench.targets.virtual.debian import Suite
 from tennis.checkout import cache_folder
-from tennis.errors import UsageError
+from tennis.errors import BenchError, UsageError
 
 SUITE = "trixie"
 # package -> the files that the target needs of it
@@ -63,11 +63,13 @@ def versions() -> dict[str, str]:
     return {package["name"]: package["version"] for package in packages}
 
 
-def pack(files: Mapping[str, bytes | Path], into: Path) -> None:
-    """Write the initramfs ``into`` a file: the programs and ``files`` (path in the target -> content).
+def pack(files: Mapping[str, bytes | Path]) -> int:
+    """Pack the initramfs: the programs and ``files`` (path in the target -> content).
 
-    Everything but text files is executable. Same input, same bytes.
+    Everything is executable. Same input, same bytes. Returns the descriptor of a file in memory, so
+    that no disk fills and nothing is left behind; the caller closes it.
     """
+    image = os.memfd_create("initramfs")
     with tempfile.TemporaryDirectory(prefix="tennis-initramfs-") as temporary:
         root = Path(temporary)
         shutil.copytree(_userland() / "root", root, dirs_exist_ok=True)
@@ -82,19 +84,18 @@ def pack(files: Mapping[str, bytes | Path], into: Path) -> None:
             path.chmod(0o755)
             os.utime(path, (0, 0))
             names.append(str(path.relative_to(root)))
-        (root.parent / f"{root.name}.list").write_text("\n".join(names) + "\n")
+        command = ["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0", "--reproducible"]
         try:
-            run(
-                [
-                    "sh",
-                    "-c",
-                    'cpio --quiet -o -H newc -R 0:0 --reproducible < "$1" > "$2"',
-                    "sh",
-                    root.parent / f"{root.name}.list",
-                    into.resolve(),
-                ],
-                what="packing the initramfs",
+            subprocess.run(
+                command,
                 cwd=root,
+                input="\n".join(names).encode() + b"\n",
+                stdout=image,
+                stderr=subprocess.PIPE,
+                check=True,
             )
-        finally:
-            (root.parent / f"{root.name}.list").unlink()
+        except (OSError, subprocess.CalledProcessError) as error:
+            os.close(image)
+            said = getattr(error, "stderr", None) or str(error).encode()
+            raise BenchError(f"packing the initramfs failed: {said.decode().strip()}") from error
+    return image

@@ -1,0 +1,212 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A rally survives what happens to it: kill -9, a full disk, Ctrl-C, a damaged journal."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tennis.rally import open_rally
+from tests.virtual import played
+
+pytestmark = pytest.mark.virtual
+
+TENNIS = [str(Path(sys.executable).with_name("tennis"))]
+PLAN = {"kernel": "rt", "load": "stress", "balls": 3000, "seed": 3}
+WORDS = ["--kernel", "rt", "--load", "stress", "--balls", "3000", "--seed", "3"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Return the rally that nobody disturbed."""
+    return played(tmp_path_factory.mktemp("whole") / "r", **PLAN)
+
+
+def tennis(*words: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*TENNIS, *map(str, words)], capture_output=True, text=True, check=False, **options
+    )
+
+
+def begin(out: Path, size: int = 20_000, words: list[str] = WORDS) -> subprocess.Popen[str]:
+    """Start a rally and wait until its journal has ``size`` bytes."""
+    process = subprocess.Popen(
+        [*TENNIS, "rally", *words, "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    journal = out.with_name(out.name + ".part") / "frames.bin"
+    deadline = time.monotonic() + 120
+    while not journal.exists() or journal.stat().st_size < size:
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return process
+
+
+def emulators(part: Path) -> list[int]:
+    """Return the processes that have the folder on their command line."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(part).encode() in path.read_bytes() and b"qemu" in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_killed_twice_and_resumed_it_equals_the_undisturbed_one(tmp_path, whole):
+    out = tmp_path / "r"
+    process = begin(out)
+    process.kill()
+    process.wait()
+    part = tmp_path / "r.part"
+    kept = (part / "frames.bin").stat().st_size
+    assert kept >= 20_000
+    deadline = time.monotonic() + 10
+    while emulators(part):  # no guest outlives its host
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+    done = tennis("stats", out)
+    assert done.returncode == 1
+    assert "tennis rally --resume" in done.stderr
+
+    # the frame in flight: half of one at the end
+    with (part / "frames.bin").open("ab") as journal:
+        journal.write(b"TN\x01\x02\x00\x00")
+    again = subprocess.Popen([*TENNIS, "rally", "--resume", str(out)])
+    while (part / "frames.bin").stat().st_size < kept + 5_000:
+        assert again.poll() is None
+        time.sleep(0.01)
+    again.kill()
+    again.wait()
+
+    done = tennis("rally", "--resume", out)
+    assert done.returncode == 0, done.stderr
+    assert open_rally(out).manifest.files == whole.manifest.files
+    assert not part.exists()
+    assert "complete: there is nothing to resume" in tennis("rally", "--resume", out).stderr
+
+
+def test_ctrl_c_seals_what_there_is(tmp_path, whole):
+    out = tmp_path / "r"
+    process = begin(out)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "interrupted; sealed" in said
+    rally = open_rally(out)
+    assert (rally.manifest.ended, rally.manifest.tainted) == ("interrupted", False)
+    assert 1000 < rally.balls < 3000
+    first = whole.interrupt_ticks()[: rally.balls]
+    assert rally.interrupt_ticks().tolist() == first.tolist()
+    assert not (tmp_path / "r.part").exists()
+
+
+def test_killed_while_sealing(tmp_path, whole):
+    """A journal that is complete is sealed without playing again."""
+    out = tmp_path / "r"
+    process = begin(out)
+    process.kill()
+    process.wait()
+    part = tmp_path / "r.part"
+    resumed = tmp_path / "other"
+    shutil.copytree(part, tmp_path / "other.part")
+    # play the copy to its end, but with a folder in the way of the seal
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "something").touch()
+    assert tennis("rally", "--resume", resumed).returncode == 1
+    shutil.rmtree(resumed)
+    assert tennis("rally", "--resume", resumed).returncode == 0
+    assert open_rally(resumed).manifest.files == whole.manifest.files
+
+
+def test_two_players_do_not_share_a_rally(tmp_path):
+    out = tmp_path / "r"
+    process = begin(out)
+    try:
+        done = tennis("rally", "--resume", out)
+        assert done.returncode == 1
+        assert "is being played by another process" in done.stderr
+        assert "--resume" in tennis("rally", "--out", out).stderr
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_bench_that_changed_is_not_resumed(tmp_path):
+    out = tmp_path / "r"
+    process = begin(out)
+    process.kill()
+    process.wait()
+    plan = tmp_path / "r.part" / "plan.json"
+    content = json.loads(plan.read_text())
+    content["versions"]["qemu"] = "6.0"
+    plan.write_text(json.dumps(content))
+    done = tennis("rally", "--resume", out)
+    assert done.returncode == 1
+    assert "begun with qemu 6.0" in done.stderr
+    assert (tmp_path / "r.part" / "frames.bin").exists()
+
+    content["versions"] = {}
+    plan.write_text("{}")
+    done = tennis("rally", "--resume", out)
+    assert done.returncode == 1
+    assert "plan.json cannot be read" in done.stderr
+
+
+def test_a_journal_that_is_not_repeated_is_kept(tmp_path):
+    """Another seed in the plan: what is played is not what was played."""
+    out = tmp_path / "r"
+    process = begin(out)
+    process.kill()
+    process.wait()
+    part = tmp_path / "r.part"
+    before = (part / "frames.bin").read_bytes()
+    plan = part / "plan.json"
+    content = json.loads(plan.read_text())
+    content["protocol"]["seed"] = 4
+    plan.write_text(json.dumps(content))
+    done = tennis("rally", "--resume", out)
+    assert done.returncode == 1
+    assert "does not repeat" in done.stderr
+    assert before.startswith((part / "frames.bin").read_bytes())
+    assert (part / "frames.bin").stat().st_size > len(before) - 2100
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_a_full_disk_costs_nothing(tmp_path, whole):
+    small = tmp_path / "small"
+    small.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", small], check=False)
+    if done.returncode:
+        pytest.skip("this container may not mount")
+    try:
+        filler = small / "filler"
+        out = small / "r"
+        process = begin(out)
+        with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+            while True:
+                file.write(bytes(1 << 12))
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 1
+        assert "free some space" in said
+        assert f"tennis rally --resume {out}" in said
+        assert len(said.strip().splitlines()[-1]) < 300
+        assert not out.exists()
+        filler.unlink()
+        done = tennis("rally", "--resume", out)
+        assert done.returncode == 0, done.stderr
+        assert open_rally(out).manifest.files == whole.manifest.files
+    finally:
+        subprocess.run(["umount", "--lazy", small], check=True)
