@@ -17,9 +17,7 @@ NS_PER_US = 1_000
 def ticks_to_ns(ticks: int, tick_hz: int) -> int: ...
 @overload
 def ticks_to_ns(ticks: NDArray[np.int64], tick_hz: int) -> NDArray[np.int64]: ...
-def ticks_to_ns(
-    ticks: int | NDArray[np.int64], tick_hz: int
-) -> int | NDArray[np.int64]:
+def ticks_to_ns(ticks: int | NDArray[np.int64], tick_hz: int) -> int | NDArray[np.int64]:
     """Convert whole ticks to whole nanoseconds, rounding half up.
 
     ``ticks`` may be one integer or an int64 array of any shape; the result has the same shape.

@@ -13,11 +13,11 @@ from tennis.bench.targets.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
 from tennis.errors import UsageError
 from tennis.play.planning import plan_of
-from tennis.play.rally import play
+from tennis.play.rally import Watch, play
 from tests.virtual import guest_module, played, script, table
 
 sys.path.insert(0, str(ROOT / "kit-firmware" / "brickwall"))
-from gaps import gap_ns  # noqa: E402
+from gaps import gap_ns
 
 pytestmark = pytest.mark.virtual
 
@@ -120,7 +120,7 @@ def test_open_loop_serves_at_a_fixed_rate(tmp_path):
     assert set(np.unique(np.diff(served) // 2)) <= {49_999, 50_000}
     # every 3.7 ms a stall of 400 us costs the balls that fall into it, and perhaps one on either
     # side; a closed loop would not have served them
-    assert 3 <= rally.misses / (4000 / 37) <= 5.1
+    assert 2.9 < rally.misses / (4000 / 37) < 5.1
     assert rally.manifest.counts.late_serves == 0
 
 
@@ -143,7 +143,7 @@ def test_faulty_answers_are_counted_as_what_they_are(tmp_path):
 @pytest.mark.parametrize("kernel", ["mainline", "rt"])
 @pytest.mark.parametrize("bottom_half", ["tasklet", "thread", "workqueue", "user"])
 def test_module_reloads_under_fire(tmp_path, kernel, bottom_half):
-    """Fifty times in and out while pings come at 20 kHz; the kernel has nothing to complain about."""
+    """Fifty times in and out while pings come at 20 kHz; the kernel does not complain."""
     reload = f"""
     for i in $(seq 50); do
       [ {bottom_half} = user ] && {{ kill $(pidof racquet-user); sleep 0.05; }}
@@ -197,8 +197,7 @@ def test_lines_from_a_device_tree_node(tmp_path):
         VirtualBench(Extras(device_tree=merged)),
         plan,
         tmp_path / "r",
-        lambda _: None,
-        lambda: False,
+        Watch(),
     )
     assert (rally.balls, rally.misses) == (100, 0)
     assert "racquet racquet: interrupt" in rally.console()

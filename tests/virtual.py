@@ -11,7 +11,7 @@ from tennis.bench.targets.virtual.bench import Extras, VirtualBench
 from tennis.bench.targets.virtual.kernels import Kernel, find
 from tennis.bench.targets.virtual.modules import kernel_module
 from tennis.play.planning import plan_of
-from tennis.play.rally import play
+from tennis.play.rally import Watch, play
 from tennis.rally import Rally
 
 GUEST = Path(__file__).parent / "guest"
@@ -19,7 +19,7 @@ GUEST = Path(__file__).parent / "guest"
 
 def played(out: Path, extras: Extras | None = None, **plan: Any) -> Rally:
     """Play a rally, with what a test adds to the target, into the folder ``out``."""
-    return play(VirtualBench(extras), plan_of(**plan), out, lambda _: None, lambda: False)
+    return play(VirtualBench(extras), plan_of(**plan), out, Watch())
 
 
 def guest_module(name: str, kernel: str | Kernel = "mainline") -> Path:

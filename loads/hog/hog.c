@@ -24,7 +24,8 @@ static enum hrtimer_restart hog_fire(struct hrtimer *t)
 {
 	unsigned long flags;
 
-	local_irq_save(flags); /* a hard timer runs with interrupts off already; say so all the same */
+	/* a hard timer runs with interrupts off already; say so all the same */
+	local_irq_save(flags);
 	if (hold_us >= 1000)
 		mdelay(hold_us / 1000);
 	udelay(hold_us % 1000);

@@ -39,7 +39,8 @@ int main(int argc, char **argv)
 		switch (opt) {
 		case 'p':
 			param.sched_priority = strtol(optarg, &end, 10);
-			if (*optarg && !*end && param.sched_priority >= 0 && param.sched_priority <= 99)
+			if (*optarg && !*end && param.sched_priority >= 0 &&
+			    param.sched_priority <= 99)
 				break;
 			fprintf(stderr, "racquet-user: priority %s: use 0 to 99\n", optarg);
 			return 2;

@@ -41,7 +41,8 @@
 
 static char *bottom_half = "tasklet";
 module_param(bottom_half, charp, 0444);
-MODULE_PARM_DESC(bottom_half, "what lowers the reply line: tasklet (default), thread, workqueue, user");
+MODULE_PARM_DESC(bottom_half,
+		 "what lowers the reply line: tasklet (default), thread, workqueue, user");
 
 static char *gpiochip;
 module_param(gpiochip, charp, 0444);
@@ -158,7 +159,8 @@ static ssize_t racquet_read(struct file *file, char __user *buf, size_t count, l
 		return -EINVAL;
 	if (!atomic_read(&r->served) && (file->f_flags & O_NONBLOCK))
 		return -EAGAIN;
-	err = swait_event_interruptible_exclusive(r->wait, atomic_read(&r->served) || READ_ONCE(r->gone));
+	err = swait_event_interruptible_exclusive(r->wait,
+						  atomic_read(&r->served) || READ_ONCE(r->gone));
 	if (err)
 		return err;
 	if (READ_ONCE(r->gone))
@@ -312,7 +314,7 @@ static int racquet_probe(struct platform_device *pdev)
 
 static const struct of_device_id racquet_of_match[] = {
 	{ .compatible = "tennis,racquet" },
-	{}
+	{},
 };
 MODULE_DEVICE_TABLE(of, racquet_of_match);
 
@@ -332,7 +334,7 @@ static struct gpiod_lookup_table racquet_lookup = {
 	.table = {
 		GPIO_LOOKUP("", 0, "ping", GPIO_ACTIVE_HIGH),
 		GPIO_LOOKUP("", 0, "reply", GPIO_ACTIVE_HIGH),
-		{}
+		{},
 	},
 };
 

@@ -34,7 +34,8 @@ typedef void (*tb_trans_callback)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb
 typedef void (*exit_callback)(qemu_plugin_id_t id, void *opaque);
 extern void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, tb_trans_callback cb);
 extern void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, exit_callback cb, void *opaque);
-EXPORT int qemu_plugin_version = PLUGIN_API; /* given by the build: 1 before QEMU 9, 2 from then on */
+/* given by the build: 1 before QEMU 9, 2 from then on */
+EXPORT int qemu_plugin_version = PLUGIN_API;
 
 /* QEMU internals, resolved when the plugin is loaded; their types are opaque here. */
 typedef struct IRQState *qemu_irq;
@@ -386,8 +387,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* no guest without its host */
 	length = snprintf(hello, sizeof(hello),
-			  "{\"instrument\": \"virtual\", \"firmware\": \"%s\", \"tick_hz\": 1000000000}",
-			  FIRMWARE_VERSION);
+			  "{\"instrument\": \"virtual\", \"firmware\": \"%s\", \"tick_hz\": %d}",
+			  FIRMWARE_VERSION, 1000000000);
 	send_frame(HELLO, hello, length);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, first_block);
 	qemu_plugin_register_atexit_cb(id, at_exit, NULL);

@@ -35,7 +35,6 @@ class Session(Protocol):
         """Undo everything that was done to the target. Safe to call twice."""
 
 
-
 class Bench(Protocol):
     """Plays plans."""
 

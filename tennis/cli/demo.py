@@ -21,9 +21,15 @@ from tennis.cli.stop import Stop
     help="The folder for the rallies and report.html.",
 )
 @click.option(
-    "--balls", type=click.IntRange(1, 1_000_000), default=5000, show_default=True, help="A rally's balls."
+    "--balls",
+    type=click.IntRange(1, 1_000_000),
+    default=5000,
+    show_default=True,
+    help="A rally's balls.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, help="The seed.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, help="The seed."
+)
 def demo(out: Path, balls: int, seed: int) -> None:
     """Play mainline and PREEMPT_RT, idle and under stress, with and without priorities.
 
@@ -35,16 +41,20 @@ def demo(out: Path, balls: int, seed: int) -> None:
       tennis demo
       tennis demo --balls 20000 --out long-demo
     """
-    from tennis.cli.thesis import thesis_tables  # noqa: PLC0415
+    from tennis.cli.thesis import print_thesis_table  # noqa: PLC0415
     from tennis.play.demo import demo as play_demo  # noqa: PLC0415
-    from tennis.play.demo import plans  # noqa: PLC0415
+    from tennis.play.demo import plans, story  # noqa: PLC0415
+    from tennis.play.report import thesis_table  # noqa: PLC0415
 
     console = Console()
     count = len(plans(balls, seed))
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
     stop = Stop()
     rallies, report = play_demo(out, balls, seed, shown, stop)
-    thesis_tables(console, rallies)
+    rows = thesis_table(rallies)
+    print_thesis_table(console, rows, rallies[0].manifest.time_note)
+    for line in story(rows):
+        console.print(f"- {line}", highlight=False)
     console.print(f"\nThe report with the pictures: {report}", soft_wrap=True)
     if len(rallies) < count:
         sys.exit("interrupted: run it again to play the rest")

@@ -39,12 +39,14 @@ def list_kernels() -> None:
 
 @kernels.command()
 @click.argument("names", nargs=-1)
-@click.option("--again", is_flag=True, help="Fetch even what is here: there may be a newer version.")
+@click.option(
+    "--again", is_flag=True, help="Fetch even what is here: there may be a newer version."
+)
 def fetch(names: tuple[str, ...], again: bool) -> None:
     """Fetch kernels by name (default: mainline rt) and the target's programs; build what they need.
 
-    They are Debian packages, from the mirror that this machine's apt uses. Nothing is installed: they
-    go to the cache folder (TENNIS_CACHE). What is there already is not fetched again.
+    They are Debian packages, from the mirror that this machine's apt uses. Nothing is installed:
+    they go to the cache folder (TENNIS_CACHE). What is there already is not fetched again.
     """
     from tennis.bench.targets.virtual.prepare import prepare  # noqa: PLC0415
 

@@ -24,7 +24,12 @@ from tennis.rally.disk import refuse_existing, write_whole, writing
     "--kind", "kinds", multiple=True, type=click.Choice(list(KINDS)), help="Default: all of them."
 )
 @click.option(
-    "--format", "kind", type=click.Choice(["svg", "png"]), default="svg", show_default=True
+    "--format",
+    "kind",
+    type=click.Choice(["svg", "png"]),
+    default="svg",
+    show_default=True,
+    help="The pictures' file format.",
 )
 @click.option("--force", is_flag=True, help="Overwrite pictures that exist.")
 def plot(folder: Path, out: Path | None, kinds: tuple[str, ...], kind: str, *, force: bool) -> None:

@@ -42,12 +42,12 @@ def _live(console: Console, label: str) -> Iterator[Callable[[RallyProgress], No
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} balls"),
+        TextColumn("{task.fields[balls]}"),
         TimeRemainingColumn(),
         TextColumn("{task.fields[figures]}"),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(label, total=None, figures="")
+        task = bar.add_task(label, total=None, balls="", figures="the target boots")
         last = 0.0
 
         def observe(progress: RallyProgress) -> None:
@@ -57,8 +57,9 @@ def _live(console: Console, label: str) -> Iterator[Callable[[RallyProgress], No
                 last = now
                 bar.update(
                     task,
-                    total=progress.planned,
+                    total=progress.planned if progress.balls else None,
                     completed=progress.balls,
+                    balls=f"{progress.balls:,}/{progress.planned:,} balls",
                     figures=_figures(progress),
                 )
 

@@ -118,7 +118,9 @@ def _number(text: str) -> tuple[str, int]:
     help="How long the target rests between being ready and the first ball.",
 )
 @click.option("--operator", help="Who plays; kept in the manifest.")
-@click.option("--out", type=click.Path(path_type=Path), help="The rally's folder; it must not exist.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="The rally's folder; it must not exist."
+)
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
@@ -126,7 +128,7 @@ def _number(text: str) -> tuple[str, int]:
     help="Go on with a rally that was killed, or whose disk got full.",
 )
 @click.pass_context
-def rally(ctx: click.Context, resume: Path | None, out: Path | None, **asked: Any) -> None:
+def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked: Any) -> None:
     """Play a rally: serve balls to the target, time its replies, keep all of it in a folder.
 
     \b
@@ -156,14 +158,15 @@ def rally(ctx: click.Context, resume: Path | None, out: Path | None, **asked: An
         raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
     stop = Stop()
     with shown() as observe:
+        watch = player.Watch(observe, stop)
         if resume:
             bench = bench_of(player.bench_kind(resume))
-            played = player.resume(bench, resume, observe, stop)
+            played = player.resume(bench, resume, watch)
         else:
             assert out  # noqa: S101
             asked["load_options"] = dict(map(_number, asked["load_options"]))
             plan = plan_of(**asked)
-            played = player.play(bench_of(plan.bench), plan, out, observe, stop)
+            played = player.play(bench_of(plan.bench), plan, out, watch)
     _tell(played)
 
 
@@ -187,5 +190,3 @@ def _tell(played: Any) -> None:
         click.echo(f"interrupted; sealed {kept} of {manifest.protocol.balls} planned")
         sys.exit(0 if counts.balls else 1)
     click.echo(f"{kept}; now: tennis stats {played.path}")
-
-

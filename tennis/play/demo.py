@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The thesis' main result on the virtual bench: mainline and RT, idle and stress, two priorities."""
+"""The thesis' main result on the virtual bench: two kernels, two loads, two priorities."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import product
 from pathlib import Path
 
 from tennis.errors import TennisError
 from tennis.play.planning import bench_of, plan_of
-from tennis.play.rally import Observer, Stop, play
-from tennis.play.report import write_report
+from tennis.play.rally import Observer, Stop, Watch, play
+from tennis.play.report import Row, write_report
 from tennis.rally import Rally, open_rally
 from tennis.rally.plan import Plan, Priorities
+from tennis.units import format_ns
 
 KERNELS = ("mainline", "rt")
 LOADS = ("idle", "stress")
@@ -55,7 +56,7 @@ def demo(
             for old in (folder / name, folder / f"{name}.part"):
                 shutil.rmtree(old, ignore_errors=True)
             with shown(f"{name:22}") as observe:
-                rally = play(bench_of(plan.bench), plan, folder / name, observe, stop)
+                rally = play(bench_of(plan.bench), plan, folder / name, Watch(observe, stop))
         rallies.append(rally)
         if stop():
             break
@@ -78,3 +79,27 @@ def _kept(folder: Path, plan: Plan) -> Rally | None:
         and manifest.tool.versions == bench_of(plan.bench).versions(plan)
     )
     return rally if same else None
+
+
+def story(rows: list[Row]) -> Iterator[str]:
+    """Yield what the rows say about the thesis' main result, each line with its numbers."""
+    found = {(row.kernel, row.load, row.priorities): row for row in rows}
+
+    def worst(which: str, kernel: str, load: str, priorities: str) -> int | None:
+        row = found.get((kernel, load, priorities))
+        return getattr(row, which).max if row else None
+
+    for kernel in KERNELS:
+        idle = worst("interrupt", kernel, "idle", "default")
+        stress = worst("interrupt", kernel, "stress", "default")
+        if idle and stress:
+            grew = f"{stress / idle:.3g} times the idle one ({format_ns(stress)})"
+            yield f"{kernel}: the worst interrupt latency under stress is {grew}."
+    default = worst("scheduling", "rt", "stress", "default")
+    chrt = worst("scheduling", "rt", "stress", "chrt")
+    if default and chrt:
+        yield (
+            f"rt under stress: without priorities the bottom half's worst case is "
+            f"{format_ns(default)}, with them {format_ns(chrt)} "
+            f"({default / chrt:.3g} times)."
+        )

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from tennis.bench.instruments import virtual as instrument
@@ -43,7 +44,7 @@ def examine() -> Iterator[Finding]:
     yield _check("target's programs", lambda: f"stress {initramfs.versions()['stress']}")
     for name in kernels.catalogue():
         if kernels.is_fetched(name):
-            yield _check(f"kernel {name}", lambda name=name: kernels.find(name).release)
+            yield _check(f"kernel {name}", partial(_release, name))
         elif name in {"mainline", "rt"}:
             advice = f"run 'tennis kernels fetch {name}'"
             yield Finding("bad", f"kernel {name}", "not fetched", advice)
@@ -60,6 +61,10 @@ def examine() -> Iterator[Finding]:
         "not looked for",
         "the Brickwall and its wires are not part of this version: play on the virtual bench",
     )
+
+
+def _release(name: str) -> str:
+    return kernels.find(name).release
 
 
 def _cores() -> Finding:

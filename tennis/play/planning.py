@@ -20,7 +20,7 @@ def bench_of(kind: str) -> Bench:
     raise UsageError(f"no bench {kind} here: use virtual")
 
 
-def plan_of(
+def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     *,
     bench: BenchKind = "virtual",
     kernel: str = "mainline",
@@ -62,6 +62,7 @@ def plan_of(
         bottom_half=bottom_half,
         priorities=priorities,
         operator=operator,
+        versions={},
         protocol=Protocol(
             loop="closed" if loop == "closed" else "open",
             balls=balls,

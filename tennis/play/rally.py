@@ -19,12 +19,21 @@ from tennis.rally.balls import batches_from_frames
 from tennis.rally.disk import writing
 from tennis.rally.folder import Rally, finished, part_path, seal
 from tennis.rally.journal import Frame, Journal
-from tennis.rally.manifest import SCHEMA_VERSION, Counts, Fault, Manifest, Tool
+from tennis.rally.manifest import Counts, Fault, Manifest, Tool
 from tennis.rally.plan import Plan
 from tennis.units import ticks_to_ns
 
 Observer = Callable[[Progress], None]
-Stop = Callable[[], bool]  # asked often: has the player been told to end?
+Stop = Callable[[], bool]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who looks on: told of the progress often, and asked as often whether to stop."""
+
+    observe: Observer = lambda _: None
+    stop: Stop = lambda: False
+
 
 # what the instrument's reasons for an early end mean for the people at the bench
 REASONS = {
@@ -35,12 +44,12 @@ REASONS = {
 }
 
 
-def play(bench: Bench, plan: Plan, out: Path, observe: Observer, stop: Stop) -> Rally:
+def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     """Play a plan and seal it as the folder ``out``.
 
-    Once ``stop`` says so, what was played is sealed. A fault of the bench is recorded and taints the rally, which is
-    sealed all the same. Raises UsageError or BenchError before anything is written where the plan
-    cannot be played, DiskFullError where the disk gets full (``resume`` goes on).
+    When told to stop, what was played is sealed. A fault of the bench is recorded and taints the
+    rally, which is sealed all the same. Raises UsageError or BenchError before anything is written
+    where the plan cannot be played, DiskFullError where the disk gets full (``resume`` goes on).
     """
     if os.path.lexists(out):
         raise UsageError(f"{out} exists: choose another name for the rally")
@@ -57,10 +66,10 @@ def play(bench: Bench, plan: Plan, out: Path, observe: Observer, stop: Stop) -> 
         part.mkdir()
     plan.write(part)
     with Journal(part, out) as journal:
-        return _play(bench, plan, out, journal, observe, stop)
+        return _play(bench, plan, out, journal, watch)
 
 
-def resume(bench: Bench, out: Path, observe: Observer, stop: Stop) -> Rally:
+def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
     """Go on with a rally that was interrupted by force, and seal it.
 
     On a bench that repeats, the rally is played again; what comes must be what the journal holds
@@ -85,7 +94,7 @@ def resume(bench: Bench, out: Path, observe: Observer, stop: Stop) -> Rally:
                     f"{out} was begun with {name} {plan.versions.get(name)}, now it is "
                     f"{versions.get(name)}: the balls would not be the same; play it anew"
                 )
-        return _play(bench, plan, out, journal, observe, stop)
+        return _play(bench, plan, out, journal, watch)
 
 
 def bench_kind(out: Path) -> str:
@@ -126,15 +135,13 @@ def _cut_ending(journal: Journal) -> Frame | None:
     return None
 
 
-def _play(
-    bench: Bench, plan: Plan, out: Path, journal: Journal, observe: Observer, stop: Stop
-) -> Rally:
+def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -> Rally:
     progress = Progress(planned=plan.protocol.balls)
     outcome = _Outcome()
     held = journal.frames() if journal.size else iter(())
     session = bench.start(plan, part_path(out))
     try:
-        for frame in _frames(session, outcome, lambda: observe(progress), stop):
+        for frame in _frames(session, outcome, progress, watch):
             if frame.kind == wire.HELLO:
                 progress.tick_hz = int(json.loads(frame.payload)["tick_hz"])
             elif frame.kind == wire.BALLS:
@@ -150,24 +157,24 @@ def _play(
                     f"{out} does not repeat: frame {frame.sequence} is not what it was before; "
                     f"what was played first is still in {part_path(out)}"
                 )
-            observe(progress)
+            watch.observe(progress)
     finally:
         session.close()
     return _seal(bench, plan, out, journal, outcome)
 
 
 def _frames(
-    session: Session, outcome: _Outcome, wait: Callable[[], None], stop: Stop
+    session: Session, outcome: _Outcome, progress: Progress, watch: Watch
 ) -> Iterator[Frame]:
     """Yield the frames of a session; when asked to stop, the rest still comes."""
     decoder = wire.Decoder()
     expected = 0
     for chunk in session.chunks():
-        if stop() and not outcome.interrupted:
+        if watch.stop() and not outcome.interrupted:
             outcome.interrupted = True
             session.stop()
         if not chunk:
-            wait()
+            watch.observe(progress)
         for kind, sequence, payload in decoder.feed(chunk):
             outcome.lost_frames += (sequence - expected) & 0xFFFFFFFF
             expected = sequence + 1
@@ -186,7 +193,7 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
         ended = "interrupted" if outcome.interrupted and not faults else "fault"
     counted = counted or {}
     manifest = Manifest(
-        schema_version=SCHEMA_VERSION,
+        schema_version=1,
         bench=plan.bench,
         time_note=bench.time_note,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

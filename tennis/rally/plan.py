@@ -24,12 +24,12 @@ class Plan(Part):
     bench: BenchKind
     kernel: Text
     load: Text
-    load_options: Annotated[dict[Text, int], Field(max_length=64)] = {}
+    load_options: Annotated[dict[Text, int], Field(max_length=64, default_factory=dict)]
     bottom_half: BottomHalf
     priorities: Priorities
     protocol: Protocol
     operator: Text | None = None
-    versions: Annotated[dict[Text, Text], Field(max_length=64)] = {}
+    versions: Annotated[dict[Text, Text], Field(max_length=64, default_factory=dict)]
 
     def write(self, part: Path) -> None:
         """Write the plan into the folder of a rally that is about to be played."""

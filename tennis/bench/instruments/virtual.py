@@ -47,7 +47,9 @@ def find_qemu() -> Qemu:
     text = run([found, "--version"], what="asking QEMU for its version")
     match = re.search(r"version (\d+)\.(\d+)\S*(?: \(([^)]*)\))?", text)
     if not match or (int(match.group(1)), int(match.group(2))) < OLDEST_QEMU:
-        raise BenchError(f"{found} is too old ({text.splitlines()[0]}): QEMU 7.2 or newer is needed")
+        raise BenchError(
+            f"{found} is too old ({text.splitlines()[0]}): QEMU 7.2 or newer is needed"
+        )
     missing = _needed_symbols() - _exported_symbols(Path(found))
     if missing:
         raise BenchError(

@@ -62,11 +62,9 @@ static struct platform_driver faulty_driver = {
 
 static struct gpiod_lookup_table lookup = {
 	.dev_id = "racquet",
-	.table = {
-		GPIO_LOOKUP("9030000.pl061", 0, "ping", GPIO_ACTIVE_HIGH),
-		GPIO_LOOKUP("9030000.pl061", 1, "reply", GPIO_ACTIVE_HIGH),
-		{}
-	},
+	.table = { GPIO_LOOKUP("9030000.pl061", 0, "ping", GPIO_ACTIVE_HIGH),
+		   GPIO_LOOKUP("9030000.pl061", 1, "reply", GPIO_ACTIVE_HIGH),
+		   {} },
 };
 
 static int __init faulty_init(void)

@@ -47,8 +47,8 @@ TICK_S = 0.2  # how often an empty chunk comes while nothing happens
 class Extras:
     """What tests and benchmarks add to a target.
 
-    ``files``: path in the target -> content; ``/tennis/before`` and ``/tennis/after`` are run before
-    the load and after the ready line. ``device_tree``: a blob in place of QEMU's own.
+    ``files``: path in the target -> content; ``/tennis/before`` and ``/tennis/after`` are run
+    before the load and after the ready line. ``device_tree``: a blob in place of QEMU's own.
     """
 
     files: Mapping[str, bytes | Path] = field(default_factory=dict)
@@ -246,16 +246,16 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
         "/tennis/load/start": start.encode(),
     }
     if load.file.health:
-        files["/tennis/load/health"] = f"{load.file.health.task} {load.file.health.count}\n".encode()
+        files["/tennis/load/health"] = (
+            f"{load.file.health.task} {load.file.health.count}\n".encode()
+        )
     if parts.load_module:
         files["/tennis/load.ko"] = parts.load_module
         files["/tennis/load.parameters"] = f"{load.module_parameters}\n".encode()
     return files
 
 
-def qemu_command(
-    parts: Parts, image: Path, console: Path, extras: Extras
-) -> list[str]:
+def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> list[str]:
     """Return QEMU's command line, without the instrument."""
     shift = NS_PER_INSTRUCTION_SHIFT
     return [
@@ -265,7 +265,14 @@ def qemu_command(
         *("-icount", f"shift={shift},sleep=off,rr=record,rrfile={os.devnull}"),
         *("-nodefaults", "-display", "none", "-monitor", "none", "-no-reboot"),
         *("-chardev", f"file,id=console,path={_escape(console)}", "-serial", "chardev:console"),
-        *("-kernel", str(parts.kernel.image), "-initrd", str(image), "-append", _command_line(parts.plan, extras)),
+        *(
+            "-kernel",
+            str(parts.kernel.image),
+            "-initrd",
+            str(image),
+            "-append",
+            _command_line(parts.plan, extras),
+        ),
         *(("-dtb", str(extras.device_tree)) if extras.device_tree else ()),
     ]
 

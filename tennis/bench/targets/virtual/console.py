@@ -39,7 +39,9 @@ class Console:
 
     def add_emulator_output(self, text: str) -> None:
         """Keep what QEMU itself said, behind what the target said."""
-        lines = [line for line in text.splitlines() if line.strip() and "terminating on" not in line]
+        lines = [
+            line for line in text.splitlines() if line.strip() and "terminating on" not in line
+        ]
         if lines:
             with self.path.open("a") as console:
                 console.writelines(f"qemu: {line}\n" for line in lines)

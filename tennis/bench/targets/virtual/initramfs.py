@@ -53,7 +53,9 @@ def fetch(say: Callable[[str], None], *, again: bool = False) -> None:
 def _userland() -> Path:
     folder = cache_folder() / "userland" / SUITE
     if not folder.is_dir():
-        raise UsageError("the virtual target's programs are not here yet: run 'tennis kernels fetch'")
+        raise UsageError(
+            "the virtual target's programs are not here yet: run 'tennis kernels fetch'"
+        )
     return folder
 
 

@@ -74,14 +74,14 @@ def fetch(name: str, say: Callable[[str], None], *, again: bool = False) -> Kern
         image = _dependency(arm64, entry["image"], r"linux-image-\d\S*")
         headers = _dependency(arm64, entry["headers"], r"linux-headers-\d\S*")
         wanted = [headers]
-        for dependency in re.findall(r"linux-headers-\d[^\s,]*common[^\s,]*", headers.depends):
-            wanted.append(arm64.package(dependency))
+        common = re.findall(r"linux-headers-\d[^\s,]*common[^\s,]*", headers.depends)
+        wanted += map(arm64.package, common)
         kbuild_name = _kbuild(headers)
         release = image.name.removeprefix("linux-image-")
         # newer suites split the image: the meta package's own dependencies hold the files
         images = [image]
-        for dependency in re.findall(rf"linux-[a-z]+-{re.escape(release)}(?![^\s,])", image.depends):
-            images.append(arm64.package(dependency))
+        pieces = re.findall(rf"linux-[a-z]+-{re.escape(release)}(?![^\s,])", image.depends)
+        images += map(arm64.package, pieces)
         native = Suite(entry["suite"], host_architecture())
         if native.architecture != arm64.architecture:
             native.update()
@@ -163,7 +163,9 @@ def _mend_headers(folder: Path, release: str) -> None:
         if (tools / name).is_dir() and not link.exists():
             link.unlink(missing_ok=True)
             link.symlink_to(Path("../../lib") / tools.name / name)
-    loader = next((folder / "libc").rglob("ld-linux-*.so.*"))
+    loaders = (folder / "libc").rglob("ld-linux-*.so.*")
+    # the link in /lib64 may be absolute, and is then the one of the host
+    loader = next(path for path in loaders if not path.is_symlink())
     library = next((folder / "libc").rglob("libc.so.6")).parent
     for program in sorted(tools.rglob("*")):
         if program.is_symlink() or not program.is_file() or not program.stat().st_mode & 0o100:
@@ -216,7 +218,10 @@ def _tree(folder: Path) -> Kernel:
     for path, why in (
         (folder / "Makefile", "it has no Makefile"),
         (folder / ".config", "it has no .config; run 'make ARCH=arm64 defconfig' there"),
-        (folder / "include/config/auto.conf", "it is not built; run 'make ARCH=arm64 Image modules'"),
+        (
+            folder / "include/config/auto.conf",
+            "it is not built; run 'make ARCH=arm64 Image modules'",
+        ),
         (folder / "include/generated/utsrelease.h", "it is not built"),
         (folder / "Module.symvers", "it has no Module.symvers; run 'make ARCH=arm64 modules'"),
         (image, "it has no arch/arm64/boot/Image; run 'make ARCH=arm64 Image'"),
@@ -228,7 +233,9 @@ def _tree(folder: Path) -> Kernel:
         for line in (folder / ".config").read_text(errors="replace").splitlines()
         if line.startswith("CONFIG_") and "=" in line
     )
-    missing = [f"{option} ({what})" for option, what in NEEDED.items() if options.get(option) != "y"]
+    missing = [
+        f"{option} ({what})" for option, what in NEEDED.items() if options.get(option) != "y"
+    ]
     if missing:
         raise refuse(f"its .config lacks {', '.join(missing)} built in")
     header = (folder / "include/generated/utsrelease.h").read_text(errors="replace")
