@@ -47,10 +47,11 @@ def demo(out: Path, balls: int, seed: int) -> None:
     from tennis.play.report import thesis_table  # noqa: PLC0415
 
     console = Console()
-    count = len(plans(balls, seed))
+    wanted = plans(balls, seed)
+    count = len(wanted)
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
     stop = Stop()
-    rallies, report = play_demo(out, balls, seed, shown, stop)
+    rallies, report = play_demo(out, wanted, shown, stop, click.echo)
     rows = thesis_table(rallies)
     print_thesis_table(console, rows, rallies[0].manifest.time_note)
     for line in story(rows):

@@ -31,9 +31,9 @@ def _figures(progress: RallyProgress) -> str:
     if progress.first_ball is None:
         return "the target boots"
     return (
-        f"{progress.rate:,.0f}/s  median {format_ns(progress.median_ns)}  "
-        f"max {format_ns(progress.max_ns)}  misses {progress.misses}"
-        f"{'  (replaying)' if progress.replaying else ''}"
+        f"{progress.rate:,.0f}/s, median {format_ns(progress.median_ns)}, "
+        f"max {format_ns(progress.max_ns)}, {progress.misses} missed"
+        f"{', replaying' if progress.replaying else ''}"
     )
 
 
@@ -41,9 +41,9 @@ def _figures(progress: RallyProgress) -> str:
 def _live(console: Console, label: str) -> Iterator[Callable[[RallyProgress], None]]:
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
+        BarColumn(bar_width=8),
         TextColumn("{task.fields[balls]}"),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(compact=True),
         TextColumn("{task.fields[figures]}"),
     )
     with Progress(*columns, console=console, transient=True) as bar:
@@ -59,7 +59,7 @@ def _live(console: Console, label: str) -> Iterator[Callable[[RallyProgress], No
                     task,
                     total=progress.planned if progress.balls else None,
                     completed=progress.balls,
-                    balls=f"{progress.balls:,}/{progress.planned:,} balls",
+                    balls=f"{progress.balls:,}/{progress.planned:,}",
                     figures=_figures(progress),
                 )
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tennis.errors import TennisError
 from tennis.play.planning import bench_of, plan_of
-from tennis.play.rally import Observer, Stop, Watch, play
+from tennis.play.rally import Observer, Stop, Watch, play, resume
 from tennis.play.report import Row, write_report
-from tennis.rally import Rally, open_rally
+from tennis.rally import Rally, open_rally, part_path
 from tennis.rally.plan import Plan, Priorities
 from tennis.units import format_ns
 
@@ -35,14 +35,15 @@ def plans(balls: int, seed: int) -> dict[str, Plan]:
 
 def demo(
     folder: Path,
-    balls: int,
-    seed: int,
+    wanted: dict[str, Plan],
     shown: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
+    say: Callable[[str], None],
 ) -> tuple[list[Rally], Path]:
-    """Play all rallies into ``folder`` and write its report.html; return both.
+    """Play the rallies into ``folder`` and write its report.html; return both.
 
-    Rallies that an earlier demonstration finished with the same plan are kept. Raises TennisError
+    ``say`` gets a line for each rally that is there. What an earlier demonstration finished with
+    the same plan and versions is kept, what it left unfinished is finished. Raises TennisError
     where ``folder`` holds something else.
     """
     if folder.exists() and not (folder / MARKER).exists() and any(folder.iterdir()):
@@ -50,14 +51,14 @@ def demo(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARKER).touch()
     rallies = []
-    for name, plan in plans(balls, seed).items():
+    for number, (name, plan) in enumerate(wanted.items(), 1):
         rally = _kept(folder / name, plan)
+        how = "kept" if rally else "played"
         if rally is None:
-            for old in (folder / name, folder / f"{name}.part"):
-                shutil.rmtree(old, ignore_errors=True)
-            with shown(f"{name:22}") as observe:
-                rally = play(bench_of(plan.bench), plan, folder / name, Watch(observe, stop))
+            with shown(f"{number}/{len(wanted)}") as observe:
+                rally = _played(folder / name, plan, Watch(observe, stop))
         rallies.append(rally)
+        say(f"{number}/{len(wanted)} {name}: {how}, {rally.balls:,} balls, {rally.misses} missed")
         if stop():
             break
     report = folder / "report.html"
@@ -65,20 +66,38 @@ def demo(
     return rallies, report
 
 
-def _kept(folder: Path, plan: Plan) -> Rally | None:
-    """Return a finished rally of the same plan and the same versions, where there is one."""
-    try:
-        rally = open_rally(folder)
-    except TennisError:
+def _kept(out: Path, plan: Plan) -> Rally | None:
+    """Return the finished rally of the same plan and the same versions, where there is one.
+
+    Raises TennisError where there is a rally of another plan: it is somebody's data.
+    """
+    if not out.exists():
         return None
+    rally = open_rally(out)
     manifest = rally.manifest
-    same = (
-        manifest.protocol == plan.protocol
-        and manifest.ended == "complete"
-        and not manifest.tainted
-        and manifest.tool.versions == bench_of(plan.bench).versions(plan)
-    )
-    return rally if same else None
+    if manifest.protocol != plan.protocol or (
+        manifest.tool.versions != bench_of(plan.bench).versions(plan)
+    ):
+        raise TennisError(
+            f"{out} was played with another plan or other versions: use another --out, "
+            f"or remove {out.parent}"
+        )
+    if manifest.ended == "complete" and not manifest.tainted:
+        return rally
+    shutil.rmtree(out)  # the same plan brings the same balls back, and the rest
+    return None
+
+
+def _played(out: Path, plan: Plan, watch: Watch) -> Rally:
+    bench = bench_of(plan.bench)
+    if not part_path(out).is_dir():
+        return play(bench, plan, out, watch)
+    if Plan.read(part_path(out)).protocol != plan.protocol:
+        raise TennisError(
+            f"{out} was begun with another plan: finish it with `tennis rally --resume {out}`, "
+            "or use another --out"
+        )
+    return resume(bench, out, watch)
 
 
 def story(rows: list[Row]) -> Iterator[str]:

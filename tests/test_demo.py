@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The demonstration: all of it, with few balls."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tennis.rally import open_rally
+
+pytestmark = pytest.mark.virtual
+
+TENNIS = str(Path(sys.executable).with_name("tennis"))
+
+
+def demo(out: Path, balls: int = 150) -> subprocess.CompletedProcess[str]:
+    command = [TENNIS, "demo", "--balls", str(balls), "--out", str(out)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_interrupted_and_gone_on_with(tmp_path):
+    out = tmp_path / "demo"
+    process = subprocess.Popen(
+        [TENNIS, "demo", "--balls", "150", "--out", str(out)], stdout=subprocess.PIPE, text=True
+    )
+    while not (out / "mainline-idle-chrt").exists():
+        time.sleep(0.05)
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "mainline" in said
+
+    done = demo(out)
+    assert done.returncode == 0, done.stderr
+    assert "1/8 mainline-idle-default: kept, 150 balls, 0 missed" in done.stdout
+    assert "8/8 rt-stress-chrt: played, 150 balls, 0 missed" in done.stdout
+    # thesis, tables 7.2 to 7.4
+    for maximum in ("51 us", "17.2 ms", "169 us", "98 us", "653 us", "268 us", "155 us"):
+        assert maximum in done.stdout
+    assert "times the idle one" in done.stdout
+    page = (out / "report.html").read_text()
+    assert page.count("2 ns per instruction") > 20
+    assert len([open_rally(folder) for folder in out.glob("[mr]*-*")]) == 8
+
+    # other plans' data are not touched
+    other = demo(out, balls=100)
+    assert other.returncode == 1
+    assert "another plan" in other.stderr
+    assert len(other.stderr.splitlines()) == 1
+
+
+def test_foreign_folders_are_left_alone(tmp_path):
+    (tmp_path / "thesis.doc").touch()
+    done = demo(tmp_path)
+    assert done.returncode == 1
+    assert "use another --out" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.doc"]
