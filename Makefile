@@ -30,11 +30,11 @@ test: ## everything: setup, lint, books, unit tests, real kernels on the virtual
 	@scripts/setup.sh --test
 	@$(MAKE) READY=1 lint
 	@$(MAKE) READY=1 docs
-	@$(PYTEST) -q
+	@$(PYTEST) -q --numprocesses auto
 
 .PHONY: unit
 unit: setup-test ## the tests that boot no kernel (TESTS= chooses files)
-	@$(PYTEST) -q -m "not virtual" $(TESTS)
+	@$(PYTEST) -q --numprocesses auto -m "not virtual" $(TESTS)
 
 .PHONY: setup-test
 setup-test:
@@ -42,7 +42,8 @@ setup-test:
 
 .PHONY: bench
 bench: setup-test ## run the benchmarks: ratios, measured side by side
-	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python "$$file"; done
+	@failed=0; for file in benchmarks/*.py; do \
+		echo "== $$file"; $(BIN)/python "$$file" || failed=1; done; exit $$failed
 
 .PHONY: lint
 lint: setup-test ## style, types, tiers, shell, C, licences: one line each
