@@ -76,10 +76,10 @@ check_platform() {
 }
 
 wanted_packages() {
-    # QEMU plays the target; the compilers and kmod build the Racquet for its kernel; cpio packs
+    # QEMU plays the target; the compilers and kmod build the Racquet for its kernel;
     # the initramfs; dtc reads and writes device trees.
     local packages=(
-        ca-certificates cpio device-tree-compiler gcc kmod libc6-dev make python3 python3-venv
+        ca-certificates device-tree-compiler gcc kmod libc6-dev make python3 python3-venv
         qemu-system-arm
     )
     [[ $ARCH == arm64 ]] || packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)

@@ -4,7 +4,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tennis.errors import DiskFullError
 from tennis.rally import open_rally
 from tests.virtual import played
 
@@ -113,22 +113,47 @@ def test_ctrl_c_seals_what_there_is(tmp_path, whole):
     assert not (tmp_path / "r.part").exists()
 
 
-def test_killed_while_sealing(tmp_path, whole):
-    """A journal that is complete is sealed without playing again."""
+def test_a_complete_journal_is_sealed_without_a_bench(tmp_path, whole, monkeypatch):
+    """The disk was full when sealing: that needs what was recorded, and no kernel any more."""
+
+    def no_space(*_: object) -> None:
+        raise DiskFullError("no space is left")
+
+    out = tmp_path / "r"
+    with monkeypatch.context() as patch, pytest.raises(DiskFullError):
+        patch.setattr("tennis.play.rally.seal", no_space)
+        played(out, **PLAN)
+    assert (tmp_path / "r.part" / "frames.bin").stat().st_size > 3000 * 16
+    empty = {**os.environ, "TENNIS_CACHE": str(tmp_path / "empty"), "PATH": "/nowhere"}
+    done = tennis("rally", "--resume", out, env=empty)
+    assert done.returncode == 0, done.stderr
+    rally = open_rally(out)
+    assert rally.manifest.files == whole.manifest.files
+    assert rally.manifest.target == whole.manifest.target
+    assert rally.manifest.tool == whole.manifest.tool
+
+
+def test_an_emulator_that_is_killed_taints_the_rally(tmp_path, whole):
     out = tmp_path / "r"
     process = begin(out)
-    process.kill()
-    process.wait()
-    part = tmp_path / "r.part"
-    resumed = tmp_path / "other"
-    shutil.copytree(part, tmp_path / "other.part")
-    # play the copy to its end, but with a folder in the way of the seal
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "something").touch()
-    assert tennis("rally", "--resume", resumed).returncode == 1
-    shutil.rmtree(resumed)
-    assert tennis("rally", "--resume", resumed).returncode == 0
-    assert open_rally(resumed).manifest.files == whole.manifest.files
+    for number in emulators(tmp_path / "r.part"):
+        os.kill(number, signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "the bench ended without a word (bench_ended); kept as tainted" in said
+    rally = open_rally(out)
+    assert rally.manifest.tainted
+    assert rally.interrupt_ticks().tolist() == whole.interrupt_ticks()[: rally.balls].tolist()
+
+
+def test_nothing_is_left_of_a_rally_that_never_began(tmp_path, monkeypatch):
+    def no_space(*_: object) -> None:
+        raise DiskFullError("no space is left")
+
+    monkeypatch.setattr("tennis.rally.plan.Plan.write", no_space)
+    with pytest.raises(DiskFullError):
+        played(tmp_path / "r", balls=10)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_two_players_do_not_share_a_rally(tmp_path):

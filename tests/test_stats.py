@@ -137,14 +137,21 @@ def test_summary_of_a_rally(tmp_path):
         assert found[key]["n"] == 996
         assert set(STATISTICS) <= set(found[key])
         assert found[key]["max"] == ticks.max()
-        assert found[key]["exceedance_bound_95"] == 3 / 996
+        # a miss is later than any maximum: no bound
+        assert found[key]["exceedance_bound_95"] is None
         assert list(found[key]["ci"]) == ["q1", "median", "q3", "p99", "p999"]
         low, high = found[key]["ci"]["median"]
         assert low <= found[key]["median"] <= high
     said = " ".join(summarize(rally).claims())
-    assert "4 of 1000 balls were missed" in said
-    assert "N = 996" in said
+    assert "4 of 1000 balls had no answer in time" in said
+    assert "3/N" not in said
     assert "synthetic data" in said
+
+
+def test_a_rally_without_misses_states_its_bound(tmp_path):
+    found = summarize(make_rally(tmp_path / "a", balls=1_000, misses=0))
+    assert found.interrupt_ns.exceedance_bound_95 == 3 / 1_000
+    assert "3/N" in " ".join(found.claims())
 
 
 def test_a_tainted_rally_makes_no_claim(tmp_path):

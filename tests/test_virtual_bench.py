@@ -93,12 +93,25 @@ def test_the_thesis_main_result(tmp_path):
     )
 
 
-def test_gaps_are_those_of_the_generator(tmp_path):
-    rally = played(tmp_path / "r", balls=300, seed=5, gap_min_us=200, gap_max_us=900)
-    balls = table(rally)
-    served, fall = balls["served_ns"].to_numpy(), balls["fall_ticks"].to_numpy()
+@pytest.mark.parametrize(("balls", "low_us", "high_us"), [(300, 200, 900), (20, 10, 20_000_000)])
+def test_gaps_are_those_of_the_generator(tmp_path, balls, low_us, high_us):
+    """Also where they range over more than 32 bits of nanoseconds."""
+    rally = played(tmp_path / "r", balls=balls, seed=5, gap_min_us=low_us, gap_max_us=high_us)
+    table_of_balls = table(rally)
+    served = table_of_balls["served_ns"].to_numpy()
+    fall = table_of_balls["fall_ticks"].to_numpy()
     gaps = served[1:] - (served[:-1] + fall[:-1])
-    assert gaps.tolist() == [gap_ns(5, i, 200_000, 900_000) for i in range(1, 300)]
+    limits = (low_us * 1000, high_us * 1000)
+    # a serve comes with the instruction that is due: up to 1 ns later
+    for gap, index in zip(gaps.tolist(), range(1, balls), strict=True):
+        assert gap - gap_ns(5, index, *limits) in {0, 1}
+
+
+def test_a_slow_rally_is_not_given_up_for_one_miss(tmp_path):
+    extras = Extras(files={"/tennis/racquet.ko": guest_module("faulty")})
+    slow = {"gap_min_us": 11_000_000, "gap_max_us": 12_000_000}
+    rally = played(tmp_path / "r", extras, balls=30, **slow)
+    assert (rally.balls, rally.misses, rally.manifest.ended) == (30, 9, "complete")
 
 
 @pytest.mark.parametrize("loop", [{"loop": "closed"}, {"loop": "open", "rate_hz": 10_000}])
@@ -201,6 +214,15 @@ def test_lines_from_a_device_tree_node(tmp_path):
     )
     assert (rally.balls, rally.misses) == (100, 0)
     assert "racquet racquet: interrupt" in rally.console()
+
+    # lines named twice: refused in one line, and the kernel does not complain
+    twice = "insmod /tennis/racquet.ko gpiochip=9030000.pl061 && echo it was loaded; true"
+    extras = Extras(device_tree=merged, files={"/tennis/before": script(twice)})
+    rally = play(VirtualBench(extras), plan, tmp_path / "twice", Watch())
+    assert "the device tree names the lines already" in rally.console()
+    assert "it was loaded" not in rally.console()
+    assert [e for e in rally.events if e["what"] == "console_warning"] == []
+    assert rally.misses == 0
 
 
 def test_lines_that_can_sleep_are_refused(tmp_path):

@@ -119,3 +119,14 @@ class Decoder:
             frames.append((kind, sequence, payload))
         self.buffer = self.buffer[at:]
         return frames
+
+    def finish(self):
+        """No more data come: return the frames that a broken one still held back."""
+        frames = []
+        while self.buffer:
+            nxt = self.buffer.find(MAGIC[:1], 1)
+            nxt = len(self.buffer) if nxt < 0 else nxt
+            self.garbage_bytes += nxt
+            self.buffer = self.buffer[nxt:]
+            frames += self.feed(b"")
+        return frames

@@ -91,7 +91,10 @@ static struct racquet {
 static int racquet_probe_error = RACQUET_NOT_PROBED; /* so that insmod can fail with the reason */
 
 /* [bottom-half] */
-/* The one thing every bottom half does. The edge comes first, the books afterwards. */
+/*
+ * The one thing every bottom half does. The edge comes first, the books afterwards: a ping between
+ * the two counts as an overrun although its edges are all there.
+ */
 static void racquet_lower(struct racquet *r)
 {
 	gpiod_set_value(r->reply, 0);
@@ -157,15 +160,16 @@ static ssize_t racquet_read(struct file *file, char __user *buf, size_t count, l
 
 	if (count < sizeof(served))
 		return -EINVAL;
-	if (!atomic_read(&r->served) && (file->f_flags & O_NONBLOCK))
-		return -EAGAIN;
-	err = swait_event_interruptible_exclusive(r->wait,
-						  atomic_read(&r->served) || READ_ONCE(r->gone));
-	if (err)
-		return err;
-	if (READ_ONCE(r->gone))
-		return -ENODEV;
-	served = atomic_xchg(&r->served, 0);
+	while (!(served = atomic_xchg(&r->served, 0))) { /* another reader may have been faster */
+		if (READ_ONCE(r->gone))
+			return -ENODEV;
+		if (file->f_flags & O_NONBLOCK)
+			return -EAGAIN;
+		err = swait_event_interruptible_exclusive(r->wait, atomic_read(&r->served) ||
+									   READ_ONCE(r->gone));
+		if (err)
+			return err;
+	}
 	if (copy_to_user(buf, &served, sizeof(served)))
 		return -EFAULT;
 	return sizeof(served);
@@ -377,7 +381,10 @@ static int __init racquet_init(void)
 	err = platform_driver_register(&racquet_driver);
 	if (err)
 		return err;
-	if (gpiochip)
+	if (gpiochip && racquet_probe_error != RACQUET_NOT_PROBED) {
+		pr_err("the device tree names the lines already: leave gpiochip= out\n");
+		err = -EBUSY;
+	} else if (gpiochip)
 		err = racquet_add_device();
 	else if (racquet_probe_error == RACQUET_NOT_PROBED)
 		pr_info("no lines yet: no device-tree node, and gpiochip= was not given\n");

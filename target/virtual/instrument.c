@@ -15,6 +15,7 @@
  * settle ready_timeout give_up ping_line reply_line ready_line. A period other than 0 means open
  * loop.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -58,6 +59,7 @@ enum { EVENT_READY = 1, EVENT_STRAY, EVENT_DOUBLE, EVENT_LATE_SERVE };
 enum { COMPLETE, NO_ANSWER, TARGET_ENDED, NEVER_READY };
 #define NONE_TICKS UINT32_MAX
 #define BALLS_A_FRAME 64
+#define GIVE_UP_BALLS 20 /* so many misses in a row, and give_up besides */
 /* -icount shift=1: a timer that is due within an instruction fires after it, and is not late */
 #define INSTRUCTION_NS 2
 
@@ -115,7 +117,9 @@ static enum { COLD, IDLE, SERVED, RAISED, ENDED } state;
 static bool line_up; /* the reply line's level */
 static bool counted_up; /* the edge that raised it was counted as a stray or a double */
 static bool last_was_complete;
-static int64_t due_at, served_at, answered_at;
+static int64_t due_at, served_at;
+static unsigned int unanswered; /* misses in a row, the first of them served at: */
+static int64_t unanswered_since;
 static struct ball current;
 static struct end sum;
 static struct ball ball_buffer[BALLS_A_FRAME];
@@ -149,6 +153,8 @@ static void send_frame(int kind, const void *payload, size_t length)
 	for (size_t at = 0; at < size;) {
 		ssize_t wrote = write(fd, frame + at, size - at);
 
+		if (wrote < 0 && errno == EINTR)
+			continue;
 		if (wrote < 0)
 			_exit(1); /* nobody listens any more */
 		at += wrote;
@@ -191,7 +197,8 @@ static int64_t next_gap(void)
 {
 	uint64_t bits = mix(mix(seed) + (sum.balls + 1) * 0x9E3779B9);
 
-	return gap_min + (int64_t)(bits * (gap_max - gap_min) >> 32);
+	/* 128 bits: a range of more than 4.29 s would overflow 64 */
+	return gap_min + (int64_t)((unsigned __int128)bits * (uint64_t)(gap_max - gap_min) >> 32);
 }
 
 static void serve_at(int64_t when)
@@ -208,12 +215,16 @@ static void close_ball(int64_t now)
 	ball_buffer[buffered++] = current;
 	sum.balls++;
 	sum.misses += !last_was_complete;
+	if (last_was_complete)
+		unanswered = 0;
+	else if (!unanswered++)
+		unanswered_since = served_at;
 	state = IDLE;
 	if (buffered == BALLS_A_FRAME)
 		flush_balls();
 	if (sum.balls == balls)
 		end_rally(COMPLETE);
-	if (now - answered_at > give_up)
+	if (unanswered >= GIVE_UP_BALLS && now - unanswered_since > give_up)
 		end_rally(NO_ANSWER);
 	if (!period)
 		serve_at(now + next_gap());
@@ -277,16 +288,17 @@ static void reply_edge(void *opaque, int line, int level)
 	int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
 	bool up = level;
 
-	if (up == line_up || state == COLD || state == ENDED)
+	if (up == line_up)
 		return;
-	line_up = up;
+	line_up = up; /* also before the rally: a line that is up already is no surprise later */
+	if (state == COLD || state == ENDED)
+		return;
 	if (state == SERVED && up) {
 		current.rise = now - served_at;
 		state = RAISED;
 		counted_up = false;
 	} else if (state == RAISED && !up) {
 		current.fall = now - served_at;
-		answered_at = now;
 		close_ball(now);
 	} else {
 		count_edge(now, up);
@@ -303,7 +315,6 @@ static void ready_edge(void *opaque, int line, int level)
 	timer_del(ready_timer);
 	send_event(EVENT_READY, now, 0);
 	state = IDLE;
-	answered_at = now + settle;
 	serve_at(now + settle + (period ? 0 : next_gap()));
 }
 

@@ -48,6 +48,7 @@ class LoadFile(BaseModel):
     module: str | None = None  # a kernel module NAME.c in the same folder
     health: Health | None = None
     parameters: dict[str, Parameter] = {}
+    ascending: list[tuple[str, str]] = []  # pairs of parameters: the first is less than the second
 
 
 @dataclass(frozen=True)
@@ -100,4 +101,9 @@ def find(name: str, options: Mapping[str, int] | None = None) -> Load:
                 f"{option}={value}: the load {name} takes {entry.minimum} to {entry.maximum}"
             )
         values[option] = value
+    for smaller, larger in file.ascending:
+        if values[smaller] >= values[larger]:
+            raise UsageError(
+                f"{smaller}={values[smaller]} must be less than {larger}={values[larger]}"
+            )
     return Load(name, path.parent, file, values)

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
+from tennis.errors import BenchError
 
 
 @click.command()
@@ -57,5 +58,11 @@ def demo(out: Path, balls: int, seed: int) -> None:
     for line in story(rows):
         console.print(f"- {line}", highlight=False)
     console.print(f"\nThe report with the pictures: {report}", soft_wrap=True)
+    tainted = [rally for rally in rallies if rally.manifest.tainted]
+    if tainted:
+        raise BenchError(
+            f"{len(tainted)} of {count} rallies are tainted, the first {tainted[0].path}: "
+            f"{tainted[0].manifest.faults[0].message}; run it again to play them anew"
+        )
     if len(rallies) < count:
         sys.exit("interrupted: run it again to play the rest")

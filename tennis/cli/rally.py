@@ -77,24 +77,23 @@ def _number(text: str) -> tuple[str, int]:
     type=click.Choice(["closed", "open"]),
     default="closed",
     show_default=True,
-    help="closed: a random gap after each reply. open: a fixed rate, whatever the target does.",
+    help="closed: a random gap after each reply. open: a fixed rate, whatever the target does; "
+    "an answer later than one period is a miss.",
 )
 @click.option(
-    "--rate-hz", type=click.FloatRange(0.1, 1e6), help="Balls a second in an open loop. [1000]"
+    "--rate-hz",
+    type=click.FloatRange(0.1, 1e6),
+    help="Balls a second in an open loop. [default: 1000]",
 )
 @click.option(
     "--gap-min-us",
     type=click.FloatRange(10, 1e9),
-    default=500,
-    show_default=True,
-    help="The shortest gap between a reply and the next ball.",
+    help="The shortest gap between a reply and the next ball. [default: 500]",
 )
 @click.option(
     "--gap-max-us",
     type=click.FloatRange(10, 1e9),
-    default=1500,
-    show_default=True,
-    help="The longest gap.",
+    help="The longest gap. [default: 1500]",
 )
 @click.option(
     "--pulse-us",

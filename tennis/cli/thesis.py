@@ -42,11 +42,16 @@ def print_thesis_table(console: Console, rows: Sequence[Row], bench: str) -> Non
         )
     console.print()
     console.print(table)
-    balls = min(row.balls for row in rows)
+    balls = min((row.balls for row in rows if not row.tainted and not row.misses), default=0)
+    bound = (
+        f"at 95 % confidence less than 3/N = {3 / balls:.1g} of all answers are later than the "
+        "maximum. "
+        if balls
+        else ""
+    )
     console.print(
         "\nirq: ping to reply (hard interrupt); sched: reply to its end (bottom half). "
-        f"This bench: {bench}; {balls:,} balls a rally: at 95 % confidence less than 3/N = "
-        f"{3 / max(balls, 1):.1g} of all answers are later than the maximum. Thesis (tables 7.2 to "
+        f"This bench: {bench}; {balls:,} balls a rally: {bound}Thesis (tables 7.2 to "
         "7.4): a 520 MHz PXA270 in 2008, 10,000,000 balls. The machines differ: compare rankings "
         "and orders of magnitude.",
         highlight=False,

@@ -13,6 +13,7 @@ from tennis.play.planning import bench_of, plan_of
 from tennis.play.rally import Observer, Stop, Watch, play, resume
 from tennis.play.report import Row, write_report
 from tennis.rally import Rally, open_rally, part_path
+from tennis.rally.disk import writing
 from tennis.rally.plan import Plan, Priorities
 from tennis.units import format_ns
 
@@ -48,8 +49,9 @@ def demo(
     """
     if folder.exists() and not (folder / MARKER).exists() and any(folder.iterdir()):
         raise TennisError(f"{folder} holds something else than a demonstration: use another --out")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / MARKER).touch()
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / MARKER).touch()
     rallies = []
     for number, (name, plan) in enumerate(wanted.items(), 1):
         rally = _kept(folder / name, plan)
@@ -102,7 +104,7 @@ def _played(out: Path, plan: Plan, watch: Watch) -> Rally:
 
 def story(rows: list[Row]) -> Iterator[str]:
     """Yield what the rows say about the thesis' main result, each line with its numbers."""
-    found = {(row.kernel, row.load, row.priorities): row for row in rows}
+    found = {(row.kernel, row.load, row.priorities): row for row in rows if not row.tainted}
 
     def worst(which: str, kernel: str, load: str, priorities: str) -> int | None:
         row = found.get((kernel, load, priorities))

@@ -38,7 +38,7 @@ def examine() -> Iterator[Finding]:
     yield _check("QEMU", lambda: instrument.find_qemu().version)
     yield _check("arm64 compiler", modules.compiler_version)
     yield _check("instrument", lambda: instrument.build(instrument.find_qemu()).name)
-    for tool in ("make", "cpio", "nm", "dpkg-deb", "apt-get"):
+    for tool in ("make", "nm", "dpkg-deb", "apt-get"):
         if not shutil.which(tool):
             yield Finding("bad", tool, "not installed", "run 'make setup'")
     yield _check("target's programs", lambda: f"stress {initramfs.versions()['stress']}")
@@ -68,7 +68,7 @@ def _release(name: str) -> str:
 
 
 def _cores() -> Finding:
-    cores = len(os.sched_getaffinity(0))
+    cores = os.cpu_count() or 1
     load = os.getloadavg()[0]
     busy = load > cores
     advice = "results are the same, only slower: virtual time does not depend on it" if busy else ""

@@ -2,15 +2,22 @@
 # SPDX-License-Identifier: MIT
 """From what a person asked for to a plan, and to the bench that plays it."""
 
+import math
 from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import ValidationError
 
 from tennis.bench import Bench
+from tennis.bench.targets.virtual import kernels
 from tennis.bench.targets.virtual.bench import VirtualBench
 from tennis.errors import UsageError
 from tennis.rally.manifest import BenchKind, Protocol
 from tennis.rally.plan import BottomHalf, Plan, Priorities
 
 DEFAULT_RATE_HZ = 1000.0
+DEFAULT_GAP_MIN_US = 500.0
+DEFAULT_GAP_MAX_US = 1500.0
 
 
 def bench_of(kind: str) -> Bench:
@@ -32,46 +39,70 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     seed: int = 1,
     loop: str = "closed",
     rate_hz: float | None = None,
-    gap_min_us: float = 500,
-    gap_max_us: float = 1500,
+    gap_min_us: float | None = None,
+    gap_max_us: float | None = None,
     pulse_us: float = 1,
     timeout_ms: float = 200,
     settle_s: float = 1,
     operator: str | None = None,
 ) -> Plan:
     """Return a plan. Raises UsageError where its numbers do not go together."""
-    if gap_max_us < gap_min_us:
-        raise UsageError(f"--gap-max-us {gap_max_us:g} is below --gap-min-us {gap_min_us:g}")
+    given = {
+        "--rate-hz": rate_hz,
+        "--gap-min-us": gap_min_us,
+        "--gap-max-us": gap_max_us,
+        "--pulse-us": pulse_us,
+        "--timeout-ms": timeout_ms,
+        "--settle-s": settle_s,
+    }
+    for option, value in given.items():
+        if value is not None and not math.isfinite(value):
+            raise UsageError(f"{option} {value}: use a number")
     if loop == "closed":
         if rate_hz is not None:
             raise UsageError("--rate-hz belongs to --loop open")
+        gap_min_us = DEFAULT_GAP_MIN_US if gap_min_us is None else gap_min_us
+        gap_max_us = max(DEFAULT_GAP_MAX_US, gap_min_us) if gap_max_us is None else gap_max_us
+        if gap_max_us < gap_min_us:
+            raise UsageError(f"--gap-max-us {gap_max_us:g} is below --gap-min-us {gap_min_us:g}")
         shortest_us = gap_min_us
     else:
+        if gap_min_us is not None or gap_max_us is not None:
+            raise UsageError("--gap-min-us and --gap-max-us belong to --loop closed")
         rate_hz = rate_hz or DEFAULT_RATE_HZ
+        gap_min_us = gap_max_us = 0
         shortest_us = 1e6 / rate_hz
+        # the next ball does not wait: an answer later than that would be taken for its answer
+        timeout_ms = min(timeout_ms, shortest_us / 1000)
+    if kernel not in kernels.catalogue() and kernels.is_folder(Path(kernel)):
+        kernel = str(Path(kernel).resolve())  # so that the rally can be resumed from anywhere
     if pulse_us > shortest_us / 2:
         raise UsageError(
             f"a ping of {pulse_us:g} us is too long for balls {shortest_us:g} us apart: "
             f"use --pulse-us {shortest_us / 2:g} or less"
         )
-    return Plan(
-        bench=bench,
-        kernel=kernel,
-        load=load,
-        load_options=dict(load_options or {}),
-        bottom_half=bottom_half,
-        priorities=priorities,
-        operator=operator,
-        versions={},
-        protocol=Protocol(
-            loop="closed" if loop == "closed" else "open",
-            balls=balls,
-            seed=seed,
-            gap_min_ns=round(gap_min_us * 1000),
-            gap_max_ns=round(gap_max_us * 1000),
-            rate_hz=rate_hz,
-            pulse_ns=round(pulse_us * 1000),
-            timeout_ns=round(timeout_ms * 1_000_000),
-            settle_ns=round(settle_s * 1_000_000_000),
-        ),
-    )
+    try:
+        return Plan(
+            bench=bench,
+            kernel=kernel,
+            load=load,
+            load_options=dict(load_options or {}),
+            bottom_half=bottom_half,
+            priorities=priorities,
+            operator=operator,
+            versions={},
+            protocol=Protocol(
+                loop="closed" if loop == "closed" else "open",
+                balls=balls,
+                seed=seed,
+                gap_min_ns=round(gap_min_us * 1000),
+                gap_max_ns=round(gap_max_us * 1000),
+                rate_hz=rate_hz,
+                pulse_ns=round(pulse_us * 1000),
+                timeout_ns=round(timeout_ms * 1_000_000),
+                settle_ns=round(settle_s * 1_000_000_000),
+            ),
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error

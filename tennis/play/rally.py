@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Play a rally: from the instrument's frames to a sealed folder, whatever happens on the way."""
 
+import collections
 import datetime
+import itertools
 import json
 import os
 import struct
@@ -17,7 +19,7 @@ from tennis.errors import RallyError, UsageError
 from tennis.play.progress import Progress
 from tennis.rally.balls import batches_from_frames
 from tennis.rally.disk import writing
-from tennis.rally.folder import Rally, finished, part_path, seal
+from tennis.rally.folder import Rally, finished, part_path, remove_part, seal
 from tennis.rally.journal import Frame, Journal
 from tennis.rally.manifest import Counts, Fault, Manifest, Tool
 from tennis.rally.plan import Plan
@@ -64,7 +66,11 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     plan = plan.model_copy(update={"versions": bench.versions(plan)})
     with writing(part):
         part.mkdir()
-    plan.write(part)
+    try:
+        plan.write(part)
+    except BaseException:
+        remove_part(part)  # nothing was played: nothing to resume
+        raise
     with Journal(part, out) as journal:
         return _play(bench, plan, out, journal, watch)
 
@@ -87,6 +93,8 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
         ending = _cut_ending(journal)
         if ending:
             return _seal(bench, plan, out, journal, _Outcome(end=ending))
+        if not bench.repeats:
+            raise RallyError(f"{out} cannot go on: a rally on this bench is played anew")
         versions = bench.versions(plan)
         for name in sorted({*versions, *plan.versions}):
             if versions.get(name) != plan.versions.get(name):
@@ -127,7 +135,7 @@ def _cut_ending(journal: Journal) -> Frame | None:
     journal.truncate(end)
     if sizes and sizes[-1][0].kind == wire.END:
         ending = sizes[-1][0]
-        if (_count(ending) or {})["reason"] == "complete":
+        if (_count(ending) or {}).get("reason") == "complete":
             return ending
         journal.truncate(end - len(sizes.pop()[0].encoded))
     if sizes and sizes[-1][0].kind == wire.BALLS:
@@ -143,7 +151,7 @@ def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -
     try:
         for frame in _frames(session, outcome, progress, watch):
             if frame.kind == wire.HELLO:
-                progress.tick_hz = int(json.loads(frame.payload)["tick_hz"])
+                progress.tick_hz = _tick_hz(frame, progress.tick_hz)
             elif frame.kind == wire.BALLS:
                 progress.add(frame.payload)
             elif frame.kind == wire.END:
@@ -163,19 +171,29 @@ def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -
     return _seal(bench, plan, out, journal, outcome)
 
 
+def _tick_hz(hello: Frame, otherwise: int) -> int:
+    """Return the instrument's ticks of a second, as its HELLO says."""
+    try:
+        return int(json.loads(hello.payload)["tick_hz"])
+    except (ValueError, KeyError, TypeError):
+        return otherwise
+
+
 def _frames(
     session: Session, outcome: _Outcome, progress: Progress, watch: Watch
 ) -> Iterator[Frame]:
     """Yield the frames of a session; when asked to stop, the rest still comes."""
     decoder = wire.Decoder()
     expected = 0
-    for chunk in session.chunks():
+    ending: list[bytes | None] = [None]
+    for chunk in itertools.chain(session.chunks(), ending):
         if watch.stop() and not outcome.interrupted:
             outcome.interrupted = True
             session.stop()
         if not chunk:
             watch.observe(progress)
-        for kind, sequence, payload in decoder.feed(chunk):
+        # the chain's last link stands for the end
+        for kind, sequence, payload in decoder.finish() if chunk is None else decoder.feed(chunk):
             outcome.lost_frames += (sequence - expected) & 0xFFFFFFFF
             expected = sequence + 1
             yield Frame(kind, sequence, payload, wire.encode(kind, sequence, payload))
@@ -191,7 +209,7 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
     ended: Literal["complete", "interrupted", "fault"] = "complete"
     if counted is None or counted["reason"] != "complete":
         ended = "interrupted" if outcome.interrupted and not faults else "fault"
-    counted = counted or {}
+    noted = _noted(journal)
     manifest = Manifest(
         schema_version=1,
         bench=plan.bench,
@@ -205,9 +223,9 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
         counts=Counts(
             balls=0,  # balls and misses are counted when the table is written
             misses=0,
-            strays=int(counted.get("strays", 0)),
-            doubles=int(counted.get("doubles", 0)),
-            late_serves=int(counted.get("late_serves", 0)),
+            strays=noted["stray"],
+            doubles=noted["double"],
+            late_serves=noted["late_serve"],
         ),
         ended=ended,
         faults=faults,
@@ -219,9 +237,18 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
     return seal(part, out, manifest, balls, _events(known, journal, tick_hz))
 
 
+def _noted(journal: Journal) -> collections.Counter[str]:
+    """Count the instrument's events by name: what is kept, also where no END came."""
+    return collections.Counter(
+        wire.EVENT_NAMES.get(what, "unknown")
+        for payload in journal.payloads(wire.EVENTS)
+        for _, what, _ in struct.iter_unpack(wire.EVENT, payload)
+    )
+
+
 def _count(end: Frame | None) -> dict[str, Any] | None:
-    """Return the instrument's own counters, with the reason in words."""
-    if end is None:
+    """Return the instrument's own counters, with the reason in words; None for a broken END."""
+    if end is None or len(end.payload) != struct.calcsize(wire.END_FORMAT):
         return None
     names = ("reason", "balls", "misses", "strays", "doubles", "late_serves", "clock_ticks")
     counted: dict[str, Any] = dict(
@@ -234,10 +261,7 @@ def _count(end: Frame | None) -> dict[str, Any] | None:
 def _faults(
     known: Circumstances, outcome: _Outcome, counted: dict[str, Any] | None
 ) -> Iterator[Fault]:
-    """Yield what the player itself saw go wrong."""
-    if outcome.lost_frames or outcome.garbage_bytes:
-        text = f"{outcome.lost_frames} frames lost, {outcome.garbage_bytes} bytes of garbage"
-        yield Fault(code="line_noise", message=f"between instrument and host: {text}")
+    """Yield what the player itself saw go wrong, the cause first."""
     if counted is None:
         if not outcome.interrupted:
             said = [event["text"] for event in known.events if event["what"] == "emulator"]
@@ -246,6 +270,9 @@ def _faults(
     elif counted["reason"] != "complete" and not outcome.interrupted and not known.faults:
         # where the target itself said what went wrong, that is the reason
         yield Fault(code=counted["reason"], message=REASONS[counted["reason"]])
+    if outcome.lost_frames or outcome.garbage_bytes:
+        text = f"{outcome.lost_frames} frames lost, {outcome.garbage_bytes} bytes of garbage"
+        yield Fault(code="line_noise", message=f"between instrument and host: {text}")
 
 
 def _events(known: Circumstances, journal: Journal, tick_hz: int) -> Iterator[dict[str, Any]]:

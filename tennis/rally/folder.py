@@ -53,6 +53,8 @@ WORKERS = min(4, os.cpu_count() or 1)
 
 def part_path(out: Path) -> Path:
     """Return where the rally ``out`` is kept while it is played: ``out.part`` beside it."""
+    if not out.name or out.name == "..":
+        raise UsageError(f"{out} is no name of a rally: name the folder that --out named")
     return out.with_name(out.name + ".part")
 
 

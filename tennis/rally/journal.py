@@ -30,18 +30,6 @@ class Frame(NamedTuple):
     encoded: bytes
 
 
-def _frames(data: bytes) -> Iterator[Frame]:
-    """Yield the whole frames at the beginning of ``data``; stop at the first that is not."""
-    at = 0
-    while at < len(data):
-        found = wire.decode_one(data, at)
-        if not found:
-            return
-        kind, sequence, payload, end = found
-        yield Frame(kind, sequence, payload, data[at:end])
-        at = end
-
-
 class Journal:
     """The journal in the folder ``part``, locked against a second player."""
 
@@ -73,9 +61,9 @@ class Journal:
         """Keep a frame. Raises DiskFullError; then the journal ends with a whole frame."""
         try:
             with writing(self.path, self._then):
-                wrote = self._file.write(encoded)
-                if wrote != len(encoded):  # a full disk takes a part first; the rest says why
-                    self._file.write(encoded[wrote:])
+                left = encoded
+                while left:  # a disk that gets full takes a part first; the rest says why
+                    left = left[self._file.write(left) or 0 :]
                 self._size += len(encoded)
                 if time.monotonic() - self._synced > SYNC_EVERY_S:
                     sync(self.path)
@@ -90,11 +78,14 @@ class Journal:
             held = b""
             while chunk := file.read(1 << 20):
                 held += chunk
-                used = 0
-                for frame in _frames(held):
-                    used += len(frame.encoded)
-                    yield frame
-                held = held[used:]
+                at = 0
+                while found := wire.decode_one(held, at):
+                    kind, sequence, payload, end = found
+                    yield Frame(kind, sequence, payload, held[at:end])
+                    at = end
+                if found is False:
+                    return
+                held = held[at:]
 
     def payloads(self, kind: int) -> Iterator[bytes]:
         """Read back the payloads of one kind of frames."""

@@ -84,8 +84,8 @@ class Summary:
             said.append(f"All {self.balls} balls were missed: there is no latency to speak of.")
         elif self.misses:
             said.append(
-                f"{self.misses} of {self.balls} balls were missed: "
-                "the maximum is that of the others."
+                f"{self.misses} of {self.balls} balls had no answer in time: the maximum is that "
+                "of the others, and nothing is claimed about the worst case."
             )
         if self.tainted:
             why = "; ".join(self.faults) or "an instrument fault happened"
@@ -103,7 +103,8 @@ class Summary:
 def summarize(rally: Rally) -> Summary:
     """Compute the statistics of a rally."""
     manifest, counts = rally.manifest, rally.manifest.counts
-    claim = not manifest.tainted
+    # a miss is later than any maximum
+    claim = not manifest.tainted and not counts.misses
     return Summary(
         label=rally.label,
         bench=manifest.bench,

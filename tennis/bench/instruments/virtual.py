@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """The built-in instrument of the virtual bench: a plugin in QEMU's virtual clock."""
 
-import hashlib
 import re
 import shutil
 from dataclasses import dataclass
@@ -113,12 +112,12 @@ def parameters(protocol: Protocol, descriptor: int) -> dict[str, int]:
     }
 
 
-def describe() -> Instrument:
+def describe(firmware_sha256: str) -> Instrument:
     """Return the instrument's entry in the manifest."""
     return Instrument(
         kind="virtual",
         firmware=FIRMWARE_VERSION,
-        firmware_sha256=hashlib.sha256(SOURCE.read_bytes()).hexdigest(),
+        firmware_sha256=firmware_sha256,
         tick_hz=TICK_HZ,
         calibration=None,
     )

@@ -26,7 +26,7 @@ from tennis.bench.instruments import virtual as instrument
 from tennis.bench.instruments.virtual import Qemu
 from tennis.bench.loads import Load
 from tennis.bench.targets.virtual import initramfs, kernels, modules
-from tennis.bench.targets.virtual.console import Console
+from tennis.bench.targets.virtual.console import LIMIT_BYTES, Console
 from tennis.bench.targets.virtual.kernels import Kernel
 from tennis.checkout import ROOT
 from tennis.errors import UsageError
@@ -85,7 +85,8 @@ class VirtualBench:
 
     def parts(self, plan: Plan) -> Parts:
         """Find and build what the plan needs. Raises UsageError or BenchError."""
-        if self._parts is None or self._parts.plan is not plan:
+        plan = plan.model_copy(update={"versions": {}})
+        if self._parts is None or self._parts.plan != plan:
             _check(plan)
             load = load_folder.find(plan.load, plan.load_options)
             kernel = kernels.find(plan.kernel)
@@ -112,14 +113,16 @@ class VirtualBench:
             "qemu": parts.qemu.version,
             "kernel": parts.kernel.origin,
             "kernel_image_sha256": _sha256(parts.kernel.image),
+            "kernel_config_sha256": _sha256(parts.kernel.config),
+            "kernel_name": parts.kernel.name,
+            "load": parts.load.command,
+            "load_sha256": _sha256(*_load_files(parts)),
+            "bench_sha256": _sha256(Path(__file__)),
             "instrument_sha256": _sha256(instrument.SOURCE),
             "racquet_sha256": _sha256(parts.racquet),
-            "programs_sha256": hashlib.sha256(
-                b"".join(
-                    path.read_bytes()
-                    for path in (parts.racquet_user, parts.racquet_ready, TARGET / "virtual/init")
-                )
-            ).hexdigest(),
+            "programs_sha256": _sha256(
+                parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"
+            ),
             "compiler": modules.compiler_version(),
             "pyarrow": pa.__version__,
             **initramfs.versions(),
@@ -130,19 +133,22 @@ class VirtualBench:
         return VirtualSession(self.parts(plan), self.extras, folder)
 
     def circumstances(self, plan: Plan, folder: Path) -> Circumstances:
-        """Return what took part, and what the console told."""
-        parts = self.parts(plan)
+        """Return what took part, and what the console told.
+
+        What took part was recorded when the rally began; the checkout may have changed since.
+        """
+        recorded = plan.versions
         report = Console(folder / CONSOLE).report()
         facts = report.facts
         target = Target(
             board=BOARD,
-            kernel=plan.kernel if plan.kernel in kernels.catalogue() else parts.kernel.name,
-            release=facts.get("release", parts.kernel.release),
+            kernel=recorded["kernel_name"],
+            release=facts.get("release", "unknown: the target did not come up"),
             version=facts.get("version", "unknown: the target did not come up"),
-            config_sha256=_sha256(parts.kernel.config),
+            config_sha256=recorded["kernel_config_sha256"],
             command_line=facts.get("command_line", _command_line(plan, self.extras)),
             module="racquet",
-            module_sha256=_sha256(parts.racquet),
+            module_sha256=recorded["racquet_sha256"],
             bottom_half=plan.bottom_half,
             governor=None,  # the virtual machine has no frequency to govern
             priorities=plan.priorities,
@@ -154,9 +160,9 @@ class VirtualBench:
         except (KeyError, ArithmeticError):
             started_ns = None
         return Circumstances(
-            instrument=instrument.describe(),
+            instrument=instrument.describe(recorded["instrument_sha256"]),
             target=target,
-            load=LoadRecord(name=plan.load, command=parts.load.command, started_ns=started_ns),
+            load=LoadRecord(name=plan.load, command=recorded["load"], started_ns=started_ns),
             faults=report.faults,
             events=report.events,
         )
@@ -168,9 +174,13 @@ def _check(plan: Plan) -> None:
         raise UsageError("a timeout on the virtual bench is at most 4 s (4000 ms)")
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _load_files(parts: Parts) -> list[Path]:
+    return [parts.load.folder / "load.toml", *filter(None, [parts.load_module])]
+
+
+def _sha256(*paths: Path) -> str:
+    """Return the SHA-256 of files, one behind the other."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 class VirtualSession:
@@ -226,7 +236,8 @@ class VirtualSession:
             os.close(self._reader)
             self._reader = -1
         if self._stderr.exists():
-            self.console.add_emulator_output(self._stderr.read_text(errors="replace"))
+            with self._stderr.open(errors="replace") as said:
+                self.console.add_emulator_output(said.read(LIMIT_BYTES))
             self._stderr.unlink()
 
 
@@ -237,7 +248,8 @@ def _command_line(plan: Plan, extras: Extras) -> str:
 
 def _target_files(parts: Parts) -> dict[str, bytes | Path]:
     load = parts.load
-    start = f"#!/bin/sh\nexec {load.file.command or 'sleep 1000000'}\n"
+    nothing = "sh -c 'while :; do sleep 1000000; done'"
+    start = f"#!/bin/sh\nexec {load.file.command or nothing}\n"
     files: dict[str, bytes | Path] = {
         "/init": TARGET / "virtual" / "init",
         "/tennis/racquet.ko": parts.racquet,

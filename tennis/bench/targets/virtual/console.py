@@ -19,6 +19,8 @@ WARNING = re.compile(
 # a console that a broken kernel fills without end is read so far
 LIMIT_BYTES = 1 << 24
 EVENTS_MAX = 1000
+FAULTS_MAX = 100
+TASKS_MAX = 100
 
 
 @dataclass
@@ -70,13 +72,17 @@ def _read_line(raw: str, report: Report) -> None:
         name, _, value = rest.partition(" ")
         if kind == "fact":
             report.facts[name] = value
-        elif kind == "error":
+        elif kind == "error" and len(report.faults) < FAULTS_MAX:
             report.faults.append(Fault(code=name, message=value or name))
-        elif kind == "task" and (task := re.fullmatch(r"(\S+) (\w+) (\d+)", rest)):
+        elif (
+            kind == "task"
+            and len(report.tasks) < TASKS_MAX
+            and (task := re.fullmatch(r"(\S+) (\w+) (\d+)", rest))
+        ):
             report.tasks.append((task[1], task[2], int(task[3])))
-    elif text.startswith("qemu: "):
+    elif text.startswith("qemu: ") and len(report.events) < EVENTS_MAX:
         report.events.append({"what": "emulator", "text": text.removeprefix("qemu: ")})
-    elif PANIC.match(text):
+    elif PANIC.match(text) and len(report.faults) < FAULTS_MAX:
         report.faults.append(Fault(code="guest_panic", message=text))
     elif WARNING.match(text) and len(report.events) < EVENTS_MAX:
         event: dict[str, Any] = {"what": "console_warning", "text": text}

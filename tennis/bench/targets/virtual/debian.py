@@ -136,6 +136,8 @@ class Suite:
         downloads.mkdir(parents=True, exist_ok=True)
         into.mkdir(parents=True, exist_ok=True)
         for package in packages:
+            for leftover in downloads.glob(f"{package.name}_*.deb"):
+                leftover.unlink()  # of a download that was interrupted
             say(f"  {package.name} {package.version} ({package.size / 1e6:.1f} MB)")
             run(
                 ["apt-get", *self._options, "-q", "download", f"{package.name}={package.version}"],

@@ -5,8 +5,6 @@
 import json
 import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +12,7 @@ from pathlib import Path
 from tennis.bench.cache import once
 from tennis.bench.targets.virtual.debian import Suite
 from tennis.checkout import cache_folder
-from tennis.errors import BenchError, UsageError
+from tennis.errors import UsageError
 
 SUITE = "trixie"
 # package -> the files that the target needs of it
@@ -71,33 +69,33 @@ def pack(files: Mapping[str, bytes | Path]) -> int:
     Everything is executable. Same input, same bytes. Returns the descriptor of a file in memory, so
     that no disk fills and nothing is left behind; the caller closes it.
     """
+    userland = _userland() / "root"
+    content: dict[str, bytes | Path] = {
+        str(path.relative_to(userland)): path for path in userland.rglob("*") if path.is_file()
+    }
+    content.update({name.lstrip("/"): data for name, data in files.items()})
+    folders = {str(parent) for name in content for parent in Path(name).parents}
     image = os.memfd_create("initramfs")
-    with tempfile.TemporaryDirectory(prefix="tennis-initramfs-") as temporary:
-        root = Path(temporary)
-        shutil.copytree(_userland() / "root", root, dirs_exist_ok=True)
-        for folder in ("proc", "sys", "dev", "tmp"):
-            (root / folder).mkdir()
-        for name, content in files.items():
-            path = root / name.lstrip("/")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.read_bytes() if isinstance(content, Path) else content)
-        names = []
-        for path in sorted([root, *root.rglob("*")]):
-            path.chmod(0o755)
-            os.utime(path, (0, 0))
-            names.append(str(path.relative_to(root)))
-        command = ["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0", "--reproducible"]
-        try:
-            subprocess.run(
-                command,
-                cwd=root,
-                input="\n".join(names).encode() + b"\n",
-                stdout=image,
-                stderr=subprocess.PIPE,
-                check=True,
-            )
-        except (OSError, subprocess.CalledProcessError) as error:
-            os.close(image)
-            said = getattr(error, "stderr", None) or str(error).encode()
-            raise BenchError(f"packing the initramfs failed: {said.decode().strip()}") from error
+    with os.fdopen(os.dup(image), "wb") as archive:
+        names = sorted({*content, *folders, "proc", "sys", "dev", "tmp"} - {"."})
+        for number, name in enumerate(names, 1):
+            data = content.get(name)
+            if data is None:
+                archive.write(_entry(number, name, 0o40755))
+            else:
+                whole = data.read_bytes() if isinstance(data, Path) else data
+                archive.write(_entry(number, name, 0o100755, whole))
+        archive.write(_entry(0, "TRAILER!!!", 0))
     return image
+
+
+def _entry(number: int, name: str, mode: int, data: bytes = b"") -> bytes:
+    """Return an entry of a cpio archive in the "newc" form, which the kernel unpacks.
+
+    Source: the kernel's Documentation/driver-api/early-userspace/buffer-format.rst. Owner and date
+    are 0.
+    """
+    encoded = name.encode() + b"\0"
+    fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(encoded), 0)
+    head = b"070701" + b"".join(b"%08X" % field for field in fields) + encoded
+    return head + bytes(-len(head) % 4) + data + bytes(-len(data) % 4)

@@ -117,9 +117,17 @@ def find(name_or_folder: str) -> Kernel:
             )
         return _named(name_or_folder)
     folder = Path(name_or_folder)
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise UsageError(_unknown(name_or_folder))
     return _tree(folder.resolve())
+
+
+def is_folder(path: Path) -> bool:
+    """Tell whether there is a folder, also for a name that cannot be one."""
+    try:
+        return path.is_dir()
+    except OSError:  # too long a name
+        return False
 
 
 def _unknown(name: str) -> str:

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Plans: what does not go together is said in one line, before anything is played."""
+
+import pytest
+
+from tennis.bench import loads
+from tennis.bench.targets.virtual import kernels
+from tennis.errors import UsageError
+from tennis.play.planning import plan_of
+from tennis.rally.folder import part_path
+
+BAD = [
+    ({"gap_min_us": 900, "gap_max_us": 200}, "--gap-max-us 200 is below --gap-min-us 900"),
+    ({"gap_min_us": float("nan")}, "--gap-min-us nan: use a number"),
+    ({"loop": "open", "rate_hz": float("inf")}, "--rate-hz inf: use a number"),
+    ({"rate_hz": 100}, "--rate-hz belongs to --loop open"),
+    ({"loop": "open", "gap_min_us": 100}, "belong to --loop closed"),
+    ({"pulse_us": 300}, "use --pulse-us 250 or less"),
+    ({"loop": "open", "rate_hz": 100_000, "pulse_us": 6}, "use --pulse-us 5 or less"),
+    ({"operator": "x" * 5000}, "operator"),
+    ({"balls": 0}, "balls"),
+]
+
+
+@pytest.mark.parametrize(("asked", "words"), BAD)
+def test_numbers_that_do_not_go_together(asked, words):
+    with pytest.raises(UsageError, match=words) as error:
+        plan_of(**asked)
+    assert "\n" not in str(error.value)
+
+
+def test_defaults():
+    protocol = plan_of().protocol
+    assert (protocol.gap_min_ns, protocol.gap_max_ns) == (500_000, 1_500_000)
+    assert plan_of(gap_min_us=5000).protocol.gap_max_ns == 5_000_000
+    # in an open loop an answer has until the next ball
+    opened = plan_of(loop="open", rate_hz=10_000).protocol
+    assert (opened.timeout_ns, opened.gap_min_ns, opened.rate_hz) == (100_000, 0, 10_000)
+
+
+@pytest.mark.parametrize("name", ["nothing", "", "x" * 300, "/", "a\0b"])
+def test_no_such_kernel(name):
+    with pytest.raises(UsageError):
+        kernels.find(name)
+
+
+def test_a_folder_that_is_no_kernel_tree(tmp_path):
+    with pytest.raises(UsageError, match="not a built arm64 kernel tree: it has no Makefile"):
+        kernels.find(str(tmp_path))
+
+
+def test_loads():
+    assert loads.find("stress").command == (
+        "stress --cpu 4 --io 4 --vm 4 --vm-bytes 16M --hdd 4 --hdd-bytes 64M"
+    )
+    assert loads.find("idle").command == ""
+    hog = loads.find("hog", {"hold_us": 250})
+    assert hog.command == "insmod hog.ko hold_us=250 period_us=3700"
+    for options, words in (
+        ({"hold_us": 0}, "takes 1 to"),
+        ({"hold_us": 4000}, "hold_us=4000 must be less than period_us=3700"),
+        ({"speed": 1}, "has no option speed: it has hold_us, period_us"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            loads.find("hog", options)
+    with pytest.raises(UsageError, match="no load coffee: use hog, idle, stress"):
+        loads.find("coffee")
+
+
+@pytest.mark.parametrize("name", [".", "/", ".."])
+def test_a_rally_has_a_name(name, tmp_path):
+    with pytest.raises(UsageError, match="no name of a rally"):
+        part_path(tmp_path / ".." if name == ".." else type(tmp_path)(name))

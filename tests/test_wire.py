@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The wire format: what is sent arrives, and garbage costs no more than what it hit."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tennis import wire
+
+PAYLOADS = st.lists(st.binary(max_size=200), min_size=1, max_size=8)
+
+
+def encoded(payloads: list[bytes]) -> list[bytes]:
+    return [wire.encode(wire.BALLS, number, data) for number, data in enumerate(payloads)]
+
+
+@given(payloads=PAYLOADS, cuts=st.lists(st.integers(1, 50)))
+def test_frames_arrive_however_they_are_cut(payloads, cuts):
+    data = b"".join(encoded(payloads))
+    decoder, found = wire.Decoder(), []
+    for cut in cuts:
+        found += decoder.feed(data[:cut])
+        data = data[cut:]
+    found += decoder.feed(data) + decoder.finish()
+    assert found == [(wire.BALLS, n, p) for n, p in enumerate(payloads)]
+    assert decoder.garbage_bytes == 0
+
+
+@given(payloads=PAYLOADS, data=st.data())
+def test_a_broken_byte_costs_one_frame(payloads, data):
+    frames = encoded(payloads)
+    victim = data.draw(st.integers(0, len(frames) - 1))
+    at = data.draw(st.integers(0, len(frames[victim]) - 1))
+    broken = bytearray(frames[victim])
+    broken[at] ^= data.draw(st.integers(1, 255))
+    frames[victim] = bytes(broken)
+    decoder = wire.Decoder()
+    found = decoder.feed(b"".join(frames)) + decoder.finish()
+    expected = [(wire.BALLS, n, p) for n, p in enumerate(payloads) if n != victim]
+    assert [frame for frame in found if frame in expected] == expected
+    assert decoder.garbage_bytes > 0
+
+
+@given(noise=st.binary(max_size=500))
+def test_noise_between_frames(noise):
+    one, two = encoded([b"first", b"second"])
+    decoder = wire.Decoder()
+    found = decoder.feed(noise + one + noise + two) + decoder.finish()
+    assert (wire.BALLS, 0, b"first") in found
+    assert (wire.BALLS, 1, b"second") in found
+
+
+def test_a_payload_has_a_limit():
+    with pytest.raises(wire.WireError, match="4097 bytes"):
+        wire.encode(wire.BALLS, 0, bytes(4097))
