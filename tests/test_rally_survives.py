@@ -95,7 +95,7 @@ def test_killed_twice_and_resumed_it_equals_the_undisturbed_one(tmp_path, whole)
     assert done.returncode == 0, done.stderr
     assert open_rally(out).manifest.files == whole.manifest.files
     assert not part.exists()
-    assert "complete: there is nothing to resume" in tennis("rally", "--resume", out).stderr
+    assert "sealed: there is nothing to resume" in tennis("rally", "--resume", out).stderr
 
 
 def test_ctrl_c_seals_what_there_is(tmp_path, whole):
@@ -111,6 +111,32 @@ def test_ctrl_c_seals_what_there_is(tmp_path, whole):
     first = whole.interrupt_ticks()[: rally.balls]
     assert rally.interrupt_ticks().tolist() == first.tolist()
     assert not (tmp_path / "r.part").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_stopped_before_the_first_ball_nothing_is_left(tmp_path, number):
+    out = tmp_path / "r"
+    process = begin(out, size=1)  # the instrument's HELLO: the target boots
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "interrupted before the first ball: nothing was kept" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_ctrl_c_ends_at_once(tmp_path, whole):
+    out = tmp_path / "r"
+    process = begin(out)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    if process.returncode == 0:  # it was quicker than the second signal
+        assert open_rally(out).manifest.ended == "interrupted"
+        return
+    assert process.returncode == 130
+    assert f"tennis rally --resume {out}" in said
+    assert tennis("rally", "--resume", out).returncode == 0
+    assert open_rally(out).manifest.files == whole.manifest.files
 
 
 def test_a_complete_journal_is_sealed_without_a_bench(tmp_path, whole, monkeypatch):
@@ -187,7 +213,8 @@ def test_a_bench_that_changed_is_not_resumed(tmp_path):
     plan.write_text("{}")
     done = tennis("rally", "--resume", out)
     assert done.returncode == 1
-    assert "plan.json cannot be read" in done.stderr
+    assert "plan.json is damaged or missing" in done.stderr
+    assert "still holds the balls" in done.stderr
 
 
 def test_a_journal_that_is_not_repeated_is_kept(tmp_path):

@@ -84,7 +84,7 @@ def find(name: str, options: Mapping[str, int] | None = None) -> Load:
     Raises UsageError for an unknown load or option, or a value out of range.
     """
     if name not in names():
-        raise UsageError(f"no load {name}: use {', '.join(names())}")
+        raise UsageError(f"no load {name!r}: use {', '.join(names())}")
     path = FOLDER / name / "load.toml"
     try:
         file = LoadFile.model_validate(tomllib.loads(path.read_text()))

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The ``tennis`` command: parse, call, print; no logic."""
 
+import contextlib
 import importlib
+import io
+import os
 import sys
 
 import click
@@ -58,9 +61,39 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; a TennisError becomes one line on standard error."""
+    """Run the command line: whatever goes wrong is one line and an exit code.
+
+    2 for what cannot be meant, 1 for what failed, 130 for a second Ctrl-C.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
     try:
-        cli.main(standalone_mode=True)
+        cli.main(standalone_mode=False)
+        sys.stdout.flush()
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "tennis"
+        _end(f"{error.format_message()} ({command} --help)", 2)
     except TennisError as error:
-        click.echo(f"tennis: {error}", err=True)
-        sys.exit(error.exit_code)
+        _end(str(error), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _end("stopped", 130)
+    except OSError as error:
+        _end(f"{error.filename or 'output'}: {error.strerror or error}", 1)
+    except Exception as error:
+        if os.environ.get("TENNIS_DEBUG"):
+            raise
+        what = f"{type(error).__name__}: {error}"
+        _end(f"a defect of tennis: {what} (TENNIS_DEBUG=1 shows where); please report it", 1)
+
+
+def _end(message: str, code: int) -> None:
+    from tennis.rally.text import plain  # noqa: PLC0415 (not needed where all is well)
+
+    with contextlib.suppress(OSError):
+        click.echo(f"tennis: {plain(message, 2000)}", err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:  # nor can the interpreter, which would say so in two lines
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(code)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """``tennis demo``: the thesis' main result, on real kernels, without hardware."""
 
-import sys
 from pathlib import Path
 
 import click
@@ -65,4 +64,4 @@ def demo(out: Path, balls: int, seed: int) -> None:
             f"{tainted[0].manifest.faults[0].message}; run it again to play them anew"
         )
     if len(rallies) < count:
-        sys.exit("interrupted: run it again to play the rest")
+        raise BenchError("interrupted: run it again to play the rest")

@@ -14,13 +14,14 @@ from tennis.units import format_ns
 
 LIVE_EVERY_S = 0.2
 PLAIN_EVERY_S = 5.0
+LIVE_COLUMNS = 80
 
 
 @contextlib.contextmanager
 def shown(label: str = "rally") -> Iterator[Callable[[RallyProgress], None]]:
     """Show the progress of a rally on standard error for the length of a block."""
     console = Console(stderr=True)
-    if console.is_terminal:
+    if console.is_terminal and not console.is_dumb_terminal and console.width >= LIVE_COLUMNS:
         with _live(console, label) as observe:
             yield observe
     else:

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """``tennis rally``: play balls and keep every one of them."""
 
-import sys
+import contextlib
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,15 @@ import click
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.errors import BenchError, UsageError
+from tennis.rally import Rally, part_path
+from tennis.rally.text import quoted
 
 BALLS_MAX = 1_000_000_000
 
 
 def _number(text: str) -> tuple[str, int]:
-    name, equals, value = text.partition("=")
-    if not equals or not value.strip().lstrip("-").isdigit():
+    name, _, value = text.partition("=")
+    if not re.fullmatch(r"-?[0-9]{1,18}", value):
         raise UsageError(f"--load-option {text}: write NAME=NUMBER, as in hold_us=200")
     return name, int(value)
 
@@ -36,7 +40,12 @@ def _number(text: str) -> tuple[str, int]:
     show_default=True,
     help="A name from `tennis kernels`, or the folder of a built arm64 kernel tree.",
 )
-@click.option("--load", default="idle", show_default=True, help="What keeps the target busy.")
+@click.option(
+    "--load",
+    default="idle",
+    show_default=True,
+    help="What keeps the target busy: idle, stress or hog (the known answer).",
+)
 @click.option(
     "--load-option",
     "load_options",
@@ -156,7 +165,7 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
     if not resume and not out:
         raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
     stop = Stop()
-    with shown() as observe:
+    with shown() as observe, _ended_at_once(resume or out):
         watch = player.Watch(observe, stop)
         if resume:
             bench = bench_of(player.bench_kind(resume))
@@ -169,10 +178,22 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
     _tell(played)
 
 
-def _tell(played: Any) -> None:
+@contextlib.contextmanager
+def _ended_at_once(out: Path | None) -> Iterator[None]:
+    """Say what there is after a second Ctrl-C."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out and part_path(out).exists():
+            click.echo(f"tennis: to go on: tennis rally --resume {quoted(out)}", err=True)
+        raise
+
+
+def _tell(played: Rally) -> None:
     """Say what there is now; a fault is an error, but the rally is kept."""
-    counts, manifest = played.manifest.counts, played.manifest
-    kept = f"{played.path}: {counts.balls} balls, {counts.misses} misses"
+    counts, manifest, path = played.manifest.counts, played.manifest, quoted(played.path)
+    misses = f"{counts.misses} {'miss' if counts.misses == 1 else 'misses'}"
+    kept = f"{played.path}: {counts.balls} balls, {misses}"
     if counts.late_serves:
         click.echo(
             f"tennis: {counts.late_serves} late serves: "
@@ -187,5 +208,5 @@ def _tell(played: Any) -> None:
         )
     if manifest.ended == "interrupted":
         click.echo(f"interrupted; sealed {kept} of {manifest.protocol.balls} planned")
-        sys.exit(0 if counts.balls else 1)
-    click.echo(f"{kept}; now: tennis stats {played.path}")
+    else:
+        click.echo(f"{kept}; now: tennis stats {path}")

@@ -7,18 +7,23 @@ from types import FrameType
 
 
 class Stop:
-    """Becomes true with the first Ctrl-C or SIGTERM; the second ends the program at once."""
+    """Becomes true with the first Ctrl-C, SIGTERM or SIGHUP, once somebody looks.
+
+    A second one, or one while nobody looks (nothing is played yet), ends the program at once.
+    """
 
     def __init__(self) -> None:
         self.asked = False
-        signal.signal(signal.SIGINT, self._ask)
-        signal.signal(signal.SIGTERM, self._ask)
+        self._watched = False
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._ask)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        if self.asked:
+        if self.asked or not self._watched:
             raise KeyboardInterrupt
         self.asked = True
 
     def __call__(self) -> bool:
         """Tell whether to stop."""
+        self._watched = True
         return self.asked

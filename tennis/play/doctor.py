@@ -41,6 +41,11 @@ def examine() -> Iterator[Finding]:
     for tool in ("make", "nm", "dpkg-deb", "apt-get"):
         if not shutil.which(tool):
             yield Finding("bad", tool, "not installed", "run 'make setup'")
+    home = cache_folder()
+    if home.exists() and not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+        advice = "set TENNIS_CACHE to a folder that you can write"
+        yield Finding("bad", "cache folder", f"{home} belongs to somebody else", advice)
+        return
     yield _check("target's programs", lambda: f"stress {initramfs.versions()['stress']}")
     for name in kernels.catalogue():
         if kernels.is_fetched(name):
@@ -78,6 +83,8 @@ def _cores() -> Finding:
 def _check(what: str, look: Callable[[], str]) -> Finding:
     try:
         return Finding("good", what, look())
+    except OSError as error:
+        return Finding("bad", what, f"{error.filename}: {error.strerror}", "check its permissions")
     except TennisError as error:
         found, _, advice = str(error).partition(": ")
         return Finding("bad", what, found, advice)

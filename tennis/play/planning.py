@@ -74,7 +74,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
         shortest_us = 1e6 / rate_hz
         # the next ball does not wait: an answer later than that would be taken for its answer
         timeout_ms = min(timeout_ms, shortest_us / 1000)
-    if kernel not in kernels.catalogue() and kernels.is_folder(Path(kernel)):
+    if kernel and kernel not in kernels.catalogue() and kernels.is_folder(Path(kernel)):
         kernel = str(Path(kernel).resolve())  # so that the rally can be resumed from anywhere
     if pulse_us > shortest_us / 2:
         raise UsageError(

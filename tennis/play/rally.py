@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from tennis import __version__, wire
 from tennis.bench import Bench, Circumstances, Session
-from tennis.errors import RallyError, UsageError
+from tennis.errors import RallyError, TennisError, UsageError
 from tennis.play.progress import Progress
 from tennis.rally.balls import batches_from_frames
 from tennis.rally.disk import writing
@@ -23,6 +23,7 @@ from tennis.rally.folder import Rally, finished, part_path, remove_part, seal
 from tennis.rally.journal import Frame, Journal
 from tennis.rally.manifest import Counts, Fault, Manifest, Tool
 from tennis.rally.plan import Plan
+from tennis.rally.text import plain, quoted
 from tennis.units import ticks_to_ns
 
 Observer = Callable[[Progress], None]
@@ -55,14 +56,18 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     """
     if os.path.lexists(out):
         raise UsageError(f"{out} exists: choose another name for the rally")
+    try:
+        os.fspath(out).encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{out!a} is no name in UTF-8: choose another name") from error
     part = part_path(out)
     if os.path.lexists(part):
         raise UsageError(
-            f"{out} was begun and not finished: go on with `tennis rally --resume {out}`, "
-            f"or remove {part}"
+            f"{out} was begun and not finished: go on with "
+            f"`tennis rally --resume {quoted(out)}`, or remove {part}"
         )
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK | os.X_OK):
-        raise UsageError(f"{out.parent} is no folder that can be written: choose another place")
+        raise RallyError(f"{out.parent} is no folder that can be written: choose another place")
     plan = plan.model_copy(update={"versions": bench.versions(plan)})
     with writing(part):
         part.mkdir()
@@ -71,8 +76,13 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     except BaseException:
         remove_part(part)  # nothing was played: nothing to resume
         raise
-    with Journal(part, out) as journal:
-        return _play(bench, plan, out, journal, watch)
+    try:
+        with Journal(part, out) as journal:
+            return _play(bench, plan, out, journal, watch)
+    except (KeyboardInterrupt, NothingPlayedError):
+        if next(Journal(part, out).payloads(wire.BALLS), None) is None:
+            remove_part(part)
+        raise
 
 
 def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
@@ -84,10 +94,10 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
     """
     rally = finished(out)
     if rally is not None:
-        raise UsageError(f"{out} is complete: there is nothing to resume")
+        raise UsageError(f"{out} is sealed: there is nothing to resume")
     part = part_path(out)
     if not part.is_dir():
-        raise UsageError(f"{out} was never begun: play it with `tennis rally --out {out}`")
+        raise UsageError(f"{out} was never begun: play it with `tennis rally --out {quoted(out)}`")
     plan = Plan.read(part)
     with Journal(part, out) as journal:
         ending = _cut_ending(journal)
@@ -99,8 +109,9 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
         for name in sorted({*versions, *plan.versions}):
             if versions.get(name) != plan.versions.get(name):
                 raise RallyError(
-                    f"{out} was begun with {name} {plan.versions.get(name)}, now it is "
-                    f"{versions.get(name)}: the balls would not be the same; play it anew"
+                    f"{out} was begun with {name} {plain(plan.versions.get(name, 'unknown'))}, now "
+                    f"it is {versions.get(name)}: the balls would not be the same; "
+                    "play it anew under another name"
                 )
         return _play(bench, plan, out, journal, watch)
 
@@ -109,6 +120,10 @@ def bench_kind(out: Path) -> str:
     """Return the kind of bench on which an unfinished rally was begun."""
     part = part_path(out)
     return Plan.read(part).bench if part.is_dir() else "virtual"
+
+
+class NothingPlayedError(TennisError):
+    """Somebody stopped a rally before its first ball."""
 
 
 @dataclass
@@ -163,11 +178,19 @@ def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -
             elif known.encoded != frame.encoded and not outcome.interrupted:
                 raise RallyError(
                     f"{out} does not repeat: frame {frame.sequence} is not what it was before; "
-                    f"what was played first is still in {part_path(out)}"
+                    f"what was played first is still in {part_path(out)}; "
+                    "play it anew under another name"
                 )
             watch.observe(progress)
     finally:
         session.close()
+    if outcome.interrupted and next(held, None) is not None:
+        raise RallyError(
+            f"interrupted before {out} was where it had been; nothing is lost: "
+            f"go on with `tennis rally --resume {quoted(out)}`"
+        )
+    if outcome.interrupted and not progress.balls:
+        raise NothingPlayedError("interrupted before the first ball: nothing was kept")
     return _seal(bench, plan, out, journal, outcome)
 
 

@@ -3,15 +3,19 @@
 """``plan.json``: what a rally that is being played was asked to be, so that it can be resumed."""
 
 import json
+import stat
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
+from pydantic_core import from_json
 
 from tennis.errors import RallyError
 from tennis.rally.disk import sync, writing
-from tennis.rally.folder import PLAN
+from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.manifest import BenchKind, Part, Protocol, Text
+
+SIZE_MAX = 1 << 20  # bytes
 
 BottomHalf = Literal["tasklet", "thread", "workqueue", "user"]
 Priorities = Literal["default", "chrt"]
@@ -40,10 +44,21 @@ class Plan(Part):
     @classmethod
     def read(cls, part: Path) -> "Plan":
         """Read the plan of a rally that was interrupted. Raises RallyError."""
+        path = part / PLAN
+        journal = part / JOURNAL
+        kept = journal.is_file() and journal.stat().st_size > 0
+        hint = (
+            f"{journal} still holds the balls: keep {part}, and play the rally anew elsewhere"
+            if kept
+            else f"the rally never began: remove {part} and play it anew"
+        )
         try:
-            return cls.model_validate_json((part / PLAN).read_bytes())
-        except (OSError, ValidationError) as error:
-            raise RallyError(
-                f"{part / PLAN} cannot be read: the rally never began; "
-                f"remove {part} and play it anew"
-            ) from error
+            if not stat.S_ISREG(path.lstat().st_mode) or path.stat().st_size > SIZE_MAX:
+                raise RallyError(f"{path} is not a plan; {hint}")
+            text = path.read_bytes()
+            version = from_json(text).get("schema_version")
+            if isinstance(version, int) and version > 1:
+                raise RallyError(f"{path} was written by a newer tennis: update tennis")
+            return cls.model_validate_json(text)
+        except (OSError, ValueError, AttributeError) as error:
+            raise RallyError(f"{path} is damaged or missing; {hint}") from error

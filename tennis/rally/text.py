@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Text that came with a rally, made safe for a terminal and a page."""
 
+import shlex
+from pathlib import Path
+
 
 def plain(text: str, limit: int = 400) -> str:
     """Return ``text`` in one line without control or direction characters, at most ``limit`` long.
@@ -11,3 +14,9 @@ def plain(text: str, limit: int = 400) -> str:
     shown = "".join(c if c.isprintable() else " " for c in text[: limit + 1])
     shown = " ".join(shown.split())
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def quoted(path: Path) -> str:
+    """Return a path as it is typed in a shell, also where it begins with a dash."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)

@@ -111,13 +111,13 @@ def find(name_or_folder: str) -> Kernel:
     """
     if name_or_folder in catalogue():
         if not is_fetched(name_or_folder):
-            raise UsageError(
+            raise BenchError(
                 f"the kernel {name_or_folder} is not here yet: "
                 f"run 'tennis kernels fetch {name_or_folder}'"
             )
         return _named(name_or_folder)
     folder = Path(name_or_folder)
-    if not is_folder(folder):
+    if not name_or_folder or not is_folder(folder):
         raise UsageError(_unknown(name_or_folder))
     return _tree(folder.resolve())
 
@@ -132,7 +132,7 @@ def is_folder(path: Path) -> bool:
 
 def _unknown(name: str) -> str:
     names = ", ".join(catalogue())
-    return f"no kernel {name}: use {names}, or the folder of a built arm64 kernel tree"
+    return f"no kernel {name!r}: use {names}, or the folder of a built arm64 kernel tree"
 
 
 def _dependency(suite: Suite, meta: str, pattern: str) -> Package:

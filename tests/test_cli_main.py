@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Whatever goes wrong on the command line is one line, and an exit code that says whose fault."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from synthetic import make_rally
+
+TENNIS = str(Path(sys.executable).with_name("tennis"))
+
+
+def tennis(*words: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    settings = {"capture_output": True, "text": True, "timeout": 60, **options}
+    return subprocess.run([TENNIS, *map(str, words)], check=False, **settings)
+
+
+USAGE = [
+    ["serve"],
+    ["rally"],
+    ["rally", "--balls", "0", "--out", "r"],
+    ["rally", "--balls", "-5", "--out", "r"],
+    ["rally", "--balls", "99999999999", "--out", "r"],
+    ["rally", "--balls", "many", "--out", "r"],
+    ["rally", "--kernel", "windows", "--out", "r"],
+    ["rally", "--kernel", "", "--out", "r"],
+    ["rally", "--kernel", "a\x1b[31m\nb", "--out", "r"],
+    ["rally", "--kernel", ".", "--out", "r"],
+    ["rally", "--load", "coffee", "--out", "r"],
+    ["rally", "--load", "hog", "--load-option", "hold_us=--1", "--out", "r"],
+    ["rally", "--load", "hog", "--load-option", "hold_us=5000", "--out", "r"],
+    ["rally", "--bottom-half", "rest", "--out", "r"],
+    ["rally", "--timeout-ms", "5000", "--out", "r"],
+    ["rally", "--gap-min-us", "nan", "--out", "r"],
+    ["rally", "--resume", "r", "--seed", "2"],
+    ["rally", "--resume", ""],
+    ["rally", "--resume", "nothing"],
+    ["rally", "--out", b"bad\xff"],
+    ["kernels", "fetch", "windows"],
+    ["demo", "--balls", "0"],
+    ["stats"],
+]
+
+
+@pytest.mark.parametrize("words", USAGE, ids=str)
+def test_what_cannot_be_meant(words, tmp_path):
+    done = subprocess.run([TENNIS, *words], capture_output=True, cwd=tmp_path, check=False)
+    said = done.stderr.decode(errors="replace")
+    assert done.returncode == 2, said
+    assert said.startswith("tennis: ")
+    assert len(said.splitlines()) == 1
+    assert len(said) < 400
+    assert "\x1b" not in said
+    assert done.stdout == b""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_failed(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    for words in (
+        ["stats", "empty"],
+        ["report", "empty"],
+        ["rally", "--out", "no/such/place"],
+        ["rally", "--out", "file/r"],
+    ):
+        done = tennis(*words, cwd=tmp_path)
+        assert done.returncode == 1, words
+        assert len(done.stderr.splitlines()) == 1
+        assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "file"]
+
+
+def test_no_kernels_and_no_qemu_here(tmp_path):
+    elsewhere = {**os.environ, "TENNIS_CACHE": str(tmp_path / "cache"), "PATH": "/nowhere"}
+    done = tennis("rally", "--out", tmp_path / "r", env=elsewhere)
+    assert done.returncode == 1
+    assert "tennis kernels fetch mainline" in done.stderr
+    done = tennis("doctor", env=elsewhere)
+    assert done.returncode == 1
+    assert "qemu-system-aarch64 is not installed" in done.stdout
+    assert "run 'make setup'" in done.stdout
+
+
+def test_a_cache_that_cannot_be_used(tmp_path):
+    (tmp_path / "file").touch()
+    env = {**os.environ, "TENNIS_CACHE": str(tmp_path / "file" / "cache")}
+    for words in (["doctor"], ["kernels", "fetch"], ["rally", "--out", str(tmp_path / "r")]):
+        done = tennis(*words, env=env)
+        assert done.returncode == 1
+        assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_output_that_nobody_takes(tmp_path):
+    rally = make_rally(tmp_path / "r", balls=100).path
+    with Path("/dev/full").open("w") as full:
+        for words in (["stats", rally], ["stats", "--json", rally], ["kernels"]):
+            done = tennis(*words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+            assert done.returncode == 1
+            assert done.stderr.splitlines() == ["tennis: output: No space left on device"]
+    shell = f"set -o pipefail; {TENNIS} stats {rally} | head -n 1 > /dev/null"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.stderr == ""  # whoever closed the pipe has seen enough
+
+
+def test_a_terminal_without_unicode(tmp_path):
+    rally = make_rally(tmp_path / "r", balls=100, kernel="核心").path
+    done = tennis("stats", rally, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_unfinished_rally_that_somebody_made_up(tmp_path):
+    part = tmp_path / "r.part"
+    part.mkdir()
+    os.mkfifo(part / "plan.json")
+    done = tennis("rally", "--resume", tmp_path / "r")
+    assert done.returncode == 1
+    assert "is not a plan" in done.stderr
+    (part / "plan.json").unlink()
+    (part / "plan.json").write_text('{"schema_version": 2}')
+    assert "newer tennis" in tennis("rally", "--resume", tmp_path / "r").stderr
+    for text in ("[]", "{", "\x00", "{}"):
+        (part / "plan.json").write_text(text)
+        done = tennis("rally", "--resume", tmp_path / "r")
+        assert done.returncode == 1
+        assert "the rally never began" in done.stderr
