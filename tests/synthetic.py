@@ -72,6 +72,8 @@ def manifest(  # every argument is a fact that some test changes
     faults: Sequence[Fault] = (),
     time_note: str = TIME_NOTE,
     bench: Any = "replay",
+    ended: Any = None,
+    planned: int | None = None,
 ) -> Manifest:
     """Return a manifest without files, as ``seal`` takes it."""
     return Manifest(
@@ -98,7 +100,7 @@ def manifest(  # every argument is a fact that some test changes
         load=LoadRecord(name=load, command=STRESS if load == "stress" else ""),
         protocol=Protocol(
             loop="closed",
-            balls=max(balls, 1),
+            balls=planned or max(balls, 1),
             seed=seed,
             gap_min_ns=500_000,
             gap_max_ns=1_500_000,
@@ -107,7 +109,7 @@ def manifest(  # every argument is a fact that some test changes
             settle_ns=1_000_000_000,
         ),
         counts=Counts(balls=0, misses=0, strays=strays, doubles=doubles),
-        ended="fault" if faults else "complete",
+        ended=ended or ("fault" if faults else "complete"),
         faults=list(faults),
         tainted=bool(faults),
         tool=Tool(tennis="0", versions={"synthetic": "1"}),

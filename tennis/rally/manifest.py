@@ -4,14 +4,29 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 SCHEMA_VERSION = 1
 
 Text = Annotated[str, StringConstraints(max_length=4096)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0, le=2**40)]
+# Durations of up to eleven days.
+Ns = Annotated[int, Field(ge=0, le=10**15)]
+PositiveNs = Annotated[int, Field(gt=0, le=10**15)]
 BenchKind = Literal["pi", "virtual", "replay"]
+
+
+def _contradiction(words: str) -> PydanticCustomError:
+    return PydanticCustomError("contradiction", "{words}", {"words": words})
 
 
 class Part(BaseModel):
@@ -61,7 +76,7 @@ class LoadRecord(Part):
 
     name: Text
     command: Text  # exactly as started; empty for idle
-    started_ns: Count | None = None  # on the instrument's clock; None: before the rally
+    started_ns: Ns | None = None  # on the instrument's clock; None: before the rally
 
 
 class Protocol(Part):
@@ -70,12 +85,28 @@ class Protocol(Part):
     loop: Literal["closed", "open"]
     balls: Annotated[int, Field(gt=0, le=2**32)]  # planned
     seed: Annotated[int, Field(ge=0, lt=2**32)]
-    gap_min_ns: Count
-    gap_max_ns: Count
-    rate_hz: Annotated[float, Field(gt=0)] | None = None  # open loop only
-    pulse_ns: Annotated[int, Field(gt=0)]
-    timeout_ns: Annotated[int, Field(gt=0)]
-    settle_ns: Count
+    gap_min_ns: Ns
+    gap_max_ns: Ns
+    rate_hz: Annotated[float, Field(ge=1e-3, le=1e9, allow_inf_nan=False)] | None = Field(
+        default=None, validate_default=True
+    )  # open loop only
+    pulse_ns: PositiveNs
+    timeout_ns: PositiveNs
+    settle_ns: Ns
+
+    @field_validator("gap_max_ns")
+    @classmethod
+    def _gaps(cls, value: int, info: ValidationInfo) -> int:
+        if value < info.data.get("gap_min_ns", 0):
+            raise _contradiction("is below gap_min_ns")
+        return value
+
+    @field_validator("rate_hz")
+    @classmethod
+    def _rate(cls, value: float | None, info: ValidationInfo) -> float | None:
+        if "loop" in info.data and (value is not None) != (info.data["loop"] == "open"):
+            raise _contradiction("belongs to an open loop, and an open loop needs it")
+        return value
 
 
 class Counts(Part):
@@ -86,6 +117,13 @@ class Counts(Part):
     strays: Count
     doubles: Count
     late_serves: Count = 0
+
+    @field_validator("misses")
+    @classmethod
+    def _misses(cls, value: int, info: ValidationInfo) -> int:
+        if value > info.data.get("balls", value):
+            raise _contradiction("are more than the balls")
+        return value
 
 
 class Fault(Part):
@@ -120,3 +158,10 @@ class Manifest(Part):
     tainted: bool
     tool: Tool
     files: Annotated[dict[Text, Sha256], Field(max_length=64)]
+
+    @field_validator("tainted")
+    @classmethod
+    def _tainted(cls, value: bool, info: ValidationInfo) -> bool:
+        if not value and (info.data.get("faults") or info.data.get("ended") == "fault"):
+            raise _contradiction("is false, but there was a fault")
+        return value

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""manifest.json: numbers that make sense, and no contradictions."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+from synthetic import manifest
+
+from tennis.rally.manifest import Counts, Manifest, Protocol
+
+
+def changed(part, **update):
+    """Return a manifest's JSON with changes in one of its parts."""
+    content = manifest(balls=3).model_dump(mode="json")
+    (content[part] if part else content).update(update)
+    return json.dumps(content)
+
+
+def refused(part, **update):
+    """Return the words with which a manifest with these changes is refused."""
+    with pytest.raises(ValidationError) as error:
+        Manifest.model_validate_json(changed(part, **update))
+    first = error.value.errors()[0]
+    return f"{first['loc'][-1]} {first['msg']}"
+
+
+@pytest.mark.parametrize("key", ["gap_min_ns", "gap_max_ns", "pulse_ns", "timeout_ns", "settle_ns"])
+@pytest.mark.parametrize("value", [-1, 10**15 + 1, 10**400])
+def test_times_have_bounds(key, value):
+    assert refused("protocol", **{key: value}).startswith(key)
+
+
+@pytest.mark.parametrize("rate", [0, -1, 1e-300, 1e300, 10**400, float("inf"), float("nan")])
+def test_rates_have_bounds(rate):
+    assert refused("protocol", loop="open", rate_hz=rate).startswith("rate_hz")
+
+
+def test_an_open_loop_has_a_rate():
+    assert "open loop" in refused("protocol", loop="open")
+    assert "open loop" in refused("protocol", rate_hz=1000.0)
+    text = changed("protocol", loop="open", rate_hz=1000)
+    assert Manifest.model_validate_json(text).protocol.rate_hz == 1000
+    with pytest.raises(ValidationError):
+        Protocol.model_validate_json("{}")
+
+
+def test_gaps_are_in_order():
+    assert "gap_max_ns is below" in refused("protocol", gap_min_ns=2, gap_max_ns=1)
+
+
+def test_a_fault_taints():
+    fault = {"code": "x", "message": "y"}
+    assert refused("", faults=[fault]) == "tainted is false, but there was a fault"
+    assert refused("", ended="fault") == "tainted is false, but there was a fault"
+    text = changed("", ended="fault", faults=[fault], tainted=True)
+    assert Manifest.model_validate_json(text).tainted
+
+
+def test_misses_are_balls():
+    assert "misses are more" in refused("counts", balls=1, misses=2)
+    assert Counts(balls=2, misses=2, strays=9, doubles=0).misses == 2
