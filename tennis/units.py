@@ -38,10 +38,35 @@ def ns_to_ticks(ns: int, tick_hz: int) -> int:
 
 
 def format_ns(ns: float | None) -> str:
-    """Write a time for a person: ``1.33 us``, ``22.7 ms``, ``840 ns``; ``-`` for none."""
+    """Write a time for a person, with three digits: ``7.10 us``, ``22.7 ms``; ``-`` for none.
+
+    Whole nanoseconds below a microsecond, and seconds from a thousand on, keep all their digits.
+    """
     if ns is None:
         return "-"
-    for size, unit in ((NS_PER_S, "s"), (NS_PER_MS, "ms"), (NS_PER_US, "us")):
-        if abs(ns) >= size:
-            return f"{ns / size:.3g} {unit}" if abs(ns) / size < 1000 else f"{ns / size:.0f} {unit}"
-    return f"{ns:.0f} ns" if ns == int(ns) else f"{ns:.3g} ns"
+    if abs(ns) < NS_PER_US and ns == int(ns):
+        return f"{int(ns)} ns"
+    for size, unit in ((1, "ns"), (NS_PER_US, "us"), (NS_PER_MS, "ms"), (NS_PER_S, "s")):
+        for decimals in (2, 1, 0):
+            text = f"{ns / size:.{decimals}f}"
+            if abs(float(text)) < 10 ** (3 - decimals):
+                return f"{text} {unit}"
+    return f"{ns / NS_PER_S:.0f} s"
+
+
+def format_round_ns(ns: float | None) -> str:
+    """Write a time that somebody chose, without zeros at its end: ``1 us``, ``1.5 ms``."""
+    number, _, unit = format_ns(ns).partition(" ")
+    return f"{number.rstrip('0').rstrip('.')} {unit}" if "." in number else format_ns(ns)
+
+
+def format_us(us: int | None) -> str:
+    """Write a time that was published in whole microseconds: ``51 us``, ``17.2 ms``."""
+    if us is None:
+        return "-"
+    return f"{us} us" if abs(us) < NS_PER_MS // NS_PER_US else format_ns(us * NS_PER_US)
+
+
+def format_count(count: int, one: str, more: str = "") -> str:
+    """Write how many there are: ``1 ball``, ``2 balls``; ``more`` where an s is not enough."""
+    return f"{count} {one if count == 1 else more or one + 's'}"

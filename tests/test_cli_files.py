@@ -2,7 +2,13 @@
 # SPDX-License-Identifier: MIT
 """tennis stats, plot and report: what they print, and how they fail."""
 
+import hashlib
 import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from synthetic import TIME_NOTE, make_rally
@@ -46,9 +52,92 @@ def test_stats_as_json(tennis, rally):
 def test_stats_for_people(tennis, rally):
     code, out, _ = tennis("stats", rally)
     assert code == 0
-    for words in (TIME_NOTE, "replay", "missed", "of 300", "3/N", "N = 298", "maximum"):
+    for words in (TIME_NOTE, "replay", "missed", "of 300", "2 of 300 balls had no answer in time"):
         assert words in out
+    # a miss is later than any maximum
+    assert "3/N" not in out
     assert max(map(len, out.splitlines()[:16])) <= 80
+
+
+@pytest.mark.parametrize("columns", [1, 20, 30, 40, 60, 80, 200])
+def test_stats_cuts_no_figure(tennis, rally, columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    wide = tennis("stats", rally)[1]
+    monkeypatch.setenv("COLUMNS", str(columns))
+    narrow = tennis("stats", rally)[1]
+    assert "…" not in narrow
+    assert ("95 % interval" in narrow) == (columns >= 60)
+    words = wide.replace("..", "").split()
+    table = [line.split() for line in wide.splitlines() if line.lstrip().startswith("maximum")]
+    assert set(table[0]) <= set(narrow.split())
+    assert set(narrow.replace("..", "").split()) <= set(words) | {
+        word for word in narrow.split() if set(word) == {"─"}
+    }
+    if columns >= 36:
+        until = narrow.splitlines().index(next(x for x in narrow.splitlines() if "Bench" in x))
+        assert max(map(len, narrow.splitlines()[1:until])) <= columns
+
+
+def test_nothing_played(tennis, tmp_path):
+    nothing = make_rally(tmp_path / "none", balls=0, ended="interrupted", planned=50).path
+    out = tennis("stats", nothing)[1]
+    assert "Interrupted: 0 of 50 planned balls." in out
+    assert "No ball was played." in out
+    assert "All 0" not in out
+    assert tennis("plot", nothing)[0] == 0
+    assert "no ball was played" in (tmp_path / "none-plots" / "series.svg").read_text()
+
+
+def test_an_interrupted_rally_says_so(tennis, tmp_path):
+    rally = make_rally(tmp_path / "some", balls=40, ended="interrupted", planned=50).path
+    assert "Interrupted: 40 of 50 planned balls." in tennis("stats", rally)[1]
+    found = json.loads(tennis("stats", rally, "--json")[1])
+    assert (found["ended"], found["planned"], found["balls"]) == ("interrupted", 50, 40)
+
+
+def test_all_pictures_are_written_before_their_names(rally, tmp_path):
+    tennis = Path(sys.executable).with_name("tennis")
+    names = [f"{kind}.svg" for kind in ("histogram", "distribution", "series")]
+    read, write = os.pipe()
+    os.close(read)  # nobody listens, not even to the first name
+    out = tmp_path / "out"
+    subprocess.run(
+        [tennis, "plot", rally, "--out", out], stdout=write, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write)
+    assert sorted(path.name for path in out.iterdir()) == sorted(names)
+
+
+def test_matplotlib_without_a_home(rally, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    (tmp_path / "tmp").mkdir()
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path / "file"),
+        "TENNIS_CACHE": str(tmp_path / "file"),
+        "TMPDIR": str(tmp_path / "tmp"),
+    }
+    tennis = Path(sys.executable).with_name("tennis")
+    command = [tennis, "plot", rally, "--kind", "series", "--out", tmp_path / "out"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_events_that_are_no_json(tennis, rally, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(rally, copy)
+    (copy / "events.jsonl").write_bytes(b'{"what": "\xff\n' + b"[" * 100_000)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    digest = hashlib.sha256((copy / "events.jsonl").read_bytes()).hexdigest()
+    manifest["files"]["events.jsonl"] = digest
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    assert tennis("stats", copy)[0] == 0
+    code, out, err = tennis("report", copy, "--out", tmp_path / "page.html")
+    assert (code, out) == (1, "")
+    assert "events.jsonl line 1 is not a JSON object" in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_plot_writes_what_it_says(tennis, rally, tmp_path):
@@ -107,7 +196,9 @@ def test_failures_are_one_line_and_exit_1(tennis, tmp_path, command, monkeypatch
 def test_usage_errors_exit_2(tennis, words):
     code, out, err = tennis(*words)
     assert (code, out) == (2, "")
-    assert "Error" in err
+    assert err.startswith("tennis: ")
+    assert "--help" in err
+    assert err.count("\n") == 1
 
 
 def test_a_place_that_cannot_be_written(tennis, rally, tmp_path):

@@ -14,7 +14,7 @@ from synthetic import TIME_NOTE, make_rally
 from tennis.plots import KINDS, alt_text, comparison, overview
 from tennis.plots.compare import dashes, names
 from tennis.plots.one import Envelope, _edges, _visible
-from tennis.plots.picture import count_text, share_text, time_text
+from tennis.plots.picture import count_text, round_time_text, share_text, time_text
 from tennis.rally.manifest import Fault
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -33,11 +33,13 @@ def rallies(tmp_path_factory):
         "zero": make_rally(out / "z", rise=[0, 0, 1], schedule=[0, 0, 0]),
         "missed": make_rally(out / "m", balls=4, misses=4, faults=[fault]),
         "hostile": make_rally(out / "h", balls=50, kernel="<b>$x^2$\x1b", load="</svg><script>"),
+        "short": make_rally(out / "n", balls=40, ended="interrupted", planned=50),
+        "none": make_rally(out / "0", balls=0, ended="interrupted", planned=50),
         "long": make_rally(out / "l", balls=2_000, load="stress", kernel="x" * 400),
     }
 
 
-KEYS = ("stress", "idle", "one", "ties", "zero", "missed", "hostile", "long")
+KEYS = ("stress", "idle", "one", "ties", "zero", "missed", "hostile", "short", "none", "long")
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -98,9 +100,46 @@ def test_pictures_of_many(rallies, draw):
     assert "tainted" in picture.alt
 
 
-def test_pictures_of_nothing_but_misses(rallies):
+@pytest.mark.parametrize("key", ["missed", "none"])
+def test_pictures_of_nothing(rallies, key):
     for draw in (overview, comparison):
-        draw([rallies["missed"]]).render("svg")
+        picture = draw([rallies[key]])
+        why = "every ball was missed" if key == "missed" else "no ball was played"
+        assert why in words(picture)
+        picture.render("svg")
+
+
+def words(picture):
+    """Return all text of a picture."""
+    return [text.get_text() for axes in picture.axes for text in axes.texts]
+
+
+def test_an_interrupted_rally_says_so(rallies):
+    for draw in KINDS.values():
+        picture = draw(rallies["short"])
+        said = "Interrupted: 40 of 50 planned balls"
+        assert said in picture.alt
+        assert any(said in text.get_text() for text in picture.texts)
+    picture = overview([rallies["short"], rallies["idle"]])
+    assert any("interrupted" in text for text in words(picture))
+    assert said in picture.alt
+
+
+def test_the_line_of_what_balls_speak_of(rallies):
+    def drawn(*keys):
+        picture = comparison([rallies[key] for key in keys])
+        alone = [KINDS["distribution"](rallies[key]) for key in keys]
+        return [any("3/N" in text for text in words(each)) for each in (picture, *alone)]
+
+    assert drawn("idle") == [True, True]
+    for picture in (KINDS["distribution"](rallies["idle"]), comparison([rallies["idle"]])):
+        assert "3/N = 0.0033" in words(picture)
+        said = picture.axes[0].get_xlabel()
+        assert "3/N: the smallest share that N balls can speak of" in said
+    # misses are later than any maximum; few balls speak of nothing rare
+    assert drawn("stress") == [False, False]
+    assert drawn("ties") == [False, False]
+    assert drawn("idle", "stress") == [False, True, False]
 
 
 def test_names_and_lines_tell_rallies_apart(rallies):
@@ -148,5 +187,8 @@ def test_bars_hold_every_ball(values, log):
 def test_words_for_numbers():
     assert time_text(1_330) == "1.33 µs"
     assert time_text(None) == "-"
+    assert [round_time_text(ns) for ns in (1_000, 1_500, 100_000, 50)] == [
+        *("1 µs", "1.5 µs", "100 µs", "50 ns")
+    ]
     assert [count_text(n) for n in (1, 20_000, 1e7, 2e9)] == ["1", "20k", "10M", "2G"]
     assert [share_text(s) for s in (1, 0.01, 1e-6)] == ["1", "0.01", "1e-6"]

@@ -82,14 +82,18 @@ def test_what_others_wrote_stays_text(page):
 
 def test_every_figure_and_table_says_its_bench(page):
     for caption in re.findall(r"<(?:fig)?caption>(.*?)</", page, re.DOTALL):
-        assert "replay bench: " in caption
+        assert caption.startswith(("Replay bench: ", "{{ "))
+        # sentences begin with capital letters
+        assert not re.search(r"[a-z]\. [a-z]", caption)
 
 
 def test_misses_taint_and_bounds_are_said(page):
-    assert "2 of 300 balls were missed" in page
+    assert "2 of 300 balls had no answer in time" in page
     assert "no worst-case claim may be made" in page
-    assert "(3/N, N = 298)" in page
-    assert page.count("no claim") == 2
+    assert page.count("no claim: misses are later") == 2
+    assert page.count("no claim: tainted") == 2
+    assert page.count("fewer than 3/N = 1 %") == 1 + 2
+    assert "300 balls, 2 misses, 0 strays" in page
     assert "Booting a kernel" in page  # the console of a tainted rally
 
 
@@ -101,6 +105,23 @@ def test_the_thesis_stands_beside(page, rallies):
     assert "17.2 ms" in page
     assert rows[0].interrupt.n == 298
     assert (rows[0].misses, rows[2].tainted) == (2, True)
+
+
+def test_what_is_not_complete_says_so(tmp_path):
+    some = make_rally(tmp_path / "some", balls=1, misses=1, ended="interrupted", planned=50)
+    page = report([some, make_rally(tmp_path / "none", balls=0, ended="interrupted")])
+    assert page.count("Interrupted: 1 of 50 planned balls") >= 3
+    assert page.count('<span class="tag">interrupted</span>') == 4
+    assert "The only ball was missed" in page
+    assert "1 ball, 1 miss, 0 strays" in page
+    assert "No ball was played." in page
+    assert "no claim: no balls" in page
+
+
+def test_notes_are_outside_of_what_scrolls(page):
+    boxes = re.findall(r'<div class="wide".*?</div>', page, re.DOTALL)
+    assert len(boxes) == 4
+    assert not any("caption" in box for box in boxes)
 
 
 def test_one_rally_needs_no_comparison(rallies):

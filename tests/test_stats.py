@@ -16,7 +16,7 @@ from tennis.rally import Tally
 from tennis.rally.manifest import Fault
 from tennis.stats import quantile_ranks, summarize
 from tennis.stats.intervals import exceedance_bound_95, quantile_rank
-from tennis.stats.summary import QUANTILES, STATISTICS, latency
+from tennis.stats.summary import QUANTILES, STATISTICS, latency, percent
 
 GHZ = 1_000_000_000
 
@@ -151,7 +151,28 @@ def test_summary_of_a_rally(tmp_path):
 def test_a_rally_without_misses_states_its_bound(tmp_path):
     found = summarize(make_rally(tmp_path / "a", balls=1_000, misses=0))
     assert found.interrupt_ns.exceedance_bound_95 == 3 / 1_000
-    assert "3/N" in " ".join(found.claims())
+    assert (
+        "With N = 1000 answers and none later than the maximum: at 95 % confidence fewer than "
+        "3/N = 0.3 % of all answers are later (if balls are independent)." in found.claims()
+    )
+
+
+@pytest.mark.parametrize(("balls", "said"), [(1, False), (29, False), (30, True)])
+def test_few_balls_bound_nothing(tmp_path, balls, said):
+    found = summarize(make_rally(tmp_path / "a", balls=balls))
+    assert ("3/N" in " ".join(found.claims())) == said
+
+
+def test_percent():
+    shares = (0.1, 3 / 5_000, 3 / 10_000_000, 0.00123)
+    assert [percent(share) for share in shares] == ["10 %", "0.06 %", "0.00003 %", "0.12 %"]
+
+
+def test_unfinished_rallies_say_so(tmp_path):
+    fault = Fault(code="guest_panic", message="the kernel panicked")
+    broken = summarize(make_rally(tmp_path / "b", balls=5, planned=9, faults=[fault]))
+    assert "Ended by a fault: 5 of 9 planned balls." in broken.claims()
+    assert not summarize(make_rally(tmp_path / "c", balls=5)).unfinished
 
 
 def test_a_tainted_rally_makes_no_claim(tmp_path):

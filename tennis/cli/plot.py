@@ -49,4 +49,6 @@ def plot(folder: Path, out: Path | None, kinds: tuple[str, ...], kind: str, *, f
         out.mkdir(parents=True, exist_ok=True)
     for name, path in wanted.items():
         write_whole(path, KINDS[name](rally).render(cast("Format", kind)), force=force)
+    # only now: whoever reads the names may stop listening after the first
+    for path in wanted.values():
         click.echo(path)

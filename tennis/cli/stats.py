@@ -37,7 +37,7 @@ def stats(folder: Path, *, as_json: bool) -> None:
     """Print the statistics of the rally in DIR.
 
     Quantiles are observed values with 95 % confidence intervals. Beside the maximum stand the
-    misses and the rate of later answers that this many balls rule out.
+    misses and, without any, the rate of later answers that this many balls rule out.
 
     \b
     Examples:
@@ -50,25 +50,49 @@ def stats(folder: Path, *, as_json: bool) -> None:
         return
     console = Console(highlight=False)
     console.print(Text(summary.label, style="bold"), soft_wrap=True)
-    console.print(_table(summary))
+    for table in _tables(summary, console):
+        console.width = max(console.width, _width(table, console))
+        console.print(table, crop=False)
     for line in summary.claims():
         console.print(Text(line), soft_wrap=True)
 
 
-def _table(summary: Summary) -> Table:
+def _tables(summary: Summary, console: Console) -> list[Table]:
+    """Return the tables of the first arrangement that fits the terminal; no figure is cut."""
+    pair = {"interrupt": summary.interrupt_ns, "scheduling": summary.scheduling_ns}
+    each = [{name: latency} for name, latency in pair.items()]
+    tables: list[Table] = []
+    for groups, intervals in (([pair], True), (each, True), ([pair], False), (each, False)):
+        tables = [_table(summary, group, intervals=intervals) for group in groups]
+        if all(_width(table, console) <= console.width for table in tables):
+            break
+    return tables
+
+
+def _width(table: Table, console: Console) -> int:
+    """Return the columns that a table needs, whatever the terminal has."""
+    return table.__rich_measure__(console, console.options.update(width=10_000)).maximum
+
+
+def _table(summary: Summary, latencies: dict[str, Latency], *, intervals: bool) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("", no_wrap=True)
-    for name in ("interrupt", "scheduling"):
+    for name in latencies:
         table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("95 % interval", style="dim", no_wrap=True)
-    pair = (summary.interrupt_ns, summary.scheduling_ns)
+        if intervals:
+            table.add_column("95 % interval", style="dim", no_wrap=True)
+    missed = [f"{summary.misses}", f"of {summary.balls}"]
+    if not intervals:
+        missed = [" ".join(missed)]
     for key, words in ROWS.items():
         cells = [words]
-        for latency in pair:
-            cells += [format_ns(getattr(latency, key)), _interval(key, latency)]
+        for latency in latencies.values():
+            cells.append(format_ns(getattr(latency, key)))
+            if intervals:
+                cells.append(_interval(key, latency))
         table.add_row(*cells, style="bold" if key in {"median", "max"} else None)
         if key == "max":
-            table.add_row("missed", *(f"{summary.misses}", f"of {summary.balls}") * 2)
+            table.add_row("missed", *missed * len(latencies))
     return table
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tennis.play.report import Row
-from tennis.units import format_ns
+from tennis.units import format_ns, format_us
 
 
 def print_thesis_table(console: Console, rows: Sequence[Row], bench: str) -> None:
@@ -58,5 +58,5 @@ def print_thesis_table(console: Console, rows: Sequence[Row], bench: str) -> Non
     )
 
 
-def _thesis(maximum_us: float | None) -> str:
-    return "-" if maximum_us is None else f"[dim]{format_ns(maximum_us * 1000)}[/dim]"
+def _thesis(maximum_us: int | None) -> str:
+    return f"[dim]{format_us(maximum_us)}[/dim]"

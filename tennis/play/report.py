@@ -14,12 +14,15 @@ from jinja2 import Environment, StrictUndefined, Template
 from tennis import __version__
 from tennis.plots import Picture, comparison, distribution, histogram, overview, series
 from tennis.plots.compare import names
-from tennis.plots.picture import bench_note, latencies, note, time_text
+from tennis.plots.picture import bench_note, latencies, note, round_time_text, time_text
 from tennis.publications import Result, result
 from tennis.rally import Rally
 from tennis.rally.disk import write_whole
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
+from tennis.stats.intervals import BOUND_FROM
+from tennis.stats.summary import percent
+from tennis.units import format_count, format_us
 
 STATISTICS = {
     "min": "minimum",
@@ -49,6 +52,7 @@ class Row:
     balls: int
     misses: int
     tainted: bool
+    interrupted: bool
     interrupt: Latency
     scheduling: Latency
     thesis: Result | None  # None: the thesis did not measure that
@@ -72,6 +76,7 @@ def thesis_table(rallies: Iterable[Rally]) -> list[Row]:
                 balls=summary.balls,
                 misses=summary.misses,
                 tainted=summary.tainted,
+                interrupted=summary.ended == "interrupted",
                 interrupt=summary.interrupt_ns,
                 scheduling=summary.scheduling_ns,
                 thesis=result(target.kernel, target.priorities, load),
@@ -121,12 +126,12 @@ def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
     together = []
     if len(rallies) > 1:
         together = [
-            _shown(overview(rallies), f"Median, 99 % and maximum. {bench}."),
-            _shown(comparison(rallies), f"The share of balls later than x. {bench}."),
+            _shown(overview(rallies), f"{_sentence(bench)} Median, 99 % and maximum."),
+            _shown(comparison(rallies), f"{_sentence(bench)} The share of balls later than x."),
         ]
     return _template().render(
         title=title,
-        bench=bench,
+        bench=bench[:1].upper() + bench[1:],
         version=__version__,
         rows=list(zip(names(rallies), thesis_table(rallies), strict=True)),
         together=together,
@@ -144,34 +149,34 @@ def _shown(picture: Picture, caption: str) -> Shown:
 
 
 def _section(name: str, rally: Rally, summary: Summary) -> Section:
-    said = note(summary)
+    said = _sentence(note(summary))
     pictures = [
-        _shown(histogram(rally), f"Histograms; counts on a logarithmic axis. {said}."),
-        _shown(distribution(rally), f"The share of balls later than x; misses are later. {said}."),
-        _shown(series(rally), f"Smallest and largest latencies over time. {said}."),
+        _shown(histogram(rally), f"{said} Histograms; counts on a logarithmic axis."),
+        _shown(distribution(rally), f"{said} The share of balls later than x; misses are later."),
+        _shown(series(rally), f"{said} Smallest and largest latencies over time."),
     ]
     return Section(
         name=name,
         rally=rally,
         summary=summary,
         latencies=latencies(summary),
-        note=said,
-        facts=_facts(rally),
+        note=said.rstrip("."),
+        facts=_facts(rally, summary),
         pictures=pictures,
         events=_events(rally),
         console=_console(rally) if summary.tainted else "",
     )
 
 
-def _facts(rally: Rally) -> dict[str, str]:
+def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
     """Return what the rally was played with, in words."""
     manifest = rally.manifest
     target, protocol, instrument = manifest.target, manifest.protocol, manifest.instrument
     served = (
         f"open loop, {protocol.rate_hz:g} Hz"
         if protocol.loop == "open" and protocol.rate_hz
-        else f"{protocol.loop} loop, gap {time_text(protocol.gap_min_ns)} to "
-        f"{time_text(protocol.gap_max_ns)}"
+        else f"{protocol.loop} loop, gap {round_time_text(protocol.gap_min_ns)} to "
+        f"{round_time_text(protocol.gap_max_ns)}"
     )
     tasks = ", ".join(
         f"{task.task} {task.policy} {task.priority}".strip() for task in target.tasks[:12]
@@ -180,7 +185,8 @@ def _facts(rally: Rally) -> dict[str, str]:
     facts = {
         "Bench": f"{manifest.bench}: {manifest.time_note}",
         "Played": f"{manifest.created}" + (f" by {manifest.operator}" if manifest.operator else ""),
-        "Ended": manifest.ended,
+        "Ended": summary.unfinished or manifest.ended,
+        "Counted": _counted(summary),
         "Target": target.board,
         "Kernel": f"{target.kernel}: {target.release} {target.version}",
         "Kernel command line": target.command_line,
@@ -188,9 +194,10 @@ def _facts(rally: Rally) -> dict[str, str]:
         "Priorities": f"{target.priorities}" + (f": {tasks}" if tasks else ""),
         "Governor": target.governor or "",
         "Load": f"{manifest.load.name}: {manifest.load.command}".rstrip(": "),
-        "Protocol": f"{protocol.balls} balls planned, {served}, seed {protocol.seed}, "
-        f"pulse {time_text(protocol.pulse_ns)}, timeout {time_text(protocol.timeout_ns)}, "
-        f"settled for {time_text(protocol.settle_ns)}",
+        "Protocol": f"{format_count(protocol.balls, 'ball')} planned, {served}, "
+        f"seed {protocol.seed}, pulse {round_time_text(protocol.pulse_ns)}, "
+        f"timeout {round_time_text(protocol.timeout_ns)}, "
+        f"settled for {round_time_text(protocol.settle_ns)}",
         "Instrument": f"{instrument.kind} {instrument.firmware}, "
         f"{instrument.tick_hz} ticks a second"
         + (f", serial {instrument.serial}" if instrument.serial else ""),
@@ -218,7 +225,34 @@ def _console(rally: Rally) -> str:
 
 def _thesis(value: int) -> str:
     """Write one of the thesis' figures, which are microseconds."""
-    return time_text(value * 1000)
+    return format_us(value).replace(" us", " µs")
+
+
+def _sentence(words: str) -> str:
+    """Begin with a capital letter, end with a full stop."""
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
+def _counted(summary: Summary) -> str:
+    """Say what happened to the balls."""
+    said = (
+        format_count(summary.balls, "ball"),
+        format_count(summary.misses, "miss", "misses"),
+        format_count(summary.strays, "stray"),
+        format_count(summary.doubles, "double"),
+        format_count(summary.late_serves, "late serve"),
+    )
+    return ", ".join(said)
+
+
+def _later(summary: Summary, latency: Latency) -> str:
+    """Say how many answers may be later than the maximum, where that can be said."""
+    if summary.tainted or summary.misses or latency.exceedance_bound_95 is None:
+        why = "tainted" if summary.tainted else "misses are later" if summary.misses else "no balls"
+        return f"no claim: {why}"
+    if latency.n < BOUND_FROM:
+        return "too few balls"
+    return f"fewer than 3/N = {percent(latency.exceedance_bound_95)}"
 
 
 def _interval(latency: Latency, key: str) -> str:
@@ -235,5 +269,5 @@ def _template() -> Template:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"time": time_text, "thesis": _thesis}
-    environment.globals |= {"interval": _interval}
+    environment.globals |= {"interval": _interval, "later": _later}
     return environment.from_string(page)

@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Pictures of rallies: figures for people, with words for those who cannot see them."""
 
-from tennis.plots.compare import comparison, overview
-from tennis.plots.one import KINDS, distribution, histogram, series
-from tennis.plots.picture import Picture, alt_text
+from tennis.plots.home import give_home
+
+give_home()  # before matplotlib is imported
+
+from tennis.plots.compare import comparison, overview  # noqa: E402
+from tennis.plots.one import KINDS, distribution, histogram, series  # noqa: E402
+from tennis.plots.picture import Picture, alt_text  # noqa: E402
 
 __all__ = [
     "KINDS",

@@ -9,7 +9,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from tennis.plots.one import WIDTH, draw_exceedance, finish_exceedance, nothing, tally
+from tennis.plots.one import (
+    WIDTH,
+    draw_exceedance,
+    finish_exceedance,
+    nothing,
+    speaks,
+    tally,
+)
 from tennis.plots.picture import (
     BLUE,
     GREEN,
@@ -23,12 +30,14 @@ from tennis.plots.picture import (
     bench_note,
     drawn,
     latencies,
+    no_latency,
     time_axis,
     time_text,
 )
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
+from tennis.units import format_count
 
 # mainline and RT keep their colours in every picture; other kernels take the rest in turn
 KERNELS = {"mainline": VERMILLION, "rt": BLUE}
@@ -100,17 +109,28 @@ def _describe(summaries: Sequence[Summary], labels: Sequence[str], what: str) ->
             )
         extra = f", {summary.misses} missed" if summary.misses else ""
         taint = ", tainted" if summary.tainted else ""
-        said.append(f"{label}: {'; '.join(parts)}; {summary.balls} balls{extra}{taint}.")
+        count = summary.unfinished or format_count(summary.balls, "ball")
+        said.append(f"{label}: {'; '.join(parts)}; {count}{extra}{taint}.")
     return " ".join(said)
 
 
-def _row(axes: Axes, y: float, latency: Latency, color: str, end: str) -> None:
+def _end(summary: Summary) -> str:
+    """Say what must stand beside a maximum."""
+    words = {
+        f"+ {summary.misses} missed": summary.misses,
+        "tainted": summary.tainted,
+        "interrupted": summary.ended == "interrupted",
+    }
+    return "".join(f"  {word}" for word, holds in words.items() if holds)
+
+
+def _row(axes: Axes, y: float, summary: Summary, latency: Latency, color: str) -> None:
     """Draw a rally: a line from minimum to maximum, marks at median, 99 % and maximum."""
     if not latency.n:
         axes.text(
             0.02,
             y,
-            "every ball missed",
+            no_latency(summary),
             transform=axes.get_yaxis_transform(),
             va="center",
             color=GREY,
@@ -131,7 +151,7 @@ def _row(axes: Axes, y: float, latency: Latency, color: str, end: str) -> None:
     axes.plot(latency.p99, y, "|", color=color, ms=13, mew=2.2)
     axes.plot(latency.max, y, "D", color=color, ms=6)
     axes.annotate(
-        time_text(latency.max) + end,
+        time_text(latency.max) + _end(summary),
         (latency.max, y),
         xytext=(7, 0),
         textcoords="offset points",
@@ -160,8 +180,7 @@ def overview(rallies: Sequence[Rally]) -> Picture:
     for axes, name in zip(panels, LATENCIES, strict=True):
         for y, summary, color in zip(rows, summaries, colors(rallies), strict=True):
             latency = latencies(summary)[name]
-            end = f"  + {summary.misses} missed" if summary.misses else ""
-            _row(axes, y, latency, color, end + ("  tainted" if summary.tainted else ""))
+            _row(axes, y, summary, latency, color)
             if latency.n:
                 low = min(low, float(max(latency.min or 0, 1)))
                 high = max(high, float(latency.max or 0))
@@ -171,7 +190,8 @@ def overview(rallies: Sequence[Rally]) -> Picture:
     if high:
         # room on the right for the maximum in words
         span = max(high / low, 2.0)
-        room = 0.5 if any(summary.misses or summary.tainted for summary in summaries) else 0.3
+        words = max(len(_end(summary)) for summary in summaries)
+        room = 0.3 + 0.02 * words
         panels[0].set_xlim(low / span**0.05, high * span**room)
         for axes in panels:
             time_axis(axes, "x", log=True)
@@ -202,9 +222,10 @@ def comparison(rallies: Sequence[Rally]) -> Picture:
         _describe(summaries, labels, "Complementary distributions"),
     )
     picture.head(bench_note(summaries))
+    same = len({summary.balls for summary in summaries}) == 1
+    bounded = same and all(map(speaks, summaries))
     panels = picture.subplots(1, 2, sharey=True)
     balls = max(summary.balls for summary in summaries)
-    same = len({summary.balls for summary in summaries}) == 1
     handles = []
     for rally, color, dash, label in zip(
         rallies, colors(rallies), dashes(rallies), labels, strict=True
@@ -218,10 +239,9 @@ def comparison(rallies: Sequence[Rally]) -> Picture:
     for axes, name in zip(panels, LATENCIES, strict=True):
         axes.set_title(f"{name} latency")
         if not any(latencies(summary)[name].n for summary in summaries):
-            nothing(axes)
+            nothing(axes, no_latency(max(summaries, key=lambda summary: summary.balls)))
             continue
-        claim = same and not any(summary.tainted for summary in summaries)
-        finish_exceedance(axes, balls, 0, claim=claim)
+        finish_exceedance(axes, balls, 0, speaks=bounded)
     panels[1].set_ylabel("")
     picture.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=3.2)
     return picture

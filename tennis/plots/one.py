@@ -19,19 +19,22 @@ from tennis.plots.picture import (
     describe,
     drawn,
     latencies,
+    no_latency,
     note,
     share_axis,
     time_axis,
     time_text,
 )
 from tennis.rally import Rally, Tally
-from tennis.stats import Latency, summarize
+from tennis.stats import Latency, Summary, summarize
+from tennis.stats.intervals import BOUND_FROM
 from tennis.units import ticks_to_ns
 
 WIDTH = 9.6
 BINS = 160
 # A maximum that far above the median would squeeze everything else into one bar.
 LOG_FROM = 12
+SPEAKS = "3/N: the smallest share that N balls can speak of"
 
 
 def tally(rally: Rally, name: str) -> Tally:
@@ -40,9 +43,9 @@ def tally(rally: Rally, name: str) -> Tally:
     return Tally(ticks_to_ns(ticks.values, rally.tick_hz), ticks.counts)
 
 
-def nothing(axes: Axes) -> None:
+def nothing(axes: Axes, why: str) -> None:
     """Say that there is nothing to draw."""
-    axes.text(0.5, 0.5, "every ball was missed", transform=axes.transAxes, ha="center", color=GREY)
+    axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", color=GREY)
     axes.set(xticks=[], yticks=[])
 
 
@@ -114,7 +117,7 @@ def histogram(rally: Rally) -> Picture:
         if latency.n:
             _histogram(axes, tally(rally, name), latency, name, tick_ns)
         else:
-            nothing(axes)
+            nothing(axes, no_latency(summary))
     panels[0].set_ylabel("balls (log scale)")
     return picture
 
@@ -159,24 +162,31 @@ def distribution(rally: Rally) -> Picture:
         words = f"{name} latency, max {time_text(latency.max)}"
         draw_exceedance(axes, tally(rally, name), summary.balls, color=LATENCIES[name], label=words)
     if not drawn_any:
-        nothing(axes)
+        nothing(axes, no_latency(summary))
         return picture
-    finish_exceedance(axes, summary.balls, summary.misses, claim=not summary.tainted)
+    finish_exceedance(axes, summary.balls, summary.misses, speaks=speaks(summary))
     axes.legend(loc="upper right")
     return picture
 
 
-def finish_exceedance(axes: Axes, balls: int, misses: int, *, claim: bool) -> None:
-    """Label the axes; draw what N supports (3/N), and the share that never came."""
+def speaks(summary: Summary) -> bool:
+    """Say whether a rally bounds rare answers: sound, without misses, and long enough."""
+    return not summary.tainted and not summary.misses and summary.balls >= BOUND_FROM
+
+
+def finish_exceedance(axes: Axes, balls: int, misses: int, *, speaks: bool) -> None:
+    """Label the axes; draw the smallest share N balls speak of, and the share that never came."""
     axes.margins(x=0.04)
+    explained = "latency x"
     axes.set_ylim(0.45 / balls, 1.6)
     share_axis(axes)
     time_axis(axes, "x", log=True)
-    if claim:
+    if speaks:
         _level(axes, 3 / balls, f"3/N = {3 / balls:.2g}", GREY, right=True)
+        explained = f"latency x\n{SPEAKS}"
     if misses:
         _level(axes, misses / balls, f"missed: {misses} of {balls}", PURPLE, right=False)
-    axes.set(xlabel="latency x", ylabel="share of balls later than x")
+    axes.set(xlabel=explained, ylabel="share of balls later than x")
 
 
 def _level(axes: Axes, share: float, words: str, color: str, *, right: bool) -> None:
@@ -190,6 +200,7 @@ def _level(axes: Axes, share: float, words: str, color: str, *, right: bool) -> 
         textcoords="offset points",
         ha="right" if right else "left",
         va="top" if right else "bottom",
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
         size=8.5,
         color=color,
     )
@@ -252,7 +263,7 @@ def series(rally: Rally) -> Picture:
         if latency.n:
             _series(axes, envelope, start, LATENCIES[name], log=wants_log(latency))
         else:
-            nothing(axes)
+            nothing(axes, no_latency(summary))
         if missed.size:
             kept = missed[np.unique(np.linspace(0, missed.size - 1, 2000).astype(int))]
             y = np.full(kept.size, 0.97)

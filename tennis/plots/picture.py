@@ -28,7 +28,7 @@ from matplotlib.ticker import (
 
 from tennis.rally import Rally
 from tennis.stats import Latency, Summary, summarize
-from tennis.units import format_ns
+from tennis.units import format_count, format_ns, format_round_ns
 
 Format = Literal["svg", "png"]
 P = ParamSpec("P")
@@ -91,10 +91,11 @@ class Picture(Figure):
     def head(self, note: str) -> None:
         """Write the title, and below it what must be said: the bench, N, misses, taint."""
         height = self.get_size_inches()[1]
+        size = max(7.0, 12.5 * min(1.0, 80 / len(self.title)))
         engine = self.get_layout_engine()
         assert isinstance(engine, ConstrainedLayoutEngine)  # noqa: S101
         engine.set(rect=(0.008, 0.0, 0.984, 1 - 0.52 / height), w_pad=0.06, h_pad=0.05)
-        self.text(0.014, 1 - 0.08 / height, self.title, va="top", size=12.5, weight="bold")
+        self.text(0.014, 1 - 0.08 / height, self.title, va="top", size=size, weight="bold")
         self.text(0.014, 1 - 0.31 / height, note, va="top", size=9, color=GREY)
 
     def render(self, kind: Format) -> bytes:
@@ -139,6 +140,11 @@ def time_text(ns: float | None) -> str:
     return format_ns(ns).replace(" us", " µs")
 
 
+def round_time_text(ns: float | None) -> str:
+    """Write a time that somebody chose, or a tick: like ``format_round_ns``, with the letter."""
+    return format_round_ns(ns).replace(" us", " µs")
+
+
 def count_text(count: float) -> str:
     """Write a large count in little space: ``300``, ``20k``, ``10M``."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -163,7 +169,7 @@ def time_axis(axes: Axes, which: Literal["x", "y"], *, log: bool) -> None:
         axis.set_minor_formatter(NullFormatter())
     else:
         axis.set_major_locator(MaxNLocator(6))
-    axis.set_major_formatter(_formatter(time_text))
+    axis.set_major_formatter(_formatter(round_time_text))
 
 
 def count_axis(axes: Axes) -> None:
@@ -195,8 +201,15 @@ def bench_note(summaries: Sequence[Summary]) -> str:
 
 def note(summary: Summary) -> str:
     """Say what must stand beside every picture of a rally."""
-    said = f"{bench_note([summary])}  ·  N = {summary.balls}, {summary.misses} missed"
+    count = summary.unfinished if summary.ended == "interrupted" else f"N = {summary.balls}"
+    missed = f"{summary.misses} missed" if summary.balls else "no ball was played"
+    said = f"{bench_note([summary])}  ·  {count}, {missed}"
     return said + ("  ·  TAINTED: no worst-case claim" if summary.tainted else "")
+
+
+def no_latency(summary: Summary) -> str:
+    """Say why there is nothing to draw."""
+    return "every ball was missed" if summary.balls else "no ball was played"
 
 
 def latencies(summary: Summary) -> dict[str, Latency]:
@@ -214,14 +227,16 @@ def describe(summary: Summary, what: str) -> str:
     said = [f"{what} of {summary.label} ({bench_note([summary])})."]
     for name, latency in latencies(summary).items():
         if not latency.n:
-            said.append(f"No {name} latency: every ball was missed.")
+            said.append(f"No {name} latency: {no_latency(summary)}.")
             continue
         said.append(
-            f"{name.capitalize()} latency of {latency.n} balls: "
+            f"{name.capitalize()} latency of {format_count(latency.n, 'ball')}: "
             f"median {time_text(latency.median)}, 99 % up to {time_text(latency.p99)}, "
             f"maximum {time_text(latency.max)}."
         )
     said.append(f"{summary.misses} of {summary.balls} balls missed.")
+    if summary.unfinished:
+        said.append(f"{summary.unfinished}.")
     if summary.tainted:
         said.append("The rally is tainted: no worst-case claim may be made.")
     return " ".join(said)

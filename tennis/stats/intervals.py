@@ -13,6 +13,8 @@ from math import ceil
 from scipy.special import bdtr
 
 CONFIDENCE = Fraction(95, 100)
+# With fewer answers 3/N is above a tenth: nothing worth saying.
+BOUND_FROM = 30
 
 
 def quantile_rank(n: int, p: Fraction) -> int:

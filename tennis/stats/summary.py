@@ -3,6 +3,7 @@
 """The statistics of a rally, computed from how often each latency occurred."""
 
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from fractions import Fraction
 from math import sqrt
 from typing import Any
@@ -12,7 +13,12 @@ from numpy.typing import NDArray
 
 from tennis.rally import Rally, Tally
 from tennis.rally.text import plain
-from tennis.stats.intervals import exceedance_bound_95, quantile_rank, quantile_ranks
+from tennis.stats.intervals import (
+    BOUND_FROM,
+    exceedance_bound_95,
+    quantile_rank,
+    quantile_ranks,
+)
 from tennis.units import NS_PER_S, tick_ns, ticks_to_ns
 
 QUANTILES = {
@@ -60,6 +66,8 @@ class Summary:
     bench: str
     time_note: str
     tick_hz: int
+    ended: str  # "complete", "interrupted", "fault"
+    planned: int  # balls
     balls: int
     misses: int
     strays: int
@@ -69,6 +77,15 @@ class Summary:
     faults: tuple[str, ...]
     interrupt_ns: Latency
     scheduling_ns: Latency
+
+    @property
+    def unfinished(self) -> str:
+        """Say that the rally is not all that was planned; empty where it is."""
+        words = {"interrupted": "Interrupted", "fault": "Ended by a fault"}
+        if self.ended not in words or (self.ended == "fault" and self.balls >= self.planned):
+            return ""
+        balls = "ball" if self.planned == 1 else "balls"
+        return f"{words[self.ended]}: {self.balls} of {self.planned} planned {balls}"
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``tennis stats --json`` prints."""
@@ -80,8 +97,13 @@ class Summary:
         said = [
             f"{bench} Strays: {self.strays}, doubles: {self.doubles}, late: {self.late_serves}."
         ]
-        if self.misses == self.balls:
-            said.append(f"All {self.balls} balls were missed: there is no latency to speak of.")
+        if self.unfinished:
+            said.append(f"{self.unfinished}.")
+        if not self.balls:
+            said.append("No ball was played.")
+        elif self.misses == self.balls:
+            all_missed = "The only ball was" if self.balls == 1 else f"All {self.balls} balls were"
+            said.append(f"{all_missed} missed: there is no latency to speak of.")
         elif self.misses:
             said.append(
                 f"{self.misses} of {self.balls} balls had no answer in time: the maximum is that "
@@ -91,13 +113,18 @@ class Summary:
             why = "; ".join(self.faults) or "an instrument fault happened"
             said.append(f"TAINTED ({why}): no worst-case claim may be made from this rally.")
         bound = self.interrupt_ns.exceedance_bound_95
-        if bound is not None:
-            n = self.interrupt_ns.n
+        n = self.interrupt_ns.n
+        if bound is not None and n >= BOUND_FROM:
             said.append(
-                f"No answer was later than the maximum in N = {n} answers: at 95 % confidence, "
-                f"less than the share {bound:.2g} of all answers is (3/N)."
+                f"With N = {n} answers and none later than the maximum: at 95 % confidence fewer "
+                f"than 3/N = {percent(bound)} of all answers are later (if balls are independent)."
             )
         return said
+
+
+def percent(share: float) -> str:
+    """Write a small share with two digits: ``0.06 %``, ``0.00003 %``."""
+    return f"{Decimal(f'{100 * share:.2g}'):f} %"
 
 
 def summarize(rally: Rally) -> Summary:
@@ -110,6 +137,8 @@ def summarize(rally: Rally) -> Summary:
         bench=manifest.bench,
         time_note=plain(manifest.time_note),
         tick_hz=rally.tick_hz,
+        ended=manifest.ended,
+        planned=manifest.protocol.balls,
         balls=counts.balls,
         misses=counts.misses,
         strays=counts.strays,
