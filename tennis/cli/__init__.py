@@ -88,10 +88,10 @@ def main() -> None:
 
 
 def _end(message: str, code: int) -> None:
-    from tennis.rally.text import plain  # noqa: PLC0415 (not needed where all is well)
-
+    # a name may hold anything: nothing of it may move the cursor, or make a second line
+    line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
     with contextlib.suppress(OSError):
-        click.echo(f"tennis: {plain(message, 2000)}", err=True)
+        click.echo(f"tennis: {line}", err=True)
     try:
         sys.stdout.flush()
     except OSError:  # nor can the interpreter, which would say so in two lines
