@@ -89,8 +89,10 @@ def test_counting_in_parts_is_counting(first, second):
     assert found.n == every.size
 
 
-def test_counting_grows_and_settles(monkeypatch):
+def test_counting_settles(monkeypatch):
     monkeypatch.setattr(tally, "TAIL_SIZE", 100)
+    monkeypatch.setattr(tally, "GATHERED", 1000)
+    monkeypatch.setattr(tally, "AT_ONCE", 128)
     random = np.random.default_rng(1)
     counter, every = Counter(), []
     for _ in range(60):

@@ -109,6 +109,40 @@ def test_more_than_one_row_group(tmp_path, monkeypatch):
     assert found.interrupt.n == found.scheduling.n == 995
 
 
+def test_columns_hold_nulls_only_where_a_ball_was_missed(tmp_path, monkeypatch):
+    monkeypatch.setattr(balls, "GROUP_ROWS", 64)
+    rise, schedule = np.arange(1, 301), np.full(300, 2)
+    for name, missed in (("none", ()), ("first", (0,)), ("last", (299,))):
+        misses = np.isin(np.arange(300), missed)
+        rows = table(rise, schedule, misses=misses, tick_hz=10**9)
+        written = balls.write(tmp_path / name, rows, 10**9)
+        assert (written.balls, written.misses) == (300, len(missed))
+        found = pq.read_table(tmp_path / name)
+        assert found.schema.field("rise_ticks").nullable == bool(missed)
+        assert found.schema.field("fall_ticks").nullable == bool(missed)
+        assert found.to_pydict() == rows.to_pydict()
+        assert pq.read_metadata(tmp_path / name).num_row_groups == 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "last", "none"]
+
+
+def test_rallies_whose_columns_may_hold_nulls_but_do_not_open(tmp_path):
+    """Earlier versions wrote such."""
+    rally = make_rally(tmp_path / "a", balls=500)
+    before = rally.interrupt.values.tolist()
+    rows = pq.read_table(rally.path / "balls.parquet").cast(balls.schema(10**9))
+    forge(rally.path, rows)
+    assert open_rally(rally.path).interrupt.values.tolist() == before
+
+
+def test_opening_does_not_import_pandas(rally):
+    """Some functions of pyarrow would, which takes longer than to count ten million balls."""
+    code = (
+        "import sys; from pathlib import Path; from tennis.rally import open_rally\n"
+        "open_rally(Path(sys.argv[1])); sys.exit('pandas' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(rally)], check=True)
+
+
 class CrashError(BaseException):
     """The machine stops here."""
 
@@ -354,7 +388,7 @@ def test_a_fall_before_its_rise_is_refused(rally):
     for fall in ([1] * 500, [0] * 500):
         missed = [i in (0, 499) for i in range(500)]
         column = pa.array(np.array(fall, np.uint32), mask=np.array(missed))
-        forge(rally, found.set_column(index, found.schema.field(index), column))
+        forge(rally, found.set_column(index, pa.field("fall_ticks", pa.uint32()), column))
         refused(rally, "fell before it rose")
 
 

@@ -23,8 +23,8 @@ MAX_BALLS = 2**32 - 1
 GROUP_ROWS = 1 << 18
 # Larger ones than any version wrote are refused.
 MAX_GROUP_ROWS = 1 << 22
-# Rows that are handled at once: they stay in the processor's caches.
-BATCH_ROWS = 1 << 16
+# Rows that are gathered from frames, and that are read at once.
+BATCH_ROWS = 1 << 18
 
 FIELDS = (
     pa.field("ball", pa.uint32(), nullable=False),
@@ -41,9 +41,13 @@ assert RECORD.itemsize == wire.BALL_SIZE  # noqa: S101
 Ticks = NDArray[np.uint32]
 
 
-def schema(tick_hz: int) -> pa.Schema:
-    """Return the columns of ``balls.parquet``; the metadata carry the length of a tick."""
-    return pa.schema(FIELDS, metadata={TICK_HZ_KEY: str(tick_hz).encode()})
+def schema(tick_hz: int, *, nulls: bool = True) -> pa.Schema:
+    """Return the columns of ``balls.parquet``; the metadata carry the length of a tick.
+
+    Without ``nulls``, the columns say that no ball was missed.
+    """
+    fields = FIELDS if nulls else [field.with_nullable(False) for field in FIELDS]
+    return pa.schema(fields, metadata={TICK_HZ_KEY: str(tick_hz).encode()})
 
 
 def records(payload: bytes) -> NDArray[np.void]:
@@ -119,28 +123,54 @@ def write(
     """
     if isinstance(balls, pa.Table | pa.RecordBatch):
         balls = [balls]
-    columns = schema(tick_hz)
     rows = misses = 0
+    # Columns that cannot hold nulls are read faster, and most rallies have no miss: they are
+    # written until there is one, then all is written again.
+    nulls = False
+    writer = _writer(path, schema(tick_hz, nulls=nulls))
+    try:
+        for group in _regroup(balls, schema(tick_hz)):
+            if not nulls and any(group[name].null_count for name in LATENCY_COLUMNS):
+                nulls = True
+                writer.close()
+                writer = _rewriter(path, group.schema)
+            writer.write_table(group.cast(writer.schema), GROUP_ROWS)
+            rows += group.num_rows
+            misses += group["fall_ticks"].null_count
+    finally:
+        writer.close()
+    return Written(rows, misses)
+
+
+def _writer(path: Path, columns: pa.Schema) -> pq.ParquetWriter:
     # Statistics read the latencies, so these are stored for speed: their high bytes are all alike
-    # and split off, which LZ4 unpacks twice as fast as zstd at nearly the same size. Ball and
-    # served rise steadily: packed differences, then zstd. Statistics of the groups help nobody.
+    # and split off, which LZ4 unpacks twice as fast as zstd at nearly the same size; its level 3
+    # finds longer repetitions, which are unpacked faster. Ball and served rise steadily: packed
+    # differences, then zstd. Statistics of the groups help nobody.
     steady = ["ball", "served_ns"]
-    with pq.ParquetWriter(
+    return pq.ParquetWriter(
         path,
         columns,
         compression=dict.fromkeys(steady, "zstd") | dict.fromkeys(LATENCY_COLUMNS, "lz4"),
-        compression_level=dict.fromkeys(steady, 3),
+        compression_level=dict.fromkeys([*steady, *LATENCY_COLUMNS], 3),
         use_dictionary=False,
         column_encoding=dict.fromkeys(steady, "DELTA_BINARY_PACKED")
         | dict.fromkeys(LATENCY_COLUMNS, "BYTE_STREAM_SPLIT"),
         write_statistics=False,
         store_schema=True,
-    ) as writer:
-        for group in _regroup(balls, columns):
-            writer.write_table(group, row_group_size=GROUP_ROWS)
-            rows += group.num_rows
-            misses += group["fall_ticks"].null_count
-    return Written(rows, misses)
+    )
+
+
+def _rewriter(path: Path, columns: pa.Schema) -> pq.ParquetWriter:
+    """Return a writer that has written again, with other columns, what ``path`` holds."""
+    before = path.with_name(path.name + ".before")
+    path.replace(before)
+    writer = _writer(path, columns)
+    with pq.ParquetFile(before) as file:
+        for group in range(file.num_row_groups):
+            writer.write_table(file.read_row_group(group).cast(columns), GROUP_ROWS)
+    before.unlink()
+    return writer
 
 
 def _regroup(

@@ -47,7 +47,7 @@ SEALED = "sealed"
 # What a folder that came from somebody else may make us read, in bytes; others: the last value.
 SIZE_LIMITS = {MANIFEST: 1 << 20, EVENTS: 1 << 28, CONSOLE: 1 << 28, BALLS: 1 << 37}
 SIZE_LIMIT = 1 << 34
-# Threads that read balls; one more computes hashes.
+# Threads that compute hashes and then read balls.
 WORKERS = min(4, os.cpu_count() or 1)
 
 
@@ -265,8 +265,9 @@ def _open(path: Path) -> Rally:
     manifest = _read_manifest(path)
     for name in manifest.files:
         _check_file(path, name)
-    # Hashing and reading release the interpreter: they share the cores.
-    with ThreadPoolExecutor(WORKERS + 1, "open-rally") as pool:
+    # Hashing and reading release the interpreter: they share the cores. A thread a core: whoever
+    # has finished hashing helps to count.
+    with ThreadPoolExecutor(WORKERS, "open-rally") as pool:
         # the largest first
         hashes = {name: pool.submit(_sha256, path / name) for name in _by_size(path, manifest)}
         try:

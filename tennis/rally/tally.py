@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-# Values below a limit are counted in an array, the rare ones above it by sorting them. The limit
-# starts low (a small array stays in the cache) and grows where many values lie above it.
-DENSE_FIRST = 1 << 14
-DENSE_LAST = 1 << 20
-# That many values of the tail are gathered before they are sorted.
+# Most values are below a limit and counted in an array, the rare ones above it by sorting them.
+DENSE = 1 << 14
+# That many values are looked at together, and gathered before they are counted.
+AT_ONCE = 1 << 18
+GATHERED = 1 << 22
 TAIL_SIZE = 1 << 20
 
 
@@ -49,9 +51,9 @@ class Tally:
 
     @classmethod
     def of(cls, values: NDArray[np.unsignedinteger] | NDArray[np.signedinteger]) -> "Tally":
-        """Count an array of integers (0 or more, any shape)."""
+        """Count an array of integers (0 to 2^32 - 1, any shape)."""
         counter = Counter()
-        counter.add(values.ravel())
+        counter.add(values.ravel().astype(np.uint32))
         return counter.tally()
 
 
@@ -59,45 +61,48 @@ class Counter:
     """Counts batches of ticks; counters of several threads can be added up."""
 
     def __init__(self) -> None:
-        self._limit = DENSE_FIRST
-        self._dense: NDArray[np.int64] = np.zeros(0, np.int64)
-        self._tail: list[NDArray[np.uint32]] = []  # values at or above the limit of their time
+        # how often each value below the limit occurred; the last slot stands for all others
+        self._dense = np.zeros(DENSE + 1, np.int64)
+        self._gathered = np.empty(GATHERED, np.uint32)  # not counted yet, at most the limit
+        self._size = 0
+        self._high = np.empty(AT_ONCE, np.bool_)
+        self._tail: list[NDArray[np.uint32]] = []  # not counted yet, at or above the limit
         self._tail_size = 0
         self._counted: list[Tally] = []  # tails that were counted already
-        self._scratch = np.zeros(0, np.int64)
 
-    def add(self, ticks: NDArray[np.unsignedinteger] | NDArray[np.signedinteger]) -> None:
-        """Count a batch: a one-dimensional array of integers from 0 to 2^32 - 1."""
-        if not ticks.size:
-            return
-        if int(ticks.max()) < self._limit:
-            low = self._room(ticks.size)
-            low[:] = ticks
-            self._dense = _sum(self._dense, np.bincount(low))
-            return
-        tail = ticks[np.flatnonzero(ticks >= self._limit)].astype(np.uint32)
+    def add(self, ticks: NDArray[np.uint32]) -> None:
+        """Count a batch: a one-dimensional array."""
+        while ticks.size:
+            size = min(ticks.size, AT_ONCE, GATHERED - self._size)
+            self._gather(ticks[:size])
+            ticks = ticks[size:]
+            if self._size == GATHERED or self._tail_size > TAIL_SIZE:
+                self.settle()
+
+    def _gather(self, ticks: NDArray[np.uint32]) -> None:
+        # quicker than to part them: those of the tail stay as the limit, whose slot is ignored
+        np.minimum(ticks, np.uint32(DENSE), out=self._gathered[self._size :][: ticks.size])
+        self._size += ticks.size
+        # the same memory again and again: fresh pages would cost more than the comparison
+        high = np.greater_equal(ticks, DENSE, out=self._high[: ticks.size])
+        tail = ticks[np.flatnonzero(high)]
         self._tail.append(tail)
         self._tail_size += tail.size
-        # cheaper than to pick the others: one slot takes all of the tail, and is ignored
-        low = self._room(ticks.size)
-        np.minimum(ticks, ticks.dtype.type(self._limit), out=low)
-        self._dense = _sum(self._dense, np.bincount(low)[:-1])
-        if tail.size > ticks.size // 8:
-            self._limit = min(self._limit * 4, DENSE_LAST)
-        if self._tail_size > TAIL_SIZE:
-            self.settle()
-
-    def _room(self, size: int) -> NDArray[np.int64]:
-        """Return an array to write to: fresh memory would cost more than the counting."""
-        if self._scratch.size < size:
-            self._scratch = np.empty(size, np.int64)
-        return self._scratch[:size]
 
     def settle(self) -> None:
-        """Count the tail so far, so that it does not take more room than its different values."""
+        """Count the values so far, so that they take no more room than the different ones."""
+        if self._size:
+            # All values with their counts: pyarrow takes half the time of numpy's bincount, which
+            # converts them first, and other threads may run meanwhile. (pa.array and to_numpy
+            # would import pandas.)
+            buffers = [None, pa.py_buffer(self._gathered)]
+            low = pa.Array.from_buffers(pa.uint32(), self._size, buffers)
+            values, counts = map(np.from_dlpack, pc.mode(low, n=DENSE + 1).flatten())
+            self._dense[values] += counts
+            self._size = 0
         if self._tail_size:
             self._counted.append(_count_sorted(np.sort(np.concatenate(self._tail))))
-            self._tail, self._tail_size = [], 0
+        self._tail, self._tail_size = [], 0
         if len(self._counted) > 16:
             self._counted = [_join(self._counted)]
 
@@ -105,23 +110,15 @@ class Counter:
         """Take over what other counters counted."""
         for other in others:
             other.settle()
-            self._dense = _sum(self._dense, other._dense)
+            self._dense += other._dense
             self._counted += other._counted
 
     def tally(self) -> Tally:
         """Return what was counted."""
         self.settle()
-        low = np.flatnonzero(self._dense)
+        low = np.flatnonzero(self._dense[:DENSE])
         dense = Tally(low.astype(np.int64), self._dense[low])
         return _join([dense, *self._counted]) if self._counted else dense
-
-
-def _sum(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Add two arrays, the shorter one extended by zeros; the longer one is reused."""
-    if a.size < b.size:
-        a, b = b, a
-    a[: b.size] += b
-    return a
 
 
 def _count_sorted(values: NDArray[np.uint32]) -> Tally:
