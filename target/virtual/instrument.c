@@ -26,16 +26,20 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* The few declarations of the plugin API that are needed: not every distribution ships them. */
+/*
+ * The few declarations of the plugin API that are needed: not every distribution ships them. From
+ * version 7 on callbacks get other arguments, and registering takes user data: those here take no
+ * notice of what they get, and an argument too many does no harm, so one form fits all versions.
+ */
 #define EXPORT __attribute__((visibility("default")))
 typedef uint64_t qemu_plugin_id_t;
 struct qemu_info;
-struct qemu_plugin_tb;
-typedef void (*tb_trans_callback)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
-typedef void (*exit_callback)(qemu_plugin_id_t id, void *opaque);
-extern void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, tb_trans_callback cb);
-extern void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, exit_callback cb, void *opaque);
-/* given by the build: 1 before QEMU 9, 2 from then on */
+typedef void (*plugin_callback)(void);
+extern void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, plugin_callback cb,
+						  void *user_data);
+extern void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, plugin_callback cb,
+					   void *user_data);
+/* given by the build, which asks QEMU what it takes */
 EXPORT int qemu_plugin_version = PLUGIN_API;
 
 /* QEMU internals, resolved when the plugin is loaded; their types are opaque here. */
@@ -351,7 +355,7 @@ static void connect_lines(void *opaque)
  * The first translated block: the machine exists by now, and this is the vCPU's thread. (The
  * plugin API's vcpu_init callback comes too early: no machine yet.)
  */
-static void first_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void first_block(void)
 {
 	static bool done;
 
@@ -363,7 +367,7 @@ static void first_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 }
 
 /* QEMU ends: the guest powered off or panicked, or the host asked for it with SIGTERM. */
-static void at_exit(qemu_plugin_id_t id, void *opaque)
+static void at_exit(void)
 {
 	if (state != ENDED)
 		end_rally(TARGET_ENDED);
@@ -401,7 +405,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 			  "{\"instrument\": \"virtual\", \"firmware\": \"%s\", \"tick_hz\": %d}",
 			  FIRMWARE_VERSION, 1000000000);
 	send_frame(HELLO, hello, length);
-	qemu_plugin_register_vcpu_tb_trans_cb(id, first_block);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, first_block, NULL);
 	qemu_plugin_register_atexit_cb(id, at_exit, NULL);
 	return 0;
 }

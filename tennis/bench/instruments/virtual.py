@@ -4,6 +4,7 @@
 
 import re
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,18 @@ TICK_HZ = 1_000_000_000
 TIMEOUT_MAX_NS = 4_000_000_000
 QEMU = "qemu-system-aarch64"
 OLDEST_QEMU = (7, 2)
+NO_PLUGIN_API = 1_000_000  # no QEMU takes it
+FLAGS = [
+    "-O2",
+    "-Wall",
+    "-Wextra",
+    "-Wno-unused-parameter",
+    "-Werror",
+    "-shared",
+    "-fPIC",
+    "-fvisibility=hidden",
+    f'-DFIRMWARE_VERSION="{FIRMWARE_VERSION}"',
+]
 
 
 @dataclass(frozen=True)
@@ -28,11 +41,6 @@ class Qemu:
 
     path: Path
     version: str  # as the distribution names it
-
-    @property
-    def plugin_api(self) -> int:
-        """Return the version of the plugin interface to build for."""
-        return 1 if int(self.version.split(".")[0]) < 9 else 2
 
 
 def find_qemu() -> Qemu:
@@ -71,28 +79,41 @@ def _exported_symbols(program: Path) -> set[str]:
 
 def build(qemu: Qemu) -> Path:
     """Build the plugin for this QEMU; return its path."""
-    flags = [
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Wno-unused-parameter",
-        "-Werror",
-        "-shared",
-        "-fPIC",
-        "-fvisibility=hidden",
-        f"-DPLUGIN_API={qemu.plugin_api}",
-        f'-DFIRMWARE_VERSION="{FIRMWARE_VERSION}"',
-    ]
+    compiler = run(["gcc", "--version"], what="the C compiler").splitlines()[0]
+    key = digest(SOURCE, compiler, *FLAGS, str(qemu.path), qemu.version)
 
     def compile_into(folder: Path) -> None:
-        run(
-            ["gcc", *flags, "-o", folder / "instrument.so", SOURCE],
-            what="building the virtual instrument",
-        )
+        plugin = folder / "instrument.so"
+        _compile(plugin, NO_PLUGIN_API)
+        _compile(plugin, _plugin_api(qemu, plugin))
 
-    compiler = run(["gcc", "--version"], what="the C compiler").splitlines()[0]
-    key = digest(SOURCE, compiler, *flags)
     return once("instruments", f"virtual-{key}", compile_into) / "instrument.so"
+
+
+def _compile(plugin: Path, api: int) -> None:
+    run(
+        ["gcc", *FLAGS, f"-DPLUGIN_API={api}", "-o", plugin, SOURCE],
+        what="building the virtual instrument",
+    )
+
+
+def _plugin_api(qemu: Qemu, impossible: Path) -> int:
+    """Return the newest version of the plugin API that QEMU takes: it says so when it refuses."""
+    refused = subprocess.run(
+        [qemu.path, "-M", "none", "-display", "none", "-plugin", impossible],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    found = re.search(r"supports only up to version (\d+)", refused.stderr)
+    if not found:
+        raise BenchError(
+            f"{qemu.path} does not say which plugins it takes ({refused.stderr.strip()[-200:]}): "
+            "use the QEMU of Debian, Ubuntu or Fedora"
+        )
+    return int(found.group(1))
 
 
 def parameters(protocol: Protocol, descriptor: int) -> dict[str, int]:
