@@ -8,6 +8,7 @@ Bursts (a load that comes and goes) are not independent: then the true intervals
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from math import ceil
 
 from scipy.special import bdtr
@@ -25,6 +26,7 @@ def quantile_rank(n: int, p: Fraction) -> int:
     return max(1, ceil(n * p))
 
 
+@cache  # both latencies of a rally mostly have the same n
 def quantile_ranks(
     n: int, p: Fraction, confidence: Fraction = CONFIDENCE
 ) -> tuple[int, int] | None:
