@@ -32,11 +32,6 @@ def tick_ns(tick_hz: int) -> float:
     return NS_PER_S / tick_hz
 
 
-def ns_to_ticks(ns: int, tick_hz: int) -> int:
-    """Convert nanoseconds to whole ticks, rounding half up."""
-    return (ns * tick_hz * 2 + NS_PER_S) // (2 * NS_PER_S)
-
-
 def format_ns(ns: float | None) -> str:
     """Write a time for a person, with three digits: ``7.10 us``, ``22.7 ms``; ``-`` for none.
 

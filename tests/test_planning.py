@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: MIT
 """Plans: what does not go together is said in one line, before anything is played."""
 
+import os
+import subprocess
+
 import pytest
 
 from tennis.bench import loads
+from tennis.bench.instruments import virtual as instrument
 from tennis.bench.targets.virtual import kernels
-from tennis.errors import UsageError
+from tennis.errors import BenchError, UsageError
 from tennis.play.planning import plan_of
 from tennis.rally.folder import part_path
 
@@ -72,3 +76,36 @@ def test_loads():
 def test_a_rally_has_a_name(name, tmp_path):
     with pytest.raises(UsageError, match="no name of a rally"):
         part_path(tmp_path / ".." if name == ".." else type(tmp_path)(name))
+
+
+def test_a_tree_that_is_too_old(tmp_path):
+    for name in ("Makefile", "include/config/auto.conf", "Module.symvers", "arch/arm64/boot/Image"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / ".config").write_text("".join(f"{option}=y\n" for option in kernels.NEEDED))
+    release = tmp_path / "include/generated/utsrelease.h"
+    release.parent.mkdir()
+    release.write_text('#define UTS_RELEASE "5.4.0"\n')
+    with pytest.raises(UsageError, match=r"holds Linux 5\.4\.0: 5\.10 or newer is needed"):
+        kernels.find(str(tmp_path))
+    release.write_text('#define UTS_RELEASE "5.10.1-mine"\n')
+    assert kernels.find(str(tmp_path)).release == "5.10.1-mine"
+
+
+QEMU = r"""
+#include <stdio.h>
+int main(void) { puts("QEMU emulator version %s"); return 0; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [("9.0.0 (somebody's own build)", "does not export"), ("6.2.0", "7.2 or newer is needed")],
+)
+def test_a_qemu_that_cannot_carry_the_instrument(tmp_path, monkeypatch, version, words):
+    source = tmp_path / "qemu.c"
+    source.write_text(QEMU % version)
+    subprocess.run(["gcc", "-o", tmp_path / instrument.QEMU, source], check=True)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(BenchError, match=words):
+        instrument.find_qemu()

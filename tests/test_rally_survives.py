@@ -4,6 +4,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -12,7 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tennis.bench.targets.virtual.bench import VirtualBench
 from tennis.errors import DiskFullError
+from tennis.play.planning import plan_of
+from tennis.play.progress import Progress
+from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally
 from tests.virtual import played
 
@@ -234,6 +239,25 @@ def test_a_journal_that_is_not_repeated_is_kept(tmp_path):
     assert "does not repeat" in done.stderr
     assert before.startswith((part / "frames.bin").read_bytes())
     assert (part / "frames.bin").stat().st_size > len(before) - 2100
+
+
+def test_a_file_that_may_not_grow_costs_nothing(tmp_path, whole):
+    """What a full disk does to the journal, also where nothing may be mounted: half a frame."""
+    out, limits = tmp_path / "r", resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def quota(progress: Progress) -> None:
+        if progress.balls == 1024:
+            size = (tmp_path / "r.part" / "frames.bin").stat().st_size
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, limits[1]))
+
+    try:
+        with pytest.raises(DiskFullError, match=r"tennis rally --resume"):
+            play(VirtualBench(), plan_of(**PLAN), out, Watch(observe=quota))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not out.exists()
+    rally = resume(VirtualBench(), out, Watch())
+    assert rally.manifest.files == whole.manifest.files
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")

@@ -5,7 +5,7 @@
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tennis.errors import BenchError
@@ -16,7 +16,6 @@ def run(
     *,
     what: str,
     cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
 ) -> str:
     """Run a command and return its output; ``what`` names it in the error.
 
@@ -27,7 +26,7 @@ def run(
         done = subprocess.run(
             words,
             cwd=cwd,
-            env={**os.environ, "LC_ALL": "C", **(env or {})},
+            env={**os.environ, "LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -41,7 +41,6 @@ class Kernel:
     image: Path
     build: Path  # where `make -C` builds modules
     config: Path
-    files: Path | None = None  # the package's own tree (lib/modules), where there is one
 
 
 def catalogue() -> dict[str, dict[str, str]]:
@@ -213,7 +212,7 @@ def _named(name: str) -> Kernel:
             f"the cached kernel {name} is broken: run 'tennis kernels fetch --again {name}'"
         ) from error
     build = folder / "headers" / "usr" / "src" / f"linux-headers-{release}"
-    return Kernel(name, release, record["origin"], image, build, config, folder / "image")
+    return Kernel(name, release, record["origin"], image, build, config)
 
 
 def _tree(folder: Path) -> Kernel:
