@@ -100,7 +100,11 @@ class Suite:
         # backports lean on the release that they extend
         suites = [self.name.removesuffix("-backports"), self.name]
         (self.home / "sources.list").write_text(
-            "".join(f"deb [signed-by={KEYRING}] {site} {s} main\n" for s in dict.fromkeys(suites))
+            "".join(
+                f"{kind} [signed-by={KEYRING}] {site} {s} main\n"
+                for s in dict.fromkeys(suites)
+                for kind in ("deb", "deb-src")
+            )
         )
         run(
             ["apt-get", *self._options, "-q", "update"],
@@ -149,3 +153,22 @@ class Suite:
                 raise BenchError(f"apt downloaded no single file for {package.name}: {found}")
             run(["dpkg-deb", "-x", found[0], into], what=f"unpacking {package.name}")
             found[0].unlink()
+
+    def source(self, name: str, into: Path) -> Path:
+        """Download a source package and unpack what its author released; return its folder."""
+        for leftover in into.glob("*.orig.tar.*"):
+            leftover.unlink()
+        run(
+            ["apt-get", *self._options, "-q", "source", "--download-only", "--tar-only", name],
+            what=f"downloading the source of {name}",
+            cwd=into,
+        )
+        archive = next(into.glob("*.orig.tar.*"))
+        folder = into / name
+        folder.mkdir()
+        run(
+            ["tar", "-C", folder, "--strip-components=1", "-xf", archive],
+            what=f"unpacking {archive.name}",
+        )
+        archive.unlink()
+        return folder
