@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The wiring of a physical bench, from its one source, ``kit-firmware/wiring.toml``."""
+
+import json
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tennis.checkout import ROOT
+from tennis.errors import TennisError
+
+SOURCE = ROOT / "kit-firmware" / "wiring.toml"
+# Which pin of a Pico (and a Pico 2) each GPIO has; the others of the 40 are ground, power and such.
+PICO_PINS = dict(
+    zip(
+        (*range(23), 26, 27, 28),
+        (1, 2, 4, 5, 6, 7, 9, 10, 11, 12, 14, 15, 16, 17, 19, 20, 21, 22, 24, 25, 26, 27, 29)
+        + (31, 32, 34),
+        strict=True,
+    )
+)
+PICO_GROUND_PINS = (3, 8, 13, 18, 23, 28, 33, 38)
+# Which pin of the Raspberry Pi's 40-pin header each BCM number has.
+TARGET_PINS = {
+    **{2: 3, 3: 5, 4: 7, 14: 8, 15: 10, 17: 11, 18: 12, 27: 13, 22: 15, 23: 16, 24: 18, 10: 19},
+    **{9: 21, 25: 22, 11: 23, 8: 24, 7: 26, 5: 29, 6: 31, 12: 32, 13: 33, 19: 35, 16: 36, 26: 37},
+    **{20: 38, 21: 40},
+}
+TARGET_GROUND_PINS = (6, 9, 14, 20, 25, 30, 34, 39)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Ground(_Part):
+    """The wire without which the others mean nothing."""
+
+    pico_pin: int
+    target_pin: int
+
+
+class Wire(_Part):
+    """What is connected to one of the Pico's pins."""
+
+    name: str
+    pico_gpio: int
+    pico_pin: int
+    target_bcm: int | None = None
+    target_pin: int | None = None
+    resistor_ohm: int | None = None  # in series
+    direction: Literal["to target", "to Pico", "from Pico"]
+    purpose: str
+
+
+class Jumper(_Part):
+    """A wire between two pins of the same Pico, by the names of the wires."""
+
+    origin: str = Field(alias="from")
+    to: str
+
+
+class Wiring(_Part):
+    """All of ``wiring.toml``."""
+
+    ground: Ground
+    wires: list[Wire] = Field(alias="wire")
+    jumpers: list[Jumper] = Field(alias="jumper")
+
+    def wire(self, name: str) -> Wire:
+        """Return a wire by its name."""
+        return next(wire for wire in self.wires if wire.name == name)
+
+    def firmware_json(self) -> str:
+        """Return ``wiring.json`` as the firmware reads it: name -> GP number."""
+        pins = {wire.name: wire.pico_gpio for wire in self.wires}
+        return json.dumps(pins, separators=(",", ":")) + "\n"
+
+    def jumper_words(self) -> str:
+        """Say where the jumpers of the self-test go: ``GP2-GP6 and GP7-GP3``."""
+        return " and ".join(
+            f"GP{self.wire(jumper.origin).pico_gpio}-GP{self.wire(jumper.to).pico_gpio}"
+            for jumper in self.jumpers
+        )
+
+
+@cache
+def wiring(source: Path = SOURCE) -> Wiring:
+    """Read the wiring. Raises TennisError where it contradicts itself or the boards."""
+    try:
+        found = Wiring.model_validate(tomllib.loads(source.read_text(encoding="utf-8")))
+    except (OSError, ValueError, ValidationError) as error:
+        raise TennisError(f"{source}: {error}: restore it from the repository") from error
+    wrong = _contradictions(found)
+    if wrong:
+        raise TennisError(f"{source}: {wrong[0]}: correct the pin")
+    return found
+
+
+def _contradictions(found: Wiring) -> list[str]:
+    wrong = []
+    for wire in found.wires:
+        if PICO_PINS.get(wire.pico_gpio) != wire.pico_pin:
+            wrong.append(f"{wire.name}: GP{wire.pico_gpio} is not pin {wire.pico_pin} of a Pico")
+        if (wire.target_bcm is None) != (wire.target_pin is None) or (
+            wire.target_bcm is not None and TARGET_PINS.get(wire.target_bcm) != wire.target_pin
+        ):
+            wrong.append(f"{wire.name}: BCM{wire.target_bcm} is not pin {wire.target_pin}")
+    for numbers in (
+        [wire.pico_gpio for wire in found.wires],
+        [wire.target_bcm for wire in found.wires if wire.target_bcm is not None],
+        [wire.name for wire in found.wires],
+    ):
+        wrong += [f"{number} is used twice" for number in numbers if numbers.count(number) > 1]
+    names = {wire.name for wire in found.wires}
+    for jumper in found.jumpers:
+        wrong += [f"no wire {name}" for name in (jumper.origin, jumper.to) if name not in names]
+    if found.ground.pico_pin not in PICO_GROUND_PINS:
+        wrong.append(f"pin {found.ground.pico_pin} of a Pico is not ground")
+    if found.ground.target_pin not in TARGET_GROUND_PINS:
+        wrong.append(f"pin {found.ground.target_pin} of the header is not ground")
+    return wrong
