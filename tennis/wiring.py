@@ -18,8 +18,8 @@ SOURCE = ROOT / "kit-firmware" / "wiring.toml"
 PICO_PINS = dict(
     zip(
         (*range(23), 26, 27, 28),
-        (1, 2, 4, 5, 6, 7, 9, 10, 11, 12, 14, 15, 16, 17, 19, 20, 21, 22, 24, 25, 26, 27, 29)
-        + (31, 32, 34),
+        # every pin that is neither ground, power nor a control; GP23 to GP25 have none
+        (pin for pin in range(1, 35) if pin not in {3, 8, 13, 18, 23, 28, 30, 33}),
         strict=True,
     )
 )
@@ -110,11 +110,12 @@ def _contradictions(found: Wiring) -> list[str]:
             wire.target_bcm is not None and TARGET_PINS.get(wire.target_bcm) != wire.target_pin
         ):
             wrong.append(f"{wire.name}: BCM{wire.target_bcm} is not pin {wire.target_pin}")
-    for numbers in (
+    used: tuple[list[int | str], ...] = (
         [wire.pico_gpio for wire in found.wires],
         [wire.target_bcm for wire in found.wires if wire.target_bcm is not None],
         [wire.name for wire in found.wires],
-    ):
+    )
+    for numbers in used:
         wrong += [f"{number} is used twice" for number in numbers if numbers.count(number) > 1]
     names = {wire.name for wire in found.wires}
     for jumper in found.jumpers:
