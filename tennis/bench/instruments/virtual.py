@@ -1,12 +1,16 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The built-in instrument of the virtual bench: a plugin in QEMU's virtual clock."""
+"""The instruments of the virtual bench: plugins in QEMU's virtual clock.
+
+``instrument`` is the built-in one, ``link`` lets another program play: the emulated Pico.
+"""
 
 import re
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
@@ -14,7 +18,9 @@ from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tennis.rally.manifest import Instrument, Protocol
 
-SOURCE = ROOT / "target" / "virtual" / "instrument.c"
+FOLDER = ROOT / "target" / "virtual"
+SOURCES = ("machine.c", "machine.h", "qemu.h")  # of both plugins
+Plugin = Literal["instrument", "link"]
 FIRMWARE_VERSION = "1"
 TICK_HZ = 1_000_000_000
 # A latency is a uint32 of ticks on the wire, and its last value means "none".
@@ -69,7 +75,7 @@ def find_qemu() -> Qemu:
 
 
 def _needed_symbols() -> set[str]:
-    return set(re.findall(r"^extern .*?\b\*?(\w+)\(", SOURCE.read_text(), flags=re.MULTILINE))
+    return set(re.findall(r"^extern .*?\b\*?(\w+)\(", (FOLDER / "qemu.h").read_text(), flags=re.MULTILINE))
 
 
 def _exported_symbols(program: Path) -> set[str]:
@@ -77,23 +83,29 @@ def _exported_symbols(program: Path) -> set[str]:
     return {line.split()[-1].split("@")[0] for line in text.splitlines() if line.strip()}
 
 
-def build(qemu: Qemu) -> Path:
-    """Build the plugin for this QEMU; return its path."""
+def sources(plugin: Plugin) -> list[Path]:
+    """Return the files that a plugin is made of."""
+    return [FOLDER / name for name in (f"{plugin}.c", *SOURCES)]
+
+
+def build(qemu: Qemu, plugin: Plugin = "instrument") -> Path:
+    """Build a plugin for this QEMU; return its path."""
     compiler = run(["gcc", "--version"], what="the C compiler").splitlines()[0]
-    key = digest(SOURCE, compiler, *FLAGS, str(qemu.path), qemu.version)
+    key = digest(*sources(plugin), compiler, *FLAGS, str(qemu.path), qemu.version)
+    name = f"{plugin}.so"
 
     def compile_into(folder: Path) -> None:
-        plugin = folder / "instrument.so"
-        _compile(plugin, NO_PLUGIN_API)
-        _compile(plugin, _plugin_api(qemu, plugin))
+        _compile(plugin, folder / name, NO_PLUGIN_API)
+        _compile(plugin, folder / name, _plugin_api(qemu, folder / name))
 
-    return once("instruments", f"virtual-{key}", compile_into) / "instrument.so"
+    return once("instruments", f"{plugin}-{key}", compile_into) / name
 
 
-def _compile(plugin: Path, api: int) -> None:
+def _compile(plugin: Plugin, into: Path, api: int) -> None:
+    files = [path for path in sources(plugin) if path.suffix == ".c"]
     run(
-        ["gcc", *FLAGS, f"-DPLUGIN_API={api}", "-o", plugin, SOURCE],
-        what="building the virtual instrument",
+        ["gcc", *FLAGS, f"-DPLUGIN_API={api}", "-o", into, *files],
+        what=f"building the virtual bench's {plugin}",
     )
 
 

@@ -118,7 +118,7 @@ class VirtualBench:
             "load": parts.load.command,
             "load_sha256": _sha256(*_load_files(parts)),
             "bench_sha256": _sha256(Path(__file__)),
-            "instrument_sha256": _sha256(instrument.SOURCE),
+            "instrument_sha256": _sha256(*instrument.sources("instrument")),
             "racquet_sha256": _sha256(parts.racquet),
             "programs_sha256": _sha256(
                 parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"

@@ -1,0 +1,62 @@
+/* SPDX-FileCopyrightText: The Tennis authors */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The machine as an instrument sees it: a clock with deadlines, the ping line into the guest, the
+ * reply line and the ready line out of it. Every edge is exact to the instruction with -icount.
+ */
+#ifndef TENNIS_MACHINE_H
+#define TENNIS_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "qemu.h"
+
+/* -icount shift=1: a deadline that is due within an instruction is met after it, and is not late */
+#define INSTRUCTION_NS 2
+#define NEVER INT64_MAX
+
+/* A number that the host gives on the command line, as name=value; times are ns. */
+struct parameter {
+	const char *name;
+	int64_t *value;
+};
+
+/* What an instrument does when something happens; now is in ns of virtual time. */
+struct instrument {
+	const struct parameter *parameters;
+	size_t parameter_count;
+	void (*installed)(void); /* the parameters are there; the machine is not yet */
+	void (*connected)(int64_t now); /* the machine is there and begins to run */
+	void (*ready)(int64_t now); /* the guest raised the ready line, once */
+	void (*reply)(int64_t now, bool up); /* the reply line changed */
+	void (*ended)(int64_t now); /* QEMU ends: power off, panic, or SIGTERM from the host */
+};
+
+/* At most one deadline each is pending; a deadline at the time of another is met in set order. */
+struct deadline {
+	void (*met)(int64_t now);
+	int64_t when, order;
+	struct deadline *next; /* of all that there are */
+	bool known, pending;
+};
+
+int machine_install(qemu_plugin_id_t id, int argc, char **argv,
+		    const struct instrument *instrument);
+int64_t machine_now(void);
+bool machine_reply_is_up(void);
+void machine_set_ping(int64_t now, bool up);
+void deadline_set(struct deadline *deadline, int64_t when);
+void deadline_clear(struct deadline *deadline);
+
+/* 32 random bits: mix(mix(seed) + (index + 1) * 0x9E3779B9) of kit-firmware/brickwall/gaps.py. */
+uint32_t random_bits(int64_t seed, uint64_t index);
+/* Uniform in [low, high), as gaps.py draws. */
+int64_t random_between(int64_t seed, uint64_t index, int64_t low, int64_t high);
+
+/* Write all, or end QEMU: nobody listens any more. */
+void write_all(int fd, const void *data, size_t size);
+_Noreturn void fail(const char *message);
+
+#endif
