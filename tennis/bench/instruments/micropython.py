@@ -121,3 +121,8 @@ def _change(path: Path, changes: list[tuple[str, str]]) -> None:
         if not count:
             raise BenchError(f"MicroPython's {path.name} has changed: no {pattern} in it")
     path.write_text(text)
+
+
+if __name__ == "__main__":
+    if not is_built():
+        firmware(print)
