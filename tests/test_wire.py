@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The wire format: what is sent arrives, and garbage costs no more than what it hit."""
 
+import zlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,3 +56,41 @@ def test_noise_between_frames(noise):
 def test_a_payload_has_a_limit():
     with pytest.raises(wire.WireError, match="4097 bytes"):
         wire.encode(wire.BALLS, 0, bytes(4097))
+
+
+PRINTABLE = st.characters(codec="ascii", exclude_characters="#=", min_codepoint=33)
+WORDS = st.text(PRINTABLE, min_size=1)
+
+
+@given(
+    number=st.integers(0, wire.NO_NUMBER - 1),
+    verb=WORDS,
+    parameters=st.dictionaries(WORDS, WORDS, max_size=4),
+    data=st.data(),
+)
+def test_commands_arrive_and_broken_ones_do_not(number, verb, parameters, data):
+    line = wire.encode_command(number, verb, parameters)
+    assert wire.parse_command(line) == (number, verb, parameters)
+    at = data.draw(st.integers(0, len(line) - 2))
+    broken = bytearray(line)
+    broken[at] ^= 1 << data.draw(st.integers(0, 7))
+    with pytest.raises(wire.WireError):
+        wire.parse_command(broken)
+
+
+def test_people_may_say_hello_without_a_checksum():
+    assert wire.parse_command(b"hello\r\n") == (wire.NO_NUMBER, "hello", {})
+    for line in (b"", b"stop", b"1 stop", b"1 stop #00000000", b"\xff hello", b"hello #" * 100):
+        with pytest.raises(wire.ChecksumError):
+            wire.parse_command(line)
+
+
+def test_a_command_has_limits():
+    with pytest.raises(wire.WireError, match="at most"):
+        wire.encode_command(1, "play", {"x": "y" * wire.LINE_MAX})
+    with pytest.raises(wire.WireError, match="no spaces"):
+        wire.encode_command(1, "play", {"x": "a b"})
+    for body in (b"play", b"x play", b"1 play a", b"1 play a=", b"1 play =b", b"1 play a=b a=b"):
+        line = body + b" #%08x" % zlib.crc32(body)
+        with pytest.raises(wire.WireError):
+            wire.parse_command(line)

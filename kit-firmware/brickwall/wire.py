@@ -10,7 +10,13 @@ The CRC covers header and payload. The sequence number counts frames from 0 in e
 garbage a reader looks for the next magic whose CRC fits, so a broken byte costs one frame.
 
 Kinds: HELLO (JSON about the instrument, first), BALLS (records of ``BALL``), EVENTS (records of
-``EVENT``), END (``END``: why the rally ended, and the counters of the instrument).
+``EVENT``), END (``END``: why the rally ended, and the counters of the instrument), ANSWER (JSON:
+the answer to a command; its sequence number is the command's, and it is no frame of the rally).
+
+A command is a line of ASCII from the host, at most ``LINE_MAX`` bytes, with the CRC-32 of all
+before the space in front of the ``#``::
+
+    NUMBER VERB key=value key=value #crc
 """
 
 import binascii
@@ -23,6 +29,7 @@ HELLO = 1
 BALLS = 2
 EVENTS = 3
 END = 4
+ANSWER = 5
 
 HEADER = "<2sBBIH"
 HEADER_SIZE = struct.calcsize(HEADER)
@@ -43,6 +50,14 @@ EVENT_NAMES = {
     2: "stray",  # an edge without a ball; value: the level after it
     3: "double",  # an edge too many after a complete ball; value: the level after it
     4: "late_serve",  # the instrument served late; value: by how many ticks
+    5: "held",  # the reply line was up already when a ball was served; once until it falls
+    6: "overrun",  # an instrument fault; value: one of OVERRUNS
+    7: "runt",  # a pulse of one tick, dropped; value: 0 on the ping line, 1 on the reply line
+}
+OVERRUNS = {
+    1: "fifo",  # an edge came faster than it could be stored: the clock lost time
+    2: "ring",  # more edges than there is memory for
+    3: "no_ping",  # the ping pad does not rise: it is held low or high from outside
 }
 
 # reason, balls, misses, strays, doubles, late serves, the clock (ticks)
@@ -53,11 +68,23 @@ END_REASONS = {
     2: "target_ended",  # the target powered off, or panicked
     3: "never_ready",
     4: "instrument_fault",
+    5: "stopped",  # the host asked for it
 }
+
+# the bytes of a command line, without its newline
+LINE_MAX = 500
+# the number of a command that has none, and of a line that is no command
+NO_NUMBER = 0xFFFFFFFF
+# understood without a number and a checksum, for people at a terminal
+BARE_VERBS = ("hello", "help")
 
 
 class WireError(Exception):
-    """A frame that cannot be: too long a payload, records that do not fit."""
+    """A frame or a command that cannot be: too long a payload, records that do not fit."""
+
+
+class ChecksumError(WireError):
+    """A line that is no command: it broke on its way, or was never one."""
 
 
 def encode(kind, sequence, payload):
@@ -97,7 +124,8 @@ class Decoder:
     """Takes bytes as they come, gives frames, and steps over garbage."""
 
     def __init__(self):
-        self.buffer = bytearray()
+        # bytes: MicroPython's bytearray has no find()
+        self.buffer = b""
         self.garbage_bytes = 0
 
     def feed(self, data):
@@ -130,3 +158,42 @@ class Decoder:
             self.buffer = self.buffer[nxt:]
             frames += self.feed(b"")
         return frames
+
+
+def encode_command(number, verb, parameters=None):
+    """Return the line of a command, newline included."""
+    words = ["%d" % number, verb]
+    words += ["%s=%s" % pair for pair in (parameters or {}).items()]
+    text = " ".join(words)
+    if len(text.split()) != len(words) or "#" in text:
+        raise WireError("a command's words contain no spaces and no #: %r" % text)
+    body = text.encode()
+    line = body + (" #%08x" % (binascii.crc32(body) & 0xFFFFFFFF)).encode()
+    if len(line) > LINE_MAX:
+        raise WireError("command of %d bytes, %d at most" % (len(line), LINE_MAX))
+    return line + b"\n"
+
+
+def parse_command(line):
+    """Return (number, verb, parameters) of a command's line, all parameters as text."""
+    try:
+        text = bytes(line).decode("ascii").strip()
+    except UnicodeError:
+        raise ChecksumError("not a command: bytes that are not ASCII") from None
+    if text in BARE_VERBS:
+        return NO_NUMBER, text, {}
+    body, mark, crc = text.rpartition(" #")
+    if not mark or len(line) > LINE_MAX:
+        raise ChecksumError("not a command: no checksum; try: help")
+    if crc != "%08x" % (binascii.crc32(body.encode()) & 0xFFFFFFFF):
+        raise ChecksumError("the checksum does not fit the line")
+    words = body.split()
+    if len(words) < 2 or not words[0].isdigit() or int(words[0]) >= NO_NUMBER:
+        raise WireError("a command is: NUMBER VERB key=value ... #crc")
+    parameters = {}
+    for word in words[2:]:
+        key, equals, value = word.partition("=")
+        if not (key and equals and value) or key in parameters:
+            raise WireError("not a parameter, or given twice: " + word)
+        parameters[key] = value
+    return int(words[0]), words[1], parameters
