@@ -1,0 +1,146 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Frames in their order, each once, whatever the line does to them: the host's half of the ARQ.
+
+The instrument numbers its frames and holds them until they are acknowledged. Here what is broken,
+missing or repeated is noticed and counted; what must be said to the instrument is in ``acks`` and
+``resends``. Nothing here reads, writes or waits.
+"""
+
+import json
+from collections import deque
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tennis import wire
+
+ANSWER = 5
+ACK_EVERY = 8  # frames
+ASK_AGAIN_AFTER = 32  # frames behind a gap: the request itself got lost
+Frame = tuple[int, int, bytes]  # kind, sequence, payload
+NO_COMMAND = 0xFFFFFFFF  # an ANSWER to a line that was not understood
+HALF = 1 << 31
+
+
+@dataclass
+class LineCounts:
+    """What the line did, all of it repaired."""
+
+    broken: int = 0  # times that something else than a frame came
+    garbage_bytes: int = 0
+    gaps: int = 0
+    duplicates: int = 0
+    resends: int = 0  # asked for
+    repeated_commands: int = 0
+    reconnects: int = 0
+    restarts: int = 0  # of the instrument
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the counts by their names."""
+        return asdict(self)
+
+
+@dataclass
+class Receiver:
+    """Takes bytes as they come."""
+
+    counts: LineCounts = field(default_factory=LineCounts)
+    expected: int = 0  # the sequence number of the next frame
+    # ids of commands and what they were answered, in the order in which they came
+    answers: deque[tuple[int, dict[str, Any]]] = field(default_factory=deque)
+    _rally: str | None = None  # frames are taken from its HELLO on
+    _command: int = NO_COMMAND  # that begins it
+    _armed: bool = False  # what comes now is of this rally
+    _begun: bool = False  # its HELLO was here
+    _acknowledged: int = 0
+    _behind_gap: int = 0  # frames that came since one was missed
+    _resend: bool = False
+    _decoder: wire.Decoder = field(default_factory=wire.Decoder)
+
+    def begin(self, rally: str, sequence: int, command: int) -> None:
+        """Wait for the HELLO of the rally that ``command`` begins; other frames are not taken."""
+        self._rally, self._command = rally, command
+        self._armed = self._begun = False
+        self.expected = self._acknowledged = sequence
+        self._behind_gap, self._resend = 0, False
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Return the frames that are next now."""
+        before = self._decoder.garbage_bytes
+        found = self._decoder.feed(data)
+        return self._in_order(found, before)
+
+    def quiet(self) -> list[Frame]:
+        """Nothing came for a while: what looks like the beginning of a frame is none."""
+        before = self._decoder.garbage_bytes
+        return self._in_order(self._decoder.finish(), before)
+
+    def forget(self) -> None:
+        """Drop what came of a frame before the line was lost."""
+        self._decoder = wire.Decoder()
+        self.answers.clear()
+        self._behind_gap = 0
+
+    def resend_due(self) -> bool:
+        """Tell whether a frame is missing that must be asked for; asking is up to the caller."""
+        due, self._resend = self._resend, False
+        self.counts.resends += due
+        return due
+
+    def ack_due(self, *, at_once: bool = False) -> bool:
+        """Tell whether to acknowledge all frames before ``expected`` now."""
+        fresh = (self.expected - self._acknowledged) & 0xFFFFFFFF
+        if not self._begun or fresh < (1 if at_once else ACK_EVERY):
+            return False
+        self._acknowledged = self.expected
+        return True
+
+    def _in_order(self, found: list[Frame], garbage_before: int) -> list[Frame]:
+        garbage = self._decoder.garbage_bytes - garbage_before
+        self.counts.garbage_bytes += garbage
+        self.counts.broken += garbage > 0
+        taken = []
+        for kind, sequence, payload in found:
+            if kind == ANSWER:
+                self._answer(sequence, payload)
+                self._armed |= sequence == self._command
+            elif self._rally is not None and self._is_next(kind, sequence, payload):
+                taken.append((kind, sequence, payload))
+        return taken
+
+    def _answer(self, command: int, payload: bytes) -> None:
+        content = object_of(payload)
+        if content is not None:
+            self.answers.append((command, content))
+
+    def _is_next(self, kind: int, sequence: int, payload: bytes) -> bool:
+        ahead = (sequence - self.expected) & 0xFFFFFFFF
+        if not self._begun and ahead == 0:
+            hello = object_of(payload) if kind == wire.HELLO else None
+            if hello is None or hello.get("rally") != self._rally:
+                return False  # of an earlier rally
+            self._begun = self._armed = True
+        if ahead == 0:
+            self.expected = (self.expected + 1) & 0xFFFFFFFF
+            self._behind_gap = 0
+            return True
+        if not self._armed:
+            return False
+        if ahead >= HALF:
+            self.counts.duplicates += 1
+            return False
+        # something between was lost: it must come again, and with it all behind
+        self.counts.gaps += self._behind_gap == 0
+        if self._behind_gap % ASK_AGAIN_AFTER == 0:
+            self._resend = True
+        self._behind_gap += 1
+        return False
+
+
+def object_of(payload: bytes) -> dict[str, Any] | None:
+    """Return the JSON object of a payload; None where it is something else."""
+    try:
+        content = json.loads(payload)
+    except ValueError:
+        return None
+    return content if isinstance(content, dict) else None

@@ -1,0 +1,439 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The host's side of the Brickwall: commands and their answers, a play and its frames.
+
+A play survives noise on the line, an unplugged cable and a restarted instrument; what happened is
+counted and noted. Time is measured in reads that brought nothing, so that a host that was stopped
+for a while does not take its own pause for the instrument's silence, and an emulated instrument
+sees nothing of the host's clock.
+"""
+
+import binascii
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tennis import wire
+from tennis.bench.instruments import firmware
+from tennis.bench.instruments.arq import NO_COMMAND, Frame, LineCounts, Receiver
+from tennis.bench.instruments.link import Link, LinkLostError
+from tennis.errors import BenchError
+from tennis.rally.manifest import Protocol
+from tennis.rally.text import plain
+
+TICK_S = 0.1  # a read that brings nothing
+QUIET_TICKS = 3  # what is held of a frame by now is none
+PROBE_TICKS = 10  # a play is silent: ask whether something got lost
+SILENT_TICKS = 60  # no answer to that: the line, or the instrument, is gone
+REPEAT_TICKS = 10  # a command without an answer is sent again
+READS_MAX = 5_000  # while an answer is awaited: something talks without an end
+RECONNECT_S = 60.0
+RECONNECT_EVERY_S = 0.25
+HELLO_AGAIN_S = 2.0
+HEARD_BYTES = 400
+
+
+class Hello(BaseModel):
+    """What a Brickwall says about itself."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    instrument: str
+    firmware: str
+    firmware_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    micropython: str
+    board: str
+    unique_id: str
+    clock_hz: int = Field(gt=0)
+    tick_hz: int = Field(gt=0, le=10**12)
+    boot: str
+    state: str
+    rally: str | None = None
+    next_frame: int = 0
+    oldest_frame: int = 0
+    pins: dict[str, int] = {}
+
+
+@dataclass(frozen=True)
+class Play:
+    """What the command ``play`` takes."""
+
+    balls: int
+    seed: int
+    loop: str
+    gap_min_ns: int
+    gap_max_ns: int
+    period_ns: int
+    pulse_ns: int
+    timeout_ns: int
+    settle_ns: int
+    give_up_ns: int
+    rally: str = ""
+    first: int = 0
+    sequence: int = 0
+    clock_ticks: int = 0
+
+
+def play_of(protocol: Protocol) -> Play:
+    """Return the parameters of a rally that is played from its beginning."""
+    return Play(
+        balls=protocol.balls,
+        seed=protocol.seed,
+        loop=protocol.loop,
+        gap_min_ns=protocol.gap_min_ns,
+        gap_max_ns=protocol.gap_max_ns,
+        period_ns=round(1e9 / protocol.rate_hz) if protocol.rate_hz else 0,
+        pulse_ns=protocol.pulse_ns,
+        timeout_ns=protocol.timeout_ns,
+        settle_ns=protocol.settle_ns,
+        # long enough for a single late answer, short enough for people who wait
+        give_up_ns=max(10_000_000_000, 20 * protocol.timeout_ns),
+    )
+
+
+class CommandError(BenchError):
+    """The Brickwall refused a command; ``code`` is the firmware's word for why."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class NobodyError(BenchError):
+    """No Brickwall is on the port; ``silent`` where nothing at all is."""
+
+    def __init__(self, message: str, *, silent: bool) -> None:
+        super().__init__(message)
+        self.silent = silent
+
+
+def command_line(number: int, verb: str, values: dict[str, object]) -> bytes:
+    """Return the line of a command."""
+    words = " ".join([str(number), verb, *(f"{key}={value}" for key, value in values.items())])
+    return f"{words} #{binascii.crc32(words.encode()):08x}\n".encode()
+
+
+Note = Callable[[str, str], None]  # what happened (a word), and in words
+
+
+class Brickwall:
+    """A Brickwall on a line."""
+
+    def __init__(
+        self,
+        link: Link,
+        *,
+        reconnect_s: float = RECONNECT_S,
+        note: Note = lambda _what, _words: None,
+    ) -> None:
+        self.link = link
+        self.counts = LineCounts()
+        self.note = note
+        self.doing = ""  # while no ball comes
+        self.at_ticks = 0  # the last ball served, on the play's clock
+        self._receiver = Receiver(self.counts)
+        self._reconnect_s = reconnect_s
+        self._command = 0
+        self._frames: deque[Frame] = deque()  # came while an answer was awaited
+        self._heard = b""
+        self._stopping = False
+        self._misunderstood = False  # the Brickwall got a line with a wrong checksum
+        self._hello: Hello | None = None
+        self._at = time.monotonic()  # when the last ball came
+
+    # --- commands ---
+
+    def hello(self, patience_s: float = 3) -> Hello:
+        """Return what the Brickwall says about itself.
+
+        Raises NobodyError where there is none (the line says what there is instead), BenchError
+        where it does not speak this version's language, LinkLostError.
+        """
+        # ends a line that somebody else may have begun
+        self.link.write(b"\n")
+        said = self._ask("hello", {}, patience_s)
+        if said.get("instrument") != "brickwall":
+            raise BenchError(
+                f"{self.link.name} is no Brickwall, it says {plain(str(said), 60)}: "
+                "name the Brickwall's port with --port"
+            )
+        spoken = said.get("firmware")
+        flash = f"run `tennis flash --port {self.link.name}`"
+        if spoken != firmware.VERSION:
+            raise BenchError(
+                f"the Brickwall on {self.link.name} has firmware {plain(str(spoken), 20)}, "
+                f"this tennis needs {firmware.VERSION}: {flash}"
+            )
+        try:
+            self._hello = Hello.model_validate(said)
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors()[0]["loc"]))
+            raise BenchError(
+                f"the Brickwall on {self.link.name} does not say its {where} as this tennis "
+                f"expects: {flash}"
+            ) from error
+        return self._hello
+
+    def command(self, verb: str, /, patience_s: float = 5, **values: object) -> dict[str, Any]:
+        """Send a command; return what the Brickwall answered.
+
+        Raises CommandError where it refused, NobodyError, LinkLostError.
+        """
+        return self._ask(verb, values, patience_s)
+
+    def _ask(self, verb: str, values: dict[str, object], patience_s: float) -> dict[str, Any]:
+        return self._exchange(*self._line(verb, values), patience_s)
+
+    def _exchange(self, number: int, line: bytes, patience_s: float) -> dict[str, Any]:
+        """Send a command until it is answered."""
+        self._heard = b""
+        attempts = max(1, round(patience_s / (REPEAT_TICKS * TICK_S)))
+        reads = 0
+        for attempt in range(attempts):
+            self.counts.repeated_commands += attempt > 0
+            self.link.write(line)
+            quiet = 0
+            while quiet < REPEAT_TICKS and reads < READS_MAX:
+                reads += 1
+                data = self._poll()
+                quiet = 0 if data else quiet + 1
+                for answer in self._answers(number):
+                    return self._accept(answer)
+                if self._misunderstood:
+                    self._misunderstood = False
+                    break
+        raise self._nobody(line)
+
+    def _line(self, verb: str, values: dict[str, object]) -> tuple[int, bytes]:
+        self._command = self._command % (NO_COMMAND - 1) + 1
+        return self._command, command_line(self._command, verb, values)
+
+    def _answers(self, wanted: int) -> Iterator[dict[str, Any]]:
+        """Yield the answers to a command; take note of the others."""
+        answers = self._receiver.answers
+        while answers:
+            number, content = answers.popleft()
+            if content.get("code") == "exception":
+                self.note("exception", f"in the Brickwall's firmware: {content.get('error')}")
+            if number == wanted:
+                yield content
+            elif number == NO_COMMAND:
+                self._misunderstood = True
+
+    def _accept(self, answer: dict[str, Any]) -> dict[str, Any]:
+        found = answer.get("ok")
+        if isinstance(found, dict):
+            return found
+        words = plain(str(answer.get("error", "no reason given")), 200)
+        raise CommandError(f"the Brickwall refuses: {words}", str(answer.get("code", "unknown")))
+
+    def _poll(self) -> bytes:
+        """Read once; keep what frames there are."""
+        data = self.link.read(TICK_S)
+        if data:
+            self._heard = (self._heard + data)[-HEARD_BYTES:]
+            self._frames += self._receiver.feed(data)
+        return data
+
+    def _nobody(self, line: bytes) -> NobodyError:
+        """Say what is on the port instead of a Brickwall that answers."""
+        name, heard = self.link.name, self._heard
+        if not heard:
+            return NobodyError(
+                f"nothing answers on {name}: is it the Brickwall's port? unplug the Pico and plug "
+                f"it in again, or flash it with `tennis flash --port {name}`",
+                silent=True,
+            )
+        if b">>> " in heard or b"raw REPL" in heard or b"MicroPython v" in heard:
+            words = f"a MicroPython prompt answers on {name}, and no Brickwall"
+            advice = f"flash it with `tennis flash --port {name}`"
+        elif line.strip() in heard:
+            words = f"{name} echoes what it is sent: a shell, a modem or a bridge"
+            advice = "name the Brickwall's port with --port"
+        else:
+            said = plain(heard.decode("ascii", "backslashreplace"), 60)
+            words = f"something else than a Brickwall is on {name}, it says {said!r}"
+            advice = "name the Brickwall's port with --port"
+        return NobodyError(f"{words}: {advice}", silent=False)
+
+    # --- a play ---
+
+    def play(self, play: Play) -> Iterator[Frame | None]:
+        """Play, and yield the frames in their order; None now and then while nothing comes.
+
+        Raises CommandError where the Brickwall refuses, LinkLostError where the line does not come
+        back in time.
+        """
+        hello = self._hello or self.hello()
+        if hello.state == "playing":  # of a host that was killed
+            self.command("stop")
+        play = self._begin(play)
+        yield from self._played(play, hello)
+
+    def play_when_ready(
+        self, play: Play, deliver: Callable[[bytes], None]
+    ) -> Iterator[Frame | None]:
+        """Play as ``play`` does, but let ``deliver`` bring the command to the Brickwall, later."""
+        hello = self._hello or self.hello()
+        number, line = self._line("play", asdict(play))
+        self._receiver.begin(play.rally, play.sequence, number)
+        deliver(line)
+        yield from self._played(play, hello)
+
+    def _begin(self, play: Play) -> Play:
+        """Begin a play under a name of its own."""
+        play = replace(play, rally=secrets.token_hex(4))
+        self._frames.clear()
+        number, line = self._line("play", asdict(play))
+        self._receiver.begin(play.rally, play.sequence, number)
+        try:
+            self._exchange(number, line, patience_s=5)
+        except CommandError as error:
+            # the answer may have been lost, and the command have come twice
+            if error.code != "playing" or self.hello().rally != play.rally:
+                raise
+        return play
+
+    def _played(self, play: Play, hello: Hello) -> Iterator[Frame | None]:
+        self._stopping = False
+        self.doing = "waiting for the first ball"
+        done, quiet = play.first, 0
+        self.at_ticks, self._at = play.clock_ticks, time.monotonic()
+        while True:
+            try:
+                if not self._frames:
+                    quiet = 0 if self._poll() else quiet + 1
+                    self._tend(quiet)
+                if not self._frames:
+                    yield None
+            except LinkLostError as lost:
+                again = yield from self._come_back(hello, lost)
+                if again is None:
+                    return
+                quiet, restarted = 0, again.boot != hello.boot or again.rally != play.rally
+                hello = again
+                if restarted and done >= play.balls:
+                    return  # only END is missing
+                if restarted:
+                    play = yield from self._anew(play, done)
+            while self._frames:
+                frame = self._frames.popleft()
+                kind, _, payload = frame
+                if kind == wire.BALLS:
+                    done += len(payload) // wire.BALL_SIZE
+                    self._served(payload)
+                yield frame
+                if kind == wire.END:
+                    self._finish()
+                    return
+
+    def _served(self, payload: bytes) -> None:
+        """Remember when the last ball of a frame was served."""
+        if len(payload) >= wire.BALL_SIZE:
+            self.at_ticks = int.from_bytes(payload[-wire.BALL_SIZE :][:8], "little")
+            self._at = time.monotonic()
+
+    def _tend(self, quiet: int) -> None:
+        """Say to the Brickwall what it must know: what came, what is missing."""
+        if quiet >= QUIET_TICKS:
+            self._frames += self._receiver.quiet()
+        for _ in self._answers(-1):
+            pass
+        probing = quiet > 0 and quiet % PROBE_TICKS == 0
+        if self._receiver.ack_due(at_once=probing) or probing:  # an earlier one may be lost
+            self._tell("ack", next=self._receiver.expected)
+        if self._receiver.resend_due() or probing:
+            self._tell("resend", **{"from": self._receiver.expected})
+        if probing:
+            self._tell("stop" if self._stopping else "status")
+        if quiet >= SILENT_TICKS:
+            self.link.close()
+            raise LinkLostError(f"the Brickwall on {self.link.name} is silent")
+
+    def _tell(self, verb: str, **values: object) -> None:
+        """Send a command without waiting for an answer."""
+        _, line = self._line(verb, values)
+        self.link.write(line)
+
+    def _finish(self) -> None:
+        """Acknowledge END, and hear what may come behind it."""
+        try:
+            self._tell("ack", next=self._receiver.expected)
+            self.hello()
+        except BenchError:
+            return  # the rally is complete without
+
+    def stop(self) -> None:
+        """Ask the Brickwall to end the play; its last frames still come."""
+        self._stopping = True
+        try:
+            self._tell("stop")
+        except LinkLostError:
+            return  # what came is all that there will be
+
+    def close(self) -> None:
+        """Give the line up."""
+        self.link.close()
+
+    # --- what happens to a line ---
+
+    def _come_back(self, before: Hello, lost: LinkLostError) -> Generator[None, None, Hello | None]:
+        """Wait until the line is there again; return what the Brickwall says then.
+
+        None where somebody wants to stop. Raises LinkLostError after too long.
+        """
+        self.note("line_lost", str(lost))
+        waited_s = 0.0
+        while not self._stopping:
+            self.doing = f"{lost}: waiting up to {self._reconnect_s - waited_s:.0f} s for it"
+            yield None
+            try:
+                self.link.reopen()
+                self._receiver.forget()
+                found = self.hello(patience_s=HELLO_AGAIN_S)
+            except (LinkLostError, NobodyError) as error:
+                time.sleep(RECONNECT_EVERY_S)
+                waited_s += RECONNECT_EVERY_S
+                waited_s += HELLO_AGAIN_S if isinstance(error, NobodyError) else 0
+                if waited_s >= self._reconnect_s:
+                    break
+                continue
+            if found.unique_id != before.unique_id:
+                self.link.close()
+                raise BenchError(
+                    f"another Brickwall is on {self.link.name} now ({found.unique_id}, before it "
+                    f"was {before.unique_id}): a rally has one instrument"
+                )
+            self.counts.reconnects += 1
+            self.note("line_back", f"{self.link.name} is back")
+            self.doing = "waiting for the next ball"
+            if found.boot == before.boot:
+                self.counts.resends += 1
+                self._tell("resend", **{"from": self._receiver.expected})
+            return found
+        if self._stopping:
+            return None
+        raise LinkLostError(f"{lost}, and did not come back in {self._reconnect_s:.0f} s")
+
+    def _anew(self, play: Play, done: int) -> Generator[None, None, Play]:
+        """Go on after the Brickwall was restarted: with the ball that is next, on one clock."""
+        self.counts.restarts += 1
+        self.note(
+            "instrument_restarted",
+            f"the Brickwall was restarted after {done} balls (check its power and its cable)",
+        )
+        assert self._hello is not None  # noqa: S101 (it was just heard)
+        passed = round((time.monotonic() - self._at) * self._hello.tick_hz)
+        play = replace(
+            play,
+            first=done,
+            sequence=self._receiver.expected,
+            clock_ticks=self.at_ticks + passed,
+        )
+        yield None
+        return self._begin(play)

@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The line between a host and an instrument: bytes both ways, which may get lost."""
+
+from typing import Protocol
+
+from tennis.errors import BenchError
+
+
+class LinkLostError(BenchError):
+    """The line is gone, perhaps only for a while: an unplugged cable, a closed connection."""
+
+
+class Link(Protocol):
+    """A line to an instrument."""
+
+    name: str  # for people: the port
+
+    def read(self, timeout_s: float) -> bytes:
+        """Return what has come; wait for it up to ``timeout_s`` (of the instrument's time).
+
+        Empty where nothing came. Raises LinkLostError.
+        """
+
+    def write(self, data: bytes) -> None:
+        """Send all of ``data``. Raises LinkLostError."""
+
+    def reopen(self) -> None:
+        """Open the line again after it was lost. Raises LinkLostError where it is still gone."""
+
+    def close(self) -> None:
+        """Give the line up. Safe to call twice."""

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Which serial ports there are, and which of them are Picos."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from serial.tools import list_ports
+
+from tennis.errors import UsageError
+
+MICROPYTHON = (0x2E8A, 0x0005)  # USB vendor and product: a Pico that runs MicroPython
+BOOTSEL = ("2e8a", ("0003", "000f"))  # a Pico, a Pico 2, that waits for its firmware
+USB_DEVICES = Path("/sys/bus/usb/devices")
+
+
+@dataclass(frozen=True)
+class Port:
+    """A serial port."""
+
+    device: str
+    serial: str | None  # of the USB device
+    pico: bool
+    words: str  # what it says it is
+
+
+def ports() -> list[Port]:
+    """Return the serial ports of this machine, in the order of their names."""
+    return sorted(
+        (
+            Port(
+                found.device,
+                found.serial_number,
+                (found.vid, found.pid) == MICROPYTHON,
+                found.product or found.description or "",
+            )
+            for found in list_ports.comports()
+        ),
+        key=lambda port: port.device,
+    )
+
+
+def picos() -> list[Port]:
+    """Return the ports of the Picos that run MicroPython."""
+    return [port for port in ports() if port.pico]
+
+
+def bootsel() -> int:
+    """Return how many Picos wait in BOOTSEL mode for a UF2 file."""
+    found = 0
+    for vendor in USB_DEVICES.glob("*/idVendor"):
+        try:
+            product = (vendor.parent / "idProduct").read_text().strip()
+            found += vendor.read_text().strip() == BOOTSEL[0] and product in BOOTSEL[1]
+        except OSError:  # unplugged at this moment
+            continue
+    return found
+
+
+def the_port(named: str | None) -> str:
+    """Return the named port, or that of the only Pico. Raises UsageError: what there is instead."""
+    if named:
+        return named
+    found = picos()
+    if len(found) == 1:
+        return found[0].device
+    if found:
+        names = ", ".join(port.device for port in found)
+        raise UsageError(f"there are {len(found)} Picos ({names}): choose one with --port")
+    if bootsel():
+        raise UsageError(
+            "a Pico waits in BOOTSEL mode, without MicroPython: put it there first "
+            "(`tennis flash` says how)"
+        )
+    others = ", ".join(f"{port.device} ({port.words})" for port in ports())
+    raise UsageError(
+        f"no Pico is plugged in (serial ports: {others or 'none'}): plug it in with a cable that "
+        "carries data, or name the port with --port"
+    )

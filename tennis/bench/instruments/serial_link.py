@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A line through a serial port, or through TCP (``socket://host:port``)."""
+
+import errno
+import select
+
+import serial
+
+from tennis.bench.instruments.link import LinkLostError
+from tennis.bench.instruments.ports import ports
+from tennis.errors import BenchError
+
+BAUD = 115_200  # USB takes no notice of it
+WRITE_TIMEOUT_S = 5
+READ_MAX = 1 << 16  # bytes
+
+
+class SerialLink:
+    """A port of which this process is the only user.
+
+    Raises BenchError where it cannot be opened: its line says why, and what to do.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._device = name
+        self._serial_number = next((p.serial for p in ports() if p.device == name), None)
+        self._port: serial.SerialBase | None = None
+        try:
+            self._open()
+        except (OSError, ValueError) as error:
+            raise BenchError(_why_not(name, error)) from error
+
+    def _open(self) -> None:
+        self._port = serial.serial_for_url(
+            self._device,
+            baudrate=BAUD,
+            timeout=0,
+            write_timeout=WRITE_TIMEOUT_S,
+            exclusive=None if "://" in self._device else True,
+        )
+
+    def read(self, timeout_s: float) -> bytes:
+        """Return what has come, wait for it up to ``timeout_s``. Raises LinkLostError."""
+        port = self._port
+        if port is None:
+            raise LinkLostError(f"{self.name} is closed")
+        try:
+            ready, _, _ = select.select([port], [], [], timeout_s)
+            return bytes(port.read(READ_MAX)) if ready else b""
+        except (OSError, TypeError, ValueError) as error:  # pyserial's errors are OSErrors
+            self.close()
+            raise LinkLostError(f"{self.name} is gone") from error
+
+    def write(self, data: bytes) -> None:
+        """Send all of ``data``. Raises LinkLostError."""
+        if self._port is None:
+            raise LinkLostError(f"{self.name} is closed")
+        try:
+            self._port.write(data)
+        except (OSError, TypeError, ValueError) as error:
+            self.close()
+            raise LinkLostError(f"{self.name} is gone") from error
+
+    def reopen(self) -> None:
+        """Open the port again; a Pico is found by its serial number under a new name, too."""
+        self.close()
+        if self._serial_number is not None:
+            same = [p.device for p in ports() if p.serial == self._serial_number]
+            if not same:
+                raise LinkLostError(f"{self.name} is unplugged")
+            self._device = same[0]
+        try:
+            self._open()
+        except (OSError, ValueError) as error:
+            raise LinkLostError(_why_not(self._device, error)) from error
+
+    def close(self) -> None:
+        """Give the port up."""
+        port, self._port = self._port, None
+        if port is not None:
+            try:
+                port.close()
+            except OSError:  # what is unplugged needs no closing
+                return
+
+
+def _why_not(name: str, error: Exception) -> str:
+    """Say why a port cannot be opened, and what to do."""
+    number = _number(error)
+    if number in {errno.ENOENT, errno.ENODEV, errno.ENXIO}:
+        there = ", ".join(port.device for port in ports()) or "none"
+        return f"{name} does not exist (serial ports: {there}): plug the Pico in, or use --port"
+    if number in {errno.EACCES, errno.EPERM}:
+        return (
+            f"no permission to use {name}: join the group dialout with "
+            "`sudo usermod -a -G dialout $USER`, then log in again"
+        )
+    if number in {errno.EBUSY, errno.EAGAIN}:
+        return f"{name} is used by another program: end it (a terminal, mpremote, another rally)"
+    if number == errno.ECONNREFUSED:
+        return f"{name}: nobody listens there: start what should, or correct the port's number"
+    if number in {errno.ENOTTY, errno.EISDIR, errno.EINVAL}:
+        return f"{name} is no serial port: name the Brickwall's with --port"
+    said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return f"{name} cannot be opened ({said}): name the Brickwall's port with --port"
+
+
+def _number(error: BaseException | None) -> int | None:
+    """Return the errno behind an error of pyserial's, which does not always keep it."""
+    while error is not None:
+        number = getattr(error, "errno", None)
+        if isinstance(number, int):
+            return number
+        # termios.error holds its number as the first argument
+        if error.args and isinstance(error.args[0], int):
+            return error.args[0]
+        error = error.__context__
+    return None

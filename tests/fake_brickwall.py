@@ -1,0 +1,269 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A fake: the Brickwall's side of the line without a Brickwall, for the host's own unit tests.
+
+It serves nothing and measures nothing; it makes balls up (``ball_of``). What the real firmware does
+is tested with the emulated Pico.
+"""
+
+import binascii
+import contextlib
+import json
+import secrets
+import select
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from tennis import wire
+from tennis.bench.instruments import firmware
+
+ANSWER = 5
+TICK_HZ = 125_000_000
+HELD_MAX = 24
+BALLS_A_FRAME = 64
+PINS = {"ping": 2, "reply": 3, "listen": 6, "answer": 7}
+
+
+def ball_of(index: int, clock: int) -> tuple[int, int, int]:
+    """Return a ball as the fake makes it up: served, rise, fall."""
+    return clock, 125 + index % 100, 625 + index % 1000
+
+
+class FakeBrickwall:
+    """Listens on TCP; one connection at a time, as a serial port."""
+
+    def __init__(self, *, ball: Callable[[int, int], tuple[int, int, int]] = ball_of) -> None:
+        self.ball = ball
+        self.hello = {
+            "instrument": "brickwall",
+            "firmware": firmware.VERSION,
+            "firmware_sha256": firmware.sha256(),
+            "micropython": "1.25.0",
+            "board": "a fake Pico",
+            "unique_id": "e660000000000001",
+            "clock_hz": TICK_HZ,
+            "tick_hz": TICK_HZ,
+            "pins": PINS,
+        }
+        self.wires: dict[str, object] = {}
+        self.balls_a_second = 1e9
+        self.said: list[str] = []  # the commands
+        self.events: list[tuple[int, int, int]] = []  # (before ball, what, value)
+        self.fault_at: int | None = None  # an exception before this ball
+        self.refuses: dict[str, str] = {}  # verb -> why
+        self.generating: dict[str, int] | None = None
+        self.restart()
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = f"socket://127.0.0.1:{self._server.getsockname()[1]}"
+        self._connection: socket.socket | None = None
+        self._out = b""
+        self._in = b""
+        self._lock = threading.RLock()
+        self._ended = False
+        self._accepting = True
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    # --- what tests do to it ---
+
+    def restart(self) -> None:
+        """Forget everything, as after a loss of power."""
+        self.boot = secrets.token_hex(4)
+        self.state = "idle"
+        self.play: dict[str, str] = {}
+        self.next_ball = self.balls = self.clock = self.misses = 0
+        self.sequence = 0
+        self.held: deque[tuple[int, bytes]] = deque()
+        self._out = b""
+
+    def unplug(self, *, restart: bool = False) -> None:
+        with self._lock:
+            self._accepting = False
+            self._drop()
+            if restart:
+                self.restart()
+
+    def plug_in(self) -> None:
+        self._accepting = True
+
+    def close(self) -> None:
+        self._ended = True
+        self._thread.join()
+        self._drop()
+        self._server.close()
+
+    def __enter__(self) -> "FakeBrickwall":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- the line ---
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._out = self._in = b""
+
+    def _run(self) -> None:
+        while not self._ended:
+            readers = [s for s in (self._connection, self._server) if s is not None]
+            try:
+                ready, _, _ = select.select(readers, [], [], 0.005)
+                with self._lock:
+                    self._turn(ready)
+            except (OSError, ValueError):
+                with self._lock:
+                    self._drop()
+
+    def _turn(self, ready: list[socket.socket]) -> None:
+        if self._server in ready:
+            connection, _ = self._server.accept()
+            if self._accepting:
+                self._drop()
+                self._connection = connection
+                connection.setblocking(False)
+            else:
+                connection.close()
+        if self._connection is None:
+            return
+        if self._connection in ready:
+            data = self._connection.recv(4096)
+            if not data:
+                self._drop()
+                return
+            self._take(data)
+        if self.state == "playing":
+            self._serve()
+        if self._out:
+            with contextlib.suppress(BlockingIOError):
+                self._out = self._out[self._connection.send(self._out) :]
+
+    def _take(self, data: bytes) -> None:
+        self._in += data
+        *lines, self._in = self._in.split(b"\n")
+        for line in lines:
+            if line.strip():
+                self._line(line)
+
+    def _line(self, line: bytes) -> None:
+        words, _, crc = line.rpartition(b" #")
+        if f"{binascii.crc32(words):08x}".encode() != crc:
+            self._answer(0xFFFFFFFF, {"error": "wrong checksum", "code": "checksum"})
+            return
+        number, verb, *values = words.decode().split(" ")
+        self.said.append(verb)
+        arguments = dict(value.split("=") for value in values)
+        if verb in self.refuses:
+            self._answer(int(number), {"error": self.refuses[verb], "code": "refused"})
+            return
+        found = getattr(self, f"do_{verb}")(arguments)
+        if isinstance(found, str):
+            self._answer(int(number), {"error": found, "code": found.split()[0]})
+        elif found is not None:
+            self._answer(int(number), {"ok": found})
+        if verb == "play" and not isinstance(found, str):
+            self._frame(wire.HELLO, json.dumps(self.do_hello({}) | self.play).encode())
+
+    def _answer(self, number: int, content: dict[str, object]) -> None:
+        self._out += wire.encode(ANSWER, number, json.dumps(content).encode())
+
+    # --- commands ---
+
+    def do_hello(self, _: dict[str, str]) -> dict[str, object]:
+        return {
+            **self.hello,
+            "boot": self.boot,
+            "state": self.state,
+            "rally": self.play.get("rally"),
+            "next_frame": self.sequence,
+            "oldest_frame": self.held[0][0] if self.held else self.sequence,
+        }
+
+    def do_play(self, arguments: dict[str, str]) -> dict[str, str] | str:
+        if self.state == "playing":
+            return "playing already"
+        self.play = arguments
+        self.state = "playing"
+        self.next_ball, self.balls = int(arguments["first"]), int(arguments["balls"])
+        self.clock, self.misses = int(arguments["clock_ticks"]), 0
+        self.sequence = int(arguments["sequence"])
+        self.held.clear()
+        self.due = time.monotonic()
+        return arguments
+
+    def do_ack(self, arguments: dict[str, str]) -> None:
+        while self.held and self.held[0][0] < int(arguments["next"]):
+            self.held.popleft()
+        if self.state == "ended" and not self.held:
+            self.state = "idle"
+
+    def do_resend(self, arguments: dict[str, str]) -> None:
+        for sequence, frame in self.held:
+            if sequence >= int(arguments["from"]):
+                self._out += frame
+
+    def do_stop(self, _: dict[str, str]) -> dict[str, str]:
+        if self.state == "playing":
+            self._end(5)
+        return {}
+
+    def do_status(self, _: dict[str, str]) -> dict[str, object]:
+        return {"state": self.state}
+
+    def do_wires(self, _: dict[str, str]) -> dict[str, object]:
+        return self.wires
+
+    def do_generate(self, arguments: dict[str, str]) -> dict[str, object]:
+        source = arguments.pop("source")
+        self.generating = {key: int(value) for key, value in arguments.items()}
+        return {**arguments, "source": source, "synchroniser_ticks": 0}
+
+    def do_quiet(self, _: dict[str, str]) -> dict[str, object]:
+        self.generating = None
+        return {}
+
+    # --- a play ---
+
+    def _frame(self, kind: int, payload: bytes) -> None:
+        frame = wire.encode(kind, self.sequence, payload)
+        self.held.append((self.sequence, frame))
+        self._out += frame
+        self.sequence += 1
+
+    def _serve(self) -> None:
+        if time.monotonic() < self.due:
+            return
+        while self.state == "playing" and len(self.held) < HELD_MAX - 2:
+            if self.next_ball == self.balls:
+                self._end(0)
+                return
+            for before, what, value in self.events:
+                if before == self.next_ball:
+                    self._frame(wire.EVENTS, struct.pack(wire.EVENT, self.clock, what, value))
+            if self.fault_at is not None and self.next_ball >= self.fault_at:
+                self._end(4)
+                self._answer(0, {"error": "ValueError: made up, line 7", "code": "exception"})
+                return
+            count = min(BALLS_A_FRAME, self.balls - self.next_ball)
+            balls = []
+            for _ in range(count):
+                self.clock += 125_000
+                balls.append(self.ball(self.next_ball, self.clock))
+                self.misses += balls[-1][2] == wire.NONE_TICKS
+                self.next_ball += 1
+            self._frame(wire.BALLS, b"".join(struct.pack(wire.BALL, *ball) for ball in balls))
+            if self.balls_a_second < 1e9:
+                self.due = time.monotonic() + count / self.balls_a_second
+                return
+
+    def _end(self, reason: int) -> None:
+        played = self.next_ball - int(self.play["first"])
+        payload = struct.pack(wire.END_FORMAT, reason, played, self.misses, 0, 0, 0, self.clock)
+        self._frame(wire.END, payload)
+        self.state = "ended"
