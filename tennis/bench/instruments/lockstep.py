@@ -16,7 +16,7 @@ from tennis.errors import BenchError
 HEAD = struct.Struct("<BI")
 U64 = struct.Struct("<Q")
 WRITE, GO, AT_READY, QUIT = 1, 2, 3, 4  # to the emulator
-DATA, TIME, FAULT = 1, 2, 3  # from it
+DATA, TIME, FAULT, NOTE = 1, 2, 3, 4  # from it
 PAYLOAD_MAX = 1 << 24
 
 
@@ -38,6 +38,7 @@ class LockstepLink:
         self.name = name
         self.cycle = 0  # as last heard
         self.faults: list[str] = []
+        self.notes: list[str] = []  # what the emulator said besides: "target_ended"
         self._to, self._from = to_pico, from_pico
         self._clock_hz = clock_hz
         self._ended = ended
@@ -54,6 +55,9 @@ class LockstepLink:
             if kind == TIME:
                 (self.cycle,) = U64.unpack(payload)
                 return b""
+            if kind == NOTE:
+                self.notes.append(payload.decode(errors="replace"))
+                continue
             if kind == FAULT:
                 self.faults.append(payload.decode(errors="replace"))
                 raise BenchError(f"{self.name}: {self.faults[-1]}")
