@@ -21,7 +21,6 @@ from collections.abc import Callable
 from tennis import wire
 from tennis.bench.instruments import firmware
 
-ANSWER = 5
 TICK_HZ = 125_000_000
 HELD_MAX = 24
 BALLS_A_FRAME = 64
@@ -171,7 +170,7 @@ class FakeBrickwall:
             self._frame(wire.HELLO, json.dumps(self.do_hello({}) | self.play).encode())
 
     def _answer(self, number: int, content: dict[str, object]) -> None:
-        self._out += wire.encode(ANSWER, number, json.dumps(content).encode())
+        self._out += wire.encode(wire.ANSWER, number, json.dumps(content).encode())
 
     # --- commands ---
 

@@ -5,9 +5,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from tennis.rally.manifest import BenchKind, Fault, Instrument, LoadRecord, Target
+from tennis.rally.manifest import BenchKind, Fault, Instrument, Line, LoadRecord, Target
 from tennis.rally.plan import Plan
 
 
@@ -20,10 +20,22 @@ class Circumstances:
     load: LoadRecord
     faults: list[Fault] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
+    line: Line | None = None
+    # what to do here about a fault, by its code: said behind its message
+    advice: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a rally is that goes on."""
+
+    balls: int  # that are there already
+    sequence: int  # of the next frame
+    clock_ticks: int  # the instrument's clock when it stopped
 
 
 class Session(Protocol):
-    """A rally that is being played."""
+    """A rally that is being played; it may have ``doing``: what goes on while no ball comes."""
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the instrument's bytes as they come; an empty chunk now and then while it waits."""
@@ -53,3 +65,11 @@ class Bench(Protocol):
 
     def circumstances(self, plan: Plan, folder: Path) -> Circumstances:
         """Return what is known of a rally in ``folder`` once its session is closed."""
+
+
+@runtime_checkable
+class GoingOnBench(Bench, Protocol):
+    """A bench that does not repeat: a rally is resumed with the balls that are missing."""
+
+    def go_on(self, plan: Plan, folder: Path, position: Position) -> Session:
+        """Begin to play the rest of a rally."""

@@ -29,6 +29,8 @@ def shown(label: str = "rally") -> Iterator[Callable[[RallyProgress], None]]:
 
 
 def _figures(progress: RallyProgress) -> str:
+    if progress.doing:
+        return progress.doing
     if progress.first_ball is None:
         return "the target boots"
     return (

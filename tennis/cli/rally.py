@@ -13,7 +13,8 @@ import click
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.errors import BenchError, UsageError
-from tennis.rally import Rally, part_path
+from tennis.rally import Rally, calibration, part_path
+from tennis.rally.folder import CONSOLE
 from tennis.rally.text import quoted
 
 BALLS_MAX = 1_000_000_000
@@ -29,22 +30,32 @@ def _number(text: str) -> tuple[str, int]:
 @click.command(epilog="Units are in the names of the options. `tennis kernels` lists the kernels.")
 @click.option(
     "--bench",
-    type=click.Choice(["virtual"]),
+    type=click.Choice(["virtual", "pi"]),
     default="virtual",
     show_default=True,
-    help="Where to play: virtual needs no hardware.",
+    help="Where to play: virtual needs no hardware; pi is a Brickwall on a port, and whatever is "
+    "wired to it. What you say about that target is recorded, and nothing else is known of it.",
+)
+@click.option(
+    "--port",
+    metavar="PORT",
+    help="The Brickwall's serial port, with --bench pi. [default: that of the only Pico]",
+)
+@click.option(
+    "--instrument",
+    type=click.Choice(["builtin", "pico"]),
+    help="What times the balls on the virtual bench: builtin is fast; pico is the Brickwall's "
+    "firmware on an emulated Pico, end to end. [default: builtin]",
 )
 @click.option(
     "--kernel",
-    default="mainline",
-    show_default=True,
-    help="A name from `tennis kernels`, or the folder of a built arm64 kernel tree.",
+    help="A name from `tennis kernels`, or the folder of a built arm64 kernel tree; on a physical "
+    "bench, what the target runs. [default: mainline; with --bench pi: unknown]",
 )
 @click.option(
     "--load",
-    default="idle",
-    show_default=True,
-    help="What keeps the target busy: idle, stress or hog (the known answer).",
+    help="What keeps the target busy: idle, stress or hog (the known answer); on a physical "
+    "bench, what you started there. [default: idle; with --bench pi: unknown]",
 )
 @click.option(
     "--load-option",
@@ -56,16 +67,13 @@ def _number(text: str) -> tuple[str, int]:
 @click.option(
     "--bottom-half",
     type=click.Choice(["tasklet", "thread", "workqueue", "user"]),
-    default="tasklet",
-    show_default=True,
-    help="What lowers the reply line.",
+    help="What lowers the reply line. [default: tasklet; with --bench pi: unknown]",
 )
 @click.option(
     "--priorities",
     type=click.Choice(["default", "chrt"]),
-    default="default",
-    show_default=True,
-    help="chrt: the answering threads at SCHED_FIFO 99, as in the thesis.",
+    help="chrt: the answering threads at SCHED_FIFO 99, as in the thesis. [default: default; with "
+    "--bench pi: unknown]",
 )
 @click.option(
     "--balls",
@@ -146,6 +154,7 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
           --priorities chrt --balls 20000 --seed 7 --out rt-stress
       tennis rally --load hog --load-option hold_us=200 --out known-answer
       tennis rally --loop open --rate-hz 10000 --out koeker
+      tennis rally --bench pi --kernel rt --load stress --out on-the-board
       tennis rally --resume rt-stress
 
     Ctrl-C ends a rally and seals what was played. After `kill -9`, a crash or a full disk, go on
@@ -157,24 +166,26 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
     given = [
         name
         for name in ctx.params
-        if name != "resume"
+        if name not in {"resume", "port"}
         and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
     ]
     if resume and given:
-        raise UsageError("--resume stands alone: the rally's own plan is used")
+        raise UsageError("--resume stands alone (or with --port): the rally's own plan is used")
     if not resume and not out:
         raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
     stop = Stop()
     with shown() as observe, _ended_at_once(resume or out):
         watch = player.Watch(observe, stop)
         if resume:
-            bench = bench_of(player.bench_kind(resume))
+            plan = player.begun_plan(resume)
+            port = asked["port"]
+            bench = bench_of(plan.bench, port or plan.port) if plan else bench_of("virtual")
             played = player.resume(bench, resume, watch)
         else:
             assert out  # noqa: S101
             asked["load_options"] = dict(map(_number, asked["load_options"]))
             plan = plan_of(**asked)
-            played = player.play(bench_of(plan.bench), plan, out, watch)
+            played = player.play(bench_of(plan.bench, plan.port), plan, out, watch)
     _tell(played)
 
 
@@ -194,18 +205,22 @@ def _tell(played: Rally) -> None:
     counts, manifest, path = played.manifest.counts, played.manifest, quoted(played.path)
     misses = f"{counts.misses} {'miss' if counts.misses == 1 else 'misses'}"
     kept = f"{played.path}: {counts.balls} balls, {misses}"
-    if counts.late_serves:
+    if counts.late_serves and manifest.bench == "virtual":
         click.echo(
             f"tennis: {counts.late_serves} late serves: "
             "this rally may not repeat byte for byte; play it again on a quieter machine",
             err=True,
         )
+    faults = [f"{fault.message} ({fault.code})" for fault in manifest.faults]
     if manifest.ended == "fault":
-        fault = manifest.faults[0]
-        raise BenchError(
-            f"{fault.message} ({fault.code}); kept as tainted: {kept}; "
-            f"the target's console is in {played.path / 'console.log'}"
-        )
+        console = played.file(CONSOLE)
+        told = f"; the target's console is in {console}" if console else ""
+        raise BenchError(f"{faults[0]}; kept as tainted: {kept}{told}")
+    for fault in faults:
+        click.echo(f"tennis: tainted: {fault}", err=True)
+    doubt = calibration.doubt(manifest.instrument, manifest.created)
+    if doubt:
+        click.echo(f"tennis: {doubt}", err=True)
     if manifest.ended == "interrupted":
         click.echo(f"interrupted; sealed {kept} of {manifest.protocol.balls} planned")
     else:

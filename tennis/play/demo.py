@@ -14,7 +14,8 @@ from tennis.play.rally import Observer, Stop, Watch, play, resume
 from tennis.play.report import Row, write_report
 from tennis.rally import Rally, open_rally, part_path
 from tennis.rally.disk import writing
-from tennis.rally.plan import Plan, Priorities
+from tennis.rally.manifest import Priorities
+from tennis.rally.plan import Plan
 from tennis.units import format_ns
 
 KERNELS = ("mainline", "rt")

@@ -11,30 +11,35 @@ from pydantic import ValidationError
 from tennis.bench import Bench
 from tennis.bench.targets.virtual import kernels
 from tennis.bench.targets.virtual.bench import VirtualBench
+from tennis.bench.targets.wired import WiredBench
 from tennis.errors import UsageError
-from tennis.rally.manifest import BenchKind, Protocol
-from tennis.rally.plan import BottomHalf, Plan, Priorities
+from tennis.rally.manifest import BenchKind, BottomHalf, Priorities, Protocol
+from tennis.rally.plan import UNKNOWN, InstrumentKind, Plan
 
 DEFAULT_RATE_HZ = 1000.0
 DEFAULT_GAP_MIN_US = 500.0
 DEFAULT_GAP_MAX_US = 1500.0
 
 
-def bench_of(kind: str) -> Bench:
-    """Return the bench of a kind. Raises UsageError."""
+def bench_of(kind: str, port: str | None = None) -> Bench:
+    """Return the bench of a kind; ``port`` is that of the Pico. Raises UsageError."""
     if kind == "virtual":
         return VirtualBench()
-    raise UsageError(f"no bench {kind} here: use virtual")
+    if kind == "pi":
+        return WiredBench(port)
+    raise UsageError(f"no bench {kind} here: use virtual or pi")
 
 
 def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     *,
     bench: BenchKind = "virtual",
-    kernel: str = "mainline",
-    load: str = "idle",
+    instrument: InstrumentKind | None = None,
+    port: str | None = None,
+    kernel: str | None = None,
+    load: str | None = None,
     load_options: Mapping[str, int] | None = None,
-    bottom_half: BottomHalf = "tasklet",
-    priorities: Priorities = "default",
+    bottom_half: BottomHalf | None = None,
+    priorities: Priorities | None = None,
     balls: int = 5000,
     seed: int = 1,
     loop: str = "closed",
@@ -46,7 +51,16 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     settle_s: float = 1,
     operator: str | None = None,
 ) -> Plan:
-    """Return a plan. Raises UsageError where its numbers do not go together."""
+    """Return a plan. Raises UsageError where what was asked for does not go together.
+
+    What nobody said about the target is the usual on the virtual bench, which sees to it, and
+    unknown on a physical one.
+    """
+    _check_instrument(bench, instrument, port, load_options)
+    if bench == "virtual":
+        kernel = "mainline" if kernel is None else kernel
+        load = "idle" if load is None else load
+        bottom_half, priorities = bottom_half or "tasklet", priorities or "default"
     given = {
         "--rate-hz": rate_hz,
         "--gap-min-us": gap_min_us,
@@ -74,7 +88,12 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
         shortest_us = 1e6 / rate_hz
         # the next ball does not wait: an answer later than that would be taken for its answer
         timeout_ms = min(timeout_ms, shortest_us / 1000)
-    if kernel and kernel not in kernels.catalogue() and kernels.is_folder(Path(kernel)):
+    if (
+        bench == "virtual"
+        and kernel
+        and kernel not in kernels.catalogue()
+        and kernels.is_folder(Path(kernel))
+    ):
         kernel = str(Path(kernel).resolve())  # so that the rally can be resumed from anywhere
     if pulse_us > shortest_us / 2:
         raise UsageError(
@@ -84,11 +103,13 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     try:
         return Plan(
             bench=bench,
-            kernel=kernel,
-            load=load,
+            instrument=instrument or ("builtin" if bench == "virtual" else "pico"),
+            port=port,
+            kernel=UNKNOWN if kernel is None else kernel,
+            load=UNKNOWN if load is None else load,
             load_options=dict(load_options or {}),
-            bottom_half=bottom_half,
-            priorities=priorities,
+            bottom_half=bottom_half or UNKNOWN,
+            priorities=priorities or UNKNOWN,
             operator=operator,
             versions={},
             protocol=Protocol(
@@ -106,3 +127,23 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def _check_instrument(
+    bench: BenchKind,
+    instrument: InstrumentKind | None,
+    port: str | None,
+    load_options: Mapping[str, int] | None,
+) -> None:
+    if bench == "virtual":
+        if port is not None:
+            raise UsageError("--port belongs to --bench pi: the virtual bench has no port")
+        return
+    if instrument == "builtin":
+        raise UsageError(
+            "--instrument builtin belongs to --bench virtual: a physical bench has a Pico"
+        )
+    if load_options:
+        raise UsageError(
+            "--load-option belongs to --bench virtual: on a physical bench start the load yourself"
+        )

@@ -21,8 +21,10 @@ class Progress:
     misses: int = 0
     max_ns: int | None = None
     replaying: bool = False  # a resumed rally comes back to where it was
+    doing: str = ""  # what goes on while no ball comes
     began: float = field(default_factory=time.monotonic)
     first_ball: float | None = None  # wall clock
+    earlier: int = 0  # balls of an earlier sitting
     _counter: Counter = field(default_factory=Counter)
 
     def add(self, payload: bytes) -> None:
@@ -40,6 +42,10 @@ class Progress:
             highest = ticks_to_ns(int(rises.max()), self.tick_hz)
             self.max_ns = max(highest, self.max_ns or 0)
 
+    def continued(self) -> None:
+        """Say that the balls so far were played in an earlier sitting."""
+        self.earlier, self.first_ball = self.balls, None
+
     @property
     def median_ns(self) -> int | None:
         """Return the median of the interrupt latencies so far."""
@@ -51,7 +57,7 @@ class Progress:
         """Return the balls per second of wall time since the first ball."""
         if self.first_ball is None:
             return 0.0
-        return self.balls / max(time.monotonic() - self.first_ball, 1e-3)
+        return (self.balls - self.earlier) / max(time.monotonic() - self.first_ball, 1e-3)
 
     @property
     def seconds_left(self) -> float | None:

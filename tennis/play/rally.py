@@ -3,6 +3,7 @@
 """Play a rally: from the instrument's frames to a sealed folder, whatever happens on the way."""
 
 import collections
+import contextlib
 import datetime
 import itertools
 import json
@@ -14,17 +15,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tennis import __version__, wire
-from tennis.bench import Bench, Circumstances, Session
-from tennis.errors import RallyError, TennisError, UsageError
+from tennis.bench import Bench, Circumstances, GoingOnBench, Position, Session
+from tennis.bench.instruments.link import LinkLostError
+from tennis.errors import BenchError, RallyError, TennisError, UsageError
 from tennis.play.progress import Progress
-from tennis.rally.balls import batches_from_frames
+from tennis.rally.balls import batches_from_frames, records
 from tennis.rally.disk import writing
 from tennis.rally.folder import Rally, finished, part_path, remove_part, seal
 from tennis.rally.journal import Frame, Journal
 from tennis.rally.manifest import Counts, Fault, Manifest, Tool
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain, quoted
-from tennis.units import ticks_to_ns
+from tennis.units import format_count, ticks_to_ns
 
 Observer = Callable[[Progress], None]
 Stop = Callable[[], bool]
@@ -44,6 +46,12 @@ REASONS = {
     "target_ended": "the target ended before the last ball",
     "never_ready": "the target did not get ready to play",
     "instrument_fault": "the instrument reported a fault",
+    "stopped": "the rally was stopped at the instrument",
+}
+# what else the instrument may report, as faults: code, what the event is called, in words
+REPORTED = {
+    "held_line": ("held", "the reply line is held high: it was up when a ball was served"),
+    "overrun": ("overrun", "the instrument lost edges: they came faster than it could keep them"),
 }
 
 
@@ -79,7 +87,7 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     try:
         with Journal(part, out) as journal:
             return _play(bench, plan, out, journal, watch)
-    except (KeyboardInterrupt, NothingPlayedError):
+    except (KeyboardInterrupt, NothingPlayedError, BenchError):
         if next(Journal(part, out).payloads(wire.BALLS), None) is None:
             remove_part(part)
         raise
@@ -100,26 +108,26 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
         raise UsageError(f"{out} was never begun: play it with `tennis rally --out {quoted(out)}`")
     plan = Plan.read(part)
     with Journal(part, out) as journal:
-        ending = _cut_ending(journal)
+        ending = _cut_ending(journal, repeats=bench.repeats)
         if ending:
             return _seal(bench, plan, out, journal, _Outcome(end=ending))
-        if not bench.repeats:
-            raise RallyError(f"{out} cannot go on: a rally on this bench is played anew")
         versions = bench.versions(plan)
         for name in sorted({*versions, *plan.versions}):
             if versions.get(name) != plan.versions.get(name):
+                why = "the balls would not be the same" if bench.repeats else "a rally has one"
                 raise RallyError(
                     f"{out} was begun with {name} {plain(plan.versions.get(name, 'unknown'))}, now "
-                    f"it is {versions.get(name)}: the balls would not be the same; "
-                    "play it anew under another name"
+                    f"it is {versions.get(name)}: {why}; play it anew under another name"
                 )
+        if isinstance(bench, GoingOnBench) and not bench.repeats:
+            return _go_on(bench, plan, out, journal, watch)
         return _play(bench, plan, out, journal, watch)
 
 
-def bench_kind(out: Path) -> str:
-    """Return the kind of bench on which an unfinished rally was begun."""
+def begun_plan(out: Path) -> Plan | None:
+    """Return the plan of an unfinished rally; None where there is none."""
     part = part_path(out)
-    return Plan.read(part).bench if part.is_dir() else "virtual"
+    return Plan.read(part) if part.is_dir() else None
 
 
 class NothingPlayedError(TennisError):
@@ -134,13 +142,25 @@ class _Outcome:
     interrupted: bool = False
     lost_frames: int = 0
     garbage_bytes: int = 0
+    next_frame: int = 0  # its sequence number
+    progress: Progress | None = None  # None: nothing was played now
+
+    @property
+    def all_there(self) -> bool:
+        """Tell whether no ball is missing, whether END came or not."""
+        return self.progress is not None and self.progress.balls >= self.progress.planned
+
+    @property
+    def all_missed(self) -> bool:
+        """Tell whether there were balls and no answers."""
+        return self.progress is not None and 0 < self.progress.balls == self.progress.misses
 
 
-def _cut_ending(journal: Journal) -> Frame | None:
+def _cut_ending(journal: Journal, *, repeats: bool) -> Frame | None:
     """Prepare a journal for going on; return its END frame if the rally had been played out.
 
     A rally that was stopped early has a last, short frame that it would not have if it had gone
-    on: that is cut off, playing again brings its balls back.
+    on: that is cut off where the bench repeats, playing again brings its balls back.
     """
     sizes: list[tuple[Frame, int]] = []
     end = 0
@@ -153,24 +173,18 @@ def _cut_ending(journal: Journal) -> Frame | None:
         if (_count(ending) or {}).get("reason") == "complete":
             return ending
         journal.truncate(end - len(sizes.pop()[0].encoded))
-    if sizes and sizes[-1][0].kind == wire.BALLS:
+    if repeats and sizes and sizes[-1][0].kind == wire.BALLS:
         journal.truncate(journal.size - len(sizes[-1][0].encoded))
     return None
 
 
 def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -> Rally:
     progress = Progress(planned=plan.protocol.balls)
-    outcome = _Outcome()
+    outcome = _Outcome(progress=progress)
     held = journal.frames() if journal.size else iter(())
     session = bench.start(plan, part_path(out))
-    try:
+    with _session(session, out):
         for frame in _frames(session, outcome, progress, watch):
-            if frame.kind == wire.HELLO:
-                progress.tick_hz = _tick_hz(frame, progress.tick_hz)
-            elif frame.kind == wire.BALLS:
-                progress.add(frame.payload)
-            elif frame.kind == wire.END:
-                outcome.end = frame
             known = next(held, None)
             progress.replaying = known is not None
             if known is None:
@@ -182,14 +196,54 @@ def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -
                     "play it anew under another name"
                 )
             watch.observe(progress)
-    finally:
-        session.close()
     if outcome.interrupted and next(held, None) is not None:
         raise RallyError(
             f"interrupted before {out} was where it had been; nothing is lost: "
             f"go on with `tennis rally --resume {quoted(out)}`"
         )
-    if outcome.interrupted and not progress.balls:
+    return _sealed(bench, plan, out, journal, outcome)
+
+
+def _go_on(bench: GoingOnBench, plan: Plan, out: Path, journal: Journal, watch: Watch) -> Rally:
+    """Play the balls that a journal does not hold."""
+    progress = Progress(planned=plan.protocol.balls)
+    sequence = clock_ticks = 0
+    for frame in journal.frames():
+        sequence = frame.sequence + 1
+        if frame.kind == wire.HELLO:
+            progress.tick_hz = _tick_hz(frame, progress.tick_hz)
+        elif frame.kind == wire.BALLS and frame.payload:
+            progress.add(frame.payload)
+            clock_ticks = int(records(frame.payload)["served"][-1])
+    outcome = _Outcome(next_frame=sequence, progress=progress)
+    if progress.balls < progress.planned:
+        # a second of the clock stands for the pause, which nobody measured
+        position = Position(progress.balls, sequence, clock_ticks + progress.tick_hz)
+        session = bench.go_on(plan, part_path(out), position)
+        progress.continued()
+        with _session(session, out):
+            for frame in _frames(session, outcome, progress, watch):
+                journal.append(frame.encoded)
+                watch.observe(progress)
+    return _sealed(bench, plan, out, journal, outcome)
+
+
+@contextlib.contextmanager
+def _session(session: Session, out: Path) -> Iterator[None]:
+    """Close a session in the end; say how to go on where its instrument is gone."""
+    try:
+        yield
+    except LinkLostError as error:
+        raise BenchError(
+            f"{error}; nothing is lost: go on with `tennis rally --resume {quoted(out)}`"
+        ) from error
+    finally:
+        session.close()
+
+
+def _sealed(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outcome) -> Rally:
+    """Seal what was played, unless it is nothing."""
+    if outcome.interrupted and outcome.progress and not outcome.progress.balls:
         raise NothingPlayedError("interrupted before the first ball: nothing was kept")
     return _seal(bench, plan, out, journal, outcome)
 
@@ -207,19 +261,27 @@ def _frames(
 ) -> Iterator[Frame]:
     """Yield the frames of a session; when asked to stop, the rest still comes."""
     decoder = wire.Decoder()
-    expected = 0
     ending: list[bytes | None] = [None]
     for chunk in itertools.chain(session.chunks(), ending):
         if watch.stop() and not outcome.interrupted:
             outcome.interrupted = True
             session.stop()
         if not chunk:
+            progress.doing = getattr(session, "doing", "")
             watch.observe(progress)
         # the chain's last link stands for the end
         for kind, sequence, payload in decoder.finish() if chunk is None else decoder.feed(chunk):
-            outcome.lost_frames += (sequence - expected) & 0xFFFFFFFF
-            expected = sequence + 1
-            yield Frame(kind, sequence, payload, wire.encode(kind, sequence, payload))
+            outcome.lost_frames += (sequence - outcome.next_frame) & 0xFFFFFFFF
+            outcome.next_frame = sequence + 1
+            frame = Frame(kind, sequence, payload, wire.encode(kind, sequence, payload))
+            if kind == wire.HELLO:
+                progress.tick_hz = _tick_hz(frame, progress.tick_hz)
+            elif kind == wire.BALLS:
+                progress.add(payload)
+                progress.doing = ""
+            elif kind == wire.END:
+                outcome.end = frame
+            yield frame
     outcome.garbage_bytes = decoder.garbage_bytes
 
 
@@ -228,11 +290,17 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
     known = bench.circumstances(plan, part)
     tick_hz = known.instrument.tick_hz
     counted = _count(outcome.end)
-    faults = [*known.faults, *_faults(known, outcome, counted)]
-    ended: Literal["complete", "interrupted", "fault"] = "complete"
-    if counted is None or counted["reason"] != "complete":
-        ended = "interrupted" if outcome.interrupted and not faults else "fault"
     noted = _noted(journal)
+    faults = [*known.faults, *_faults(known, outcome, counted), *_reported(known, noted)]
+    ended: Literal["complete", "interrupted", "fault"] = "complete"
+    if plan.bench == "pi" and outcome.all_missed:
+        # a target that is not there; on the virtual bench the target itself says what is wrong
+        faults = [fault for fault in faults if fault.code != "no_answer"]
+        words = f"no answer from the target: all {_balls(journal)} balls missed"
+        faults.insert(0, _fault(known, "no_answer", words))
+        ended = "fault"
+    elif not outcome.all_there and (counted is None or counted["reason"] != "complete"):
+        ended = "interrupted" if outcome.interrupted and not faults else "fault"
     manifest = Manifest(
         schema_version=1,
         bench=plan.bench,
@@ -249,7 +317,9 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
             strays=noted["stray"],
             doubles=noted["double"],
             late_serves=noted["late_serve"],
+            runts=noted["runt"],
         ),
+        line=known.line,
         ended=ended,
         faults=faults,
         tainted=bool(faults),
@@ -286,16 +356,32 @@ def _faults(
 ) -> Iterator[Fault]:
     """Yield what the player itself saw go wrong, the cause first."""
     if counted is None:
-        if not outcome.interrupted:
+        if not outcome.interrupted and not outcome.all_there:
             said = [event["text"] for event in known.events if event["what"] == "emulator"]
             why = f": {said[-1]}" if said else ""
             yield Fault(code="bench_ended", message=f"the bench ended without a word{why}")
     elif counted["reason"] != "complete" and not outcome.interrupted and not known.faults:
         # where the target itself said what went wrong, that is the reason
-        yield Fault(code=counted["reason"], message=REASONS[counted["reason"]])
+        yield _fault(known, counted["reason"], REASONS[counted["reason"]])
     if outcome.lost_frames or outcome.garbage_bytes:
         text = f"{outcome.lost_frames} frames lost, {outcome.garbage_bytes} bytes of garbage"
         yield Fault(code="line_noise", message=f"between instrument and host: {text}")
+
+
+def _reported(known: Circumstances, noted: collections.Counter[str]) -> Iterator[Fault]:
+    """Yield the faults among the instrument's own events, each once with how often it came."""
+    for code, (event, words) in REPORTED.items():
+        if noted[event]:
+            yield _fault(known, code, f"{words} ({format_count(noted[event], 'time')})")
+
+
+def _fault(known: Circumstances, code: str, words: str) -> Fault:
+    advice = known.advice.get(code)
+    return Fault(code=code, message=f"{words}: {advice}" if advice else words)
+
+
+def _balls(journal: Journal) -> int:
+    return sum(len(payload) for payload in journal.payloads(wire.BALLS)) // wire.BALL_SIZE
 
 
 def _events(known: Circumstances, journal: Journal, tick_hz: int) -> Iterator[dict[str, Any]]:

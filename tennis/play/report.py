@@ -17,7 +17,9 @@ from tennis.plots.compare import names
 from tennis.plots.picture import bench_note, latencies, note, round_time_text, time_text
 from tennis.publications import Result, result
 from tennis.rally import Rally
+from tennis.rally.calibration import doubt
 from tennis.rally.disk import write_whole
+from tennis.rally.manifest import Instrument, Line
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
 from tennis.stats.intervals import BOUND_FROM
@@ -187,7 +189,7 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         "Played": f"{manifest.created}" + (f" by {manifest.operator}" if manifest.operator else ""),
         "Ended": summary.unfinished or manifest.ended,
         "Counted": _counted(summary),
-        "Target": target.board,
+        "Target": target.board + (f", {target.managed}" if target.managed != "by tennis" else ""),
         "Kernel": f"{target.kernel}: {target.release} {target.version}",
         "Kernel command line": target.command_line,
         "Reply path": f"{target.module}, bottom half: {target.bottom_half}",
@@ -201,11 +203,31 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         "Instrument": f"{instrument.kind} {instrument.firmware}, "
         f"{instrument.tick_hz} ticks a second"
         + (f", serial {instrument.serial}" if instrument.serial else ""),
-        "Calibration": instrument.calibration or "",
+        "Verified": _verified(instrument, manifest.created),
+        "Line": _line(manifest.line),
         "Versions": f"tennis {manifest.tool.tennis}" + (f", {versions}" if versions else ""),
         "SHA-256 of the balls": manifest.files.get("balls.parquet", ""),
     }
     return {key: plain(value, 1500) for key, value in facts.items() if value}
+
+
+def _verified(instrument: Instrument, when: str) -> str:
+    """Say what the instrument's certificate is worth."""
+    found, why = instrument.calibration, doubt(instrument, when)
+    if why:
+        return f"no valid certificate: {why}"
+    if found is None:
+        return ""
+    return (
+        f"{found.date}, {found.kind}, {found.source}: {found.balls} known delays, largest error "
+        f"{format_count(found.largest_error_ticks or 0, 'tick')}"
+    )
+
+
+def _line(line: Line | None) -> str:
+    """Say what happened between instrument and host, and was repaired."""
+    counts = line.model_dump() if line else {}
+    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count)
 
 
 def _events(rally: Rally) -> str:

@@ -22,6 +22,9 @@ Count = Annotated[int, Field(ge=0, le=2**40)]
 # Durations of up to eleven days.
 Ns = Annotated[int, Field(ge=0, le=10**15)]
 PositiveNs = Annotated[int, Field(gt=0, le=10**15)]
+# "unknown": on a target that tennis does not manage, where nobody said
+BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "unknown"]
+Priorities = Literal["default", "chrt", "unknown"]
 BenchKind = Literal["pi", "virtual", "replay"]
 
 
@@ -35,6 +38,24 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+Verdict = Literal["pass", "fail", "inconclusive", "not run"]
+
+
+class Certificate(Part):
+    """What ``tennis verify`` found out about an instrument with known delays."""
+
+    serial: Text
+    firmware_sha256: Sha256
+    tick_hz: Annotated[int, Field(gt=0, le=10**12)]
+    date: Text  # ISO 8601, wall clock
+    verdict: Verdict
+    reason: Text
+    balls: Count  # measured
+    largest_error_ticks: Annotated[int, Field(ge=0)] | None  # None: no ball was measured
+    kind: Literal["physical", "emulated"]
+    source: Literal["jumpers", "internal", "second Pico"]  # of the known delays
+
+
 class Instrument(Part):
     """What timed the balls."""
 
@@ -43,7 +64,20 @@ class Instrument(Part):
     firmware: Text  # version
     firmware_sha256: Sha256
     tick_hz: Annotated[int, Field(gt=0, le=10**12)]
-    calibration: Text | None = None  # the certificate of `tennis verify`, where there is one
+    calibration: Certificate | None = None  # of `tennis verify`; the built-in one is exact
+
+
+class Line(Part):
+    """What happened between instrument and host, all of it repaired."""
+
+    broken: Count = 0  # times that something else than a frame came
+    garbage_bytes: Count = 0
+    gaps: Count = 0
+    duplicates: Count = 0
+    resends: Count = 0  # asked for
+    repeated_commands: Count = 0
+    reconnects: Count = 0
+    restarts: Count = 0  # of the instrument: each is a fault, too
 
 
 class Priority(Part):
@@ -64,11 +98,12 @@ class Target(Part):
     config_sha256: Sha256 | None
     command_line: Text
     module: Text  # "racquet"
-    module_sha256: Sha256
-    bottom_half: Literal["tasklet", "thread", "workqueue", "user"]
+    module_sha256: Sha256 | None
+    bottom_half: BottomHalf
     governor: Text | None = None
-    priorities: Literal["default", "chrt"]
+    priorities: Priorities
     tasks: Annotated[list[Priority], Field(max_length=256)]
+    managed: Text = "by tennis"  # or not: then it is what the operator said
 
 
 class LoadRecord(Part):
@@ -117,6 +152,7 @@ class Counts(Part):
     strays: Count
     doubles: Count
     late_serves: Count = 0
+    runts: Count = 0  # pulses of one tick, dropped and counted as strays, too
 
     @field_validator("misses")
     @classmethod
@@ -153,6 +189,7 @@ class Manifest(Part):
     load: LoadRecord
     protocol: Protocol
     counts: Counts
+    line: Line | None = None  # None: there is none that could break
     ended: Literal["complete", "interrupted", "fault"]
     faults: Annotated[list[Fault], Field(max_length=1024)]
     tainted: bool

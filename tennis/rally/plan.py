@@ -13,12 +13,12 @@ from pydantic_core import from_json
 from tennis.errors import RallyError
 from tennis.rally.disk import sync, writing
 from tennis.rally.folder import JOURNAL, PLAN
-from tennis.rally.manifest import BenchKind, Part, Protocol, Text
+from tennis.rally.manifest import BenchKind, BottomHalf, Part, Priorities, Protocol, Text
 
 SIZE_MAX = 1 << 20  # bytes
 
-BottomHalf = Literal["tasklet", "thread", "workqueue", "user"]
-Priorities = Literal["default", "chrt"]
+InstrumentKind = Literal["builtin", "pico"]
+UNKNOWN: Literal["unknown"] = "unknown"  # on a target that is not managed, where nobody said
 
 
 class Plan(Part):
@@ -26,6 +26,8 @@ class Plan(Part):
 
     schema_version: Literal[1] = 1
     bench: BenchKind
+    instrument: InstrumentKind = "builtin"
+    port: Text | None = None  # of the Pico; None: the only one
     kernel: Text
     load: Text
     load_options: Annotated[dict[Text, int], Field(max_length=64, default_factory=dict)]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.rally import Rally, Tally
+from tennis.rally.calibration import doubt
 from tennis.rally.text import plain
 from tennis.stats.intervals import (
     BOUND_FROM,
@@ -75,6 +76,7 @@ class Summary:
     late_serves: int
     tainted: bool
     faults: tuple[str, ...]
+    doubt: str  # why the instrument counts as not verified; empty where it does
     interrupt_ns: Latency
     scheduling_ns: Latency
 
@@ -112,6 +114,8 @@ class Summary:
         if self.tainted:
             why = "; ".join(self.faults) or "an instrument fault happened"
             said.append(f"TAINTED ({why}): no worst-case claim may be made from this rally.")
+        if self.doubt:
+            said.append(f"NOT VERIFIED: {self.doubt}.")
         bound = self.interrupt_ns.exceedance_bound_95
         n = self.interrupt_ns.n
         if bound is not None and n >= BOUND_FROM:
@@ -146,6 +150,7 @@ def summarize(rally: Rally) -> Summary:
         late_serves=counts.late_serves,
         tainted=manifest.tainted,
         faults=tuple(plain(f"{fault.code}: {fault.message}") for fault in manifest.faults),
+        doubt=plain(doubt(manifest.instrument, manifest.created)),
         interrupt_ns=latency(rally.interrupt, rally.tick_hz, claim=claim),
         scheduling_ns=latency(rally.scheduling, rally.tick_hz, claim=claim),
     )

@@ -14,11 +14,9 @@ from typing import Any
 
 from tennis import wire
 
-ANSWER = 5
+Frame = tuple[int, int, bytes]  # kind, sequence, payload
 ACK_EVERY = 8  # frames
 ASK_AGAIN_AFTER = 32  # frames behind a gap: the request itself got lost
-Frame = tuple[int, int, bytes]  # kind, sequence, payload
-NO_COMMAND = 0xFFFFFFFF  # an ANSWER to a line that was not understood
 HALF = 1 << 31
 
 
@@ -49,7 +47,7 @@ class Receiver:
     # ids of commands and what they were answered, in the order in which they came
     answers: deque[tuple[int, dict[str, Any]]] = field(default_factory=deque)
     _rally: str | None = None  # frames are taken from its HELLO on
-    _command: int = NO_COMMAND  # that begins it
+    _command: int = wire.NO_NUMBER  # that begins it
     _armed: bool = False  # what comes now is of this rally
     _begun: bool = False  # its HELLO was here
     _acknowledged: int = 0
@@ -101,7 +99,7 @@ class Receiver:
         self.counts.broken += garbage > 0
         taken = []
         for kind, sequence, payload in found:
-            if kind == ANSWER:
+            if kind == wire.ANSWER:
                 self._answer(sequence, payload)
                 self._armed |= sequence == self._command
             elif self._rally is not None and self._is_next(kind, sequence, payload):

@@ -8,7 +8,6 @@ for a while does not take its own pause for the instrument's silence, and an emu
 sees nothing of the host's clock.
 """
 
-import binascii
 import secrets
 import time
 from collections import deque
@@ -20,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tennis import wire
 from tennis.bench.instruments import firmware
-from tennis.bench.instruments.arq import NO_COMMAND, Frame, LineCounts, Receiver
+from tennis.bench.instruments.arq import Frame, LineCounts, Receiver
 from tennis.bench.instruments.link import Link, LinkLostError
 from tennis.errors import BenchError
 from tennis.rally.manifest import Protocol
@@ -112,12 +111,6 @@ class NobodyError(BenchError):
         self.silent = silent
 
 
-def command_line(number: int, verb: str, values: dict[str, object]) -> bytes:
-    """Return the line of a command."""
-    words = " ".join([str(number), verb, *(f"{key}={value}" for key, value in values.items())])
-    return f"{words} #{binascii.crc32(words.encode()):08x}\n".encode()
-
-
 Note = Callable[[str, str], None]  # what happened (a word), and in words
 
 
@@ -179,14 +172,14 @@ class Brickwall:
             ) from error
         return self._hello
 
-    def command(self, verb: str, /, patience_s: float = 5, **values: object) -> dict[str, Any]:
+    def command(self, verb: str, /, patience_s: float = 5, **values: int | str) -> dict[str, Any]:
         """Send a command; return what the Brickwall answered.
 
         Raises CommandError where it refused, NobodyError, LinkLostError.
         """
         return self._ask(verb, values, patience_s)
 
-    def _ask(self, verb: str, values: dict[str, object], patience_s: float) -> dict[str, Any]:
+    def _ask(self, verb: str, values: dict[str, int | str], patience_s: float) -> dict[str, Any]:
         return self._exchange(*self._line(verb, values), patience_s)
 
     def _exchange(self, number: int, line: bytes, patience_s: float) -> dict[str, Any]:
@@ -209,9 +202,9 @@ class Brickwall:
                     break
         raise self._nobody(line)
 
-    def _line(self, verb: str, values: dict[str, object]) -> tuple[int, bytes]:
-        self._command = self._command % (NO_COMMAND - 1) + 1
-        return self._command, command_line(self._command, verb, values)
+    def _line(self, verb: str, values: dict[str, int | str]) -> tuple[int, bytes]:
+        self._command = self._command % (wire.NO_NUMBER - 1) + 1
+        return self._command, wire.encode_command(self._command, verb, values)
 
     def _answers(self, wanted: int) -> Iterator[dict[str, Any]]:
         """Yield the answers to a command; take note of the others."""
@@ -222,7 +215,7 @@ class Brickwall:
                 self.note("exception", f"in the Brickwall's firmware: {content.get('error')}")
             if number == wanted:
                 yield content
-            elif number == NO_COMMAND:
+            elif number == wire.NO_NUMBER:
                 self._misunderstood = True
 
     def _accept(self, answer: dict[str, Any]) -> dict[str, Any]:
@@ -355,7 +348,7 @@ class Brickwall:
             self.link.close()
             raise LinkLostError(f"the Brickwall on {self.link.name} is silent")
 
-    def _tell(self, verb: str, **values: object) -> None:
+    def _tell(self, verb: str, **values: int | str) -> None:
         """Send a command without waiting for an answer."""
         _, line = self._line(verb, values)
         self.link.write(line)

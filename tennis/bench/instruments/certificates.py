@@ -1,0 +1,50 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Where the certificates of ``tennis verify`` are kept: a file an instrument, by its serial."""
+
+import os
+import re
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from tennis.errors import TennisError
+from tennis.rally.disk import write_whole
+from tennis.rally.manifest import Certificate
+
+
+def folder() -> Path:
+    """Return the folder for what must be kept; ``TENNIS_DATA`` overrides it."""
+    named = os.environ.get("TENNIS_DATA")
+    if named:
+        return Path(named) / "certificates"
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "tennis" / "certificates"
+
+
+def path_of(serial: str) -> Path:
+    """Return the file of an instrument."""
+    if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", serial):
+        raise TennisError(f"{serial!a} is no serial number: flash the Brickwall again")
+    return folder() / f"{serial}.json"
+
+
+def read(serial: str) -> Certificate | None:
+    """Return an instrument's last certificate; None where there is none that can be read."""
+    try:
+        return Certificate.model_validate_json(path_of(serial).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def write(certificate: Certificate) -> Path:
+    """Keep a certificate in place of an earlier one; return its file."""
+    path = path_of(certificate.serial)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TennisError(
+            f"{path.parent} cannot be written ({error.strerror}): set TENNIS_DATA to a folder"
+        ) from error
+    write_whole(path, (certificate.model_dump_json(indent=2) + "\n").encode(), force=True)
+    return path

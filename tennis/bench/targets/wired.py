@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The physical bench: a Brickwall on a serial port, and whatever is wired to it.
+
+Nobody manages the target here: what the manifest says about it is what the operator said.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tennis import __version__, wire
+from tennis.bench import Circumstances, Position
+from tennis.bench.instruments import certificates, firmware
+from tennis.bench.instruments.brickwall import Brickwall, Hello, Play, play_of
+from tennis.bench.instruments.ports import the_port
+from tennis.bench.instruments.serial_link import SerialLink
+from tennis.errors import BenchError, UsageError
+from tennis.rally.disk import writing
+from tennis.rally.manifest import BenchKind, Fault, Instrument, Line, LoadRecord, Target
+from tennis.rally.plan import UNKNOWN, Plan
+from tennis.units import NS_PER_S, ticks_to_ns
+
+MANAGED = "not managed by tennis"
+TIME_NOTE = "real time on real wires"
+SOCKET_NOTE = "a Brickwall behind a socket, which may be emulated"
+TIMEOUT_MAX_NS = 30_000_000_000
+NOTES = "bench.jsonl"  # what happened on this side, beside the journal of frames
+FAULTS = {"instrument_restarted", "exception"}
+
+
+class WiredBench:
+    """Plays plans on what is wired."""
+
+    kind: BenchKind = "pi"
+    repeats = False
+
+    def __init__(self, port: str | None = None) -> None:
+        self._port = port
+        self.time_note = SOCKET_NOTE if port and "://" in port else TIME_NOTE
+        self._brickwall: Brickwall | None = None
+        self._hello: Hello | None = None
+
+    def versions(self, plan: Plan) -> dict[str, str]:
+        """Return what must stay the same while a rally is played: this very instrument."""
+        hello = self._meet()
+        _check(plan, hello)
+        return {
+            "tennis": __version__,
+            "serial": hello.unique_id,
+            "board": hello.board,
+            "firmware": hello.firmware,
+            "firmware_sha256": hello.firmware_sha256,
+            "micropython": hello.micropython,
+            "tick_hz": str(hello.tick_hz),
+        }
+
+    def _meet(self) -> Hello:
+        """Open the port, unless it is open, and hear who is there."""
+        if self._brickwall is None or self._hello is None:
+            self._port = the_port(self._port)
+            self._brickwall = Brickwall(SerialLink(self._port))
+            try:
+                self._hello = self._brickwall.hello()
+            except BaseException:
+                self._brickwall.close()
+                self._brickwall = None
+                raise
+        return self._hello
+
+    def start(self, plan: Plan, folder: Path) -> "WiredSession":
+        """Begin to play."""
+        return self.go_on(plan, folder, Position(balls=0, sequence=0, clock_ticks=0))
+
+    def go_on(self, plan: Plan, folder: Path, position: Position) -> "WiredSession":
+        """Begin to play what is missing of a rally."""
+        tick_hz = self._meet().tick_hz
+        brickwall, self._brickwall = self._brickwall, None  # the session closes it
+        assert brickwall is not None  # noqa: S101 (it was just met)
+        play = replace(
+            play_of(plan.protocol),
+            first=position.balls,
+            sequence=position.sequence,
+            clock_ticks=position.clock_ticks,
+        )
+        return WiredSession(brickwall, play, _Notes(folder / NOTES, tick_hz))
+
+    def circumstances(self, plan: Plan, folder: Path) -> Circumstances:
+        """Return what took part, as it was recorded when the rally began."""
+        recorded = plan.versions
+        notes = _Notes(folder / NOTES, int(recorded["tick_hz"]))
+        self._port = self._port or plan.port
+        doctor = f"tennis doctor --port {self._port}" if self._port else "tennis doctor"
+        return Circumstances(
+            instrument=Instrument(
+                kind="brickwall",
+                serial=recorded["serial"],
+                firmware=recorded["firmware"],
+                firmware_sha256=recorded["firmware_sha256"],
+                tick_hz=int(recorded["tick_hz"]),
+                calibration=certificates.read(recorded["serial"]),
+            ),
+            target=Target(
+                board=UNKNOWN,
+                kernel=plan.kernel,
+                release=UNKNOWN,
+                version=UNKNOWN,
+                config_sha256=None,
+                command_line=UNKNOWN,
+                module="racquet",
+                module_sha256=None,
+                bottom_half=plan.bottom_half,
+                governor=None,
+                priorities=plan.priorities,
+                tasks=[],
+                managed=MANAGED,
+            ),
+            load=LoadRecord(name=plan.load, command=UNKNOWN),
+            faults=notes.faults(),
+            events=notes.events(),
+            line=notes.line(),
+            advice={
+                "no_answer": f"check the reply wire ({doctor})",
+                "held_line": f"check the reply wire and the Racquet ({doctor})",
+            },
+        )
+
+
+def _check(plan: Plan, hello: Hello) -> None:
+    """Refuse what cannot be played. Raises UsageError, BenchError."""
+    protocol = plan.protocol
+    flash = "run `tennis flash`, then `tennis verify`"
+    if hello.firmware_sha256 != firmware.sha256():
+        raise BenchError(f"the Brickwall's firmware is not that of this checkout: {flash}")
+    if protocol.timeout_ns > TIMEOUT_MAX_NS:
+        raise UsageError("a timeout on a physical bench is at most 30 s (30000 ms)")
+    longest_ns = protocol.timeout_ns + max(
+        protocol.gap_max_ns, NS_PER_S / (protocol.rate_hz or NS_PER_S)
+    )
+    if longest_ns * hello.tick_hz / NS_PER_S >= 2**32:
+        limit_s = 2**32 / hello.tick_hz
+        raise UsageError(
+            f"timeout and gap are {longest_ns / NS_PER_S:.3g} s together, this Brickwall counts to "
+            f"{limit_s:.3g} s: shorten one of them"
+        )
+
+
+class WiredSession:
+    """A rally that is being played through a Brickwall."""
+
+    def __init__(self, brickwall: Brickwall, play: Play, notes: "_Notes") -> None:
+        self._brickwall = brickwall
+        self._play = play
+        self._notes = notes
+        brickwall.note = lambda what, words: notes.add(what, words, brickwall.at_ticks)
+
+    @property
+    def doing(self) -> str:
+        """Say what the bench does while no ball comes."""
+        return self._brickwall.doing
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the Brickwall's frames, each once and in their order."""
+        if self._play.first:
+            self._notes.add("resumed", f"with ball {self._play.first}", self._play.clock_ticks)
+        for frame in self._brickwall.play(self._play):
+            yield wire.encode(*frame) if frame else b""
+
+    def stop(self) -> None:
+        """Ask the Brickwall to end."""
+        self._brickwall.stop()
+
+    def close(self) -> None:
+        """Give the port up; keep what the line did."""
+        self._brickwall.close()
+        self._notes.add_line(self._brickwall.counts.as_dict())
+
+
+class _Notes:
+    """What happened on the host's side, kept as it happens: a line of JSON each."""
+
+    def __init__(self, path: Path, tick_hz: int) -> None:
+        self._path = path
+        self._tick_hz = tick_hz
+
+    def add(self, what: str, text: str, at_ticks: int) -> None:
+        self._append({"what": what, "text": text, "at_ns": ticks_to_ns(at_ticks, self._tick_hz)})
+
+    def add_line(self, counts: dict[str, int]) -> None:
+        self._append({"what": "line", "counts": counts})
+
+    def _append(self, note: dict[str, Any]) -> None:
+        with writing(self._path), self._path.open("a", encoding="utf-8") as notes:
+            notes.write(json.dumps(note) + "\n")
+
+    def _all(self) -> list[dict[str, Any]]:
+        found = []
+        if self._path.exists():
+            for line in self._path.read_text(encoding="utf-8").splitlines():
+                try:
+                    found.append(json.loads(line))
+                except ValueError:  # half a line: the host lost its power
+                    continue
+        return found
+
+    def events(self) -> list[dict[str, Any]]:
+        return [note for note in self._all() if note["what"] != "line"]
+
+    def faults(self) -> list[Fault]:
+        return [
+            Fault(code=note["what"], message=note["text"])
+            for note in self._all()
+            if note["what"] in FAULTS
+        ][:100]
+
+    def line(self) -> Line:
+        """Return what the line did in all sittings of the rally."""
+        total: dict[str, int] = {}
+        for note in self._all():
+            if note["what"] == "line":
+                for name, count in note["counts"].items():
+                    total[name] = total.get(name, 0) + count
+        return Line(**total)
