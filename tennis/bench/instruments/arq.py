@@ -62,6 +62,11 @@ class Receiver:
         self.expected = self._acknowledged = sequence
         self._behind_gap, self._resend = 0, False
 
+    @property
+    def begun(self) -> bool:
+        """Tell whether the rally's HELLO was here."""
+        return self._begun
+
     def feed(self, data: bytes) -> list[Frame]:
         """Return the frames that are next now."""
         before = self._decoder.garbage_bytes

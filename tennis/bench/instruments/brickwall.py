@@ -8,6 +8,7 @@ for a while does not take its own pause for the instrument's silence, and an emu
 sees nothing of the host's clock.
 """
 
+import binascii
 import secrets
 import time
 from collections import deque
@@ -271,7 +272,12 @@ class Brickwall:
     def play_when_ready(
         self, play: Play, deliver: Callable[[bytes], None]
     ) -> Iterator[Frame | None]:
-        """Play as ``play`` does, but let ``deliver`` bring the command to the Brickwall, later."""
+        """Play as ``play`` does, but let ``deliver`` bring the command to the Brickwall, later.
+
+        The rally's name follows from its parameters: an emulated Brickwall repeats.
+        """
+        if not play.rally:
+            play = replace(play, rally=f"{binascii.crc32(repr(play).encode()):08x}")
         hello = self._hello or self.hello()
         number, line = self._line("play", asdict(play))
         self._receiver.begin(play.rally, play.sequence, number)
@@ -338,9 +344,10 @@ class Brickwall:
         for _ in self._answers(-1):
             pass
         probing = quiet > 0 and quiet % PROBE_TICKS == 0
-        if self._receiver.ack_due(at_once=probing) or probing:  # an earlier one may be lost
+        missing = probing and self._receiver.begun
+        if self._receiver.ack_due(at_once=probing) or missing:  # an earlier one may be lost
             self._tell("ack", next=self._receiver.expected)
-        if self._receiver.resend_due() or probing:
+        if self._receiver.resend_due() or missing:
             self._tell("resend", **{"from": self._receiver.expected})
         if probing:
             self._tell("stop" if self._stopping else "status")

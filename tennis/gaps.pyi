@@ -1,0 +1,6 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+# The types of gaps.py, which MicroPython reads too and which therefore has none.
+
+def mix(state: int) -> int: ...
+def gap_ns(seed: int, index: int, gap_min_ns: int, gap_max_ns: int) -> int: ...
