@@ -38,7 +38,9 @@ def run(
         raise BenchError(f"{what}: {words[0]} is not installed: run 'make setup'") from None
     if done.returncode:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-        errors = [line for line in lines if re.search(r"\berror\b|\bError: |^E: ", line)]  # make's come later
+        errors = [
+            line for line in lines if re.search(r"\berror\b|\bError: |^E: ", line)
+        ]  # make's come later
         tail = " | ".join(errors[:3] or lines[-3:])
         raise BenchError(f"{what} failed ({words[0]} gave {done.returncode}): {tail}")
     return done.stdout

@@ -75,7 +75,9 @@ def find_qemu() -> Qemu:
 
 
 def _needed_symbols() -> set[str]:
-    return set(re.findall(r"^extern .*?\b\*?(\w+)\(", (FOLDER / "qemu.h").read_text(), flags=re.MULTILINE))
+    return set(
+        re.findall(r"^extern .*?\b\*?(\w+)\(", (FOLDER / "qemu.h").read_text(), flags=re.MULTILINE)
+    )
 
 
 def _exported_symbols(program: Path) -> set[str]:

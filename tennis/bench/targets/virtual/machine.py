@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""QEMU with a target inside, for one rally.
+
+``-icount shift=1,sleep=off`` makes one instruction 2 ns and idle time free. ``rr=record`` makes
+QEMU's threads take turns, so that a run does not depend on the host's scheduler
+(docs/decisions/0002).
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tennis.bench.instruments.virtual import Qemu
+from tennis.bench.loads import Load
+from tennis.bench.targets.virtual import initramfs
+from tennis.bench.targets.virtual.console import LIMIT_BYTES, Console
+from tennis.bench.targets.virtual.kernels import Kernel
+from tennis.checkout import ROOT
+from tennis.rally.folder import CONSOLE
+from tennis.rally.plan import Plan
+
+TARGET = ROOT / "target"
+NS_PER_INSTRUCTION_SHIFT = 1
+COMMAND_LINE = "console=ttyAMA0 nokaslr panic=-1 oops=panic"
+MEMORY_MB = 1024  # the root is in memory, and stress fills it
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What tests and benchmarks add to a target.
+
+    ``files``: path in the target -> content; ``/tennis/before`` and ``/tennis/after`` are run
+    before the load and after the ready line. ``device_tree``: a blob in place of QEMU's own.
+    """
+
+    files: Mapping[str, bytes | Path] = field(default_factory=dict)
+    parameters: str = ""  # more kernel parameters
+    device_tree: Path | None = None
+    instrument: bool = True
+    # known answers in the target's place, see machine.c: answer_seed, answer_min, answer_max (ns)
+    answers: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that a plan needs, found and built."""
+
+    plan: Plan
+    qemu: Qemu
+    kernel: Kernel
+    load: Load
+    plugin: Path
+    racquet: Path
+    load_module: Path | None
+    racquet_user: Path
+    racquet_ready: Path
+
+
+class Machine:
+    """QEMU, started with a plugin as its instrument; ``descriptors`` are the plugin's."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        extras: Extras,
+        folder: Path,
+        plugin: Mapping[str, int],
+        descriptors: Sequence[int] = (),
+    ) -> None:
+        self.console = Console(folder / CONSOLE)
+        self._stderr = folder / "qemu.log"
+        image = initramfs.pack({**_target_files(parts), **extras.files})
+        command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
+        if extras.instrument:
+            words = [f"{name}={value}" for name, value in {**plugin, **extras.answers}.items()]
+            command += ["-plugin", ",".join([_escape(parts.plugin), *words])]
+        with self._stderr.open("wb") as errors:
+            # a session of its own: Ctrl-C is for the host, which then asks QEMU to end
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                pass_fds=[*descriptors, image],
+                start_new_session=True,
+            )
+        os.close(image)
+
+    def stop(self) -> None:
+        """Ask QEMU to end; the instrument sends what it holds."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """End QEMU; keep what it said with the target's console. Safe to call twice."""
+        try:
+            self._process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._stderr.exists():
+            with self._stderr.open(errors="replace") as said:
+                self.console.add_emulator_output(said.read(LIMIT_BYTES))
+            self._stderr.unlink()
+
+
+def command_line(plan: Plan, extras: Extras) -> str:
+    """Return the kernel's command line."""
+    own = f"tennis.bottom_half={plan.bottom_half} tennis.priorities={plan.priorities}"
+    return " ".join(filter(None, (COMMAND_LINE, own, extras.parameters)))
+
+
+def _target_files(parts: Parts) -> dict[str, bytes | Path]:
+    load = parts.load
+    nothing = "sh -c 'while :; do sleep 1000000; done'"
+    start = f"#!/bin/sh\nexec {load.file.command or nothing}\n"
+    files: dict[str, bytes | Path] = {
+        "/init": TARGET / "virtual" / "init",
+        "/tennis/racquet.ko": parts.racquet,
+        "/tennis/racquet-user": parts.racquet_user,
+        "/tennis/racquet-ready": parts.racquet_ready,
+        "/tennis/load/start": start.encode(),
+    }
+    if load.file.health:
+        files["/tennis/load/health"] = (
+            f"{load.file.health.task} {load.file.health.count}\n".encode()
+        )
+    if parts.load_module:
+        files["/tennis/load.ko"] = parts.load_module
+        files["/tennis/load.parameters"] = f"{load.module_parameters}\n".encode()
+    return files
+
+
+def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> list[str]:
+    """Return QEMU's command line, without the instrument."""
+    shift = NS_PER_INSTRUCTION_SHIFT
+    return [
+        str(parts.qemu.path),
+        *("-M", "virt,gic-version=2,dtb-randomness=off", "-cpu", "cortex-a57", "-smp", "1"),
+        *("-m", str(MEMORY_MB), "-seed", "1", "-rtc", "base=2026-01-01,clock=vm"),
+        *("-icount", f"shift={shift},sleep=off,rr=record,rrfile={os.devnull}"),
+        *("-nodefaults", "-display", "none", "-monitor", "none", "-no-reboot"),
+        *("-chardev", f"file,id=console,path={_escape(console)}", "-serial", "chardev:console"),
+        *(
+            "-kernel",
+            str(parts.kernel.image),
+            "-initrd",
+            str(image),
+            "-append",
+            command_line(parts.plan, extras),
+        ),
+        *(("-dtb", str(extras.device_tree)) if extras.device_tree else ()),
+    ]
+
+
+def _escape(path: Path) -> str:
+    """Return a path as QEMU's comma-separated options take it."""
+    return str(path).replace(",", ",,")
