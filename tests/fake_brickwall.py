@@ -20,6 +20,7 @@ from collections.abc import Callable
 
 from tennis import wire
 from tennis.bench.instruments import firmware
+from tennis.gaps import gap_ns
 
 TICK_HZ = 125_000_000
 HELD_MAX = 24
@@ -30,6 +31,20 @@ PINS = {"ping": 2, "reply": 3, "listen": 6, "answer": 7}
 def ball_of(index: int, clock: int) -> tuple[int, int, int]:
     """Return a ball as the fake makes it up: served, rise, fall."""
     return clock, 125 + index % 100, 625 + index % 1000
+
+
+def wires(
+    reply: tuple[int, int] = (1, 0), ping: tuple[int, int] = (1, 0), **joined: bool
+) -> dict[str, object]:
+    """Return what ``wires`` answers: levels when pulled or driven (up, down), what is joined."""
+    names = ("ping_to_reply", "ping_to_listen", "answer_to_reply", "listen_to_reply")
+    return {
+        "ping": {"high": ping[0], "low": ping[1]},
+        "reply": {"pulled_up": reply[0], "pulled_down": reply[1]},
+        "listen": {"pulled_up": 1, "pulled_down": 0},
+        **dict.fromkeys(names, False),
+        **joined,
+    }
 
 
 class FakeBrickwall:
@@ -48,12 +63,13 @@ class FakeBrickwall:
             "tick_hz": TICK_HZ,
             "pins": PINS,
         }
-        self.wires: dict[str, object] = {}
+        self.wires = wires(ping_to_listen=True, answer_to_reply=True)
         self.balls_a_second = 1e9
         self.said: list[str] = []  # the commands
         self.events: list[tuple[int, int, int]] = []  # (before ball, what, value)
         self.fault_at: int | None = None  # an exception before this ball
         self.refuses: dict[str, str] = {}  # verb -> why
+        self.errors = (0, 0)  # of its measuring: ticks of the rise, of the width
         self.generating: dict[str, int] | None = None
         self.restart()
         self._server = socket.create_server(("127.0.0.1", 0))
@@ -253,13 +269,28 @@ class FakeBrickwall:
             balls = []
             for _ in range(count):
                 self.clock += 125_000
-                balls.append(self.ball(self.next_ball, self.clock))
+                balls.append(self._answered())
                 self.misses += balls[-1][2] == wire.NONE_TICKS
                 self.next_ball += 1
             self._frame(wire.BALLS, b"".join(struct.pack(wire.BALL, *ball) for ball in balls))
             if self.balls_a_second < 1e9:
                 self.due = time.monotonic() + count / self.balls_a_second
                 return
+
+    def _answered(self) -> tuple[int, int, int]:
+        """Return the next ball: made up, or what a generator without any error would do."""
+        known = self.generating
+        if known is None:
+            return self.ball(self.next_ball, self.clock)
+        pair = self.next_ball % known["pairs"]
+        rise, width = (
+            gap_ns(known["seed"], 2 * pair + one, known[f"{what}_min_ticks"], most)
+            for one, (what, most) in enumerate(
+                [("rise", known["rise_max_ticks"]), ("width", known["width_max_ticks"])]
+            )
+        )
+        off, late = self.errors
+        return self.clock, rise + off, rise + off + width + late
 
     def _end(self, reason: int) -> None:
         played = self.next_ball - int(self.play["first"])

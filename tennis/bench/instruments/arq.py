@@ -63,9 +63,13 @@ class Receiver:
         self._behind_gap, self._resend = 0, False
 
     @property
-    def begun(self) -> bool:
-        """Tell whether the rally's HELLO was here."""
-        return self._begun
+    def armed(self) -> bool:
+        """Tell whether the rally has begun: its frames come, or are missing."""
+        return self._armed
+
+    def arm(self) -> None:
+        """Say that the rally has begun, though neither the answer nor its HELLO came."""
+        self._armed = True
 
     def feed(self, data: bytes) -> list[Frame]:
         """Return the frames that are next now."""

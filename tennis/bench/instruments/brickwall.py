@@ -296,6 +296,7 @@ class Brickwall:
             # the answer may have been lost, and the command have come twice
             if error.code != "playing" or self.hello().rally != play.rally:
                 raise
+            self._receiver.arm()
         return play
 
     def _played(self, play: Play, hello: Hello) -> Iterator[Frame | None]:
@@ -344,7 +345,7 @@ class Brickwall:
         for _ in self._answers(-1):
             pass
         probing = quiet > 0 and quiet % PROBE_TICKS == 0
-        missing = probing and self._receiver.begun
+        missing = probing and self._receiver.armed
         if self._receiver.ack_due(at_once=probing) or missing:  # an earlier one may be lost
             self._tell("ack", next=self._receiver.expected)
         if self._receiver.resend_due() or missing:

@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis verify``: what a Brickwall says about delays that are known."""
+
+import json
+import sys
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tennis.errors import UsageError
+from tennis.rally.text import plain
+
+
+@click.command()
+@click.option(
+    "--bench",
+    type=click.Choice(["pi", "virtual"]),
+    default="pi",
+    show_default=True,
+    help="What to verify: pi is a Brickwall on a port; virtual is its firmware on an emulated "
+    "Pico, with its own generator on jumpers.",
+)
+@click.option(
+    "--port", metavar="PORT", help="The Brickwall's serial port. [default: that of the only Pico]"
+)
+@click.option(
+    "--generator-port",
+    metavar="PORT",
+    help="A second Pico with the same firmware that makes the delays: GP6 of it on the ping wire, "
+    "GP7 on the reply wire, and ground. Its synchroniser and its crystal add to the tolerance.",
+)
+@click.option(
+    "--source",
+    type=click.Choice(["jumpers", "internal"]),
+    default="jumpers",
+    show_default=True,
+    help="How the Brickwall's own generator is connected: with jumpers, which has the pads and "
+    "their drivers in it, or inside of the chip. The target must be unplugged.",
+)
+@click.option(
+    "--balls",
+    type=click.IntRange(1, 1_000_000),
+    help="How many balls of each delay. [default: 200; with --bench virtual: 20]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
+def verify(**asked: Any) -> None:
+    """Verify a Brickwall with known delays, ball by ball, and keep a certificate.
+
+    The delays of the thesis' table 6.1, 25 from 2 ticks to 20 ms, and 5000 random ones. The exit
+    code is 0 only for the verdict pass: every ball within one tick.
+
+    \b
+    Examples:
+      tennis verify
+      tennis verify --source internal --balls 1000
+      tennis verify --port /dev/ttyACM0 --generator-port /dev/ttyACM1
+      tennis verify --bench virtual --json
+    """
+    from tennis.play.verifying import Asked, run  # noqa: PLC0415
+
+    as_json = asked.pop("as_json")
+    if asked["bench"] == "virtual" and (asked["port"] or asked["generator_port"]):
+        raise UsageError("--port and --generator-port belong to --bench pi")
+    if asked["generator_port"] and asked["source"] == "internal":
+        raise UsageError("--source internal is the Brickwall's own generator: no --generator-port")
+    console = Console(stderr=True, highlight=False)
+
+    def tell(line: str) -> None:
+        console.print(f"verify: {line}", markup=False, soft_wrap=True)
+
+    found, certificate, path = run(Asked(**asked), tell)
+    if as_json:
+        click.echo(json.dumps(found.as_json(), indent=2))
+    else:
+        if found.points:
+            _show(_table(found))
+        clock = f"{found.hello.tick_hz} ticks a second, tolerance {found.tolerance}"
+        click.echo(f"Brickwall {found.hello.unique_id}: {clock}.")
+        click.echo(f"{found.verdict}: {plain(found.reason, 400)}")
+        if path:
+            click.echo(f"certificate ({certificate.kind}): {path}")
+    if found.verdict != "pass":
+        sys.exit(1)
+
+
+def _show(table: Table) -> None:
+    """Print a table as wide as it is, whatever the terminal has."""
+    console = Console(highlight=False)
+    needed = table.__rich_measure__(console, console.options.update(width=10_000)).maximum
+    console.width = max(console.width, needed)
+    console.print(table, crop=False)
+
+
+def _table(found: Any) -> Table:
+    """Return the points beside the errors of the thesis' instrument; all in microseconds."""
+    columns = ["true", "error", "thesis"]
+    if any(point.misses for point in found.points):
+        columns.append("missed")
+    if any(point.wrong for point in found.points):
+        columns.append("wrong")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("us", no_wrap=True)
+    table.add_column("balls", justify="right")
+    for kind in ("interrupt", "scheduling"):
+        for words in columns:
+            name = kind if words == "true" else words
+            table.add_column(name, justify="right", no_wrap=True)
+    for interrupt, scheduling in zip(found.points[::2], found.points[1::2], strict=True):
+        cells = [_cells(point)[name] for point in (interrupt, scheduling) for name in columns]
+        table.add_row(interrupt.what, str(interrupt.balls), *cells)
+    return table
+
+
+def _cells(point: Any) -> dict[str, str]:
+    """Return what the columns show of a point, for the ball with the largest error."""
+    known, thesis = point.true_ns, point.thesis_error_us
+    return {
+        "true": "-" if known is None else f"{known / 1000:.3f}",
+        "error": "-" if known is None else f"{(point.measured_ns - known) / 1000:+.3f}",
+        "thesis": "" if thesis is None else f"{thesis:+.2f}",
+        "missed": str(point.misses),
+        "wrong": str(point.wrong),
+    }

@@ -1,0 +1,368 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The thesis' black-box check of the instrument: delays that are known, measured ball by ball.
+
+A generator answers each ping after a known time. Whatever is between the pads of the pins is
+ignored: what the Brickwall says is compared with what is known.
+"""
+
+import datetime
+import math
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from tennis import wire
+from tennis.bench.instruments.brickwall import Brickwall, Hello, Play
+from tennis.bench.instruments.link import LinkLostError
+from tennis.errors import BenchError, TennisError
+from tennis.gaps import gap_ns
+from tennis.publications import knutsson_2008
+from tennis.rally.manifest import Certificate, Verdict
+from tennis.units import NS_PER_S, NS_PER_US
+from tennis.wiring import wiring
+
+Source = Literal["jumpers", "internal"]
+Kind = Literal["interrupt", "scheduling"]
+
+RANDOM_PAIRS = 512
+RANDOM_SEED = 2008
+RANDOM_MAX_NS = 100_000
+SWEEP_POINTS = 25
+SWEEP_MIN_TICKS = 2
+SWEEP_MAX_NS = 20_000_000
+# the generator's: a rise at once needs one more instruction until its fall
+WIDTH_AT_ONCE_TICKS = 3
+TOLERANCE_TICKS = 1
+# what a second Pico adds: its input synchroniser, and a crystal of its own (both: 30 ppm)
+SYNCHRONISER_TICKS = (2, 3)
+CRYSTALS = 60e-6
+GAP_NS = (20_000, 60_000)
+ALLOWANCE_NS = 5_000_000  # an answer so late is a miss
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How many balls to measure."""
+
+    each: int = 200  # of each delay
+    random: int = 5000
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of the generator."""
+
+    what: str
+    pairs: int
+    seed: int
+    rise_ticks: tuple[int, int]  # from, to (exclusive; the same: constant)
+    width_ticks: tuple[int, int]
+    balls: int
+    thesis_us: tuple[float, float] | None = None  # its instrument's error: interrupt, scheduling
+
+    def delays(self) -> list[tuple[int, int]]:
+        """Return the (rise, width) of each pair, in the generator's ticks."""
+        return [
+            (
+                gap_ns(self.seed, 2 * pair, *self.rise_ticks),
+                gap_ns(self.seed, 2 * pair + 1, *self.width_ticks),
+            )
+            for pair in range(self.pairs)
+        ]
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was measured of one setting; of many balls, the one with the largest error."""
+
+    what: str
+    kind: Kind
+    true_ns: float | None
+    measured_ns: float | None  # None: nothing was measured
+    error_ticks: int | None
+    balls: int
+    wrong: int  # further off than allowed
+    misses: int
+    thesis_error_us: float | None
+
+
+@dataclass
+class Verification:
+    """All that a verification found."""
+
+    verdict: Verdict
+    reason: str  # with a next step where it is not a pass
+    hello: Hello
+    source: Literal["jumpers", "internal", "second Pico"]
+    tolerance: str
+    points: list[Point] = field(default_factory=list)
+
+    @property
+    def balls(self) -> int:
+        """Return how many balls were measured."""
+        return sum(p.balls - p.misses for p in self.points if p.kind == "interrupt")
+
+    @property
+    def largest_error_ticks(self) -> int | None:
+        """Return the largest error of any ball, either way; None where none was measured."""
+        errors = [abs(p.error_ticks) for p in self.points if p.error_ticks is not None]
+        return max(errors, default=None)
+
+    def certificate(self, kind: Literal["physical", "emulated"]) -> Certificate:
+        """Return what is kept of it."""
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        return Certificate(
+            serial=self.hello.unique_id,
+            firmware_sha256=self.hello.firmware_sha256,
+            tick_hz=self.hello.tick_hz,
+            date=now,
+            verdict=self.verdict,
+            reason=self.reason,
+            balls=self.balls,
+            largest_error_ticks=self.largest_error_ticks,
+            kind=kind,
+            source=self.source,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``tennis verify --json`` prints."""
+        return {
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "instrument": self.hello.model_dump(
+                include={"unique_id", "firmware_sha256", "tick_hz"}
+            ),
+            "source": self.source,
+            "tolerance": self.tolerance,
+            "balls": self.balls,
+            "largest_error_ticks": self.largest_error_ticks,
+            "points": [asdict(point) for point in self.points],
+        }
+
+
+def settings(tick_hz: int, amount: Amount) -> Iterator[Setting]:
+    """Yield table 6.1, the sweep and the random delays; ``tick_hz`` is the generator's."""
+
+    def ticks(us: float) -> int:
+        return round(us * NS_PER_US * tick_hz / NS_PER_S)
+
+    irq, sched = knutsson_2008().verification
+    rows = zip(irq.oscilloscope, sched.oscilloscope, irq.error, sched.error, strict=True)
+    for rise_us, width_us, irq_us, sched_us in rows:
+        rise, width = ticks(rise_us), ticks(width_us)
+        yield _constant("table 6.1", rise, width, amount.each, (irq_us, sched_us))
+    last = SWEEP_MAX_NS * tick_hz // NS_PER_S
+    step = math.log(last / SWEEP_MIN_TICKS) / (SWEEP_POINTS - 1)
+    sweep = [round(SWEEP_MIN_TICKS * math.exp(step * point)) for point in range(SWEEP_POINTS)]
+    # a short rise with a long width and the other way round
+    for rise, width in zip(sweep, reversed(sweep), strict=True):
+        least = WIDTH_AT_ONCE_TICKS if rise == SWEEP_MIN_TICKS else SWEEP_MIN_TICKS
+        yield _constant("sweep", rise, max(width, least), amount.each)
+    most = RANDOM_MAX_NS * tick_hz // NS_PER_S
+    yield Setting(
+        what="random",
+        pairs=RANDOM_PAIRS,
+        seed=RANDOM_SEED,
+        rise_ticks=(SWEEP_MIN_TICKS, most),
+        width_ticks=(WIDTH_AT_ONCE_TICKS, most),
+        balls=amount.random,
+    )
+
+
+def _constant(
+    what: str, rise: int, width: int, balls: int, thesis_us: tuple[float, float] | None = None
+) -> Setting:
+    return Setting(what, 1, 0, (rise, rise), (width, width), balls, thesis_us)
+
+
+def verify(
+    brickwall: Brickwall,
+    *,
+    source: Source = "jumpers",
+    generator: Brickwall | None = None,
+    amount: Amount = Amount(),
+    done: Callable[[list[Point]], None] = lambda _: None,
+) -> Verification:
+    """Measure known delays. ``generator``: a second Pico that makes them; ``done`` gets each point.
+
+    Raises BenchError where there is no instrument to verify; whatever happens later is in the
+    verdict.
+    """
+    hello = brickwall.hello()
+    second = generator.hello() if generator else None
+    check = _Check(hello.tick_hz, second.tick_hz if second else None)
+    found = Verification(
+        "not run", "", hello, "second Pico" if generator else source, check.tolerance()
+    )
+    why_not = "" if generator else _not_wired(brickwall, source)
+    if why_not:
+        found.reason = why_not
+        return found
+    maker = generator or brickwall
+    try:
+        for setting in settings((second or hello).tick_hz, amount):
+            arguments = {
+                "pairs": setting.pairs,
+                "seed": setting.seed,
+                "rise_min_ticks": setting.rise_ticks[0],
+                "rise_max_ticks": setting.rise_ticks[1],
+                "width_min_ticks": setting.width_ticks[0],
+                "width_max_ticks": setting.width_ticks[1],
+            }
+            maker.command("generate", **arguments, source="jumpers" if generator else source)
+            played = _measure(brickwall, setting, (second or hello).tick_hz)
+            points = check.points(setting, played)
+            found.points += points
+            done(points)
+            if len(played) < setting.balls:
+                found.verdict = "inconclusive"
+                found.reason = (
+                    f"the Brickwall ended after {len(played)} of {setting.balls} balls: "
+                    "look at its red LED, and verify it again"
+                )
+                break
+            if points[0].misses == setting.balls:
+                break  # all others would be missed as well
+    except (LinkLostError, BenchError) as error:
+        found.verdict = "inconclusive"
+        found.reason = str(error)
+        return found
+    finally:
+        _quiet(maker)
+    if found.verdict == "not run":
+        found.verdict, found.reason = _judge(found.points, second=generator is not None)
+    return found
+
+
+def _quiet(maker: Brickwall) -> None:
+    try:
+        maker.command("quiet")
+    except TennisError:
+        return  # what is gone makes no noise
+
+
+def _not_wired(brickwall: Brickwall, source: Source) -> str:
+    """Say why known delays cannot reach the instrument; empty where they can."""
+    seen = brickwall.command("wires")
+    if source == "internal":
+        reply = seen["reply"]
+        if reply["pulled_up"] == reply["pulled_down"]:
+            return "something drives the reply wire: unplug the target, and verify again"
+        return ""
+    if seen["ping_to_listen"] and seen["answer_to_reply"]:
+        return ""
+    ends = {
+        "ping to listen": seen["ping_to_listen"],
+        "answer to reply": seen["answer_to_reply"],
+    }
+    missing = " and ".join(name for name, there in ends.items() if not there)
+    return (
+        f"no jumper from {missing}: unplug the target, put the jumpers {wiring().jumper_words()} "
+        "in, or use --source internal"
+    )
+
+
+def _measure(brickwall: Brickwall, setting: Setting, tick_hz: int) -> list[tuple[int, int]]:
+    """Play the balls of a setting; return (rise, fall) of each, in ticks."""
+    longest = (setting.rise_ticks[1] + setting.width_ticks[1]) * NS_PER_S // tick_hz
+    play = Play(
+        balls=setting.balls,
+        seed=setting.seed,
+        loop="closed",
+        gap_min_ns=GAP_NS[0],
+        gap_max_ns=GAP_NS[1],
+        period_ns=0,
+        pulse_ns=1_000,
+        timeout_ns=longest + ALLOWANCE_NS,
+        settle_ns=1_000_000,
+        give_up_ns=1_000_000_000,
+    )
+    balls = []
+    for frame in brickwall.play(play):
+        if frame is not None and frame[0] == wire.BALLS:
+            balls += [ball[1:] for ball in struct.iter_unpack(wire.BALL, frame[2])]
+    return balls
+
+
+@dataclass(frozen=True)
+class _Check:
+    """Compares what was measured with what is known."""
+
+    tick_hz: int  # of the instrument
+    generator_hz: int | None  # None: the instrument's own generator, on the same clock
+
+    def tolerance(self) -> str:
+        if self.generator_hz is None:
+            return f"{TOLERANCE_TICKS} tick"
+        low, high = SYNCHRONISER_TICKS
+        return (
+            f"{TOLERANCE_TICKS} tick, the second Pico's synchroniser ({low} to {high} of its "
+            f"ticks, interrupt only), and {CRYSTALS * 1e6:.0f} ppm between two crystals"
+        )
+
+    def points(self, setting: Setting, played: list[tuple[int, int]]) -> list[Point]:
+        """Return the worst ball of each kind."""
+        delays = setting.delays()
+        known = [delays[index % setting.pairs] for index in range(len(played))]
+        misses = sum(wire.NONE_TICKS in ball for ball in played)
+        found = []
+        kinds: tuple[Kind, Kind] = ("interrupt", "scheduling")
+        for which, kind in enumerate(kinds):
+            worst: tuple[int, float, int] | None = None  # error, true ns, measured ticks
+            wrong = 0
+            for (rise, fall), pair in zip(played, known, strict=True):
+                if wire.NONE_TICKS in {rise, fall}:
+                    continue
+                measured = rise if which == 0 else fall - rise
+                error, right = self._compare(pair[which], measured, synchronised=which == 0)
+                wrong += not right
+                if worst is None or abs(error) > abs(worst[0]):
+                    hz = self.generator_hz or self.tick_hz
+                    worst = error, pair[which] * NS_PER_S / hz, measured
+            found.append(
+                Point(
+                    what=setting.what,
+                    kind=kind,
+                    true_ns=worst[1] if worst else None,
+                    measured_ns=worst[2] * NS_PER_S / self.tick_hz if worst else None,
+                    error_ticks=worst[0] if worst else None,
+                    balls=len(played),
+                    wrong=wrong,
+                    misses=misses,
+                    thesis_error_us=setting.thesis_us[which] if setting.thesis_us else None,
+                )
+            )
+        return found
+
+    def _compare(self, known: int, measured: int, *, synchronised: bool) -> tuple[int, bool]:
+        """Return the error in ticks, and whether it is allowed."""
+        if self.generator_hz is None:
+            error = measured - known
+            return error, abs(error) <= TOLERANCE_TICKS
+        ratio = self.tick_hz / self.generator_hz
+        low, high = SYNCHRONISER_TICKS if synchronised else (0, 0)
+        error = round(measured - (known + (low + high) / 2) * ratio)
+        earliest = (known + low) * ratio * (1 - CRYSTALS) - TOLERANCE_TICKS
+        latest = (known + high) * ratio * (1 + CRYSTALS) + TOLERANCE_TICKS
+        return error, earliest <= measured <= latest
+
+
+def _judge(points: list[Point], *, second: bool) -> tuple[Verdict, str]:
+    wrong = sum(point.wrong for point in points)
+    misses = sum(point.misses for point in points if point.kind == "interrupt")
+    balls = sum(point.balls for point in points if point.kind == "interrupt")
+    if misses == balls and second:
+        return "not run", "no answer from the second Pico: check its wires and its firmware"
+    if misses:
+        return "fail", (
+            f"{misses} of {balls} known answers were missed: check the wires, and verify again "
+            "with --source internal"
+        )
+    if wrong:
+        return "fail", (
+            f"{wrong} times of {2 * balls} were further off than allowed: do not measure with "
+            "this Brickwall; flash it again, and report it"
+        )
+    return "pass", f"every one of {balls} balls within the tolerance"
