@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: The Tennis authors
+// SPDX-License-Identifier: MIT
+
+/**
+ * An emulated Raspberry Pi Pico: rp2040js' processor and simple peripherals, with our own clock,
+ * pads, PIO, DMA, timer and USB around it, all on one cycle counter.
+ */
+import { RP2040 } from 'rp2040js';
+import { CycleClock } from './clock.mjs';
+import { Core } from './core.mjs';
+import { Dma } from './dma.mjs';
+import { Fabric } from './fabric.mjs';
+import { FlashChip } from './flash-chip.mjs';
+import { PAD_COUNT, override } from './pads.mjs';
+import { PioRegisters } from './pio-registers.mjs';
+import { installRom } from './rom.mjs';
+import { Timer } from './timer.mjs';
+import { UsbController, UsbHost } from './usb.mjs';
+
+export const FLASH_SIZE = 2 * 1024 * 1024;
+const VECTOR_TABLE = 0x10000100;
+const PIO_IRQS = [7, 9];
+const PAD_AT_RESET = 0x56;
+const PULL_DOWN = 4;
+const PULL_UP = 8;
+const INPUT_ENABLE = 0x40;
+const OUTPUT_DISABLE = 0x80;
+const FUNCTIONS = { pwm: 4, sio: 5, pio0: 6, pio1: 7 };
+const DEFAULT_UNIQUE_ID = Uint8Array.of(0xe6, 0x61, 0x54, 0x45, 0x4e, 0x4e, 0x49, 0x53);
+
+/** Says what is wrong on stderr, and stays silent otherwise. */
+const QUIET_LOGGER = {
+  debug() {},
+  info() {},
+  warn() {},
+  error: (component, message) => console.error(`emulator: ${component}: ${message}`),
+};
+
+class Chip extends RP2040 {
+  constructor(clock, fabric) {
+    super(clock);
+    this.fabric = fabric;
+    this.onFlashChange = () => {};
+  }
+
+  /** What the processor reads of all pins. */
+  get gpioValues() {
+    // asked for while the base class constructs itself, too
+    return this.fabric ? this.fabric.pads.synchronised : 0;
+  }
+}
+
+export class Board {
+  /**
+   * @param {object} options
+   * @param {Uint8Array} options.flash at most 2 MB, MicroPython first
+   * @param {boolean} [options.skipping] false: step every cycle (slow; for tests)
+   * @param {Uint8Array} [options.unique_id] 8 bytes
+   * @param {[number, number][]} [options.wires] pairs of pads
+   */
+  constructor({ flash, skipping = true, unique_id = DEFAULT_UNIQUE_ID, wires = [] }) {
+    if (flash.length > FLASH_SIZE) throw new Error('the flash image has more than 2 MB');
+    this.flash = new Uint8Array(FLASH_SIZE).fill(0xff);
+    this.flash.set(flash);
+    this.options = { skipping, unique_id };
+    this.wires = wires;
+    /** Called when levels of pads change: (mask, cycle). */
+    this.pad_listeners = [];
+    /** Bytes came over USB. */
+    this.onSerial = () => {};
+    /** Flash was erased or programmed: (offset, length). */
+    this.onFlashChange = () => {};
+    /** Set it to leave `run` before its limit. */
+    this.stop = false;
+    this.reset_wanted = false;
+    this.host_open = true;
+    this.powerOn(0);
+  }
+
+  get cycle() {
+    return this.fabric.now;
+  }
+
+  get clk_sys() {
+    return this.mcu.clkSys;
+  }
+
+  /** Begin anew, with nothing kept but flash, wires and the count of cycles. */
+  powerOn(cycle) {
+    const fabric = new Fabric({ skipping: this.options.skipping });
+    fabric.now = cycle;
+    const clock = new CycleClock(() => fabric.now);
+    const mcu = new Chip(clock, fabric);
+    this.fabric = fabric;
+    this.mcu = mcu;
+    clock.base_cycle = cycle;
+    clock.base_ns = 0;
+    clock.onChange = () => fabric.reschedule();
+    fabric.clock = clock;
+    mcu.logger = QUIET_LOGGER;
+    mcu.core = new Core(mcu);
+    installRom(mcu);
+    mcu.flash.set(this.flash);
+    mcu.onFlashChange = (offset, length) => {
+      this.flash.set(mcu.flash.subarray(offset, offset + length), offset);
+      this.onFlashChange(offset, length);
+    };
+    new FlashChip(mcu, this.options.unique_id);
+    mcu.dma = new Dma(mcu, fabric);
+    mcu.pio = fabric.pio.map((block, i) => new PioRegisters(mcu, fabric, block, PIO_IRQS[i], mcu.dma));
+    mcu.dma.pioWants = (request) => mcu.pio[request >> 3].wants(request & 7);
+    mcu.usbCtrl = new UsbController(mcu);
+    Object.assign(mcu.peripherals, {
+      0x40054: new Timer(mcu, clock),
+      0x50000: mcu.dma,
+      0x50110: mcu.usbCtrl,
+      0x50200: mcu.pio[0],
+      0x50300: mcu.pio[1],
+    });
+    mcu.peripherals[0x40058].onWatchdogTrigger = () => {
+      this.reset_wanted = true;
+    };
+    mcu.addClockListener((hertz) => clock.setFrequency(hertz));
+    clock.frequency = mcu.clkSys;
+    this.usb = new UsbHost(mcu.usbCtrl);
+    this.usb.open = this.host_open;
+    this.usb.onData = (data) => this.onSerial(data);
+    this.setUpPads();
+
+    const { core } = mcu;
+    core.VTOR = VECTOR_TABLE;
+    core.SP = mcu.readUint32(VECTOR_TABLE);
+    core.PC = (mcu.readUint32(VECTOR_TABLE + 4) & ~1) >>> 0;
+    fabric.outputsChanged();
+  }
+
+  setUpPads() {
+    const { mcu, fabric } = this;
+    const { pads } = fabric;
+    for (const [a, b] of this.wires) pads.connect(a, b);
+    this.functions = { pwm: 0, sio: 0, pio0: 0, pio1: 0 };
+    this.output_disables = 0;
+    this.output_overrides = [0, 0, 0, 0];
+    this.enable_overrides = [0, 0, 0, 0];
+    this.configured = mcu.gpio.map(() => [-1, -1]);
+    mcu.gpio.forEach((gpio, i) => {
+      gpio.padValue = PAD_AT_RESET;
+      // called after every write that may change an output, or the pin's configuration
+      gpio.checkForUpdates = () => {
+        this.configurePad(i);
+        fabric.outputsChanged();
+      };
+      this.configurePad(i);
+    });
+    fabric.collectOutputs = () => this.collectOutputs();
+    fabric.onPads = (mask, cycle) => {
+      for (let i = 0; i < PAD_COUNT; i++) {
+        if (mask & (1 << i)) mcu.gpio[i].setInputValue((pads.levels & (1 << i)) !== 0);
+      }
+      for (const listener of this.pad_listeners) listener(mask, cycle);
+    };
+  }
+
+  /** Take over what the registers of a pin say. */
+  configurePad(i) {
+    const { ctrl, padValue } = this.mcu.gpio[i];
+    const configured = this.configured[i];
+    if (configured[0] === ctrl && configured[1] === padValue) return;
+    configured[0] = ctrl;
+    configured[1] = padValue;
+    const { pads } = this.fabric;
+    const bit = 1 << i;
+    const choose = (mask, chosen) => (chosen ? mask | bit : mask & ~bit);
+    const selected = ctrl & 0x1f;
+    for (const [name, number] of Object.entries(FUNCTIONS)) {
+      this.functions[name] = choose(this.functions[name], selected === number);
+    }
+    for (let n = 1; n < 4; n++) {
+      this.output_overrides[n] = choose(this.output_overrides[n], ((ctrl >>> 8) & 3) === n);
+      this.enable_overrides[n] = choose(this.enable_overrides[n], ((ctrl >>> 12) & 3) === n);
+      pads.input_overrides[n] = choose(pads.input_overrides[n], ((ctrl >>> 16) & 3) === n);
+    }
+    pads.pull_ups = choose(pads.pull_ups, padValue & PULL_UP);
+    pads.pull_downs = choose(pads.pull_downs, padValue & PULL_DOWN);
+    pads.readable = choose(pads.readable, padValue & INPUT_ENABLE);
+    this.output_disables = choose(this.output_disables, padValue & OUTPUT_DISABLE);
+  }
+
+  /** What the selected functions put out. */
+  collectOutputs() {
+    const { pwm, sio, pio0, pio1 } = this.functions;
+    const { pwm: pwm_unit, sio: sio_unit } = this.mcu;
+    const { pads } = this.fabric;
+    const [block0, block1] = this.fabric.pio;
+    const levels =
+      (block0.pinValues & pio0) |
+      (block1.pinValues & pio1) |
+      (sio_unit.gpioValue & sio) |
+      (pwm_unit.gpioValue & pwm);
+    const enables =
+      (block0.pinDirections & pio0) |
+      (block1.pinDirections & pio1) |
+      (sio_unit.gpioOutputEnable & sio) |
+      (pwm_unit.gpioDirection & pwm);
+    pads.outputs = override(levels, this.output_overrides);
+    pads.enables = override(enables, this.enable_overrides) & ~this.output_disables;
+  }
+
+  /** The outside world drives a pad from a cycle on; null lets go of it. */
+  drive(pad, level, cycle = this.cycle) {
+    this.fabric.at(cycle, () => this.fabric.drive(pad, level));
+  }
+
+  level(pad) {
+    return (this.fabric.pads.levels >>> pad) & 1;
+  }
+
+  /** Plug in a program on the host that holds the port open, or unplug it. */
+  setOpen(open) {
+    this.host_open = open;
+    this.usb.setOpen(open);
+    this.fabric.reschedule();
+  }
+
+  /** Send bytes over USB. @param {Uint8Array} bytes */
+  send(bytes) {
+    this.usb.send(bytes);
+  }
+
+  /**
+   * Run until a cycle is reached (perhaps a few more for the last instruction) or `stop` is set.
+   * @param {number} limit
+   */
+  run(limit) {
+    this.stop = false;
+    while (this.fabric.now < limit && !this.stop) {
+      if (this.mcu.core.waiting) this.sleep(limit);
+      else this.work(limit);
+      if (this.reset_wanted) {
+        this.reset_wanted = false;
+        this.powerOn(this.fabric.now);
+      }
+    }
+  }
+
+  /** The processor executes until something else is to be done. */
+  work(limit) {
+    const { fabric } = this;
+    const { core } = this.mcu;
+    while (fabric.now < fabric.next && fabric.now < limit && !core.waiting) {
+      fabric.now += core.executeInstruction();
+    }
+    if (fabric.next <= fabric.now) fabric.advance(fabric.now);
+  }
+
+  /** The processor waits for an interrupt or event. */
+  sleep(limit) {
+    const { fabric } = this;
+    const { core } = this.mcu;
+    const target = Math.max(fabric.now, Math.min(fabric.next, limit));
+    fabric.advance(target);
+    core.wakeIfPending();
+  }
+}

@@ -1,0 +1,97 @@
+#!/usr/bin/env node
+// SPDX-FileCopyrightText: The Tennis authors
+// SPDX-License-Identifier: MIT
+
+/** An emulated Raspberry Pi Pico on the command line; see README.md. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { Board } from './board.mjs';
+import { serveTcp } from './tcp.mjs';
+
+const USAGE = `usage: main.mjs [options] tcp PORT | lockstep
+
+  --firmware FILE    MicroPython's firmware.bin, put at the beginning of the flash
+  --flash FILE       an image of the whole flash (at most 2 MB)
+  --save             write the flash image back to --flash when the board has changed it
+  --connect A-B,...  wires between pads, for example 2-6,7-3
+  --unique-id HEX    the board's unique ID, 16 hexadecimal digits
+  --fast             tcp: run as fast as possible, not at most in real time`;
+
+function fail(message) {
+  console.error(`emulator: ${message}`);
+  process.exit(2);
+}
+
+function wiresOf(text) {
+  return text.split(',').map((wire) => {
+    const pads = wire.split('-').map(Number);
+    const valid = pads.every((pad) => Number.isInteger(pad) && pad >= 0 && pad < 30);
+    if (pads.length !== 2 || !valid) fail(`--connect: ${wire} is not a pair of pads like 2-6`);
+    return pads;
+  });
+}
+
+function options() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        firmware: { type: 'string' },
+        flash: { type: 'string' },
+        save: { type: 'boolean', default: false },
+        connect: { type: 'string' },
+        'unique-id': { type: 'string' },
+        fast: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    });
+  } catch (error) {
+    return fail(`${error.message}\n${USAGE}`);
+  }
+}
+
+function flashOf({ firmware, flash }) {
+  if (!firmware && !flash) fail(`--firmware or --flash is needed\n${USAGE}`);
+  const image = flash ? new Uint8Array(readFileSync(flash)) : new Uint8Array(0);
+  if (!firmware) return image;
+  const program = readFileSync(firmware);
+  const whole = new Uint8Array(Math.max(image.length, program.length));
+  whole.set(image);
+  whole.set(program);
+  return whole;
+}
+
+function main() {
+  const { values, positionals } = options();
+  if (values.help) {
+    console.log(USAGE);
+    return;
+  }
+  if (values.save && !values.flash) fail('--save needs --flash');
+  const id = values['unique-id'] ?? '';
+  if (id && !/^[0-9a-f]{16}$/i.test(id)) fail('--unique-id takes 16 hexadecimal digits');
+  const board = new Board({
+    flash: flashOf(values),
+    wires: values.connect ? wiresOf(values.connect) : [],
+    ...(id && { unique_id: new Uint8Array(Buffer.from(id, 'hex')) }),
+  });
+  let changed = false;
+  board.onFlashChange = () => {
+    changed = true;
+  };
+  process.on('exit', () => {
+    if (values.save && changed) writeFileSync(values.flash, board.flash);
+  });
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => process.exit(0));
+
+  const [mode, argument] = positionals;
+  if (mode === 'tcp' && /^\d+$/.test(argument ?? '')) {
+    const onError = (error) => {
+      console.error(`emulator: ${error.message}`);
+      process.exit(1);
+    };
+    serveTcp(board, { port: Number(argument), fast: values.fast, onError });
+  } else fail(`a mode is needed: tcp PORT or lockstep\n${USAGE}`);
+}
+
+main();

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Tennis authors
+// SPDX-License-Identifier: MIT
+
+/**
+ * The 30 pads: who drives them, the wires between them, and the input synchronisers behind them.
+ *
+ * An output that changes in cycle n changes its pad, and all pads wired to it, from n + 1 on. What
+ * is behind a synchroniser sees it SYNCHRONISER_CYCLES later, what bypasses it at once.
+ */
+export const SYNCHRONISER_CYCLES = 2;
+export const PAD_COUNT = 30;
+
+const ALL = 0x3fffffff;
+
+/** Apply the override functions of the IO bank to a mask of signals. */
+export function override(signals, [, inverted, low, high]) {
+  return (((signals ^ inverted) & ~low) | high) & ALL;
+}
+
+export class Pads {
+  constructor() {
+    // what the chip puts out: levels and where it drives at all
+    this.outputs = 0;
+    this.enables = 0;
+    this.pull_ups = 0;
+    this.pull_downs = 0;
+    /** Pads whose input buffer is on. */
+    this.readable = ALL;
+    /** Per override (1 inverted, 2 low, 3 high) the pads whose input has it. */
+    this.input_overrides = [0, 0, 0, 0];
+    // what the outside world drives
+    this.driven = 0;
+    this.driven_levels = 0;
+    /** Groups of pads joined by wires, as masks. */
+    this.wires = [];
+    /** Pads that belong to no group. */
+    this.single = ALL;
+    this.levels = 0;
+    /** What the chip sees of them. */
+    this.inputs = 0;
+    this.synchronised = 0;
+    /** Levels on their way through the synchronisers: [cycle, levels], the earliest first. */
+    this.on_the_way = [];
+    /** Pads on which two drivers disagreed. */
+    this.conflicts = 0;
+  }
+
+  /** Join two pads by a wire. */
+  connect(a, b) {
+    let group = (1 << a) | (1 << b);
+    this.wires = this.wires.filter((wire) => {
+      if (!(wire & group)) return true;
+      group |= wire;
+      return false;
+    });
+    this.wires.push(group);
+    this.single &= ~group;
+  }
+
+  /** The outside world drives a pad (0 or 1), or lets go of it (null). */
+  drive(pad, level) {
+    const bit = 1 << pad;
+    this.driven = level === null ? this.driven & ~bit : this.driven | bit;
+    this.driven_levels = level ? this.driven_levels | bit : this.driven_levels & ~bit;
+  }
+
+  /** Compute the levels of all pads; returns the mask of those that changed. */
+  update() {
+    const drivers = this.enables | this.driven;
+    const ones = (this.enables & this.outputs) | (this.driven & this.driven_levels);
+    const zeros = (this.enables & ~this.outputs) | (this.driven & ~this.driven_levels);
+    // an undriven pad without pulls, or with both, keeps its level
+    const ups = this.pull_ups & ~this.pull_downs;
+    const kept = this.levels & ~(this.pull_ups ^ this.pull_downs);
+    let levels = this.single & ((ones & ~zeros) | (~drivers & (ups | kept)));
+    let conflicts = this.single & ones & zeros;
+    for (const wire of this.wires) {
+      let high;
+      if (drivers & wire) {
+        high = (zeros & wire) === 0;
+        if (!high && ones & wire) conflicts |= wire;
+      } else if (ups & wire) high = !(this.pull_downs & ~this.pull_ups & wire);
+      else if (this.pull_downs & ~this.pull_ups & wire) high = false;
+      else high = (this.levels & wire) !== 0;
+      if (high) levels |= wire;
+    }
+    this.conflicts = conflicts;
+    const changed = this.levels ^ levels;
+    this.levels = levels;
+    return changed;
+  }
+
+  overrideInputs(levels) {
+    return override(levels, this.input_overrides);
+  }
+
+  copyFrom(other) {
+    Object.assign(this, other);
+    this.on_the_way = other.on_the_way.slice();
+  }
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Tennis authors
+// SPDX-License-Identifier: MIT
+
+/**
+ * The board's USB serial port on a loopback TCP port.
+ *
+ * A client is the cable put in (and the port opened), its end the cable pulled. Emulated time stays
+ * at or below wall time unless `fast`. While the client does not read, the board hears NAK.
+ */
+import net from 'node:net';
+
+const SLICE_MS = 2;
+
+/**
+ * @param {import('./board.mjs').Board} board
+ * @param {{port: number, fast: boolean, onError: (error: Error) => void}} options
+ */
+export function serveTcp(board, { port, fast, onError }) {
+  let client = null;
+
+  board.onSerial = (data) => {
+    if (!client) return;
+    if (!client.write(Buffer.from(data))) board.usb.setTaking(false);
+  };
+  board.setOpen(false);
+
+  const server = net.createServer((socket) => {
+    client?.destroy();
+    client = socket;
+    socket.setNoDelay(true);
+    board.usb.setTaking(true);
+    board.setOpen(true);
+    socket.on('data', (data) => board.send(data));
+    socket.on('drain', () => {
+      if (socket === client) board.usb.setTaking(true);
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      if (socket !== client) return;
+      client = null;
+      board.setOpen(false);
+      // what the device still sends goes nowhere
+      board.usb.setTaking(true);
+    });
+  });
+  server.listen(port, '127.0.0.1', () => console.log(`port ${server.address().port}`));
+
+  // wall time passes for the board from here on; where it cannot keep up, it is late for good
+  let due_ms = performance.now();
+  const tick = () => {
+    const now_ms = performance.now();
+    try {
+      // at most a slice at once, so that the socket is served
+      const until_ms = fast ? now_ms + SLICE_MS : Math.min(now_ms, due_ms + SLICE_MS);
+      const run_ms = fast ? SLICE_MS : until_ms - due_ms;
+      if (run_ms > 0) board.run(board.cycle + (run_ms * board.clk_sys) / 1000);
+      due_ms = until_ms;
+      // after a pause (a suspended machine) do not race through the time lost
+      if (now_ms - due_ms > 1000) due_ms = now_ms;
+    } catch (error) {
+      onError(error);
+      return;
+    }
+    if (fast || due_ms < now_ms) setImmediate(tick);
+    else setTimeout(tick, 1);
+  };
+  tick();
+}
