@@ -22,6 +22,8 @@ COMMANDS = {
     "report": "Write one HTML report about one or more rallies.",
     "demo": "Replay the thesis' main result on the virtual bench.",
     "kernels": "List, fetch and prepare the kernels of the virtual bench.",
+    "flash": "Put the Brickwall's firmware onto a Pico.",
+    "verify": "Verify a Brickwall with known delays, and keep a certificate.",
     "doctor": "Say what works here, what does not, and what to do about it.",
 }
 

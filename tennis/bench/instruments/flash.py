@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Put the Brickwall's firmware onto a Pico that has MicroPython, with mpremote's own transport."""
+
+import contextlib
+import hashlib
+import io
+import time
+from collections.abc import Callable, Iterator
+
+from mpremote.transport import TransportError
+from mpremote.transport_serial import SerialTransport
+
+from tennis.bench.instruments import firmware
+from tennis.bench.instruments.brickwall import Brickwall, CommandError, Hello, NobodyError
+from tennis.bench.instruments.link import LinkLostError
+from tennis.bench.instruments.ports import bootsel, picos, the_port
+from tennis.bench.instruments.serial_link import SerialLink
+from tennis.errors import BenchError, UsageError
+from tennis.rally.text import plain
+
+MAIN = "main.py"
+CHUNK_BYTES = 512
+BOOT_S = 10  # until the firmware answers
+MEET_S = 2.0
+OPEN_AGAIN_S = 5.0
+UF2 = (
+    "put MicroPython 1.25 or newer onto it: hold BOOTSEL while you plug it in, and copy the UF2 "
+    "file of your board (RPI_PICO or RPI_PICO2, from micropython.org/download) onto the drive "
+    "RPI-RP2 or RP2350 that appears; then run `tennis flash` again"
+)
+LOOK = """
+import hashlib, os, sys
+print(sys.platform, *sys.implementation.version[:3])
+for name in os.listdir():
+    if os.stat(name)[0] & 0x4000:
+        continue
+    hashed = hashlib.sha256()
+    with open(name, 'rb') as file:
+        while block := file.read(512):
+            hashed.update(block)
+    print(hashed.digest().hex(), name)
+"""
+
+Tell = Callable[[str], None]
+
+
+def flash(port: str | None, tell: Tell, *, remove_others: bool = False) -> Hello:
+    """Bring a Pico to this checkout's firmware; return what the Brickwall says then.
+
+    What is there already is not written again. Raises UsageError, BenchError.
+    """
+    if port is None and not picos() and bootsel():
+        raise BenchError(f"a Pico waits in BOOTSEL mode, without MicroPython: {UF2}")
+    port = the_port(port)
+    wanted = firmware.files()
+    _leave(port, tell)
+    with _prompt(port) as board:
+        there = _look(board, port)
+        others = sorted(
+            name for name in there if name.endswith(".py") and name not in firmware.files()
+        )
+        if others and not remove_others:
+            raise UsageError(
+                f"the Pico on {port} holds other programs ({plain(', '.join(others), 100)}): save "
+                "them, then use --remove-others"
+            )
+        hashes = {name: hashlib.sha256(content).hexdigest() for name, content in wanted.items()}
+        changed = [name for name in wanted if there.get(name) != hashes[name]]
+        if (changed or others) and MAIN in there:
+            # half a firmware must not start; it comes back last
+            board.fs_rmfile(MAIN)
+            changed = [*(name for name in changed if name != MAIN), MAIN]
+        for name in others:
+            tell(f"removing {plain(name, 60)}")
+            board.fs_rmfile(name)
+        for name in changed:
+            tell(f"writing {name}, {len(wanted[name])} bytes")
+            board.fs_writefile(name, wanted[name], chunk_size=CHUNK_BYTES)
+        tell(f"{len(changed)} files written, {len(wanted) - len(changed)} were there already")
+        board.exit_raw_repl()
+        board.serial.write(b"\x04")  # soft reset: main.py runs
+        _settle(board)
+    return _meet(port)
+
+
+def _settle(board: SerialTransport) -> None:
+    """Let the reset begin before the port is closed."""
+    board.serial.flush()
+    time.sleep(0.2)
+
+
+def _leave(port: str, tell: Tell) -> None:
+    """Let a Brickwall that is at work come to its end; what else is there is left alone."""
+    link = SerialLink(port)
+    brickwall = Brickwall(link)
+    try:
+        if brickwall.hello(patience_s=MEET_S).state == "playing":
+            tell("ending the rally that is being played")
+            brickwall.command("stop")
+    except CommandError as error:
+        raise BenchError(f"the Brickwall on {port} does not end its rally: {error}") from error
+    except LinkLostError:
+        raise
+    except (NobodyError, BenchError):
+        return  # MicroPython's prompt, other firmware: what the prompt says counts
+    finally:
+        link.close()
+
+
+@contextlib.contextmanager
+def _prompt(port: str) -> Iterator[SerialTransport]:
+    """Open MicroPython's raw prompt. Raises BenchError where there is none."""
+    said = io.StringIO()  # mpremote prints what it did not expect
+    board: SerialTransport | None = None
+    try:
+        with contextlib.redirect_stdout(said):
+            board = SerialTransport(port, exclusive="://" not in port)
+            board.enter_raw_repl(soft_reset=False)
+        yield board
+    except TransportError as error:
+        words = plain(str(error).strip().splitlines()[-1] if str(error).strip() else "", 80)
+        raise BenchError(f"no MicroPython prompt on {port} ({words}): {UF2}") from error
+    except OSError as error:
+        raise BenchError(
+            f"{port} was lost while it was being flashed ({error.strerror or error}): plug it in "
+            "again, and run `tennis flash` again"
+        ) from error
+    finally:
+        if board is not None:
+            with contextlib.suppress(OSError):
+                board.close()
+
+
+def _look(board: SerialTransport, port: str) -> dict[str, str]:
+    """Return the hashes of the files on a board; check that it can be a Brickwall."""
+    first, *lines = board.exec(LOOK).decode().splitlines()
+    platform, *numbers = first.split()
+    version = tuple(int(number) for number in numbers)
+    if platform != "rp2":
+        raise BenchError(f"the board on {port} is no Pico but {plain(platform, 20)}: use a Pico")
+    if version < firmware.OLDEST_MICROPYTHON:
+        raise BenchError(f"the Pico on {port} has MicroPython {'.'.join(numbers)}: {UF2}")
+    return {name: hashed for hashed, name in (line.split(" ", 1) for line in lines)}
+
+
+def _meet(port: str) -> Hello:
+    """Hear whether the firmware runs, and which."""
+    deadline = time.monotonic() + OPEN_AGAIN_S
+    while True:
+        try:
+            link = SerialLink(port)
+            break
+        except BenchError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+    try:
+        hello = Brickwall(link).hello(patience_s=BOOT_S)
+    finally:
+        link.close()
+    if hello.firmware_sha256 != firmware.sha256():
+        raise BenchError(
+            f"the firmware on {port} is not what was written: run `tennis flash` again; "
+            "if that does not help, the Pico's flash is worn out"
+        )
+    return hello

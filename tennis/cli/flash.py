@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis flash``: put the Brickwall's firmware onto a Pico."""
+
+import click
+from rich.console import Console
+
+
+@click.command()
+@click.option(
+    "--port", metavar="PORT", help="The Pico's serial port. [default: that of the only Pico]"
+)
+@click.option(
+    "--remove-others",
+    is_flag=True,
+    help="Remove other Python files from the Pico; without this, flash refuses to go on.",
+)
+def flash(port: str | None, *, remove_others: bool) -> None:
+    """Put this checkout's firmware onto a Pico that has MicroPython, and check that it runs.
+
+    What the Pico holds already is not written again. A Pico without MicroPython is not flashed:
+    you are told how to put it there.
+
+    \b
+    Examples:
+      tennis flash
+      tennis flash --port /dev/ttyACM1
+    """
+    from tennis.bench.instruments.flash import flash as put  # noqa: PLC0415
+
+    console = Console(stderr=True, highlight=False)
+
+    def tell(line: str) -> None:
+        console.print(f"flash: {line}", markup=False, soft_wrap=True)
+
+    hello = put(port, tell, remove_others=remove_others)
+    click.echo(
+        f"Brickwall {hello.unique_id} ({hello.board}, MicroPython {hello.micropython}) runs "
+        f"firmware {hello.firmware_sha256[:12]}; now: tennis doctor, then tennis verify"
+    )
