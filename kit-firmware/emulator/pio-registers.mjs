@@ -265,7 +265,7 @@ export class PioRegisters extends BasePeripheral {
     switch (register) {
       case 0x00: {
         const whole = value >>> 16 || 0x10000;
-        machine.advanceClockTo(cycle);
+        if (machine.enabled) machine.advanceClockTo(cycle);
         machine.divider = whole * 256 + (whole === 0x10000 ? 0 : (value >>> 8) & 0xff);
         break;
       }

@@ -69,6 +69,7 @@ export class StateMachine {
     /** The cycle of its next clock tick (may be before `at` while it waits), and 1/256 of it. */
     this.tick_cycle = 0;
     this.tick_part = 0;
+    /** When it was disabled; while it is, ticks count as if it were still that cycle. */
     this.paused_at = 0;
     /** 1/256 cycles from tick to tick. */
     this.divider = 256;
@@ -369,8 +370,10 @@ export class StateMachine {
       return;
     }
     this.pin_mask = 0;
+    this.at = Infinity;
+    if (!this.enabled) return; // its clock stands still
     this.advanceClockTo(cycle + 1);
-    this.at = this.enabled ? this.tick_cycle : Infinity;
+    this.at = this.tick_cycle;
   }
 
   /** SMx_INSTR was written. */
