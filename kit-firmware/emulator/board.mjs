@@ -131,6 +131,8 @@ export class Board {
     core.VTOR = VECTOR_TABLE;
     core.SP = mcu.readUint32(VECTOR_TABLE);
     core.PC = (mcu.readUint32(VECTOR_TABLE + 4) & ~1) >>> 0;
+    /** The cycle in which the processor may execute its next instruction. */
+    this.processor_at = cycle;
     fabric.outputsChanged();
   }
 
@@ -152,7 +154,7 @@ export class Board {
       };
       this.configurePad(i);
     });
-    fabric.collectOutputs = () => this.collectOutputs();
+    fabric.collectOutputs = () => this.collectOutputs(fabric);
     fabric.onPads = (mask, cycle) => {
       for (let i = 0; i < PAD_COUNT; i++) {
         if (mask & (1 << i)) mcu.gpio[i].setInputValue((pads.levels & (1 << i)) !== 0);
@@ -186,12 +188,12 @@ export class Board {
     this.output_disables = choose(this.output_disables, padValue & OUTPUT_DISABLE);
   }
 
-  /** What the selected functions put out. */
-  collectOutputs() {
+  /** What the selected functions put out. @param {Fabric} fabric the board's, or a copy of it */
+  collectOutputs(fabric) {
     const { pwm, sio, pio0, pio1 } = this.functions;
     const { pwm: pwm_unit, sio: sio_unit } = this.mcu;
-    const { pads } = this.fabric;
-    const [block0, block1] = this.fabric.pio;
+    const { pads } = fabric;
+    const [block0, block1] = fabric.pio;
     const levels =
       (block0.pinValues & pio0) |
       (block1.pinValues & pio1) |
@@ -228,13 +230,15 @@ export class Board {
   }
 
   /**
-   * Run until a cycle is reached (perhaps a few more for the last instruction) or `stop` is set.
+   * Run until exactly a cycle is reached, or until `stop` is set.
    * @param {number} limit
    */
   run(limit) {
     this.stop = false;
     while (this.fabric.now < limit && !this.stop) {
-      if (this.mcu.core.waiting) this.sleep(limit);
+      if (this.processor_at > this.fabric.now) {
+        this.fabric.advance(Math.min(this.processor_at, limit));
+      } else if (this.mcu.core.waiting) this.sleep(limit);
       else this.work(limit);
       if (this.reset_wanted) {
         this.reset_wanted = false;
@@ -250,15 +254,15 @@ export class Board {
     while (fabric.now < fabric.next && fabric.now < limit && !core.waiting) {
       fabric.now += core.executeInstruction();
     }
-    if (fabric.next <= fabric.now) fabric.advance(fabric.now);
+    // the last instruction may end behind the limit: then the processor waits, the others do not
+    this.processor_at = fabric.now;
+    fabric.advance(Math.min(fabric.now, limit));
   }
 
   /** The processor waits for an interrupt or event. */
   sleep(limit) {
     const { fabric } = this;
-    const { core } = this.mcu;
-    const target = Math.max(fabric.now, Math.min(fabric.next, limit));
-    fabric.advance(target);
-    core.wakeIfPending();
+    fabric.advance(Math.max(fabric.now, Math.min(fabric.next, limit)));
+    this.mcu.core.wakeIfPending();
   }
 }

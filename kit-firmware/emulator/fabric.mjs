@@ -38,6 +38,8 @@ export class Fabric {
       this.pads.outputs = a.pinValues | b.pinValues;
       this.pads.enables = a.pinDirections | b.pinDirections;
     };
+    /** The processor or DMA did something to a PIO block that a copy does not know of. */
+    this.onTouch = () => {};
     /** The levels of some pads changed: (mask, cycle). */
     this.onPads = () => {};
   }

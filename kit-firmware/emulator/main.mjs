@@ -6,6 +6,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Board } from './board.mjs';
+import { Link } from './link.mjs';
+import { serveLockstep } from './lockstep.mjs';
+import { PAD_COUNT } from './pads.mjs';
+import { parseScript, respond } from './respond.mjs';
 import { serveTcp } from './tcp.mjs';
 
 const USAGE = `usage: main.mjs [options] tcp PORT | lockstep
@@ -14,6 +18,10 @@ const USAGE = `usage: main.mjs [options] tcp PORT | lockstep
   --flash FILE       an image of the whole flash (at most 2 MB)
   --save             write the flash image back to --flash when the board has changed it
   --connect A-B,...  wires between pads, for example 2-6,7-3
+  --respond JSON     a scripted target on the pads ping and reply
+  --link             lockstep: a target in QEMU, on descriptors 5 (from it) and 6 (to it)
+  --ping PAD         the pad of the ping (2)
+  --reply PAD        the pad of the reply (3)
   --unique-id HEX    the board's unique ID, 16 hexadecimal digits
   --fast             tcp: run as fast as possible, not at most in real time`;
 
@@ -22,13 +30,25 @@ function fail(message) {
   process.exit(2);
 }
 
+function padOf(text, option) {
+  if (!/^\d+$/.test(text) || Number(text) >= PAD_COUNT) fail(`${option}: ${text} is not a pad`);
+  return Number(text);
+}
+
 function wiresOf(text) {
   return text.split(',').map((wire) => {
-    const pads = wire.split('-').map(Number);
-    const valid = pads.every((pad) => Number.isInteger(pad) && pad >= 0 && pad < 30);
-    if (pads.length !== 2 || !valid) fail(`--connect: ${wire} is not a pair of pads like 2-6`);
+    const pads = wire.split('-').map((pad) => padOf(pad, '--connect'));
+    if (pads.length !== 2) fail(`--connect: ${wire} is not a pair of pads like 2-6`);
     return pads;
   });
+}
+
+function scriptOf(text) {
+  try {
+    return parseScript(text);
+  } catch (error) {
+    return fail(`--respond: ${error.message}`);
+  }
 }
 
 function options() {
@@ -40,6 +60,10 @@ function options() {
         flash: { type: 'string' },
         save: { type: 'boolean', default: false },
         connect: { type: 'string' },
+        respond: { type: 'string' },
+        link: { type: 'boolean', default: false },
+        ping: { type: 'string', default: '2' },
+        reply: { type: 'string', default: '3' },
         'unique-id': { type: 'string' },
         fast: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
@@ -84,13 +108,18 @@ function main() {
   });
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => process.exit(0));
 
+  const pins = { ping: padOf(values.ping, '--ping'), reply: padOf(values.reply, '--reply') };
+  if (values.respond) respond(board, scriptOf(values.respond), pins);
   const [mode, argument] = positionals;
   if (mode === 'tcp' && /^\d+$/.test(argument ?? '')) {
+    if (values.link) fail('--link needs lockstep');
     const onError = (error) => {
       console.error(`emulator: ${error.message}`);
       process.exit(1);
     };
     serveTcp(board, { port: Number(argument), fast: values.fast, onError });
+  } else if (mode === 'lockstep' && argument === undefined) {
+    serveLockstep(board, values.link ? new Link(board, pins) : null);
   } else fail(`a mode is needed: tcp PORT or lockstep\n${USAGE}`);
 }
 

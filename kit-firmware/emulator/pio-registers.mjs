@@ -301,5 +301,6 @@ export class PioRegisters extends BasePeripheral {
   update() {
     this.block.reschedule();
     this.fabric.reschedule();
+    this.fabric.onTouch();
   }
 }
