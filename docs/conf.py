@@ -12,7 +12,7 @@ author = "The Tennis authors"
 copyright = author  # noqa: A001 (Sphinx wants this name)
 language = "en"
 
-extensions = ["myst_parser", "tennis_reference"]
+extensions = ["myst_parser", "tennis_reference", "tennis_wiring"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 nitpicky = True

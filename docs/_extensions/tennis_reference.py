@@ -117,7 +117,14 @@ def fields(model: type[BaseModel], where: str = "") -> list[tuple[str, str]]:
         part = field.annotation
         if get_origin(part) is list:
             (part,) = get_args(part)
-        if inspect.isclass(part) and issubclass(part, BaseModel):
+        optional = None
+        if get_origin(part) in {Union, UnionType}:
+            models = [item for item in get_args(part) if inspect.isclass(item)]
+            optional = next((item for item in models if issubclass(item, BaseModel)), None)
+        if optional is not None:
+            found.append((where + name, "object or null"))
+            found += fields(optional, where + name + ".")
+        elif inspect.isclass(part) and issubclass(part, BaseModel):
             found += fields(part, where + name + ("." if part is field.annotation else "[]."))
         else:
             found.append((where + name, kind_words(kind)))

@@ -12,16 +12,28 @@ MARKS = {"good": ("ok  ", "green"), "note": ("note", "yellow"), "bad": ("BAD ", 
 
 
 @click.command()
-def doctor() -> None:
+@click.option(
+    "--port",
+    metavar="PORT",
+    help="Look at the Brickwall on this port, and its wires, and at nothing else.",
+)
+def doctor(port: str | None) -> None:
     """Check this machine: say what works, what does not, and what to do about it.
 
-    The exit code is 1 if a rally on the virtual bench cannot be played.
+    Picos that are plugged in are looked at, too: MicroPython, firmware, clock, certificate, wires.
+    With a loop-back plug in place of the target, a dead ping wire is told from a dead reply wire.
+    The exit code is 1 if a rally cannot be played on the virtual bench; with `--port`, there.
+
+    \b
+    Examples:
+      tennis doctor
+      tennis doctor --port /dev/ttyACM0
     """
     from tennis.play.doctor import examine  # noqa: PLC0415
 
     console = Console()
     bad = 0
-    for finding in examine():
+    for finding in examine(port):
         bad += finding.verdict == "bad"
         mark, style = MARKS[finding.verdict]
         line = Text.assemble((mark, style), "  ", (f"{finding.what}: ", "bold"), finding.found)
@@ -31,4 +43,5 @@ def doctor() -> None:
     if bad:
         console.print(f"\n{bad} to mend before a rally can be played here.")
         sys.exit(1)
-    console.print("\nReady: tennis rally --kernel rt --load stress --out first")
+    rally = f"--bench pi --port {port}" if port else "--kernel rt --load stress"
+    console.print(f"\nReady: tennis rally {rally} --out first", markup=False, soft_wrap=True)

@@ -7,31 +7,32 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 from tennis.bench.instruments import virtual as instrument
 from tennis.bench.targets.virtual import initramfs, kernels, modules
 from tennis.bench.targets.virtual.debian import host_architecture
 from tennis.checkout import cache_folder
 from tennis.errors import TennisError
-
-Verdict = Literal["good", "note", "bad"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One line of the doctor's; ``bad`` means that a virtual rally cannot be played."""
-
-    verdict: Verdict
-    what: str
-    found: str
-    advice: str = ""
+from tennis.play.doctor_pico import examine_ports
+from tennis.play.findings import Finding
 
 
-def examine() -> Iterator[Finding]:
-    """Yield the findings, one at a time."""
+def examine(port: str | None = None) -> Iterator[Finding]:
+    """Yield the findings, one at a time: of a physical bench where a port is named, else of all."""
+    if port:
+        yield from examine_ports(port)
+        return
+    yield from _examine_virtual()
+    for finding in examine_ports(None):
+        # the virtual bench plays without
+        mild = finding.verdict == "bad"
+        yield replace(finding, verdict="note") if mild else finding
+
+
+def _examine_virtual() -> Iterator[Finding]:
+    """Yield what there is to say about the virtual bench."""
     yield _check("Python", lambda: sys.version.split()[0])
     yield _check("machine", lambda: f"{platform.system()} {host_architecture()}")
     yield _cores()
@@ -59,12 +60,6 @@ def examine() -> Iterator[Finding]:
         "cache folder",
         f"{cache_folder()}, {free} MB free",
         "" if free > 1000 else "free some space, or set TENNIS_CACHE to another folder",
-    )
-    yield Finding(
-        "note",
-        "physical bench",
-        "not looked for",
-        "the Brickwall and its wires are not part of this version: play on the virtual bench",
     )
 
 

@@ -23,6 +23,8 @@ MAIN = "main.py"
 CHUNK_BYTES = 512
 BOOT_S = 10  # until the firmware answers
 MEET_S = 2.0
+PROMPT = b">>> "
+QUIET_S = 2
 OPEN_AGAIN_S = 5.0
 UF2 = (
     "put MicroPython 1.25 or newer onto it: hold BOOTSEL while you plug it in, and copy the UF2 "
@@ -80,14 +82,19 @@ def flash(port: str | None, tell: Tell, *, remove_others: bool = False) -> Hello
         tell(f"{len(changed)} files written, {len(wanted) - len(changed)} were there already")
         board.exit_raw_repl()
         board.serial.write(b"\x04")  # soft reset: main.py runs
-        _settle(board)
+        _hear(board, port)
     return _meet(port)
 
 
-def _settle(board: SerialTransport) -> None:
-    """Let the reset begin before the port is closed."""
-    board.serial.flush()
-    time.sleep(0.2)
+def _hear(board: SerialTransport, port: str) -> None:
+    """Listen to the board as it starts: a firmware that runs says nothing."""
+    said = board.read_until(1, PROMPT, timeout=QUIET_S, timeout_overall=BOOT_S)
+    if said.endswith(PROMPT):
+        before = said.decode(errors="replace").partition("MicroPython v")[0].strip()
+        why = plain(before.splitlines()[-1] if before else "no reason given", 100)
+        raise BenchError(
+            f"the firmware was written to {port}, but does not start ({why}): report it"
+        )
 
 
 def _leave(port: str, tell: Tell) -> None:

@@ -1,0 +1,168 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Whether there is a Brickwall, whether it is the right one, and what it is wired to."""
+
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+from tennis.bench.instruments import certificates, firmware
+from tennis.bench.instruments.brickwall import Brickwall, Hello
+from tennis.bench.instruments.ports import bootsel, picos, the_port
+from tennis.bench.instruments.serial_link import SerialLink
+from tennis.errors import TennisError
+from tennis.play.findings import Finding
+from tennis.rally.calibration import doubt
+from tennis.rally.manifest import Instrument
+from tennis.wiring import wiring
+
+EXPECTED_HZ = 125_000_000
+PLUG = "the loop-back plug (the far ends of ping, reply and GP6 joined)"
+
+
+def examine_ports(port: str | None) -> Iterator[Finding]:
+    """Yield what there is to say about a port, or about all Picos that are plugged in."""
+    found = [port] if port else [pico.device for pico in picos()]
+    if not found:
+        waits = bootsel()
+        yield Finding(
+            "note",
+            "physical bench",
+            "a Pico without MicroPython (BOOTSEL mode)" if waits else "no Pico is plugged in",
+            "'tennis flash' says what to do"
+            if waits
+            else "play on the virtual bench, or plug one in",
+        )
+    for name in found:
+        yield from examine_pico(name)
+
+
+def examine_pico(port: str) -> Iterator[Finding]:
+    """Yield what there is to say about the Brickwall on a port."""
+    try:
+        brickwall = Brickwall(SerialLink(the_port(port)))
+    except TennisError as error:
+        yield _bad("Brickwall", error)
+        return
+    try:
+        hello = brickwall.hello()
+        yield from _identity(hello, port)
+        if hello.state == "playing":
+            yield Finding("note", "wires", "not tested", "a rally is being played: let it end")
+        else:
+            yield from wire_findings(brickwall.command("wires"))
+    except TennisError as error:
+        yield _bad("Brickwall", error)
+    finally:
+        brickwall.close()
+
+
+def _bad(what: str, error: TennisError) -> Finding:
+    found, _, advice = str(error).partition(": ")
+    return Finding("bad", what, found, advice)
+
+
+def _identity(hello: Hello, port: str) -> Iterator[Finding]:
+    board = f"{hello.unique_id} on {port}: {hello.board}, MicroPython {hello.micropython}"
+    yield Finding("good", "Brickwall", board)
+    same = hello.firmware_sha256 == firmware.sha256()
+    yield Finding(
+        "good" if same else "bad",
+        "firmware",
+        f"{hello.firmware}, {hello.firmware_sha256[:12]}"
+        + (", this checkout's" if same else f", not this checkout's {firmware.sha256()[:12]}"),
+        "" if same else f"run 'tennis flash --port {port}', then 'tennis verify'",
+    )
+    usual = hello.clock_hz == EXPECTED_HZ
+    yield Finding(
+        "good" if usual else "note",
+        "clock",
+        f"{hello.clock_hz / 1e6:g} MHz, one tick is {1e9 / hello.tick_hz:g} ns",
+        "" if usual else f"{EXPECTED_HZ / 1e6:g} MHz is usual: verify it with this clock",
+    )
+    certificate = certificates.read(hello.unique_id)
+    instrument = Instrument(
+        kind="brickwall",
+        serial=hello.unique_id,
+        firmware=hello.firmware,
+        firmware_sha256=hello.firmware_sha256,
+        tick_hz=hello.tick_hz,
+        calibration=certificate,
+    )
+    why = doubt(instrument, datetime.datetime.now(datetime.UTC).isoformat())
+    told = (
+        f"{certificate.verdict} on {certificate.date} ({certificate.kind})" if certificate else ""
+    )
+    yield Finding(
+        "note" if why else "good",
+        "certificate",
+        why or told,
+        "unplug the target, put the jumpers in and run 'tennis verify'" if why else "",
+    )
+
+
+def wire_findings(seen: dict[str, Any]) -> Iterator[Finding]:
+    """Yield what the Brickwall's pads tell about the wires; ``seen`` is what ``wires`` answers."""
+    known = wiring()
+    ping, reply = known.wire("ping"), known.wire("reply")
+    driven = (seen["ping"]["high"], seen["ping"]["low"])
+    if driven != (1, 0):
+        where = {(0, 0): "ground", (1, 1): "3.3 V"}.get(driven, "something that drives it")
+        yield Finding(
+            "bad",
+            "ping wire",
+            f"shorted to {where}",
+            f"pull it off GP{ping.pico_gpio} (pin {ping.pico_pin}) at once, and look for the short",
+        )
+    if seen["ping_to_listen"] and seen["answer_to_reply"]:
+        yield Finding(
+            "good", "wires", "the jumpers of the self-test", "'tennis verify' needs no target"
+        )
+    elif seen["ping_to_listen"] and seen["listen_to_reply"]:
+        yield Finding("good", "wires", f"ping and reply both reach {PLUG}")
+    elif seen["ping_to_listen"]:
+        yield Finding(
+            "bad",
+            "reply wire",
+            "dead: the plug hears the ping, and the reply does not come back",
+            f"replace the wire between GP{reply.pico_gpio} (pin {reply.pico_pin}) and pin "
+            f"{reply.target_pin} of the target",
+        )
+    elif seen["listen_to_reply"]:
+        yield Finding(
+            "bad",
+            "ping wire",
+            "dead: the reply wire reaches the plug, and the ping does not",
+            f"replace the wire between GP{ping.pico_gpio} (pin {ping.pico_pin}) and pin "
+            f"{ping.target_pin} of the target",
+        )
+    elif seen["ping_to_reply"]:
+        yield Finding(
+            "bad",
+            "wires",
+            "ping and reply are joined",
+            "look for the short between them: the Brickwall would measure its own ping",
+        )
+    else:
+        yield _resting(seen)
+
+
+def _resting(seen: dict[str, Any]) -> Finding:
+    """Say who drives the reply line while nobody serves."""
+    pulled = (seen["reply"]["pulled_up"], seen["reply"]["pulled_down"])
+    if pulled == (0, 0):
+        return Finding("good", "reply wire", "held low, as by a Racquet at rest")
+    if pulled == (1, 1):
+        return Finding(
+            "bad",
+            "reply wire",
+            "held high: every ball would be a miss",
+            "load the Racquet (it lowers the line), and check that no 3.3 V pin is wired to it; on "
+            "a Pico 2 a floating line looks the same (erratum E9)",
+        )
+    return Finding(
+        "bad",
+        "reply wire",
+        "floating: nobody drives it",
+        f"switch the target on and load the Racquet; if it is, a wire is dead: use {PLUG}",
+    )
