@@ -50,6 +50,7 @@ def examine_pico(port: str) -> Iterator[Finding]:
         if hello.state == "playing":
             yield Finding("note", "wires", "not tested", "a rally is being played: let it end")
         else:
+            brickwall.command("quiet")  # a verification that was killed left the generator on
             yield from wire_findings(brickwall.command("wires"))
     except TennisError as error:
         yield _bad("Brickwall", error)

@@ -196,6 +196,7 @@ def verify(
     found = Verification(
         "not run", "", hello, "second Pico" if generator else source, check.tolerance()
     )
+    _quiet(brickwall)  # a verification that was killed left it on
     why_not = "" if generator else _not_wired(brickwall, source)
     if why_not:
         found.reason = why_not
