@@ -16,8 +16,6 @@
 import { Fabric } from './fabric.mjs';
 import { EndOfPipe, readExactly, writeAll } from './pipes.mjs';
 
-const FROM_QEMU_FD = 5;
-const TO_QEMU_FD = 6;
 const MESSAGE_SIZE = 16;
 const READY = 1;
 const REPLY = 2;
@@ -53,32 +51,38 @@ export class CommonTime {
   }
 }
 
-/** The pipes to QEMU. */
-export const qemuPipes = {
+/** The pipes from and to QEMU. */
+export class QemuPipes {
+  constructor(in_fd, out_fd) {
+    this.in_fd = in_fd;
+    this.out_fd = out_fd;
+  }
+
   read() {
-    const message = readExactly(FROM_QEMU_FD, MESSAGE_SIZE);
+    const message = readExactly(this.in_fd, MESSAGE_SIZE);
     return {
       time_ns: message.readBigUInt64LE(0),
       kind: message.readUInt32LE(8),
       value: message.readUInt32LE(12),
     };
-  },
+  }
+
   write(time_ns, kind, value) {
     const message = Buffer.alloc(MESSAGE_SIZE);
     message.writeBigUInt64LE(time_ns, 0);
     message.writeUInt32LE(kind, 8);
     message.writeUInt32LE(value, 12);
-    writeAll(TO_QEMU_FD, message);
-  },
-};
+    writeAll(this.out_fd, message);
+  }
+}
 
 export class Link {
   /**
    * @param {import('./board.mjs').Board} board
    * @param {{ping: number, reply: number}} pins
-   * @param {typeof qemuPipes} pipes
+   * @param {{read: Function, write: Function}} pipes as QemuPipes
    */
-  constructor(board, { ping, reply }, pipes = qemuPipes) {
+  constructor(board, { ping, reply }, pipes) {
     this.board = board;
     this.ping = ping;
     this.reply = reply;
@@ -96,7 +100,8 @@ export class Link {
     this.ping_level = 0;
     this.ping_changes = [];
     this.late_edges = 0;
-    this.touched = false;
+    /** Called when the target has ended (powered off, or gone). */
+    this.onEnd = () => {};
     this.copy = new Fabric();
     this.copy.collectOutputs = () => board.collectOutputs(this.copy);
     board.drive(reply, 0);
@@ -124,7 +129,7 @@ export class Link {
     const message = this.receive();
     if (message.kind === END) {
       this.end();
-      throw new Error('the target ended before it was ready');
+      return;
     }
     if (message.kind !== READY) throw new Error(`QEMU sent ${message.kind} before it was ready`);
     this.time = new CommonTime(board.cycle, message.time_ns, board.clk_sys);
@@ -135,7 +140,6 @@ export class Link {
       if (this.time) this.time = new CommonTime(board.cycle, this.time.of(board.cycle), hertz);
     });
     board.fabric.onTouch = () => {
-      this.touched = true;
       board.stop = true;
     };
     board.send(this.at_ready);
@@ -151,8 +155,7 @@ export class Link {
     const horizon_ns = this.ping_changes[0]?.time_ns ?? this.nextPingChange();
     if (horizon_ns === null) {
       // lead until somebody gives the machines something to do
-      this.touched = false;
-      board.run(limit);
+        board.run(limit);
       return;
     }
     this.pipes.write(horizon_ns, GO, this.ping_level);
@@ -213,6 +216,7 @@ export class Link {
     this.ended = true;
     this.time = null;
     this.board.fabric.onTouch = () => {};
+    this.onEnd();
   }
 
   /** Let QEMU go, too. */

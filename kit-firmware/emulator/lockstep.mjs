@@ -9,26 +9,25 @@
  * serial port), AT_READY (bytes to be sent when the link says that the target is ready), GO (u64:
  * run for so many cycles at most, 0 for any number) and QUIT. GO is answered by exactly one of
  * DATA (bytes from the serial port; the board stops as soon as there are any), TIME (u64: the
- * cycle that the limit came to) or FAULT (text).
+ * cycle that the limit came to) or FAULT (text). A NOTE (text) may come before that answer:
+ * "target_ended" when the target at the link has ended.
  */
 import { EndOfPipe, readExactly, writeAll } from './pipes.mjs';
 
-const IN_FD = 3;
-const OUT_FD = 4;
 const FROM_HOST = { WRITE: 1, GO: 2, AT_READY: 3, QUIT: 4 };
-const TO_HOST = { DATA: 1, TIME: 2, FAULT: 3 };
+const TO_HOST = { DATA: 1, TIME: 2, FAULT: 3, NOTE: 4 };
 const HEADER_SIZE = 5;
 
-function readMessage() {
-  const header = readExactly(IN_FD, HEADER_SIZE);
-  return { kind: header[0], payload: readExactly(IN_FD, header.readUInt32LE(1)) };
+function readMessage(fd) {
+  const header = readExactly(fd, HEADER_SIZE);
+  return { kind: header[0], payload: readExactly(fd, header.readUInt32LE(1)) };
 }
 
-function writeMessage(kind, payload) {
+function encode(kind, payload) {
   const header = Buffer.alloc(HEADER_SIZE);
   header[0] = kind;
   header.writeUInt32LE(payload.length, 1);
-  writeAll(OUT_FD, Buffer.concat([header, payload]));
+  return Buffer.concat([header, payload]);
 }
 
 function cycleBytes(cycle) {
@@ -40,14 +39,17 @@ function cycleBytes(cycle) {
 /**
  * Serve the host until it quits.
  * @param {import('./board.mjs').Board} board
+ * @param {[number, number]} descriptors from and to the host
  * @param {import('./link.mjs').Link | null} link to a target in QEMU
  */
-export function serveLockstep(board, link) {
+export function serveLockstep(board, [in_fd, out_fd], link) {
+  const writeMessage = (kind, payload) => writeAll(out_fd, encode(kind, payload));
   let received = [];
   board.onSerial = (data) => {
     received.push(Buffer.from(data));
     board.stop = true;
   };
+  if (link) link.onEnd = () => writeMessage(TO_HOST.NOTE, Buffer.from('target_ended'));
 
   const go = (cycles) => {
     const limit = cycles ? board.cycle + cycles : Infinity;
@@ -68,7 +70,7 @@ export function serveLockstep(board, link) {
 
   try {
     for (;;) {
-      const { kind, payload } = readMessage();
+      const { kind, payload } = readMessage(in_fd);
       if (kind === FROM_HOST.WRITE) board.send(new Uint8Array(payload));
       else if (kind === FROM_HOST.GO) go(Number(payload.readBigUInt64LE(0)));
       else if (kind === FROM_HOST.AT_READY) {

@@ -6,20 +6,22 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Board } from './board.mjs';
-import { Link } from './link.mjs';
+import { Link, QemuPipes } from './link.mjs';
 import { serveLockstep } from './lockstep.mjs';
 import { PAD_COUNT } from './pads.mjs';
 import { parseScript, respond } from './respond.mjs';
 import { serveTcp } from './tcp.mjs';
 
-const USAGE = `usage: main.mjs [options] tcp PORT | lockstep
+const USAGE = `usage: main.mjs [options] tcp PORT | lockstep [IN,OUT]
+
+  lockstep takes messages from descriptor IN (3) and sends them to OUT (4)
 
   --firmware FILE    MicroPython's firmware.bin, put at the beginning of the flash
   --flash FILE       an image of the whole flash (at most 2 MB)
   --save             write the flash image back to --flash when the board has changed it
   --connect A-B,...  wires between pads, for example 2-6,7-3
   --respond JSON     a scripted target on the pads ping and reply
-  --link             lockstep: a target in QEMU, on descriptors 5 (from it) and 6 (to it)
+  --link [IN,OUT]    lockstep: a target in QEMU; descriptors from it (5) and to it (6)
   --ping PAD         the pad of the ping (2)
   --reply PAD        the pad of the reply (3)
   --unique-id HEX    the board's unique ID, 16 hexadecimal digits
@@ -51,9 +53,25 @@ function scriptOf(text) {
   }
 }
 
+const DESCRIPTORS = /^\d+,\d+$/;
+
+/** The arguments, with what --link stands for where it has no value. */
+function commandLine() {
+  return process.argv.slice(2).flatMap((argument, i, all) => {
+    const bare = argument === '--link' && !DESCRIPTORS.test(all[i + 1] ?? '');
+    return bare ? ['--link', '5,6'] : [argument];
+  });
+}
+
+function descriptorsOf(text, option) {
+  if (!DESCRIPTORS.test(text)) fail(`${option}: ${text} is not a pair of descriptors like 3,4`);
+  return text.split(',').map(Number);
+}
+
 function options() {
   try {
     return parseArgs({
+      args: commandLine(),
       allowPositionals: true,
       options: {
         firmware: { type: 'string' },
@@ -61,7 +79,7 @@ function options() {
         save: { type: 'boolean', default: false },
         connect: { type: 'string' },
         respond: { type: 'string' },
-        link: { type: 'boolean', default: false },
+        link: { type: 'string' },
         ping: { type: 'string', default: '2' },
         reply: { type: 'string', default: '3' },
         'unique-id': { type: 'string' },
@@ -118,8 +136,10 @@ function main() {
       process.exit(1);
     };
     serveTcp(board, { port: Number(argument), fast: values.fast, onError });
-  } else if (mode === 'lockstep' && argument === undefined) {
-    serveLockstep(board, values.link ? new Link(board, pins) : null);
+  } else if (mode === 'lockstep') {
+    const link = values.link && new QemuPipes(...descriptorsOf(values.link, '--link'));
+    const host = descriptorsOf(argument ?? '3,4', 'lockstep');
+    serveLockstep(board, host, link ? new Link(board, pins, link) : null);
   } else fail(`a mode is needed: tcp PORT or lockstep\n${USAGE}`);
 }
 
