@@ -1,0 +1,427 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""From the stampers' words to balls: the definitions of ball, miss, stray, double.
+
+They are those of the virtual instrument, target/virtual/instrument.c. This is viper code: 32-bit
+integers that wrap, no objects, nothing allocated, and no function of more than 2 KiB (a branch
+reaches no further). Times are ticks since the stampers began, their low 32 bits where the upper
+ones are known.
+"""
+
+from micropython import const
+
+# --- one wire: the words of two stampers in, edges out ---
+# Edges are held in a ring, rises at even places. The stampers' rings hold RING_WORDS each.
+RING_WORDS = const(2048)
+EDGES = const(512)
+_TAKEN_A = const(0)  # words taken of the machine that looks in even cycles
+_TAKEN_B = const(1)  # and in odd ones
+_OUT = const(2)  # edges written
+READ = const(3)  # edges read
+UNSURE = const(4)  # what comes next makes sense only if it was a runt
+RUNT_AT = const(5)  # when the last dropped pulse began
+SURE = const(6)  # edges written before the other wire was looked at
+LEFT = const(7)  # 1: there are words that have not become edges yet
+WIRE_WORDS = const(8)
+
+
+@micropython.viper
+def pair_edges(wire: ptr32, ring_a: ptr32, ring_b: ptr32, edges: ptr32, pushed: ptr32) -> int:
+    """Take the words that both machines pushed; say whether a runt was dropped (then call again).
+
+    An edge is seen by one machine at once and by the other one cycle later. A pulse of one cycle
+    is seen by one machine only: a runt.
+    """
+    taken_a = wire[_TAKEN_A]
+    taken_b = wire[_TAKEN_B]
+    out = wire[_OUT]
+    room = wire[READ] + EDGES - out
+    waiting_a = pushed[0] - taken_a
+    waiting_b = pushed[1] - taken_b
+    runt = 0
+    unsure = 0
+    while room > 0 and waiting_a > 0 and waiting_b > 0:
+        a = (taken_a - ring_a[taken_a & (RING_WORDS - 1)] - 1) << 1
+        b = ((taken_b - ring_b[taken_b & (RING_WORDS - 1)] - 1) << 1) + 1
+        later = b - a
+        if later != 1 and later != -1:
+            # the machine that saw it earlier saw a pulse that the other one did not, if its next
+            # edge was before the other's first
+            first = a
+            if later > 0:
+                more = waiting_a > 1
+                at = taken_a + 1
+                following = (at - ring_a[at & (RING_WORDS - 1)] - 1) << 1
+                runt = 1 if more and following - b < 0 else 0
+            else:
+                first = b
+                more = waiting_b > 1
+                at = taken_b + 1
+                following = ((at - ring_b[at & (RING_WORDS - 1)] - 1) << 1) + 1
+                runt = 1 if more and following - a < 0 else 0
+            if runt:
+                wire[RUNT_AT] = first
+                if later > 0:
+                    taken_a += 2
+                else:
+                    taken_b += 2
+                break
+            if not more and not wire[UNSURE]:
+                unsure = 1
+                break
+            a = first
+        elif later < 0:
+            a = b
+        wire[UNSURE] = 0
+        edges[out & (EDGES - 1)] = a
+        out += 1
+        room -= 1
+        taken_a += 1
+        taken_b += 1
+        waiting_a -= 1
+        waiting_b -= 1
+    if not runt and not unsure and room > 0:
+        # two words of one machine and none of the other
+        if waiting_a > 1 and waiting_b == 0:
+            unsure = 1
+            if wire[UNSURE]:
+                wire[RUNT_AT] = (taken_a - ring_a[taken_a & (RING_WORDS - 1)] - 1) << 1
+                taken_a += 2
+                runt = 1
+        elif waiting_b > 1 and waiting_a == 0:
+            unsure = 1
+            if wire[UNSURE]:
+                wire[RUNT_AT] = ((taken_b - ring_b[taken_b & (RING_WORDS - 1)] - 1) << 1) + 1
+                taken_b += 2
+                runt = 1
+    wire[UNSURE] = 0 if runt else unsure
+    wire[LEFT] = 1 if unsure or runt or room <= 0 else 0
+    wire[_TAKEN_A] = taken_a
+    wire[_TAKEN_B] = taken_b
+    wire[_OUT] = out
+    return runt
+
+
+# --- both wires: edges in, balls and events out ---
+# what ``decide`` returns
+NOTHING_MORE = const(0)
+FRAME_FULL = const(1)  # no room for a ball
+COMPLETE = const(2)  # all balls are decided
+MISSED_AGAIN = const(3)  # GIVE_UP_BALLS misses in a row, or more
+EVENT = const(4)  # ``write_events``, then go on
+
+# the state, in words; first what a play is started with
+TOTAL = const(0)  # balls to play
+TIMEOUT = const(1)  # ticks
+BEYOND_WORD = const(2)  # ticks from one serve, or a ball's end, to the next beyond the word
+TOLERANCE = const(3)  # ticks; a serve later than that is late
+OPEN_LOOP = const(4)  # 1: the gap counts from the last serve
+MARGIN = const(5)  # ticks until an edge is surely seen
+CLOCK_LOW = const(6)  # the clock when the stampers began
+CLOCK_HIGH = const(7)
+# then what time it is (see ``pass_time``)
+NOW_LOW = const(8)
+NOW_HIGH = const(9)
+# the counters
+BALLS = const(10)
+MISSES = const(11)
+STRAYS = const(12)
+DOUBLES = const(13)
+LATE_SERVES = const(14)
+# the records and events that are not sent yet
+RECORDS = const(15)
+RECORDS_MAX = const(16)
+EVENTS = const(17)
+# the last ball
+SERVES = const(18)
+LAST_LOW = const(19)  # when it was served
+LAST_HIGH = const(20)
+ENDED = const(21)  # ticks from then until it was decided
+_WORD = const(22)  # where the next ball's word is
+_PHASE = const(23)
+_RISE = const(24)
+_LINE_UP = const(25)
+_COUNTED_UP = const(26)  # the edge that raised the line was counted as a stray or a double
+_HELD = const(27)
+_LAST_COMPLETE = const(28)
+UNANSWERED = const(29)  # misses in a row
+SINCE_LOW = const(30)  # when the first of them was served
+SINCE_HIGH = const(31)
+# what ``write_events`` is to write
+_WHAT = const(32)  # 0: late, or held, or both; else the kind
+_WHEN = const(33)
+_LATE = const(34)  # the ball was served later than
+_DUE = const(35)  # ticks after
+_AFTER_LOW = const(36)  # the last one
+_AFTER_HIGH = const(37)
+STATE_WORDS = const(38)
+
+_IDLE = const(0)
+_SERVED = const(1)
+_RAISED = const(2)
+
+WORDS = const(512)  # the server's words are a ring of blocks
+BLOCK_WORDS = const(64)
+EVENTS_MAX = const(64)
+GIVE_UP_BALLS = const(20)
+# A serve is no more than so many ticks early: what the loop's start takes less than planned.
+_EARLY_MAX = const(64)
+# of wire.py
+_STRAY = const(2)
+_DOUBLE = const(3)
+_LATE_SERVE = const(4)
+_HELD_EVENT = const(5)
+
+
+@micropython.viper
+def pass_time(state: ptr32, ticks: int):
+    """Add less than 2^31 ticks to the time."""
+    before = state[NOW_LOW]
+    state[NOW_LOW] = before + ticks
+    if uint(before + ticks) < uint(before):
+        state[NOW_HIGH] += 1
+
+
+@micropython.viper
+def decide(
+    state: ptr32,
+    records: ptr32,
+    words: ptr32,
+    ping: ptr32,
+    ping_edges: ptr32,
+    reply: ptr32,
+    reply_edges: ptr32,
+) -> int:
+    """Take edges in the order of their times, write balls, say why it went no further.
+
+    A ping counts once it is sure that no reply before it can still come: it was there before the
+    reply wire was looked at, or there is a later reply.
+    """
+    timeout = state[TIMEOUT]
+    phase = state[_PHASE]
+    served = state[LAST_LOW]
+    ping_at = ping[READ]
+    ping_out = ping[_OUT]
+    reply_at = reply[READ]
+    reply_out = reply[_OUT]
+    code = NOTHING_MORE
+    while code == NOTHING_MORE:
+        if state[RECORDS] >= state[RECORDS_MAX]:
+            code = FRAME_FULL
+            break
+        # a ping's fall is nobody's business
+        ping_at = (ping_at + 1) & -2
+        if ping_at - ping_out > 0:
+            ping_at = ping_out
+
+        # the next edge: t
+        t = 0
+        is_ping = 0
+        if reply_at != reply_out:
+            t = reply_edges[reply_at & (EDGES - 1)]
+            if ping_at != ping_out:
+                is_ping = ping_edges[ping_at & (EDGES - 1)]
+                if is_ping - t < 0:
+                    t = is_ping
+                    is_ping = 1
+                else:
+                    is_ping = 0
+            elif ping[LEFT]:
+                break
+        elif reply[LEFT]:
+            break
+        elif ping_at - ping[SURE] < 0:
+            t = ping_edges[ping_at & (EDGES - 1)]
+            is_ping = 1
+        else:
+            # none: has the ball's time passed for sure?
+            if phase == _IDLE:
+                break
+            t = state[NOW_HIGH] - state[LAST_HIGH]
+            if uint(state[NOW_LOW]) < uint(served):
+                t -= 1
+            if t < 0:
+                break
+            if t == 0:
+                if uint(state[NOW_LOW] - served) <= uint(timeout + state[MARGIN]):
+                    break
+            t = served + timeout + 1
+
+        ended = 0
+        fall = -1
+        if phase == _IDLE:
+            if is_ping == 0:
+                reply_at += 1
+                state[_LINE_UP] = reply_at & 1
+                if reply_at & 1:
+                    if reply_at == 1:
+                        if t == 0:
+                            continue  # it was up already when all began
+                    code = _STRAY
+                    state[_COUNTED_UP] = 1
+                    if state[_LAST_COMPLETE]:
+                        code = _DOUBLE
+                elif state[_COUNTED_UP]:
+                    state[_COUNTED_UP] = 0
+                    state[_HELD] = 0
+                else:
+                    code = _STRAY
+                    state[_HELD] = 0
+        elif uint(t - served) > uint(timeout):
+            ended = timeout  # the edge is looked at again, without this ball
+        elif is_ping:
+            ended = t - served  # open loop: the next ball does not wait; and again
+        else:
+            reply_at += 1
+            state[_LINE_UP] = reply_at & 1
+            if reply_at & 1:
+                state[_RISE] = t - served
+                state[_COUNTED_UP] = 0
+                phase = _RAISED
+                continue
+            state[_HELD] = 0
+            if phase == _RAISED:
+                fall = t - served
+                ended = fall
+            elif state[_COUNTED_UP]:
+                state[_COUNTED_UP] = 0
+            else:
+                code = _STRAY
+
+        if code:
+            state[_WHAT] = code
+            state[_WHEN] = t
+            code = EVENT
+            break
+        if ended:
+            # the ball is decided
+            phase = _IDLE
+            state[ENDED] = ended
+            at = state[RECORDS]
+            state[RECORDS] = at + 1
+            at = at << 2
+            records[at] = served + state[CLOCK_LOW]
+            t = state[LAST_HIGH] + state[CLOCK_HIGH]
+            if uint(records[at]) < uint(served):
+                t += 1
+            records[at + 1] = t
+            records[at + 2] = state[_RISE]
+            records[at + 3] = fall
+            state[BALLS] += 1
+            if fall != -1:
+                state[_LAST_COMPLETE] = 1
+                state[UNANSWERED] = 0
+            else:
+                state[_LAST_COMPLETE] = 0
+                state[MISSES] += 1
+                if state[UNANSWERED] == 0:
+                    state[SINCE_LOW] = served
+                    state[SINCE_HIGH] = state[LAST_HIGH]
+                state[UNANSWERED] += 1
+                if state[UNANSWERED] >= GIVE_UP_BALLS:
+                    code = MISSED_AGAIN
+            if state[BALLS] == state[TOTAL]:
+                code = COMPLETE
+            continue
+        if is_ping == 0:
+            continue
+
+        # a ball is served; first: how long after the last one should it have been?
+        ping_at += 1
+        at = state[_WORD]
+        if words[at] == 0:  # no more balls in this block
+            at = (at + BLOCK_WORDS) & (WORDS - BLOCK_WORDS)
+        due = words[at] + state[BEYOND_WORD]
+        state[_WORD] = (at + 1) & (WORDS - 1)
+        if state[OPEN_LOOP] == 0:
+            due += state[ENDED]
+        if state[SERVES]:
+            at = t - served - due
+            if at > state[TOLERANCE] or at < 0 - _EARLY_MAX:
+                state[_LATE] = 1
+                state[_DUE] = due
+                state[_AFTER_LOW] = served
+                state[_AFTER_HIGH] = state[LAST_HIGH]
+                code = EVENT
+        state[SERVES] += 1
+        if state[_LINE_UP]:
+            if state[_HELD] == 0:
+                code = EVENT
+        if code:
+            state[_WHAT] = 0
+            state[_WHEN] = t
+        served = t
+        phase = _SERVED
+        state[_RISE] = -1
+        # the upper half of its time: it is close to now
+        at = state[NOW_HIGH]
+        if state[NOW_LOW] - t >= 0:
+            if uint(t) > uint(state[NOW_LOW]):
+                at -= 1
+        elif uint(t) < uint(state[NOW_LOW]):
+            at += 1
+        state[LAST_HIGH] = at
+
+    state[_PHASE] = phase
+    state[LAST_LOW] = served
+    ping[READ] = ping_at
+    reply[READ] = reply_at
+    return code
+
+
+@micropython.viper
+def write_events(state: ptr32, events: ptr32):
+    """Count and write what ``decide`` came across: at most two events."""
+    t = state[_WHEN]
+    high = state[NOW_HIGH]
+    if state[NOW_LOW] - t >= 0:
+        if uint(t) > uint(state[NOW_LOW]):
+            high -= 1
+    elif uint(t) < uint(state[NOW_LOW]):
+        high += 1
+    low = t + state[CLOCK_LOW]
+    upper = high + state[CLOCK_HIGH]
+    if uint(low) < uint(t):
+        upper += 1
+    at = state[EVENTS] << 2
+    what = state[_WHAT]
+    if what:
+        if what == _DOUBLE:
+            state[DOUBLES] += 1
+        else:
+            state[STRAYS] += 1
+        events[at] = low
+        events[at + 1] = upper
+        events[at + 2] = what
+        events[at + 3] = state[_LINE_UP]
+        at += 4
+    if state[_LATE]:
+        # in 64 bits: a pause may be long
+        state[_LATE] = 0
+        late = t - state[_AFTER_LOW]
+        over = high - state[_AFTER_HIGH]
+        if uint(t) < uint(state[_AFTER_LOW]):
+            over -= 1
+        due = state[_DUE]
+        if uint(late) < uint(due):
+            over -= 1
+        late -= due
+        if over > 0:
+            late = -1
+        if over >= 0:
+            state[LATE_SERVES] += 1
+            events[at] = low
+            events[at + 1] = upper
+            events[at + 2] = _LATE_SERVE
+            events[at + 3] = late
+            at += 4
+    if what == 0:
+        if state[_LINE_UP]:
+            if state[_HELD] == 0:
+                state[_HELD] = 1
+                events[at] = low
+                events[at + 1] = upper
+                events[at + 2] = _HELD_EVENT
+                events[at + 3] = 0
+                at += 4
+    state[EVENTS] = at >> 2

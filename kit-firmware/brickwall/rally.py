@@ -1,0 +1,401 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A play: grants words to the server, makes balls of the stampers' edges, and frames of those."""
+
+import json
+import struct
+import time
+
+import balls
+import server
+import wire
+from memory import zeros
+from programs import PULSE_AGAIN_TICKS, SERVE_CLOSED_TICKS, SERVE_OPEN_TICKS
+
+# what `play` takes; all but `loop` and `rally` are whole numbers
+NUMBERS = (
+    "balls",
+    "first",
+    "sequence",
+    "clock_ticks",
+    "seed",
+    "gap_min_ns",
+    "gap_max_ns",
+    "period_ns",
+    "pulse_ns",
+    "timeout_ns",
+    "settle_ns",
+    "give_up_ns",
+)
+PULSE_MIN_TICKS = 8
+TIMEOUT_MAX_NS = 30 * 10**9
+# a stamper's DMA stores two words a ball, with room left for strays
+BALLS_MAX = 10**8
+# how late the play loop may be: what it compares with 32 bits of ticks must still fit
+_SLACK_S = 2
+_FLUSH_MS = 100
+_NO_PING_MS = 1000
+# an edge has surely reached memory by then
+_MARGIN_US = 50
+# the look at the reply every second cycle, and the word that is never 0
+_CLOSED_TOLERANCE_TICKS = 4
+# the longest time that ``balls.pass_time`` takes at once
+_PASS_US = 1 << 22
+
+_NS_A_S = 10**9
+_EVENT_OVERRUN = 6
+_EVENT_RUNT = 7
+_NO_PING = 3
+_REASON_COMPLETE = 0
+_REASON_NO_ANSWER = 1
+_REASON_FAULT = 4
+REASON_STOPPED = 5
+
+
+class PlayError(Exception):
+    """A play that cannot be: why, and a word for programs."""
+
+    def __init__(self, message, code):
+        super().__init__(message)
+        self.code = code
+
+
+class Settings:
+    """What is played, in ticks."""
+
+    def __init__(self, parameters, tick_hz):
+        self.parameters = given = _numbers(parameters)
+        self.tick_hz = tick_hz
+
+        def ticks(name):
+            return given[name] * tick_hz // _NS_A_S
+
+        self.closed = given["loop"] == "closed"
+        self.first, self.total = given["first"], given["balls"] - given["first"]
+        self.pulse = ticks("pulse_ns")
+        self.timeout = ticks("timeout_ns") & ~1
+        self.settle = ticks("settle_ns")
+        self.give_up = ticks("give_up_ns")
+        if self.closed:
+            self.gap_min, self.gap_max = ticks("gap_min_ns"), ticks("gap_max_ns")
+            self.own = SERVE_CLOSED_TICKS
+            shortest = server.CLOSED_GAP_MIN_TICKS
+        else:
+            self.gap_min = self.gap_max = ticks("period_ns")
+            self.own = SERVE_OPEN_TICKS
+            shortest = server.OPEN_PERIOD_MIN_TICKS
+        if not 0 < self.total <= BALLS_MAX:
+            raise PlayError("1 to %d balls a play, not %d" % (BALLS_MAX, self.total), "balls")
+        if self.pulse < PULSE_MIN_TICKS:
+            raise PlayError("a pulse has %d ticks at least" % PULSE_MIN_TICKS, "pulse")
+        shortest = max(shortest, self.pulse + PULSE_AGAIN_TICKS)
+        if self.gap_min < shortest:
+            raise PlayError(
+                "the gap or period is %d ticks; after this pulse %d at least"
+                % (self.gap_min, shortest),
+                "gap",
+            )
+        if self.gap_max < self.gap_min:
+            raise PlayError("gap_max_ns is less than gap_min_ns", "gap")
+        if not 0 < given["timeout_ns"] <= TIMEOUT_MAX_NS:
+            raise PlayError("a timeout has 30 s at most", "timeout")
+        longest = self.timeout + self.gap_max + _SLACK_S * tick_hz
+        if max(longest, self.settle + self.gap_max) >= 1 << 32:
+            raise PlayError("timeout, gap and settle are too long for this clock", "timeout")
+
+
+def _numbers(parameters):
+    given = dict(parameters)
+    missing = [name for name in NUMBERS + ("rally", "loop") if name not in given]
+    if missing or len(given) != len(NUMBERS) + 2:
+        raise PlayError("play takes exactly: rally loop " + " ".join(NUMBERS), "parameters")
+    for name in NUMBERS:
+        if not given[name].isdigit():
+            raise PlayError("not a number: %s=%s" % (name, given[name]), "parameters")
+        given[name] = int(given[name])
+    if given["loop"] not in ("closed", "open"):
+        raise PlayError("loop is closed or open", "parameters")
+    try:
+        if len(given["rally"]) != 8:
+            raise ValueError
+        int(given["rally"], 16)
+    except ValueError:
+        raise PlayError("a rally has a name of 8 hexadecimal digits", "parameters") from None
+    return given
+
+
+class Rally:
+    """One play at a time: ``start``, then ``step`` until it says that it ended."""
+
+    def __init__(self, pins, stampers, sender, panel):
+        self._pins = pins
+        self._stampers = stampers
+        self._server = server.Server()
+        self._sender = sender
+        self._panel = panel
+        self._state = zeros(balls.STATE_WORDS)
+        self.playing = False
+        self.settings = None
+
+    def start(self, settings, hello):
+        """Start to play; ``hello`` is told first, with the parameters."""
+        self.settings = settings
+        given = settings.parameters
+        state = self._state
+        for n in range(balls.STATE_WORDS):
+            state[n] = 0
+        state[balls.TOTAL] = settings.total
+        state[balls.TIMEOUT] = settings.timeout
+        state[balls.BEYOND_WORD] = settings.own
+        state[balls.TOLERANCE] = _CLOSED_TOLERANCE_TICKS if settings.closed else 0
+        state[balls.OPEN_LOOP] = not settings.closed
+        state[balls.CLOCK_LOW] = given["clock_ticks"] & 0xFFFFFFFF
+        state[balls.CLOCK_HIGH] = given["clock_ticks"] >> 32
+        state[balls.MARGIN] = _MARGIN_US * settings.tick_hz // 10**6
+        self._ticks_a_us = settings.tick_hz // 10**6
+        self._granted = 0
+        self._blocks = []  # how many balls each block that is not decided has left
+        self._extra = settings.settle
+        self._raise = False
+        sender = self._sender
+        sender.begin(given["sequence"])
+        sender.send(wire.HELLO, json.dumps(dict(hello, **given)).encode())
+        self._balls_slot = sender.slot()
+        self._events_slot = sender.slot()
+        self._balls_since = self._events_since = None
+        self._record_limit()
+        self._panel.playing()
+        self.playing = True
+        self._server.plan(given["seed"], settings.gap_min, settings.gap_max, settings.own)
+        self._server.start(
+            self._pins["ping"],
+            self._pins["reply"],
+            settings.closed,
+            settings.pulse,
+            settings.timeout,
+        )
+        self._stampers.start(self._pins["ping"], self._pins["reply"])
+        self._now_us = time.ticks_us()
+        self._pinged_ms = time.ticks_ms()
+        self._pings = 0
+        longest = settings.timeout + settings.gap_max + settings.settle
+        self._silence_ms = longest * 1000 // settings.tick_hz + _NO_PING_MS
+
+    def step(self):
+        """Do what there is to do. Says whether there is more at once."""
+        if self._raise:
+            raise RuntimeError("asked for by the command raise")
+        state, stampers = self._state, self._stampers
+        self._pass_time()
+        self._grant()
+        wire_of_runt = stampers.pair()
+        overrun = stampers.overrun()
+        if overrun:
+            self._fault(overrun)
+            return False
+        code = self._decide()
+        if wire_of_runt is not None:
+            self._runt(wire_of_runt)
+        if code == balls.COMPLETE:
+            self.end(_REASON_COMPLETE)
+            return False
+        if code == balls.MISSED_AGAIN and self._unanswered_ticks() > self.settings.give_up:
+            self.end(_REASON_NO_ANSWER)
+            return False
+        self._flush()
+        stampers.look()
+        if stampers.overrun():
+            self._fault(stampers.overrun())
+            return False
+        self._watch_pings()
+        return code != balls.NOTHING_MORE or wire_of_runt is not None
+
+    def _decide(self):
+        """Make balls and events of the edges, as far as there is room."""
+        state, stampers = self._state, self._stampers
+        while state[balls.EVENTS] <= balls.EVENTS_MAX - 2:
+            code = balls.decide(
+                state,
+                self._balls_slot.payload,
+                self._server.words,
+                stampers.ping.state,
+                stampers.ping.edges,
+                stampers.reply.state,
+                stampers.reply.edges,
+            )
+            if code != balls.EVENT:
+                return code
+            balls.write_events(state, self._events_slot.payload)
+        return balls.NOTHING_MORE
+
+    def _unanswered_ticks(self):
+        """Return how long it took from the first of the misses in a row to the end of the last."""
+        state = self._state
+        since = (state[balls.SINCE_HIGH] << 32) + state[balls.SINCE_LOW]
+        last = (state[balls.LAST_HIGH] << 32) + state[balls.LAST_LOW]
+        return last + state[balls.ENDED] - since
+
+    def end(self, reason):
+        """End the play, send what is left and END."""
+        self._stop()
+        state, sender = self._state, self._sender
+        self._pass_time()
+        self._seal_balls()
+        self._seal_events()
+        sender.give_back(self._balls_slot)
+        sender.give_back(self._events_slot)
+        clock = (state[balls.NOW_HIGH] << 32) + state[balls.NOW_LOW]
+        counted = [state[n] for n in range(balls.BALLS, balls.LATE_SERVES + 1)]
+        clock += self.settings.parameters["clock_ticks"]
+        sender.send(wire.END, struct.pack(wire.END_FORMAT, reason, *counted, clock))
+        if reason == _REASON_FAULT or state[balls.MISSES] or state[balls.STRAYS]:
+            self._panel.fault()
+        if state[balls.DOUBLES]:
+            self._panel.fault()
+        self._panel.ended()
+        self.playing = False
+
+    def fail(self):
+        """Something raised an exception: end the play as a fault of the instrument."""
+        try:
+            self.end(_REASON_FAULT)
+        finally:
+            self._stop()
+            self.playing = False
+
+    def raise_next(self):
+        """Raise an exception in the next step."""
+        self._raise = True
+
+    def counters(self):
+        """Return what was counted so far."""
+        names = ("balls", "misses", "strays", "doubles", "late_serves")
+        return {name: self._state[balls.BALLS + n] for n, name in enumerate(names)}
+
+    # --- time ---
+
+    def _pass_time(self):
+        now = time.ticks_us()
+        passed = time.ticks_diff(now, self._now_us)
+        self._now_us = now
+        while passed > _PASS_US:
+            balls.pass_time(self._state, _PASS_US * self._ticks_a_us)
+            passed -= _PASS_US
+        balls.pass_time(self._state, passed * self._ticks_a_us)
+
+    def _watch_pings(self):
+        pings = self._state[balls.SERVES]
+        now = time.ticks_ms()
+        if pings != self._pings or not self._blocks:
+            self._pings = pings
+            self._pinged_ms = now
+        elif time.ticks_diff(now, self._pinged_ms) > self._silence_ms:
+            self._fault(_NO_PING)
+
+    # --- words ---
+
+    def _grant(self):
+        """Grant the next block, if its balls' frames have room for sure: a frame at most."""
+        if self._granted == self.settings.total or len(self._blocks) >= server.BLOCKS_MAX:
+            return
+        if self._sender.room() <= len(self._blocks):
+            return
+        first = self.settings.first + self._granted
+        # blocks begin at multiples of their size: the same frames, however often interrupted
+        count = balls.BLOCK_WORDS - first % balls.BLOCK_WORDS
+        count = min(count, self.settings.total - self._granted)
+        self._server.grant(first, count, self._extra)
+        self._extra = 0
+        self._granted += count
+        self._blocks.append(count)
+        if len(self._blocks) == 1:
+            self._pinged_ms = time.ticks_ms()
+            self._record_limit()
+
+    def _record_limit(self):
+        """A frame ends where a block does."""
+        limit = self._blocks[0] if self._blocks else balls.BLOCK_WORDS
+        self._state[balls.RECORDS_MAX] = limit
+
+    # --- frames ---
+
+    def _flush(self):
+        """Seal the frames that are full, or have waited for long and are not needed otherwise."""
+        state = self._state
+        now = time.ticks_ms()
+        if state[balls.RECORDS] >= state[balls.RECORDS_MAX]:
+            self._seal_balls()
+        elif not state[balls.RECORDS]:
+            self._balls_since = None
+        elif self._balls_since is None:
+            self._balls_since = now
+        elif time.ticks_diff(now, self._balls_since) > _FLUSH_MS and self._spare():
+            self._seal_balls()
+        if state[balls.MISSES] or state[balls.STRAYS] or state[balls.DOUBLES]:
+            self._panel.fault()
+        if not state[balls.EVENTS]:
+            self._events_since = None
+        elif self._events_since is None:
+            self._events_since = now
+        if state[balls.EVENTS] and self._spare():
+            full = state[balls.EVENTS] >= balls.EVENTS_MAX - 2
+            if full or time.ticks_diff(now, self._events_since) > _FLUSH_MS:
+                self._seal_events()
+
+    def _spare(self):
+        return self._sender.room() > len(self._blocks)
+
+    def _seal_balls(self):
+        state = self._state
+        count = state[balls.RECORDS]
+        if not count:
+            return
+        if self._blocks:
+            self._blocks[0] -= count
+            if self._blocks[0] <= 0:
+                self._blocks.pop(0)
+                self._server.free()
+        self._sender.seal(self._balls_slot, wire.BALLS, count * wire.BALL_SIZE)
+        self._balls_slot = self._sender.slot()
+        self._balls_since = None
+        state[balls.RECORDS] = 0
+        self._record_limit()
+
+    def _seal_events(self):
+        count = self._state[balls.EVENTS]
+        if not count:
+            return
+        self._sender.seal(self._events_slot, wire.EVENTS, count * wire.BALL_SIZE)
+        self._events_slot = self._sender.slot()
+        self._events_since = None
+        self._state[balls.EVENTS] = 0
+
+    # --- faults ---
+
+    def _runt(self, which):
+        """A pulse of one tick was dropped from a wire."""
+        state = self._state
+        edge = (self._stampers.reply if which else self._stampers.ping).state[balls.RUNT_AT]
+        now = (state[balls.NOW_HIGH] << 32) + state[balls.NOW_LOW]
+        since = (now - edge) & 0xFFFFFFFF
+        when = now - since if since < 1 << 31 else now + (1 << 32) - since
+        state[balls.STRAYS] += 1
+        self._event(when, _EVENT_RUNT, which)
+
+    def _fault(self, which):
+        state = self._state
+        self._event((state[balls.NOW_HIGH] << 32) + state[balls.NOW_LOW], _EVENT_OVERRUN, which)
+        self.end(_REASON_FAULT)
+
+    def _event(self, when, what, value):
+        at = self._state[balls.EVENTS]
+        if at < balls.EVENTS_MAX:
+            when += self.settings.parameters["clock_ticks"]
+            struct.pack_into(
+                wire.EVENT, self._events_slot.payload, at * wire.BALL_SIZE, when, what, value
+            )
+            self._state[balls.EVENTS] = at + 1
+
+    def _stop(self):
+        self._server.stop()
+        self._stampers.stop()

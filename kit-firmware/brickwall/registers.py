@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The few registers that MicroPython has no names for: the same on RP2040 and RP2350."""
+
+from machine import mem32
+
+PIO0 = 0x50200000
+PIO1 = 0x50300000
+_CTRL = 0x00
+_FDEBUG = 0x08
+_INPUT_SYNC_BYPASS = 0x38
+_DMA = 0x50000000
+_DMA_CHANNEL_BYTES = 0x40
+_TRANSFER_COUNT = 0x08
+_READ_ADDRESS_TRIGGER = 0x3C
+# atomic access: write here what to set or clear
+_SET = 0x2000
+_CLEAR = 0x3000
+# of PIO 0; those of PIO 1 are 8 higher
+_REQUEST_TX = 0
+_REQUEST_RX = 4
+_REQUESTS_A_PIO = 8
+
+
+def tx_request(machine):
+    """Return the DMA request of a machine (0 to 7) that can take a word."""
+    return machine // 4 * _REQUESTS_A_PIO + _REQUEST_TX + machine % 4
+
+
+def rx_request(machine):
+    """Return the DMA request of a machine (0 to 7) that has a word."""
+    return machine // 4 * _REQUESTS_A_PIO + _REQUEST_RX + machine % 4
+
+
+def start_all(pio):
+    """Start a PIO's four machines in the same cycle."""
+    mem32[pio + _CTRL] = 0xF
+
+
+def stop_all(pio):
+    """Stop a PIO's four machines."""
+    mem32[pio + _CTRL + _CLEAR] = 0xF
+
+
+def stalled(pio):
+    """Return which machines had to wait because nobody took what they pushed: a bit each."""
+    return mem32[pio + _FDEBUG] & 0xF
+
+
+def forget_stalls(pio):
+    """Clear what ``stalled`` tells."""
+    mem32[pio + _FDEBUG] = 0xF
+
+
+def bypass_synchroniser(pin, bypass):
+    """Take a pin's synchroniser out of PIO 0's way, or put it back."""
+    mem32[PIO0 + _INPUT_SYNC_BYPASS + (_SET if bypass else _CLEAR)] = 1 << pin
+
+
+def bypassed(pin):
+    """Say whether a pin's synchroniser is out of PIO 0's way."""
+    return mem32[PIO0 + _INPUT_SYNC_BYPASS] >> pin & 1
+
+
+def stop_dma(channel):
+    """Stop a channel, whatever it does, and give it back."""
+    # disabled first: an aborted channel may otherwise start what it is chained to
+    channel.config(ctrl=0)
+    channel.active(0)
+    channel.close()
+
+
+def transfer_count(channel):
+    """Return the address of a channel's transfer count."""
+    return _DMA + _DMA_CHANNEL_BYTES * channel.channel + _TRANSFER_COUNT
+
+
+def read_and_start(channel):
+    """Return the address that takes a channel's read address and starts it, unless that is 0."""
+    return _DMA + _DMA_CHANNEL_BYTES * channel.channel + _READ_ADDRESS_TRIGGER

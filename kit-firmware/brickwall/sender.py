@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The frames of a rally, kept until the host says that it has them, and the answers to commands.
+
+USB does not promise that what was written arrives: the host may be away, or not read. So frames
+are numbered, at most ``WINDOW`` of them are held, and any of them is sent again when asked for.
+"""
+
+import binascii
+import json
+import select
+import struct
+import sys
+
+import wire
+
+WINDOW = 24
+# besides: the frames being filled (balls, events), and the last one of the rally
+_SLOTS = WINDOW + 3
+PAYLOAD_MAX = 1024
+# records are written as words: behind the header of 10 bytes they begin at a multiple of 4
+_FRAME_AT = 2
+_PAYLOAD_AT = _FRAME_AT + wire.HEADER_SIZE
+
+
+class Slot:
+    """The memory of one frame."""
+
+    def __init__(self):
+        self._memory = bytearray(_PAYLOAD_AT + PAYLOAD_MAX + wire.CRC_SIZE)
+        self.payload = memoryview(self._memory)[_PAYLOAD_AT:]
+        self.frame = memoryview(self._memory)[_FRAME_AT:]
+        self.size = 0
+
+    def seal(self, kind, sequence, length):
+        """Make a frame of the payload's first ``length`` bytes."""
+        struct.pack_into(
+            wire.HEADER, self.frame, 0, wire.MAGIC, wire.VERSION, kind, sequence, length
+        )
+        self.size = wire.HEADER_SIZE + length + wire.CRC_SIZE
+        crc = binascii.crc32(self.frame[: wire.HEADER_SIZE + length])
+        struct.pack_into("<I", self.frame, wire.HEADER_SIZE + length, crc)
+
+
+class Sender:
+    """What goes to the host."""
+
+    window = WINDOW
+
+    def __init__(self):
+        self._free = [Slot() for _ in range(_SLOTS)]
+        self._held = []  # sealed, oldest first
+        self.oldest = 0  # the sequence number of the first one held
+        self._sent = 0  # how many of those held were sent
+        self._answers = []
+        self._now = None  # what is being sent, and from where on
+        self._at = self._end = 0
+        self._poll = select.poll()
+        self._poll.register(sys.stdout, select.POLLOUT)
+
+    def begin(self, sequence):
+        """Forget all frames; the next one has this number."""
+        self._free += self._held
+        self._held.clear()
+        self._sent = 0
+        self.oldest = sequence
+
+    @property
+    def next(self):
+        """The number of the next frame."""
+        return self.oldest + len(self._held)
+
+    def room(self):
+        """Return how many frames may still be sealed."""
+        return WINDOW - len(self._held)
+
+    def slot(self):
+        """Return memory to fill; it comes back by ``seal`` or ``give_back``."""
+        return self._free.pop()
+
+    def give_back(self, slot):
+        """Take a slot that was not needed."""
+        self._free.append(slot)
+
+    def seal(self, slot, kind, length):
+        """Number a frame, and send it as soon as can be."""
+        slot.seal(kind, self.next, length)
+        self._held.append(slot)
+
+    def send(self, kind, payload):
+        """Send a frame of a payload."""
+        if len(payload) > PAYLOAD_MAX:
+            raise wire.WireError("payload of %d bytes" % len(payload))
+        slot = self.slot()
+        slot.payload[: len(payload)] = payload
+        self.seal(slot, kind, len(payload))
+
+    def acknowledge(self, before):
+        """The host has the frames before this number."""
+        while self._held and self.oldest < before:
+            slot = self._held.pop(0)
+            if slot.frame is self._now:
+                self._now = None  # half sent again: the host has it already
+            self._free.append(slot)
+            self.oldest += 1
+            self._sent = max(self._sent - 1, 0)
+
+    def resend(self, sequence):
+        """Send again from this number on."""
+        self._sent = min(max(sequence - self.oldest, 0), self._sent)
+
+    def answer(self, number, answer):
+        """Answer a command."""
+        self._answers.append(wire.encode(wire.ANSWER, number, json.dumps(answer).encode()))
+
+    def pump(self):
+        """Write what can be written without waiting for long. Says whether there is more."""
+        for _ in range(4):
+            if self._now is None and not self._take():
+                return False
+            writable = False
+            for _ in self._poll.ipoll(0):
+                writable = True
+            if not writable:
+                return False
+            # may take less, after half a second, if the host does not read
+            self._at += sys.stdout.buffer.write(self._now[self._at : self._end]) or 0
+            if self._at < self._end:
+                return False
+            self._now = None
+        return True
+
+    def _take(self):
+        self._at = 0
+        if self._answers:
+            answer = self._answers.pop(0)
+            self._now, self._end = memoryview(answer), len(answer)
+        elif self._sent < len(self._held):
+            slot = self._held[self._sent]
+            self._now, self._end = slot.frame, slot.size
+            self._sent += 1
+        else:
+            return False
+        return True
