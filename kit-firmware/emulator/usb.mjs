@@ -294,7 +294,10 @@ export class UsbHost {
   send(bytes) {
     if (bytes.length === 0) return;
     this.queue.push(bytes);
-    if (this.controller.room(this.out_endpoint) !== null) this.armed(this.out_endpoint, true);
+    // before that the device takes nothing: it asks for what is queued when it can
+    if (this.configured && this.controller.room(this.out_endpoint) !== null) {
+      this.armed(this.out_endpoint, true);
+    }
   }
 
   /** Begin or stop to take what the device has. */
