@@ -23,6 +23,9 @@ const REACHED = 3;
 const END = 4;
 const GO = 1;
 const QUIT = 2;
+// what END gives as its reason: as in wire.py
+const TARGET_ENDED = 2;
+const ENDINGS = { [TARGET_ENDED]: 'target_ended', 3: 'never_ready' };
 
 const NS_PER_SECOND = 1000000000n;
 // an end for looking ahead at machines that do not touch the ping
@@ -92,6 +95,8 @@ export class Link {
     /** @type {CommonTime | null} null before READY and after the target's end. */
     this.time = null;
     this.ended = false;
+    /** The next GO is the answer to READY. */
+    this.first = false;
     /** How far QEMU has come; it waits there for GO. */
     this.qemu_ns = 0n;
     /** The cycle up to which the board is still to follow. */
@@ -100,8 +105,8 @@ export class Link {
     this.ping_level = 0;
     this.ping_changes = [];
     this.late_edges = 0;
-    /** Called when the target has ended (powered off, or gone). */
-    this.onEnd = () => {};
+    /** Called with what else is to be said: why the target has ended, a missed horizon. */
+    this.onNote = () => {};
     this.copy = new Fabric();
     this.copy.collectOutputs = () => board.collectOutputs(this.copy);
     board.drive(reply, 0);
@@ -128,13 +133,14 @@ export class Link {
     const { board } = this;
     const message = this.receive();
     if (message.kind === END) {
-      this.end();
+      this.end(message.value);
       return;
     }
     if (message.kind !== READY) throw new Error(`QEMU sent ${message.kind} before it was ready`);
     this.time = new CommonTime(board.cycle, message.time_ns, board.clk_sys);
     this.qemu_ns = message.time_ns;
     this.follow_until = board.cycle;
+    this.first = true;
     this.ping_level = board.level(this.ping);
     board.mcu.addClockListener((hertz) => {
       if (this.time) this.time = new CommonTime(board.cycle, this.time.of(board.cycle), hertz);
@@ -152,7 +158,11 @@ export class Link {
     while (this.ping_changes.length && this.ping_changes[0].time_ns <= this.qemu_ns) {
       this.ping_level = this.ping_changes.shift().level;
     }
-    const horizon_ns = this.ping_changes[0]?.time_ns ?? this.nextPingChange();
+    // first of all comes what is so since before READY: a reply line that is up
+    const first = this.first;
+    this.first = false;
+    const known = first ? this.qemu_ns : this.ping_changes[0]?.time_ns;
+    const horizon_ns = known ?? this.nextPingChange();
     if (horizon_ns === null) {
       // lead until somebody gives the machines something to do
         board.run(limit);
@@ -163,8 +173,12 @@ export class Link {
     this.qemu_ns = message.time_ns;
     const cycle = this.time.cycleAt(message.time_ns);
     if (message.kind === END) {
-      this.end();
+      this.end(message.value);
       return;
+    }
+    const missed_ns = message.time_ns - horizon_ns;
+    if (message.kind === REACHED && missed_ns > 0n && !first) {
+      this.onNote(`QEMU ran ${missed_ns} ns past the horizon`);
     }
     if (message.kind === REPLY) this.replyEdge(cycle, message.value);
     else if (message.kind !== REACHED) throw new Error(`QEMU sent a message of kind ${message.kind}`);
@@ -207,16 +221,16 @@ export class Link {
       return this.pipes.read();
     } catch (error) {
       if (!(error instanceof EndOfPipe)) throw error;
-      return { kind: END, time_ns: this.qemu_ns, value: 0 };
+      return { kind: END, time_ns: this.qemu_ns, value: TARGET_ENDED };
     }
   }
 
   /** The target plays no more: the board goes on alone. */
-  end() {
+  end(reason) {
     this.ended = true;
     this.time = null;
     this.board.fabric.onTouch = () => {};
-    this.onEnd();
+    this.onNote(ENDINGS[reason] ?? `the target ended with ${reason}`);
   }
 
   /** Let QEMU go, too. */

@@ -10,7 +10,7 @@
  * run for so many cycles at most, 0 for any number) and QUIT. GO is answered by exactly one of
  * DATA (bytes from the serial port; the board stops as soon as there are any), TIME (u64: the
  * cycle that the limit came to) or FAULT (text). A NOTE (text) may come before that answer:
- * "target_ended" when the target at the link has ended.
+ * why the target at the link has ended (target_ended, never_ready), or a horizon that it missed.
  */
 import { EndOfPipe, readExactly, writeAll } from './pipes.mjs';
 
@@ -49,7 +49,7 @@ export function serveLockstep(board, [in_fd, out_fd], link) {
     received.push(Buffer.from(data));
     board.stop = true;
   };
-  if (link) link.onEnd = () => writeMessage(TO_HOST.NOTE, Buffer.from('target_ended'));
+  if (link) link.onNote = (text) => writeMessage(TO_HOST.NOTE, Buffer.from(text));
 
   const go = (cycles) => {
     const limit = cycles ? board.cycle + cycles : Infinity;

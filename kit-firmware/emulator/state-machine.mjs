@@ -61,6 +61,8 @@ export class StateMachine {
     this.forced = false;
     /** An `irq wait` has set its flag and waits for somebody to clear it. */
     this.irq_set = false;
+    /** The side-set of a stalled instruction has taken place: it does so once, at its start. */
+    this.side_done = false;
     /** Pins that OUT_STICKY keeps asserting: [mask, value, into directions], or null. */
     this.sticky = null;
 
@@ -152,10 +154,12 @@ export class StateMachine {
   /** CTRL.CLKDIV_RESTART */
   restartClock(cycle) {
     this.settle(cycle);
-    this.tick_cycle = Math.max(cycle, this.tick_cycle);
-    if (!this.enabled) this.tick_cycle = this.paused_at = cycle;
+    const now = this.enabled ? cycle : this.paused_at;
+    const delay = Math.max(0, this.ticksBack(now));
+    this.tick_cycle = now;
     this.tick_part = 0;
-    if (this.enabled && this.at !== Infinity) this.at = this.tick_cycle;
+    this.advanceTicks(delay);
+    if (this.enabled && this.at !== Infinity && !this.forced) this.at = this.tick_cycle;
   }
 
   /** CTRL.SM_RESTART: clear what it clears. */
@@ -163,10 +167,7 @@ export class StateMachine {
     this.settle(cycle);
     // also the rest of a delay: back to the first tick there is
     if (!this.enabled) this.tick_cycle = this.paused_at;
-    else if (this.tick_cycle > cycle) {
-      const parts = (this.tick_cycle - cycle) * 256 + this.tick_part;
-      this.advanceTicks(-Math.floor(parts / this.divider));
-    }
+    else if (this.tick_cycle > cycle) this.advanceTicks(-this.ticksBack(cycle));
     if (this.enabled) {
       this.advanceClockTo(cycle);
       this.at = this.tick_cycle;
@@ -178,6 +179,7 @@ export class StateMachine {
     this.exec = -1;
     this.forced = false;
     this.irq_set = false;
+    this.side_done = false;
     this.sticky = null;
   }
 
@@ -202,6 +204,11 @@ export class StateMachine {
   ticksBefore(cycle) {
     const parts = (cycle - this.tick_cycle) * 256 - this.tick_part;
     return parts <= 0 ? 0 : Math.ceil(parts / this.divider);
+  }
+
+  /** How many ticks lie between a cycle and the next one to count: what is left of a delay. */
+  ticksBack(cycle) {
+    return Math.floor(((this.tick_cycle - cycle) * 256 + this.tick_part) / this.divider);
   }
 
   /** Look again at a cycle: something it may depend on has changed. */
@@ -319,7 +326,7 @@ export class StateMachine {
   /** Do what the machine does in the cycle `this.at`. */
   step(cycle, may_park = true) {
     if (this.parked) this.settle(cycle);
-    if (this.forced && !(this.enabled && this.tick_cycle === cycle)) {
+    if (this.forced) {
       this.stepForced(cycle);
       return;
     }
@@ -327,22 +334,19 @@ export class StateMachine {
     const from_memory = this.exec < 0;
     const op = from_memory ? this.block.instructions[this.pc] : this.exec;
     if (this.autopull && op >>> 13 !== OUT) this.refill();
-    const was_forced = this.forced;
-    this.forced = false;
     // OUT EXEC and MOV EXEC may set it again
     this.exec = -1;
     const end = this.execute(op);
     const delay = this.sideSet(op);
     if (end === STALL || end === AGAIN) {
-      if (!from_memory) {
-        this.exec = op;
-        this.forced = was_forced;
-      }
+      if (!from_memory) this.exec = op;
+      this.side_done = true;
       this.advanceTicks(1);
       // stepping looks at every tick; else whoever changes something wakes it
       this.at = this.block.skipping && end === STALL ? Infinity : this.tick_cycle;
       return;
     }
+    this.side_done = false;
     this.pin_mask = 0;
     if (end === NEXT && from_memory) this.pc = this.pcAfter(this.pc);
     // the delay of an instruction that gives another one to execute is ignored
@@ -355,7 +359,10 @@ export class StateMachine {
     if (may_park && this.block.skipping && op >>> 13 === JMP) this.park();
   }
 
-  /** Try an instruction from the INSTR register between the machine's own ticks. */
+  /**
+   * Try an instruction from the INSTR register: it waits for no clock tick, takes the place of
+   * what the machine would have done in this cycle, and its own delay does not count.
+   */
   stepForced(cycle) {
     const op = this.exec;
     if (this.autopull && op >>> 13 !== OUT) this.refill();
@@ -366,9 +373,11 @@ export class StateMachine {
     if (end === STALL || end === AGAIN) {
       this.exec = op;
       this.forced = true;
+      this.side_done = true;
       this.at = this.block.skipping && end === STALL ? Infinity : cycle + 1;
       return;
     }
+    this.side_done = false;
     this.pin_mask = 0;
     this.at = Infinity;
     if (!this.enabled) return; // its clock stands still
@@ -381,8 +390,7 @@ export class StateMachine {
     this.settle(cycle);
     this.exec = op;
     this.forced = true;
-    // an undivided clock has a tick in every cycle, also where a delay still runs
-    if (this.enabled && this.divider === 256) this.tick_cycle = cycle;
+    this.side_done = false;
     this.pin_mask = 0;
     this.at = cycle;
   }
@@ -401,6 +409,7 @@ export class StateMachine {
     if (count === 0) return field;
     const value = field >>> (5 - count);
     const delay = field & ((1 << (5 - count)) - 1);
+    if (this.side_done) return delay;
     if (this.side_optional) {
       count--;
       if (!((value >>> count) & 1)) return delay;
