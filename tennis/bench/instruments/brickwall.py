@@ -36,6 +36,8 @@ RECONNECT_S = 60.0
 RECONNECT_EVERY_S = 0.25
 HELLO_AGAIN_S = 2.0
 HEARD_BYTES = 400
+BOOT_S = 8.0  # from power to the first answer, with some to spare
+STRANGER_ATTEMPTS = 4  # so often is asked who answers something else
 
 
 class Hello(BaseModel):
@@ -142,7 +144,7 @@ class Brickwall:
 
     # --- commands ---
 
-    def hello(self, patience_s: float = 3) -> Hello:
+    def hello(self, patience_s: float = BOOT_S) -> Hello:
         """Return what the Brickwall says about itself.
 
         Raises NobodyError where there is none (the line says what there is instead), BenchError
@@ -189,6 +191,8 @@ class Brickwall:
         attempts = max(1, round(patience_s / (REPEAT_TICKS * TICK_S)))
         reads = 0
         for attempt in range(attempts):
+            if self._heard and attempt >= STRANGER_ATTEMPTS:
+                break
             self.counts.repeated_commands += attempt > 0
             self.link.write(line)
             quiet = 0
@@ -337,6 +341,7 @@ class Brickwall:
         if len(payload) >= wire.BALL_SIZE:
             self.at_ticks = int.from_bytes(payload[-wire.BALL_SIZE :][:8], "little")
             self._at = time.monotonic()
+            self.doing = ""
 
     def _tend(self, quiet: int) -> None:
         """Say to the Brickwall what it must know: what came, what is missing."""
@@ -412,7 +417,7 @@ class Brickwall:
                 )
             self.counts.reconnects += 1
             self.note("line_back", f"{self.link.name} is back")
-            self.doing = "waiting for the next ball"
+            self.doing = ""
             if found.boot == before.boot:
                 self.counts.resends += 1
                 self._tell("resend", **{"from": self._receiver.expected})

@@ -1,0 +1,565 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The host's side of a physical bench against a fake Brickwall: quick, and for what is rare."""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tennis import wire
+from tennis.bench.instruments import certificates, ports
+from tennis.bench.instruments.brickwall import Brickwall, play_of
+from tennis.bench.instruments.link import LinkLostError
+from tennis.bench.instruments.ports import Port
+from tennis.bench.instruments.serial_link import SerialLink
+from tennis.errors import BenchError, TennisError, UsageError
+from tennis.play.doctor_pico import examine_pico, examine_ports, wire_findings
+from tennis.play.planning import bench_of, plan_of
+from tennis.play.rally import Watch, play, resume
+from tennis.play.report import report
+from tennis.play.verify import Amount, settings, verify
+from tennis.rally import Rally, open_rally
+from tennis.rally.calibration import doubt
+from tennis.rally.manifest import Certificate, Instrument
+from tennis.rally.plan import Plan
+from tennis.stats import summarize
+from tests.fake_brickwall import TICK_HZ, FakeBrickwall, ball_of, wires
+from tests.synthetic import manifest as synthetic_manifest
+
+TENNIS = str(Path(sys.executable).with_name("tennis"))
+FEW = Amount(each=3, random=600)
+
+
+@pytest.fixture(autouse=True)
+def _data_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeBrickwall]:
+    with FakeBrickwall() as instrument:
+        yield instrument
+
+
+def tennis(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TENNIS, *map(str, words)], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def played(fake: FakeBrickwall, out: Path, observe=lambda _: None, **asked) -> Rally:
+    plan = plan_of(bench="pi", port=fake.port, **asked)
+    return play(bench_of("pi", fake.port), plan, out, Watch(observe))
+
+
+def pairs(rally: Rally) -> list[tuple[int, int]]:
+    scheduling = rally.scheduling_ticks().tolist()
+    return list(zip(rally.interrupt_ticks().tolist(), scheduling, strict=True))
+
+
+def made_up(balls: int) -> list[tuple[int, int]]:
+    return [(rise, fall - rise) for _, rise, fall in (ball_of(i, 0) for i in range(balls))]
+
+
+# --- rallies ---
+
+
+def test_a_rally(fake, tmp_path):
+    rally = played(fake, tmp_path / "r", balls=3000, kernel="rt", load="stress")
+    assert pairs(rally) == made_up(3000)
+    manifest = rally.manifest
+    assert (manifest.bench, manifest.instrument.kind) == ("pi", "brickwall")
+    assert manifest.instrument.serial == fake.hello["unique_id"]
+    assert manifest.target.managed == "not managed by tennis"
+    assert (manifest.target.kernel, manifest.load.name) == ("rt", "stress")
+    assert (manifest.target.release, manifest.target.module_sha256) == ("unknown", None)
+    assert manifest.target.bottom_half == manifest.target.priorities == "unknown"
+    assert fake.said.count("ack") >= 2
+    assert not (tmp_path / "r" / "console.log").exists()
+    assert "not managed by tennis" in report([rally])
+
+
+def test_a_rally_that_was_interrupted_by_force_goes_on_with_what_is_missing(fake, tmp_path):
+    out = tmp_path / "r"
+
+    def die(progress) -> None:
+        if progress.balls > 1000:
+            raise MemoryError  # nothing is tidied up
+
+    with pytest.raises(MemoryError):
+        played(fake, out, die, balls=4000)
+    kept = len(list((tmp_path / "r.part").iterdir()))
+    assert kept >= 2
+    rally = resume(bench_of("pi", fake.port), out, Watch())
+    assert pairs(rally) == made_up(4000)
+    assert (rally.manifest.ended, rally.manifest.tainted) == ("complete", False)
+    assert "stop" in fake.said  # the play that was left
+    served = [ns for batch in rally.batches(["served_ns"]) for ns in batch[0].to_pylist()]
+    assert served == sorted(set(served))
+
+
+def test_all_balls_are_there_but_no_end(fake, tmp_path):
+    """Killed in the last moment: nothing is left to be played."""
+    out = tmp_path / "r"
+
+    def die(progress) -> None:
+        if progress.balls == 500:
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        played(fake, out, die, balls=500)
+    said = fake.said.count("play")
+    rally = resume(bench_of("pi", fake.port), out, Watch())
+    assert (rally.balls, rally.manifest.ended, rally.manifest.faults) == (500, "complete", [])
+    assert fake.said.count("play") == said
+
+
+def test_another_brickwall_does_not_finish_a_rally(fake, tmp_path):
+    out = tmp_path / "r"
+
+    def die(progress) -> None:
+        if progress.balls > 100:
+            raise MemoryError
+
+    with pytest.raises(MemoryError):
+        played(fake, out, die, balls=400)
+    fake.hello["unique_id"] = "e660000000000002"
+    with pytest.raises(TennisError, match=r"begun with serial e660000000000001.*a rally has one"):
+        resume(bench_of("pi", fake.port), out, Watch())
+
+
+def test_another_brickwall_on_the_same_port_while_it_plays(fake, tmp_path):
+    def swap(progress) -> None:
+        if progress.balls > 500 and fake.hello["unique_id"].endswith("1"):
+            fake.hello["unique_id"] = "e660000000000002"
+            fake.unplug(restart=True)
+            fake.plug_in()
+
+    fake.balls_a_second = 20_000
+    with pytest.raises(BenchError, match="another Brickwall is on"):
+        played(fake, tmp_path / "r", swap, balls=20_000)
+
+
+def test_events_become_faults(fake, tmp_path):
+    fake.events = [(128, 5, 0), (192, 6, 2), (256, 7, 1)]
+    rally = played(fake, tmp_path / "r", balls=640)
+    manifest = rally.manifest
+    assert [fault.code for fault in manifest.faults] == ["held_line", "overrun"]
+    assert "tennis doctor --port" in manifest.faults[0].message
+    assert (manifest.counts.runts, manifest.tainted, manifest.ended) == (1, True, "complete")
+    assert [event["what"] for event in rally.events] == ["held", "overrun", "runt"]
+
+
+def test_an_exception_is_told(fake, tmp_path):
+    fake.fault_at = 128
+    rally = played(fake, tmp_path / "r", balls=640)
+    assert [fault.code for fault in rally.manifest.faults] == ["exception"]
+    assert "ValueError: made up, line 7" in rally.manifest.faults[0].message
+    assert (rally.balls, rally.manifest.ended) == (128, "fault")
+
+
+def test_what_the_brickwall_refuses_leaves_nothing(fake, tmp_path):
+    fake.refuses["play"] = "the pulse is too short"
+    with pytest.raises(BenchError, match="the Brickwall refuses: the pulse is too short"):
+        played(fake, tmp_path / "r")
+    assert not list(tmp_path.glob("r*"))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"firmware": "2"}, r"has firmware 2, this tennis needs 1: run `tennis flash"),
+        ({"firmware_sha256": "0" * 64}, "not that of this checkout: run `tennis flash`"),
+        ({"instrument": "kettle"}, "is no Brickwall, it says"),
+        ({"tick_hz": 0}, "does not say its tick_hz as this tennis expects"),
+        ({"unique_id": None}, "does not say its unique_id"),
+    ],
+)
+def test_firmware_of_another_version(fake, tmp_path, change, words):
+    fake.hello |= change
+    with pytest.raises(BenchError, match=words):
+        played(fake, tmp_path / "r")
+    assert not list(tmp_path.glob("r*"))
+
+
+def test_a_gap_that_does_not_fit(fake, tmp_path):
+    with pytest.raises(UsageError, match=r"this Brickwall counts to 34\.4 s"):
+        played(fake, tmp_path / "r", gap_min_us=40e6)
+
+
+# --- ports ---
+
+
+def server(answer: Callable[[bytes], bytes], greeting: bytes = b"") -> str:
+    """Serve something on TCP that is no Brickwall; return its port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection, listener:
+            connection.sendall(greeting)
+            while data := connection.recv(4096):
+                connection.sendall(answer(data))
+
+    threading.Thread(target=serve, daemon=True).start()
+    return f"socket://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda data: data, "echoes what it is sent"),
+        (lambda _: b"sh: 1: not found\n$ ", r"it says 'sh: 1: not found"),
+        (lambda _: b"\r\n>>> ", "a MicroPython prompt answers.*tennis flash --port"),
+        (lambda _: bytes(range(128, 256)), "something else than a Brickwall"),
+        (lambda _: wire.encode(wire.ANSWER, 1, b'{"error": "no", "code": "no"}'), "refuses: no"),
+        (lambda _: wire.encode(wire.ANSWER, 1, b'{"ok": {"instrument": "x"}}'), "no Brickwall"),
+    ],
+)
+def test_something_else_is_on_the_port(answer, words):
+    brickwall = Brickwall(SerialLink(server(answer)))
+    with pytest.raises(BenchError, match=words):
+        brickwall.hello()
+    brickwall.close()
+
+
+def test_nothing_answers():
+    brickwall = Brickwall(SerialLink(server(lambda _: b"")))
+    with pytest.raises(BenchError, match=r"nothing answers on socket.*tennis flash --port"):
+        brickwall.hello(patience_s=1)
+
+
+@pytest.mark.parametrize(
+    ("port", "words"),
+    [
+        ("/dev/nothing", "/dev/nothing does not exist"),
+        ("/dev/null", "/dev/null is no serial port"),
+        ("/tmp", "/tmp is no serial port"),  # noqa: S108
+        ("socket://127.0.0.1:1", "nobody listens there"),
+        ("socket://nonsense", "cannot be opened"),
+        ("", "no Pico is plugged in"),
+    ],
+)
+def test_a_port_that_cannot_be_opened(port, words, tmp_path, monkeypatch):
+    monkeypatch.setattr(ports, "ports", list)
+    with pytest.raises(TennisError, match=words) as error:
+        play(bench_of("pi", port), plan_of(bench="pi"), tmp_path / "r", Watch())
+    assert "\n" not in str(error.value)
+    assert not list(tmp_path.glob("r*"))
+
+
+PICO = Port("/dev/ttyACM0", "e6", True, "Board in FS mode")
+OTHER = Port("/dev/ttyUSB0", None, False, "a modem")
+
+
+@pytest.mark.parametrize(
+    ("there", "bootsel", "words"),
+    [
+        ([PICO], 0, None),
+        ([PICO, OTHER], 0, None),
+        ([PICO, Port("/dev/ttyACM1", "e7", True, "")], 0, "2 Picos .*ttyACM1.*choose one with"),
+        ([OTHER], 0, r"no Pico is plugged in \(serial ports: /dev/ttyUSB0 \(a modem\)\)"),
+        ([], 1, "a Pico waits in BOOTSEL mode"),
+    ],
+)
+def test_the_only_pico_is_the_default(monkeypatch, there, bootsel, words):
+    monkeypatch.setattr(ports, "ports", lambda: there)
+    monkeypatch.setattr(ports, "bootsel", lambda: bootsel)
+    if words is None:
+        assert ports.the_port(None) == "/dev/ttyACM0"
+    else:
+        with pytest.raises(UsageError, match=words):
+            ports.the_port(None)
+
+
+def test_picos_in_bootsel_mode_are_found(tmp_path, monkeypatch):
+    for name, vendor, product in (("1-1", "2e8a", "0003"), ("1-2", "2e8a", "0005")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "idVendor").write_text(vendor + "\n")
+        (tmp_path / name / "idProduct").write_text(product + "\n")
+    monkeypatch.setattr(ports, "USB_DEVICES", tmp_path)
+    assert ports.bootsel() == 1
+
+
+def test_a_line_that_stays_away(fake):
+    brickwall = Brickwall(SerialLink(fake.port), reconnect_s=0.5)
+    with pytest.raises(LinkLostError, match="did not come back in 0 s"):
+        for frame in brickwall.play(play_of(plan_of(balls=100_000).protocol)):
+            if frame and frame[0] == wire.BALLS:
+                fake.unplug()
+
+
+# --- verification ---
+
+
+def test_a_verification_passes_and_is_kept(fake, tmp_path):
+    done = tennis("verify", "--port", fake.port, "--balls", 3, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["verdict"], found["largest_error_ticks"]) == ("pass", 0)
+    points = found["points"]
+    assert {point["kind"] for point in points} == {"interrupt", "scheduling"}
+    table = [point for point in points if point["what"] == "table 6.1"]
+    assert [point["true_ns"] for point in table[:4]] == [2120, 1000, 3000, 2000]
+    assert [point["thesis_error_us"] for point in table[:4]] == [0.43, 0.46, 0.42, 0.43]
+    sweep = [point["true_ns"] for point in points if point["what"] == "sweep"]
+    assert (min(sweep), max(sweep), len(sweep)) == (16, 20_000_000, 50)
+    assert points[-1]["balls"] == 5000
+    kept = certificates.read("e660000000000001")
+    assert kept.verdict == "pass"
+    assert kept.kind == "emulated"  # it is behind a socket
+    rally = played(fake, tmp_path / "r", balls=100)
+    assert rally.manifest.instrument.calibration == kept
+    assert summarize(rally).doubt == ""
+    assert fake.generating is None  # and it was made quiet
+
+
+@pytest.mark.parametrize(
+    ("errors", "verdict"),
+    [((1, 0), "pass"), ((-1, 1), "pass"), ((2, 0), "fail"), ((0, -2), "fail")],
+)
+def test_a_tick_is_the_tolerance(fake, errors, verdict):
+    fake.errors = errors
+    brickwall = Brickwall(SerialLink(fake.port))
+    found = verify(brickwall, amount=FEW)
+    assert found.verdict == verdict
+    assert found.largest_error_ticks == max(map(abs, errors))
+    assert bool(sum(point.wrong for point in found.points)) == (verdict == "fail")
+
+
+def test_one_wrong_ball_in_thousands_is_found(fake):
+    answered = fake._answered
+    fake._answered = lambda: (fake.clock, 70_000, 80_000) if fake.next_ball == 577 else answered()
+    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
+    assert (found.verdict, sum(point.wrong for point in found.points)) == ("fail", 2)
+
+
+@pytest.mark.parametrize(
+    ("seen", "source", "words"),
+    [
+        (wires(), "jumpers", "no jumper from ping to listen and answer to reply"),
+        (wires(ping_to_listen=True), "jumpers", "no jumper from answer to reply"),
+        (wires((0, 0)), "internal", "something drives the reply wire: unplug the target"),
+    ],
+)
+def test_what_is_not_wired_is_not_verified(fake, seen, source, words):
+    fake.wires = seen
+    found = verify(Brickwall(SerialLink(fake.port)), source=source, amount=FEW)
+    assert (found.verdict, found.points) == ("not run", [])
+    assert words in found.reason
+    assert tennis("verify", "--port", fake.port, "--source", source).returncode == 1
+    assert certificates.read("e660000000000001") is None
+
+
+def test_misses_fail_a_verification(fake):
+    fake._answered = lambda: (fake.clock, wire.NONE_TICKS, wire.NONE_TICKS)
+    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
+    assert (found.verdict, found.largest_error_ticks) == ("fail", None)
+    assert "known answers were missed" in found.reason
+
+
+def test_a_verification_that_broke_off_is_inconclusive(fake):
+    fake.refuses["generate"] = "no memory"
+    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
+    assert (found.verdict, found.reason) == ("inconclusive", "the Brickwall refuses: no memory")
+
+
+def test_a_second_pico_is_allowed_its_synchroniser_and_its_crystal():
+    with FakeBrickwall() as measuring, FakeBrickwall() as generating:
+        second = Brickwall(SerialLink(generating.port))
+
+        def measured() -> tuple[int, int, int]:
+            measuring.generating = generating.generating
+            clock, rise, fall = FakeBrickwall._answered(measuring)
+            late = 2 + measuring.next_ball % 2
+            width = round((fall - rise) * (1 + 50e-6))
+            return clock, round(rise * (1 + 50e-6)) + late, round(rise * (1 + 50e-6)) + late + width
+
+        measuring._answered = measured
+        found = verify(Brickwall(SerialLink(measuring.port)), generator=second, amount=FEW)
+        assert (found.verdict, found.source) == ("pass", "second Pico")
+        assert "synchroniser (2 to 3 of its ticks" in found.tolerance
+        measuring.errors = (6, 0)
+        found = verify(Brickwall(SerialLink(measuring.port)), generator=second, amount=FEW)
+        assert found.verdict == "fail"
+
+
+def test_known_delays_can_be_made():
+    for setting in settings(TICK_HZ, Amount()):
+        for rise, width in setting.delays():
+            assert rise >= 2
+            assert width >= (3 if rise == 2 else 2)
+
+
+# --- certificates ---
+
+INSTRUMENT = Instrument(
+    kind="brickwall", serial="e6", firmware="1", firmware_sha256="a" * 64, tick_hz=TICK_HZ
+)
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+def certificate(**changes) -> Certificate:
+    facts = {
+        "serial": "e6", "firmware_sha256": "a" * 64, "tick_hz": TICK_HZ, "date": NOW.isoformat(),
+        "verdict": "pass", "reason": "", "balls": 10, "largest_error_ticks": 0,
+        "kind": "physical", "source": "jumpers",
+    }  # fmt: skip
+    return Certificate(**facts | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "days", "words"),
+    [
+        ({}, 0, ""),
+        ({}, 30, ""),
+        ({}, 31, "31 days earlier"),
+        ({}, -2, "younger than the rally"),
+        ({"serial": "e7"}, 0, "that of Brickwall e7"),
+        ({"firmware_sha256": "b" * 64}, 0, "other firmware"),
+        ({"tick_hz": 1}, 0, "with 1 ticks a second"),
+        ({"verdict": "fail", "reason": "why"}, 0, "says fail: why"),
+        ({"date": "yesterday"}, 0, "has no date"),
+        ({"date": "2026-05-01T00:00:00"}, 0, ""),
+    ],
+)
+def test_what_a_certificate_is_worth(changes, days, words):
+    given = INSTRUMENT.model_copy(update={"calibration": certificate(**changes)})
+    said = doubt(given, (NOW + timedelta(days=days)).isoformat())
+    assert said == "" if not words else words in said
+
+
+def test_who_needs_a_certificate():
+    assert "never verified" in doubt(INSTRUMENT, NOW.isoformat())
+    assert doubt(synthetic_manifest(balls=1).instrument, NOW.isoformat()) == ""
+
+
+def test_a_rally_without_a_certificate_says_so(fake, tmp_path):
+    rally = played(fake, tmp_path / "r", balls=100)
+    assert "NOT VERIFIED: the Brickwall was never verified" in tennis("stats", rally.path).stdout
+    assert "never verified" in report([rally])
+
+
+def test_a_damaged_certificate_is_none():
+    path = certificates.write(certificate())
+    assert certificates.read("e6") == certificate()
+    path.write_text("{}")
+    assert certificates.read("e6") is None
+    with pytest.raises(TennisError, match="is no serial number"):
+        certificates.path_of("../../etc/passwd")
+
+
+# --- the doctor ---
+
+
+def findings(seen: dict[str, object]) -> str:
+    return "\n".join(f"{f.verdict} {f.what}: {f.found}" for f in wire_findings(seen))
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        (wires(ping_to_listen=True, answer_to_reply=True), "good wires: the jumpers of the self"),
+        (
+            wires(ping_to_listen=True, listen_to_reply=True, ping_to_reply=True),
+            "good wires: ping and reply both reach the loop-back plug",
+        ),
+        (wires(ping_to_listen=True), "bad reply wire: dead"),
+        (wires(listen_to_reply=True), "bad ping wire: dead"),
+        (wires(ping_to_reply=True), "bad wires: ping and reply are joined"),
+        (wires((0, 0)), "good reply wire: held low"),
+        (wires((1, 1)), "bad reply wire: held high"),
+        (wires((1, 0)), "bad reply wire: floating"),
+        (wires((0, 0), ping=(0, 0)), "bad ping wire: shorted to ground"),
+        (wires((0, 0), ping=(1, 1)), "bad ping wire: shorted to 3.3 V"),
+    ],
+)
+def test_wires_tell(seen, words):
+    assert words in findings(seen)
+
+
+def test_the_doctor_looks_at_a_brickwall(fake):
+    fake.wires = wires((0, 0))
+    done = tennis("doctor", "--port", fake.port)
+    assert done.returncode == 0, done.stdout
+    for words in ("Brickwall: e66", "this checkout's", "125 MHz", "never verified", "held low"):
+        assert words in done.stdout
+    fake.hello["firmware_sha256"] = "0" * 64
+    done = tennis("doctor", "--port", fake.port)
+    assert done.returncode == 1
+    assert "not this checkout's" in done.stdout
+
+
+def test_the_doctor_finds_nobody():
+    (finding,) = examine_pico("socket://127.0.0.1:1")
+    assert (finding.verdict, "nobody listens" in finding.advice) == ("bad", True)
+
+
+def test_the_doctor_without_a_pico(monkeypatch):
+    monkeypatch.setattr("tennis.play.doctor_pico.picos", list)
+    monkeypatch.setattr("tennis.play.doctor_pico.bootsel", lambda: 1)
+    (finding,) = examine_ports(None)
+    assert "BOOTSEL" in finding.found
+
+
+# --- what was asked for ---
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"bench": "virtual", "port": "/dev/x"}, "--port belongs to --bench pi"),
+        ({"bench": "pi", "instrument": "builtin"}, "--instrument builtin belongs to --bench virt"),
+        ({"bench": "pi", "load_options": {"hold_us": 1}}, "--load-option belongs to"),
+    ],
+)
+def test_options_that_do_not_go_together(asked, words):
+    with pytest.raises(UsageError, match=words):
+        plan_of(**asked)
+
+
+def test_what_nobody_said_is_unknown_on_a_board_and_the_usual_on_the_virtual_bench():
+    there, virtual = plan_of(bench="pi"), plan_of()
+    assert (there.kernel, there.load, there.bottom_half, there.priorities) == ("unknown",) * 4
+    assert there.instrument == "pico"
+    assert (virtual.kernel, virtual.load) == ("mainline", "idle")
+    assert (virtual.bottom_half, virtual.priorities) == ("tasklet", "default")
+    assert virtual.instrument == "builtin"
+    assert plan_of(instrument="pico").instrument == "pico"
+
+
+def test_an_old_plan_can_be_read(tmp_path):
+    content = json.loads(plan_of().model_dump_json())
+    del content["instrument"], content["port"]
+    (tmp_path / "plan.json").write_text(json.dumps(content))
+    assert Plan.read(tmp_path) == plan_of()
+
+
+def test_an_old_manifest_can_be_read():
+    content = json.loads(synthetic_manifest(balls=3).model_dump_json())
+    del content["line"], content["counts"]["runts"], content["target"]["managed"]
+    again = type(synthetic_manifest(balls=3)).model_validate_json(json.dumps(content))
+    assert (again.line, again.target.managed) == (None, "by tennis")
+
+
+def test_a_stop_is_heard(fake, tmp_path):
+    fake.balls_a_second = 2000
+    count = 0
+
+    def stop() -> bool:
+        nonlocal count
+        count += 1
+        return count > 8
+
+    plan = plan_of(bench="pi", port=fake.port, balls=100_000)
+    rally = play(bench_of("pi", fake.port), plan, tmp_path / "r", Watch(stop=stop))
+    assert (rally.manifest.ended, rally.manifest.tainted) == ("interrupted", False)
+    assert 0 < rally.balls < 100_000
+    assert open_rally(tmp_path / "r").balls == rally.balls

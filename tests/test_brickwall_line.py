@@ -1,0 +1,288 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Rallies through a line on which things happen: the real firmware on an emulated Pico."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tennis import wire
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.errors import BenchError
+from tennis.play.planning import bench_of, plan_of
+from tennis.play.progress import Progress
+from tennis.play.rally import Watch, play
+from tennis.rally import Rally, open_rally
+from tests.emulated_pico import EmulatedPico, Line, Mangle, respond
+
+pytestmark = pytest.mark.virtual
+
+TENNIS = str(Path(sys.executable).with_name("tennis"))
+ANSWER = respond("answer", rise=1000, width=5000)
+PLAN = {"gap_min_us": 100, "gap_max_us": 200, "settle_s": 0.01, "timeout_ms": 5}
+
+
+def rally(url: str, out: Path, observe=lambda _: None, **asked) -> Rally:
+    plan = plan_of(bench="pi", port=url, **{**PLAN, **asked})
+    return play(bench_of("pi", url), plan, out, Watch(observe))
+
+
+def tennis(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TENNIS, *map(str, words)], capture_output=True, text=True, check=False, **options
+    )
+
+
+def words_of(url: str, out: Path, balls: int = 2000) -> list[str]:
+    """Return the command line of a rally as ``PLAN`` has it."""
+    options = {
+        "--bench": "pi", "--port": url, "--out": out, "--balls": balls,
+        "--gap-min-us": 100, "--gap-max-us": 200, "--settle-s": 0.01, "--timeout-ms": 5,
+    }  # fmt: skip
+    return ["rally", *(str(word) for pair in options.items() for word in pair)]
+
+
+def delays(rally: Rally) -> list[list[int]]:
+    """Return (rise, width) of each ball."""
+    pairs = zip(rally.interrupt_ticks().tolist(), rally.scheduling_ticks().tolist(), strict=True)
+    return [list(pair) for pair in pairs]
+
+
+def noise(seed: int, every: int) -> Mangle:
+    """Return what flips, drops and repeats bytes, about one of ``every``."""
+    rng = random.Random(seed)  # noqa: S311 (the same each time)
+
+    def mangle(data: bytes) -> bytes:
+        out = bytearray()
+        for byte in data:
+            luck = rng.random() * every
+            if luck >= 1:
+                out.append(byte)
+            elif luck < 0.4:
+                out.append(byte ^ 1 << rng.randrange(8))
+            elif luck < 0.7:
+                out += bytes([byte]) * 2
+        return bytes(out)
+
+    return mangle
+
+
+def test_noise_is_repaired_and_every_ball_is_the_one_that_was_played(tmp_path):
+    log = tmp_path / "delays"
+    script = respond("random", seed=5, rise=[2, 4000], width=[3, 9000], log=str(log))
+    with (
+        EmulatedPico(*script) as pico,
+        Line(pico.url, to_host=noise(1, 4000), to_instrument=noise(2, 400)) as line,
+    ):
+        played = rally(line.url, tmp_path / "r", balls=3000)
+    known = [[int(word) for word in text.split()] for text in log.read_text().splitlines()]
+    assert delays(played) == [[rise, fall - rise] for rise, fall in known]
+    manifest = played.manifest
+    assert (manifest.ended, manifest.faults, manifest.tainted) == ("complete", [], False)
+    assert manifest.line is not None
+    assert manifest.line.broken > 5
+    assert manifest.line.resends > 5
+    assert manifest.line.restarts == manifest.line.reconnects == 0
+
+
+def test_a_cable_that_is_pulled_and_put_back(tmp_path):
+    with EmulatedPico(*ANSWER) as pico, Line(pico.url) as line:
+        pulled = threading.Event()
+
+        def pull(progress: Progress) -> None:
+            if progress.balls > 500 and not pulled.is_set():
+                pulled.set()
+                line.unplug()
+                threading.Timer(2, line.plug_in).start()
+            if not progress.balls % 7 and "waiting up to" in progress.doing:
+                said.add(progress.doing)
+
+        said: set[str] = set()
+        played = rally(line.url, tmp_path / "r", pull, balls=5000)
+    assert played.balls == 5000
+    assert delays(played) == [[1000, 5000]] * 5000
+    manifest = played.manifest
+    assert (manifest.ended, manifest.tainted) == ("complete", False)
+    assert manifest.line.reconnects >= 1
+    assert {event["what"] for event in played.events} >= {"line_lost", "line_back"}
+
+
+def test_an_instrument_that_loses_its_power(tmp_path):
+    with EmulatedPico(*ANSWER) as pico, Line(pico.url) as line:
+        off = threading.Event()
+
+        def cut(progress: Progress) -> None:
+            if progress.balls > 500 and not off.is_set():
+                off.set()
+                pico.power_off()
+                threading.Timer(1, pico.power_on).start()
+
+        played = rally(line.url, tmp_path / "r", cut, balls=3000)
+    assert delays(played) == [[1000, 5000]] * 3000
+    manifest = played.manifest
+    assert [fault.code for fault in manifest.faults] == ["instrument_restarted"]
+    assert (manifest.ended, manifest.tainted) == ("complete", True)
+    assert manifest.line.restarts == 1
+    served = [ns for batch in played.batches(["served_ns"]) for ns in batch[0].to_pylist()]
+    assert served == sorted(set(served))
+
+
+def test_a_line_that_does_not_come_back_leaves_something_to_resume(tmp_path):
+    out = tmp_path / "r"
+    with EmulatedPico(*ANSWER) as pico:
+        with Line(pico.url) as line, pytest.MonkeyPatch.context() as patch:
+            patch.setitem(Brickwall.__init__.__kwdefaults__, "reconnect_s", 1.0)
+
+            def cut(progress: Progress) -> None:
+                if progress.balls > 500:
+                    line.unplug()
+
+            with pytest.raises(BenchError, match=r"did not come back.*tennis rally --resume"):
+                rally(line.url, out, cut, balls=3000)
+        done = tennis("rally", "--resume", out, "--port", pico.url)
+        assert done.returncode == 0, done.stderr
+    played = open_rally(out)
+    assert delays(played) == [[1000, 5000]] * 3000
+    assert not played.manifest.tainted
+    assert "resumed" in {event["what"] for event in played.events}
+
+
+def begin(url: str, out: Path, balls: int) -> subprocess.Popen[str]:
+    """Start a rally and wait until some of it is kept."""
+    process = subprocess.Popen(
+        [TENNIS, *words_of(url, out, balls)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    journal = out.with_name(out.name + ".part") / "frames.bin"
+    deadline = time.monotonic() + 60
+    while not journal.exists() or journal.stat().st_size < 8000:
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return process
+
+
+def test_a_host_that_stands_still_for_ten_seconds(tmp_path):
+    out = tmp_path / "r"
+    with EmulatedPico(*ANSWER) as pico:
+        process = begin(pico.url, out, 5000)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(10)
+        process.send_signal(signal.SIGCONT)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    played = open_rally(out)
+    assert delays(played) == [[1000, 5000]] * 5000
+    assert not played.manifest.tainted
+    assert played.manifest.line.reconnects == 0
+
+
+def test_a_host_that_is_killed_goes_on(tmp_path):
+    out = tmp_path / "r"
+    with EmulatedPico(*ANSWER) as pico:
+        process = begin(pico.url, out, 5000)
+        process.kill()
+        process.wait()
+        with (tmp_path / "r.part" / "frames.bin").open("ab") as journal:
+            journal.write(b"TN\x01\x02\x00\x00")  # the frame in flight
+        done = tennis("rally", "--resume", out)
+    assert done.returncode == 0, done.stderr
+    played = open_rally(out)
+    assert delays(played) == [[1000, 5000]] * 5000
+    assert (played.manifest.ended, played.manifest.faults) == ("complete", [])
+
+
+def test_ctrl_c_seals_what_there_is(tmp_path):
+    out = tmp_path / "r"
+    with EmulatedPico(*ANSWER) as pico:
+        process = begin(pico.url, out, 500_000)
+        process.send_signal(signal.SIGINT)
+        said, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        assert "interrupted; sealed" in said
+        again = rally(pico.url, tmp_path / "again", balls=100)  # the instrument is free again
+    played = open_rally(out)
+    assert (played.manifest.ended, played.manifest.tainted) == ("interrupted", False)
+    assert set(map(tuple, delays(played))) == {(1000, 5000)}
+    assert again.balls == 100
+
+
+def test_a_target_that_does_not_answer(tmp_path):
+    with EmulatedPico(*respond("silent")) as pico:
+        done = tennis(*words_of(pico.url, tmp_path / "r", 100))
+    assert done.returncode == 1
+    assert "no answer from the target: all 100 balls missed: check the reply wire" in done.stderr
+    assert f"tennis doctor --port {pico.url}" in done.stderr
+    manifest = open_rally(tmp_path / "r").manifest
+    assert [fault.code for fault in manifest.faults] == ["no_answer"]
+    assert (manifest.counts.misses, manifest.ended) == (100, "fault")
+
+
+def test_a_target_that_answers_twice(tmp_path):
+    with EmulatedPico(*respond("twice", rise=1000, width=2000)) as pico:
+        played = rally(pico.url, tmp_path / "r", balls=50)
+    assert played.misses == 0
+    assert played.manifest.counts.doubles > 40
+    assert delays(played) == [[1000, 2000]] * 50
+
+
+def test_a_reply_line_that_is_held_high(tmp_path):
+    with EmulatedPico(*respond("held")) as pico:
+        done = tennis(*words_of(pico.url, tmp_path / "r", 30))
+    assert done.returncode == 1
+    manifest = open_rally(tmp_path / "r").manifest
+    assert {fault.code for fault in manifest.faults} == {"no_answer", "held_line"}
+    assert "the reply line is held high" in " ".join(fault.message for fault in manifest.faults)
+    assert manifest.tainted
+
+
+def test_an_exception_in_the_firmware(tmp_path):
+    with EmulatedPico(*ANSWER) as pico, Line(pico.url) as line:
+        once = threading.Event()
+
+        def fault(progress: Progress) -> None:
+            if progress.balls > 300 and not once.is_set():
+                once.set()
+                line.say(wire.encode_command(4_000_000_000, "raise"))
+
+        played = rally(line.url, tmp_path / "r", fault, balls=50_000)
+        again = rally(line.url, tmp_path / "again", balls=50)
+    manifest = played.manifest
+    assert (manifest.ended, manifest.tainted) == ("fault", True)
+    assert manifest.faults[0].code == "exception"
+    assert re.search(r"line \d+.*RuntimeError", manifest.faults[0].message)
+    assert set(map(tuple, delays(played))) == {(1000, 5000)}
+    assert (again.balls, again.manifest.tainted) == (50, False)
+
+
+def test_a_port_has_one_user():
+    """On a real port: a terminal that is open already."""
+    near, far = os.openpty()
+    name = os.ttyname(far)
+    with Path(name).open("rb"):
+        program = (
+            f"import serial; p = serial.Serial({name!r}, exclusive=True); print(1, flush=True)"
+        )
+        first = subprocess.Popen(
+            [sys.executable, "-c", f"{program}; input()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        first.stdout.readline()
+        done = tennis("doctor", "--port", name)
+        first.kill()
+        first.wait()
+    os.close(near)
+    os.close(far)
+    assert done.returncode == 1
+    assert "is used by another program" in done.stdout

@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Flash, doctor and verify with the real firmware on an emulated Pico."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tennis.bench.instruments import certificates, emulated, firmware, micropython
+from tests.emulated_pico import JUMPERS, PLUG, EmulatedPico, respond
+
+pytestmark = pytest.mark.virtual
+
+TENNIS = str(Path(sys.executable).with_name("tennis"))
+
+
+@pytest.fixture(autouse=True)
+def _data_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "data"))
+
+
+def tennis(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TENNIS, *map(str, words)], capture_output=True, text=True, check=False, timeout=600
+    )
+
+
+@pytest.fixture
+def empty(tmp_path) -> Path:
+    """Return the flash of a Pico on which MicroPython was just put."""
+    path = tmp_path / "flash.bin"
+    path.write_bytes(micropython.firmware().read_bytes().ljust(emulated.FLASH_SIZE, b"\xff"))
+    return path
+
+
+def test_an_empty_pico_is_flashed_once(empty):
+    with EmulatedPico(*JUMPERS, flash=empty) as pico:
+        done = tennis("doctor", "--port", pico.url)
+        assert done.returncode == 1
+        assert "a MicroPython prompt answers" in done.stdout
+        assert "tennis flash --port" in done.stdout
+        done = tennis("flash", "--port", pico.url)
+        assert done.returncode == 0, done.stderr
+        assert f"runs firmware {firmware.sha256()[:12]}" in done.stdout
+        assert f"{len(firmware.files())} files written, 0 were there already" in done.stderr
+        # the Brickwall at work is interrupted, and nothing is written again
+        done = tennis("flash", "--port", pico.url)
+        assert done.returncode == 0, done.stderr
+        assert f"0 files written, {len(firmware.files())} were there already" in done.stderr
+        done = tennis("doctor", "--port", pico.url)
+        assert done.returncode == 0, done.stdout
+        assert "this checkout's" in done.stdout
+        assert "the jumpers of the self-test" in done.stdout
+
+
+def test_other_programs_are_not_removed_unasked(empty):
+    with EmulatedPico(flash=empty) as pico:
+        subprocess.run(
+            [sys.executable, "-m", "mpremote", "connect", pico.url, "exec",
+             "open('mine.py', 'w').write('x = 1')"],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        done = tennis("flash", "--port", pico.url)
+        assert done.returncode == 2
+        assert "holds other programs (mine.py)" in done.stderr
+        done = tennis("flash", "--port", pico.url, "--remove-others")
+        assert done.returncode == 0, done.stderr
+        assert "removing mine.py" in done.stderr
+
+
+def test_nobody_to_flash():
+    done = tennis("flash", "--port", "socket://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "nobody listens there" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("wires", "code", "words"),
+    [
+        (JUMPERS, 0, "wires: the jumpers of the self-test"),
+        (PLUG, 0, "ping and reply both reach the loop-back plug"),
+        (("--connect", "2-6"), 1, "reply wire: dead"),
+        (("--connect", "3-6"), 1, "ping wire: dead"),
+        (("--connect", "2-3"), 1, "ping and reply are joined"),
+        ((), 1, "reply wire: floating"),
+        (respond("silent"), 0, "reply wire: held low"),
+        (respond("held"), 1, "reply wire: held high"),
+    ],
+)
+def test_the_doctor_tells_one_dead_wire_from_the_other(wires, code, words):
+    with EmulatedPico(*wires) as pico:
+        done = tennis("doctor", "--port", pico.url)
+    assert words in done.stdout
+    assert done.returncode == code
+
+
+def test_the_firmware_measures_known_delays_to_the_tick():
+    done = tennis("verify", "--bench", "virtual", "--balls", 5, "--json")
+    found = json.loads(done.stdout)
+    assert (found["verdict"], found["largest_error_ticks"]) == ("pass", 0), found["reason"]
+    assert found["balls"] == 34 * 5 + 5000
+    kept = certificates.read(found["instrument"]["unique_id"])
+    assert (kept.verdict, kept.kind, kept.source) == ("pass", "emulated", "jumpers")
+
+
+def test_the_generator_inside_of_the_chip():
+    with EmulatedPico() as pico:
+        done = tennis("verify", "--port", pico.url, "--source", "internal", "--balls", 2, "--json")
+    assert json.loads(done.stdout)["verdict"] == "pass", done.stdout
+
+
+def test_without_jumpers_nothing_is_verified():
+    with EmulatedPico() as pico:
+        done = tennis("verify", "--port", pico.url)
+    assert done.returncode == 1
+    assert "not run: no jumper from ping to listen and answer to reply" in done.stdout
