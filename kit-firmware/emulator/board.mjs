@@ -208,6 +208,12 @@ export class Board {
     pads.enables = override(enables, this.enable_overrides) & ~this.output_disables;
   }
 
+  /** Which PIO block drives a pad; null if none does. */
+  pioDriving(pad) {
+    if (this.functions.pio0 & (1 << pad)) return 0;
+    return this.functions.pio1 & (1 << pad) ? 1 : null;
+  }
+
   /** The outside world drives a pad from a cycle on; null lets go of it. */
   drive(pad, level, cycle = this.cycle) {
     this.fabric.at(cycle, () => this.fabric.drive(pad, level));

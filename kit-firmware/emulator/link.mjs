@@ -28,9 +28,8 @@ const TARGET_ENDED = 2;
 const ENDINGS = { [TARGET_ENDED]: 'target_ended', 3: 'never_ready' };
 
 const NS_PER_SECOND = 1000000000n;
-// an end for looking ahead at machines that do not touch the ping
+// an end for looking ahead at machines that go on without touching the ping
 const LOOK_AHEAD_STEPS = 20000;
-const LOOK_AHEAD_SECONDS = 200;
 
 /** Common time: cycles of clk_sys as nanoseconds. */
 export class CommonTime {
@@ -104,7 +103,6 @@ export class Link {
     /** The level of the ping as QEMU knows it, and changes it does not know of yet. */
     this.ping_level = 0;
     this.ping_changes = [];
-    this.late_edges = 0;
     /** Called with what else is to be said: why the target has ended, a missed horizon. */
     this.onNote = () => {};
     this.copy = new Fabric();
@@ -165,7 +163,7 @@ export class Link {
     const horizon_ns = known ?? this.nextPingChange();
     if (horizon_ns === null) {
       // lead until somebody gives the machines something to do
-        board.run(limit);
+      board.run(limit);
       return;
     }
     this.pipes.write(horizon_ns, GO, this.ping_level);
@@ -193,24 +191,30 @@ export class Link {
     }
     board.drive(this.reply, level, board.cycle);
     this.follow_until = board.cycle;
-    this.late_edges++;
     const late_ns = this.time.of(board.cycle) - this.qemu_ns;
-    throw new Error(`late edge ${this.late_edges}: the board was ${late_ns} ns ahead`);
+    this.onNote(`late edge: the reply line changed ${late_ns} ns before the board was told`);
   }
 
-  /** When the ping changes next if nobody touches the machines; null if nobody can say. */
+  /**
+   * Until when the ping surely stays as it is if nobody touches the machines: to its next change,
+   * or to the moment in which the machines that drive it have nothing left to do. Null where that
+   * moment is now.
+   */
   nextPingChange() {
     const { board, copy, time } = this;
+    const driver = board.pioDriving(this.ping);
+    if (driver === null) return null;
     board.fabric.copyElectrics(copy);
     let change = null;
     copy.onPads = (mask, cycle) => {
       if (change === null && mask & (1 << this.ping)) change = cycle;
     };
-    const last = board.cycle + LOOK_AHEAD_SECONDS * board.clk_sys;
     for (let step = 0; step < LOOK_AHEAD_STEPS; step++) {
       if (change !== null) return time.of(change);
-      if (copy.next > last) return null;
-      copy.advance(copy.next);
+      // the other block only looks on, and its clocks never stop
+      const next = Math.min(copy.pio[driver].next + 1, copy.nextEdge);
+      if (next === Infinity) return copy.now > board.cycle ? time.of(copy.now) : null;
+      copy.advance(next);
     }
     // up to here nothing changes
     return time.of(copy.now);
