@@ -16,7 +16,7 @@ RING_WORDS = const(2048)
 EDGES = const(512)
 _TAKEN_A = const(0)  # words taken of the machine that looks in even cycles
 _TAKEN_B = const(1)  # and in odd ones
-_OUT = const(2)  # edges written
+OUT = const(2)  # edges written
 READ = const(3)  # edges read
 UNSURE = const(4)  # what comes next makes sense only if it was a runt
 RUNT_AT = const(5)  # when the last dropped pulse began
@@ -25,53 +25,109 @@ LEFT = const(7)  # 1: there are words that have not become edges yet
 WIRE_WORDS = const(8)
 
 
+# what ``look`` notes: how many words were pushed by both machines of a wire
+PUSHED_PING = const(0)
+PUSHED_REPLY = const(2)
+PUSHED_PING_AGAIN = const(4)
+PUSHED_WORDS = const(6)
+# so much of a ring may be in use: the rest is for edges that come while it is being read
+_RING_USED_MAX = const(RING_WORDS - 256)
+
+
 @micropython.viper
-def pair_edges(wire: ptr32, ring_a: ptr32, ring_b: ptr32, edges: ptr32, pushed: ptr32) -> int:
+def look(pushed: ptr32, counts: ptr32, transfers: int, ping: ptr32, reply: ptr32) -> int:
+    """Note how much was pushed: ping, reply, ping again. Says whether it is too much.
+
+    ``counts`` are the addresses of the four DMA channels' counts, which began at ``transfers``.
+    What the ping wire had first is sure: no earlier reply can still come. What it has later comes
+    before any reply that comes later still.
+    """
+    for n in range(PUSHED_WORDS):
+        count = ptr32(counts[n & 3])
+        pushed[n] = transfers - count[0]
+    for n in range(2):
+        if pushed[n + PUSHED_PING_AGAIN] - ping[n] > _RING_USED_MAX:
+            return 1
+        if pushed[n + PUSHED_REPLY] - reply[n] > _RING_USED_MAX:
+            return 1
+        if pushed[n + PUSHED_PING_AGAIN] == transfers or pushed[n + PUSHED_REPLY] == transfers:
+            return 1
+    return 0
+
+
+@micropython.viper
+def pair_edges(
+    wire: ptr32, ring_a: ptr32, ring_b: ptr32, edges: ptr32, pushed: ptr32, which: int
+) -> int:
     """Take the words that both machines pushed; say whether a runt was dropped (then call again).
+
+    ``which`` of the counts in ``pushed`` are this wire's.
 
     An edge is seen by one machine at once and by the other one cycle later. A pulse of one cycle
     is seen by one machine only: a runt.
     """
+    out = wire[OUT]
     taken_a = wire[_TAKEN_A]
     taken_b = wire[_TAKEN_B]
-    out = wire[_OUT]
     room = wire[READ] + EDGES - out
-    waiting_a = pushed[0] - taken_a
-    waiting_b = pushed[1] - taken_b
+    waiting_a = pushed[which] - taken_a
+    waiting_b = pushed[which + 1] - taken_b
     runt = 0
     unsure = 0
     while room > 0 and waiting_a > 0 and waiting_b > 0:
-        a = (taken_a - ring_a[taken_a & (RING_WORDS - 1)] - 1) << 1
+        # as long as both saw the same: a loop for speed
+        at = taken_b - taken_a
+        left = room
+        if waiting_a < left:
+            left = waiting_a
+        if waiting_b < left:
+            left = waiting_b
+        room -= left
+        waiting_a -= left
+        waiting_b -= left
+        while left > 0:
+            x = ring_a[taken_a & (RING_WORDS - 1)]
+            # B's time - A's, from 1 and -1 to 0 and -1
+            later = at + x - ring_b[(taken_a + at) & (RING_WORDS - 1)]
+            if (later + 1) & -2:
+                break
+            edges[out & (EDGES - 1)] = ((taken_a - x - 1) << 1) + later
+            out += 1
+            taken_a += 1
+            left -= 1
+            unsure = -1
+        taken_b = taken_a + at
+        if unsure:
+            wire[UNSURE] = 0
+            unsure = 0
+        if left == 0:
+            break
+        room += left
+        waiting_a += left
+        waiting_b += left
+
+        # the machine that saw it earlier saw a pulse that the other one did not, if its next edge
+        # was before the other's first
+        a = (taken_a - x - 1) << 1
         b = ((taken_b - ring_b[taken_b & (RING_WORDS - 1)] - 1) << 1) + 1
-        later = b - a
-        if later != 1 and later != -1:
-            # the machine that saw it earlier saw a pulse that the other one did not, if its next
-            # edge was before the other's first
-            first = a
-            if later > 0:
-                more = waiting_a > 1
-                at = taken_a + 1
-                following = (at - ring_a[at & (RING_WORDS - 1)] - 1) << 1
-                runt = 1 if more and following - b < 0 else 0
-            else:
-                first = b
-                more = waiting_b > 1
-                at = taken_b + 1
-                following = ((at - ring_b[at & (RING_WORDS - 1)] - 1) << 1) + 1
-                runt = 1 if more and following - a < 0 else 0
-            if runt:
-                wire[RUNT_AT] = first
-                if later > 0:
-                    taken_a += 2
-                else:
-                    taken_b += 2
-                break
-            if not more and not wire[UNSURE]:
-                unsure = 1
-                break
-            a = first
-        elif later < 0:
+        if later > 0:
+            left = waiting_a
+            at = ((taken_a - ring_a[(taken_a + 1) & (RING_WORDS - 1)]) << 1) - b
+        else:
+            left = waiting_b
+            at = ((taken_b - ring_b[(taken_b + 1) & (RING_WORDS - 1)]) << 1) + 1 - a
             a = b
+        if left > 1 and at < 0:
+            runt = 1
+            wire[RUNT_AT] = a
+            if later > 0:
+                taken_a += 2
+            else:
+                taken_b += 2
+            break
+        if left < 2 and wire[UNSURE] == 0:
+            unsure = 1
+            break
         wire[UNSURE] = 0
         edges[out & (EDGES - 1)] = a
         out += 1
@@ -98,7 +154,7 @@ def pair_edges(wire: ptr32, ring_a: ptr32, ring_b: ptr32, edges: ptr32, pushed: 
     wire[LEFT] = 1 if unsure or runt or room <= 0 else 0
     wire[_TAKEN_A] = taken_a
     wire[_TAKEN_B] = taken_b
-    wire[_OUT] = out
+    wire[OUT] = out
     return runt
 
 
@@ -201,18 +257,18 @@ def decide(
     phase = state[_PHASE]
     served = state[LAST_LOW]
     ping_at = ping[READ]
-    ping_out = ping[_OUT]
+    ping_out = ping[OUT]
     reply_at = reply[READ]
-    reply_out = reply[_OUT]
+    reply_out = reply[OUT]
     code = NOTHING_MORE
     while code == NOTHING_MORE:
-        if state[RECORDS] >= state[RECORDS_MAX]:
-            code = FRAME_FULL
-            break
         # a ping's fall is nobody's business
         ping_at = (ping_at + 1) & -2
         if ping_at - ping_out > 0:
             ping_at = ping_out
+        if state[RECORDS] >= state[RECORDS_MAX]:
+            code = FRAME_FULL
+            break
 
         # the next edge: t
         t = 0

@@ -5,6 +5,7 @@
 import select
 import sys
 
+import micropython
 import wire
 
 # in one call; the rest waits in USB's buffers
@@ -27,6 +28,7 @@ class Lines:
         self._line = bytearray(wire.LINE_MAX)
         self._length = 0
 
+    @micropython.native
     def take(self):
         """Return a line without its end, or None. Raises TooLongError at the end of such a line."""
         byte, line = self._byte, self._line

@@ -7,6 +7,7 @@ import struct
 import time
 
 import balls
+import micropython
 import server
 import wire
 from memory import zeros
@@ -181,6 +182,7 @@ class Rally:
         longest = settings.timeout + settings.gap_max + settings.settle
         self._silence_ms = longest * 1000 // settings.tick_hz + _NO_PING_MS
 
+    @micropython.native
     def step(self):
         """Do what there is to do. Says whether there is more at once."""
         if self._raise:
@@ -188,12 +190,15 @@ class Rally:
         state, stampers = self._state, self._stampers
         self._pass_time()
         self._grant()
-        wire_of_runt = stampers.pair()
-        overrun = stampers.overrun()
+        self._sender.pump()
+        overrun = stampers.look()
         if overrun:
             self._fault(overrun)
             return False
+        wire_of_runt = stampers.pair()
+        self._sender.pump()
         code = self._decide()
+        self._sender.pump()
         if wire_of_runt is not None:
             self._runt(wire_of_runt)
         if code == balls.COMPLETE:
@@ -203,13 +208,10 @@ class Rally:
             self.end(_REASON_NO_ANSWER)
             return False
         self._flush()
-        stampers.look()
-        if stampers.overrun():
-            self._fault(stampers.overrun())
-            return False
         self._watch_pings()
-        return code != balls.NOTHING_MORE or wire_of_runt is not None
+        return code or wire_of_runt is not None or stampers.left()
 
+    @micropython.native
     def _decide(self):
         """Make balls and events of the edges, as far as there is room."""
         state, stampers = self._state, self._stampers
@@ -274,6 +276,7 @@ class Rally:
 
     # --- time ---
 
+    @micropython.native
     def _pass_time(self):
         now = time.ticks_us()
         passed = time.ticks_diff(now, self._now_us)
@@ -283,6 +286,7 @@ class Rally:
             passed -= _PASS_US
         balls.pass_time(self._state, passed * self._ticks_a_us)
 
+    @micropython.native
     def _watch_pings(self):
         pings = self._state[balls.SERVES]
         now = time.ticks_ms()
@@ -294,6 +298,7 @@ class Rally:
 
     # --- words ---
 
+    @micropython.native
     def _grant(self):
         """Grant the next block, if its balls' frames have room for sure: a frame at most."""
         if self._granted == self.settings.total or len(self._blocks) >= server.BLOCKS_MAX:
@@ -319,6 +324,7 @@ class Rally:
 
     # --- frames ---
 
+    @micropython.native
     def _flush(self):
         """Seal the frames that are full, or have waited for long and are not needed otherwise."""
         state = self._state
@@ -345,6 +351,7 @@ class Rally:
     def _spare(self):
         return self._sender.room() > len(self._blocks)
 
+    @micropython.native
     def _seal_balls(self):
         state = self._state
         count = state[balls.RECORDS]

@@ -12,12 +12,16 @@ import select
 import struct
 import sys
 
+import micropython
 import wire
 
 WINDOW = 24
 # besides: the frames being filled (balls, events), and the last one of the rally
 _SLOTS = WINDOW + 3
 PAYLOAD_MAX = 1024
+# What MicroPython puts into USB's buffer at once. It waits until that is empty, so other work is
+# done between two pieces.
+_PIECE = 256
 # records are written as words: behind the header of 10 bytes they begin at a multiple of 4
 _FRAME_AT = 2
 _PAYLOAD_AT = _FRAME_AT + wire.HEADER_SIZE
@@ -32,6 +36,7 @@ class Slot:
         self.frame = memoryview(self._memory)[_FRAME_AT:]
         self.size = 0
 
+    @micropython.native
     def seal(self, kind, sequence, length):
         """Make a frame of the payload's first ``length`` bytes."""
         struct.pack_into(
@@ -82,6 +87,7 @@ class Sender:
         """Take a slot that was not needed."""
         self._free.append(slot)
 
+    @micropython.native
     def seal(self, slot, kind, length):
         """Number a frame, and send it as soon as can be."""
         slot.seal(kind, self.next, length)
@@ -113,23 +119,27 @@ class Sender:
         """Answer a command."""
         self._answers.append(wire.encode(wire.ANSWER, number, json.dumps(answer).encode()))
 
+    @micropython.native
     def pump(self):
-        """Write what can be written without waiting for long. Says whether there is more."""
-        for _ in range(4):
-            if self._now is None and not self._take():
-                return False
-            writable = False
-            for _ in self._poll.ipoll(0):
-                writable = True
-            if not writable:
-                return False
-            # may take less, after half a second, if the host does not read
-            self._at += sys.stdout.buffer.write(self._now[self._at : self._end]) or 0
-            if self._at < self._end:
-                return False
+        """Write a piece, unless that would mean to wait. Says whether there is more."""
+        if self._now is None and not self._take():
+            return False
+        if not self._writable():
+            return False
+        end = min(self._at + _PIECE, self._end)
+        # may take less, after half a second, if the host does not read
+        self._at += sys.stdout.buffer.write(self._now[self._at : end]) or 0
+        if self._at >= self._end:
             self._now = None
-        return True
+            return self._sent < len(self._held) or bool(self._answers)
+        return self._at == end
 
+    def _writable(self):
+        for _ in self._poll.ipoll(0):
+            return True
+        return False
+
+    @micropython.native
     def _take(self):
         self._at = 0
         if self._answers:

@@ -130,6 +130,7 @@ class Server:
         self._gap[_WORD_MIN] = gap_min_ticks - own_ticks
         self._gap[_WORD_RANGE] = gap_max_ticks - gap_min_ticks
 
+    @micropython.native
     def grant(self, first, count, extra_ticks):
         """Let ``count`` balls from number ``first`` on be served, at most a block of them.
 

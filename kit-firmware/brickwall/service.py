@@ -73,6 +73,7 @@ class Service:
                 self._rally.fail()
             self._quiet()
 
+    @micropython.native
     def _turn(self):
         try:
             line = self._lines.take()

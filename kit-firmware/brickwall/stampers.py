@@ -6,7 +6,7 @@ import balls
 import programs
 import registers
 from machine import Pin
-from memory import WORD_BYTES, aligned_words, zeros
+from memory import aligned_words, zeros
 from micropython import const
 from rp2 import DMA, PIO, StateMachine
 
@@ -15,19 +15,8 @@ TRANSFERS = const((1 << 28) - 1)
 _PIO = const(1)
 _FIRST_MACHINE = const(4)
 _RING_BITS = const(13)  # 8 KiB
-# So much of a ring may be in use. The rest is for edges that come while it is being read.
-_RING_USED_MAX = balls.RING_WORDS - 256
-
 FIFO_OVERRUN = 1
 RING_OVERRUN = 2
-
-
-@micropython.viper
-def _look(counts: ptr32, first: int, pushed: ptr32):
-    """Note how many words two machines have pushed so far."""
-    for n in range(2):
-        count = ptr32(counts[first + n])
-        pushed[n] = TRANSFERS - count[0]
 
 
 class Wire:
@@ -37,22 +26,17 @@ class Wire:
         self.state = zeros(balls.WIRE_WORDS)
         self.edges = zeros(balls.EDGES)
         self.rings = (ring_a, ring_b)
-        self.pushed = zeros(2)
+
+    @micropython.native
+    def pair(self, pushed, which):
+        """Make edges of what was pushed; says whether a runt was dropped."""
+        ring_a, ring_b = self.rings
+        return balls.pair_edges(self.state, ring_a, ring_b, self.edges, pushed, which)
 
     def forget(self):
         """Begin anew."""
         for n in range(balls.WIRE_WORDS):
             self.state[n] = 0
-
-    def overrun(self):
-        """Say whether a ring is so full that it may have been overwritten."""
-        state, pushed = self.state, self.pushed
-        return (
-            pushed[0] - state[0] > _RING_USED_MAX
-            or pushed[1] - state[1] > _RING_USED_MAX
-            or pushed[0] == TRANSFERS
-            or pushed[1] == TRANSFERS
-        )
 
 
 class Stampers:
@@ -60,8 +44,10 @@ class Stampers:
 
     def __init__(self):
         rings = aligned_words(balls.RING_WORDS, 4)
+        self.rings = tuple(rings)  # of both wires
         self.ping = Wire(rings[0], rings[1])
         self.reply = Wire(rings[2], rings[3])
+        self.pushed = zeros(balls.PUSHED_WORDS)
         self._counts = zeros(4)
         self._channels = []
 
@@ -69,7 +55,6 @@ class Stampers:
         """Begin to stamp, all machines in the same cycle."""
         self.ping.forget()
         self.reply.forget()
-        rings = self.ping.rings + self.reply.rings
         pins = (ping_pin, ping_pin, reply_pin, reply_pin)
         for n in range(4):
             machine = StateMachine(_FIRST_MACHINE + n, programs.stamp, jmp_pin=Pin(pins[n]))
@@ -82,7 +67,7 @@ class Stampers:
             self._channels.append(channel)
             channel.config(
                 read=machine,
-                write=rings[n],
+                write=self.rings[n],
                 count=TRANSFERS,
                 ctrl=channel.pack_ctrl(
                     inc_read=False,
@@ -97,34 +82,32 @@ class Stampers:
         registers.forget_stalls(registers.PIO1)
         registers.start_all(registers.PIO1)
 
-    def pair(self):
-        """Make edges of what was pushed. Returns the wire (0 ping, 1 reply) of a runt, or None.
-
-        What the ping wire had first is sure: no earlier reply can still come. What it has after
-        the reply wire was looked at comes before any later reply.
-        """
-        ping, reply = self.ping, self.reply
-        for part in range(3):
-            wire = reply if part == 1 else ping
-            _look(self._counts, 2 if part == 1 else 0, wire.pushed)
-            if balls.pair_edges(wire.state, *wire.rings, wire.edges, wire.pushed):
-                return int(part == 1)
-            if part == 0:
-                ping.state[balls.SURE] = ping.state[2]
-        return None
-
-    def overrun(self):
-        """Return which overrun happened, if any, else 0."""
+    @micropython.native
+    def look(self):
+        """Note what was pushed until now. Returns which overrun happened, if any, else 0."""
+        full = balls.look(
+            self.pushed, self._counts, TRANSFERS, self.ping.state, self.reply.state
+        )
         if registers.stalled(registers.PIO1):
             return FIFO_OVERRUN
-        if self.ping.overrun() or self.reply.overrun():
-            return RING_OVERRUN
-        return 0
+        return RING_OVERRUN if full else 0
 
-    def look(self):
-        """Note what was pushed until now, without taking it."""
-        _look(self._counts, 0, self.ping.pushed)
-        _look(self._counts, 2, self.reply.pushed)
+    @micropython.native
+    def pair(self):
+        """Make edges of it. Returns the wire (0 ping, 1 reply) of a runt, or None."""
+        ping, reply = self.ping, self.reply
+        if ping.pair(self.pushed, balls.PUSHED_PING):
+            return 0
+        ping.state[balls.SURE] = ping.state[balls.OUT]
+        if reply.pair(self.pushed, balls.PUSHED_REPLY):
+            return 1
+        if ping.pair(self.pushed, balls.PUSHED_PING_AGAIN):
+            return 0
+        return None
+
+    def left(self):
+        """Say whether there are words that have not become edges."""
+        return self.ping.state[balls.LEFT] or self.reply.state[balls.LEFT]
 
     def stop(self):
         """Stop and give back machines, channels and program memory; also half started."""
