@@ -81,6 +81,7 @@ def flash(port: str | None, tell: Tell, *, remove_others: bool = False) -> Hello
             board.fs_writefile(name, wanted[name], chunk_size=CHUNK_BYTES)
         tell(f"{len(changed)} files written, {len(wanted) - len(changed)} were there already")
         board.exit_raw_repl()
+        board.read_until(1, PROMPT, timeout=QUIET_S)
         board.serial.write(b"\x04")  # soft reset: main.py runs
         _hear(board, port)
     return _meet(port)
