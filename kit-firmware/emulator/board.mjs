@@ -155,6 +155,10 @@ export class Board {
       this.configurePad(i);
     });
     fabric.collectOutputs = () => this.collectOutputs(fabric);
+    fabric.onConflict = (mask) => {
+      const names = mcu.gpio.flatMap((_, i) => (mask & (1 << i) ? [`GP${i}`] : []));
+      console.error(`emulator: two drivers disagree on ${names.join(', ')}`);
+    };
     fabric.onPads = (mask, cycle) => {
       for (let i = 0; i < PAD_COUNT; i++) {
         if (mask & (1 << i)) mcu.gpio[i].setInputValue((pads.levels & (1 << i)) !== 0);

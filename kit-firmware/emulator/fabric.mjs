@@ -40,6 +40,8 @@ export class Fabric {
     };
     /** The processor or DMA did something to a PIO block that a copy does not know of. */
     this.onTouch = () => {};
+    /** Two drivers disagree on some pads, which are low then: (mask). */
+    this.onConflict = () => {};
     /** The levels of some pads changed: (mask, cycle). */
     this.onPads = () => {};
   }
@@ -118,7 +120,9 @@ export class Fabric {
     while (this.pads_at <= cycle) {
       this.pads_at = Infinity;
       this.collectOutputs();
+      const conflicts = pads.conflicts;
       const changed = pads.update();
+      if (pads.conflicts & ~conflicts) this.onConflict(pads.conflicts);
       this.inputsChanged(cycle);
       // may drive pads in this same cycle
       if (changed) this.onPads(changed, cycle);

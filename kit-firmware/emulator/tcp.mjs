@@ -43,6 +43,7 @@ export function serveTcp(board, { port, fast, onError }) {
       board.usb.setTaking(true);
     });
   });
+  server.on('error', onError);
   server.listen(port, '127.0.0.1', () => console.log(`port ${server.address().port}`));
 
   // wall time passes for the board from here on; where it cannot keep up, it is late for good
