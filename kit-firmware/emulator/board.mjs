@@ -14,6 +14,7 @@ import { FlashChip } from './flash-chip.mjs';
 import { PAD_COUNT, override } from './pads.mjs';
 import { PioRegisters } from './pio-registers.mjs';
 import { installRom } from './rom.mjs';
+import { Sio } from './sio.mjs';
 import { Timer } from './timer.mjs';
 import { UsbController, UsbHost } from './usb.mjs';
 
@@ -99,6 +100,7 @@ export class Board {
     fabric.clock = clock;
     mcu.logger = QUIET_LOGGER;
     mcu.core = new Core(mcu);
+    mcu.sio = new Sio(mcu);
     installRom(mcu);
     mcu.flash.set(this.flash);
     mcu.onFlashChange = (offset, length) => {
