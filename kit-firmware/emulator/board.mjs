@@ -14,7 +14,7 @@ import { FlashChip } from './flash-chip.mjs';
 import { PAD_COUNT, override } from './pads.mjs';
 import { PioRegisters } from './pio-registers.mjs';
 import { installRom } from './rom.mjs';
-import { Sio } from './sio.mjs';
+import { PowerOnMachine, Sio } from './sio.mjs';
 import { Timer } from './timer.mjs';
 import { UsbController, UsbHost } from './usb.mjs';
 
@@ -113,6 +113,7 @@ export class Board {
     mcu.dma.pioWants = (request) => mcu.pio[request >> 3].wants(request & 7);
     mcu.usbCtrl = new UsbController(mcu);
     Object.assign(mcu.peripherals, {
+      0x40010: new PowerOnMachine(mcu, 'PSM'),
       0x40054: new Timer(mcu, clock),
       0x50000: mcu.dma,
       0x50110: mcu.usbCtrl,
