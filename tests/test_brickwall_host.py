@@ -335,10 +335,17 @@ def test_a_tick_is_the_tolerance(fake, errors, verdict):
 
 
 def test_one_wrong_ball_in_thousands_is_found(fake):
-    answered = fake._answered
-    fake._answered = lambda: (fake.clock, 70_000, 80_000) if fake.next_ball == 577 else answered()
+    answered, count = fake._answered, 0
+
+    def once_wrong() -> tuple[int, int, int]:
+        nonlocal count
+        count += 1
+        return (fake.clock, 70_000, 80_000) if count == 577 else answered()
+
+    fake._answered = once_wrong
     found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
     assert (found.verdict, sum(point.wrong for point in found.points)) == ("fail", 2)
+    assert [(point.what, point.balls) for point in found.points[-2:]] == [("random", 600)] * 2
 
 
 @pytest.mark.parametrize(
