@@ -19,6 +19,7 @@ from pioemu import State, emulate
 
 from tennis.bench.instruments import emulated, micropython
 from tennis.bench.instruments.lockstep import LockstepLink
+from tennis.errors import BenchError
 
 STAMP = """
 .program stamp
@@ -211,6 +212,54 @@ def test_micropython_finds_a_pico(interpreter):
         assert repl.run("import math; print(math.sin(1), 1e100 * 3, 7 ** 50)") == (
             f"{0.841471:.6g} inf {7**50}"
         )
+
+
+def test_files_survive_resets(interpreter):
+    with Repl(interpreter) as repl:
+        repl.run("with open('/kept', 'w') as f: f.write('kept')")
+        repl.link.write(b"\x04")
+        repl.until(b"soft reboot\r\nraw REPL; CTRL-B to exit\r\n>")
+        assert repl.run("print(open('/kept').read())") == "kept"
+        repl.link.write(b"import machine; machine.reset()\x04")
+        repl.until(b">>> ")
+        repl.link.write(b"\x01")
+        repl.until(b"exit\r\n>")
+        assert repl.run("print(open('/kept').read())") == "kept"
+
+
+def test_wires_pulls_and_pin_interrupts(interpreter):
+    with Repl(interpreter, "--connect", "2-6,7-3") as repl:
+        said = repl.run(
+            """
+            from machine import Pin, PWM
+            import time
+            listen, ping = Pin(6, Pin.IN), Pin(2, Pin.OUT, value=1)
+            print(listen(), end=" ")
+            ping(0)
+            print(listen(), end=" ")
+            ping = Pin(2, Pin.IN)
+            for pull in (Pin.PULL_UP, Pin.PULL_DOWN):
+                listen = Pin(6, Pin.IN, pull)
+                print(ping(), end=" ")
+            edges = 0
+            def count(pin):
+                global edges
+                edges += 1
+            Pin(3, Pin.IN).irq(count, Pin.IRQ_RISING, hard=True)
+            answer = PWM(Pin(7), freq=2000, duty_u16=32768)
+            time.sleep_ms(10)
+            answer.deinit()
+            print(19 <= edges <= 21)
+            """
+        )
+        assert said == "1 0 1 0 True"
+
+
+def test_what_is_not_emulated_says_so(interpreter):
+    with Repl(interpreter) as repl:
+        repl.link.write(b"import _thread; _thread.start_new_thread(print, (1,))\x04")
+        with pytest.raises(BenchError, match="core 1"):
+            repl.until(b"\x04>")
 
 
 @pytest.mark.parametrize("mhz", [125, 133, 150, 200, 250])
