@@ -570,3 +570,20 @@ def test_a_stop_is_heard(fake, tmp_path):
     assert (rally.manifest.ended, rally.manifest.tainted) == ("interrupted", False)
     assert 0 < rally.balls < 100_000
     assert open_rally(tmp_path / "r").balls == rally.balls
+
+
+def test_a_stop_while_the_cable_is_unplugged(fake, tmp_path):
+    fake.balls_a_second = 20_000
+    waiting = threading.Event()
+
+    def unplug(progress) -> None:
+        if progress.balls > 200:
+            fake.unplug()
+        if "waiting up to 60 s" in progress.doing:
+            waiting.set()
+
+    plan = plan_of(bench="pi", port=fake.port, balls=100_000)
+    watch = Watch(unplug, waiting.is_set)
+    rally = play(bench_of("pi", fake.port), plan, tmp_path / "r", watch)
+    assert (rally.manifest.ended, rally.manifest.tainted) == ("interrupted", False)
+    assert rally.balls > 200

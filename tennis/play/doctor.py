@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from tennis.bench.instruments import emulated
 from tennis.bench.instruments import virtual as instrument
 from tennis.bench.targets.virtual import initramfs, kernels, modules
 from tennis.bench.targets.virtual.debian import host_architecture
@@ -54,6 +55,9 @@ def _examine_virtual() -> Iterator[Finding]:
         elif name in {"mainline", "rt"}:
             advice = f"run 'tennis kernels fetch {name}'"
             yield Finding("bad", f"kernel {name}", "not fetched", advice)
+    emulator = _check("emulated Pico", emulated.check)
+    # only --instrument pico and tennis verify --bench virtual need it
+    yield replace(emulator, verdict="note") if emulator.verdict == "bad" else emulator
     free = kernels.free_space_mb()
     yield Finding(
         "good" if free > 1000 else "note",
