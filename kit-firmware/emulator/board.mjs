@@ -109,7 +109,9 @@ export class Board {
     };
     new FlashChip(mcu, this.options.unique_id);
     mcu.dma = new Dma(mcu, fabric);
-    mcu.pio = fabric.pio.map((block, i) => new PioRegisters(mcu, fabric, block, PIO_IRQS[i], mcu.dma));
+    mcu.pio = fabric.pio.map(
+      (block, i) => new PioRegisters(mcu, fabric, block, PIO_IRQS[i], mcu.dma),
+    );
     mcu.dma.pioWants = (request) => mcu.pio[request >> 3].wants(request & 7);
     mcu.usbCtrl = new UsbController(mcu);
     Object.assign(mcu.peripherals, {

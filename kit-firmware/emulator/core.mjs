@@ -133,7 +133,8 @@ export class Core extends CortexM0Core {
   readUint16(address) {
     const region = address >>> 28;
     if ((address & 1) === 0) {
-      if (region === 1 && address >>> 0 < 0x11000000) return this.flash16[(address & 0xffffff) >>> 1];
+      if (region === 1 && address >>> 0 < 0x11000000)
+        return this.flash16[(address & 0xffffff) >>> 1];
       if (region === 2) {
         const offset = (address - SRAM) >>> 0;
         if (offset < this.sram_size) return this.sram16[offset >>> 1];
@@ -257,7 +258,8 @@ export class Core extends CortexM0Core {
     const d = op & 7;
     const n = (op >>> 3) & 7;
     switch (kind) {
-      case 1: { // LSL_IMM
+      case 1: {
+        // LSL_IMM
         const by = (op >>> 6) & 31;
         const value = r[n];
         if (by) this.C = ((value >>> (32 - by)) & 1) === 1;
@@ -265,7 +267,8 @@ export class Core extends CortexM0Core {
         this.setNZ(r[d]);
         return 1;
       }
-      case 2: { // LSR_IMM
+      case 2: {
+        // LSR_IMM
         const by = (op >>> 6) & 31;
         const value = r[n];
         this.C = ((value >>> ((by || 32) - 1)) & 1) === 1;
@@ -273,7 +276,8 @@ export class Core extends CortexM0Core {
         this.setNZ(r[d]);
         return 1;
       }
-      case 3: { // ASR_IMM
+      case 3: {
+        // ASR_IMM
         const by = (op >>> 6) & 31 || 32;
         const value = r[n];
         this.C = ((value >> (by - 1)) & 1) === 1;
@@ -312,21 +316,24 @@ export class Core extends CortexM0Core {
       case 13: // EOR
         this.setNZ((r[d] ^= r[n]));
         return 1;
-      case 14: { // LSL_REG
+      case 14: {
+        // LSL_REG
         const by = r[n] & 255;
         const value = r[d];
         const carry = by <= 32 && ((value >>> (32 - by)) & 1) === 1;
         r[d] = this.shift(value, by, by < 32 ? value << by : 0, carry);
         return 1;
       }
-      case 15: { // LSR_REG
+      case 15: {
+        // LSR_REG
         const by = r[n] & 255;
         const value = r[d];
         const carry = by <= 32 && ((value >>> (by - 1)) & 1) === 1;
         r[d] = this.shift(value, by, by < 32 ? value >>> by : 0, carry);
         return 1;
       }
-      case 16: { // ASR_REG
+      case 16: {
+        // ASR_REG
         const by = r[n] & 255;
         const value = r[d];
         const carry = ((value >> (Math.min(by, 32) - 1)) & 1) === 1;
@@ -339,7 +346,8 @@ export class Core extends CortexM0Core {
       case 18: // SBC
         r[d] = this.addWithCarry(r[d], ~r[n] >>> 0, this.C ? 1 : 0);
         return 1;
-      case 19: { // ROR
+      case 19: {
+        // ROR
         const by = r[n] & 255;
         const value = r[d];
         const low = by & 31;
@@ -368,7 +376,8 @@ export class Core extends CortexM0Core {
       case 26: // MVN
         this.setNZ((r[d] = ~r[n]));
         return 1;
-      case 27: { // ADD_HIGH
+      case 27: {
+        // ADD_HIGH
         const target = d | ((op >>> 4) & 8);
         const m = (op >>> 3) & 15;
         const value = (m === 15 ? pc + 4 : r[m]) + (target === 15 ? pc + 4 : r[target]);
@@ -382,7 +391,8 @@ export class Core extends CortexM0Core {
       case 28: // CMP_HIGH
         this.subtract(r[d | ((op >>> 4) & 8)], r[(op >>> 3) & 15]);
         return 1;
-      case 29: { // MOV_HIGH
+      case 29: {
+        // MOV_HIGH
         const target = d | ((op >>> 4) & 8);
         const m = (op >>> 3) & 15;
         const value = m === 15 ? pc + 4 : r[m];
@@ -396,93 +406,111 @@ export class Core extends CortexM0Core {
       case 30: // BX
         this.BXWritePC(r[(op >>> 3) & 15]);
         return 2;
-      case 31: { // BLX
+      case 31: {
+        // BLX
         const target = r[(op >>> 3) & 15] & ~1;
         r[14] = (pc + 2) | 1;
         r[15] = target;
         return 2;
       }
-      case 32: { // LDR_LITERAL
+      case 32: {
+        // LDR_LITERAL
         const address = (((pc + 4) & ~3) >>> 0) + ((op & 255) << 2);
         r[(op >>> 8) & 7] = this.readUint32(address);
         return 2;
       }
-      case 33: { // STR_REG
+      case 33: {
+        // STR_REG
         const address = r[n] + r[(op >>> 6) & 7];
         this.writeUint32(address, r[d]);
         return 1 + this.extraCycles(address, true);
       }
-      case 34: { // STRH_REG
+      case 34: {
+        // STRH_REG
         const address = r[n] + r[(op >>> 6) & 7];
         this.writeUint16(address, r[d]);
         return 1 + this.extraCycles(address, true);
       }
-      case 35: { // STRB_REG
+      case 35: {
+        // STRB_REG
         const address = r[n] + r[(op >>> 6) & 7];
         this.writeUint8(address, r[d]);
         return 1 + this.extraCycles(address, true);
       }
-      case 36: { // LDRSB
+      case 36: {
+        // LDRSB
         const address = r[n] + r[(op >>> 6) & 7];
         r[d] = (this.readUint8(address) << 24) >> 24;
         return 1 + this.extraCycles(address, false);
       }
-      case 37: { // LDR_REG
+      case 37: {
+        // LDR_REG
         const address = r[n] + r[(op >>> 6) & 7];
         r[d] = this.readUint32(address);
         return 1 + this.extraCycles(address, false);
       }
-      case 38: { // LDRH_REG
+      case 38: {
+        // LDRH_REG
         const address = r[n] + r[(op >>> 6) & 7];
         r[d] = this.readUint16(address);
         return 1 + this.extraCycles(address, false);
       }
-      case 39: { // LDRB_REG
+      case 39: {
+        // LDRB_REG
         const address = r[n] + r[(op >>> 6) & 7];
         r[d] = this.readUint8(address);
         return 1 + this.extraCycles(address, false);
       }
-      case 40: { // LDRSH
+      case 40: {
+        // LDRSH
         const address = r[n] + r[(op >>> 6) & 7];
         r[d] = (this.readUint16(address) << 16) >> 16;
         return 1 + this.extraCycles(address, false);
       }
-      case 41: { // STR_IMM
+      case 41: {
+        // STR_IMM
         const address = r[n] + ((op >>> 4) & 0x7c);
         this.writeUint32(address, r[d]);
         return 1 + this.extraCycles(address, true);
       }
-      case 42: { // LDR_IMM
+      case 42: {
+        // LDR_IMM
         const address = r[n] + ((op >>> 4) & 0x7c);
         r[d] = this.readUint32(address);
         return 1 + this.extraCycles(address, false);
       }
-      case 43: { // STRB_IMM
+      case 43: {
+        // STRB_IMM
         const address = r[n] + ((op >>> 6) & 31);
         this.writeUint8(address, r[d]);
         return 1 + this.extraCycles(address, true);
       }
-      case 44: { // LDRB_IMM
+      case 44: {
+        // LDRB_IMM
         const address = r[n] + ((op >>> 6) & 31);
         r[d] = this.readUint8(address);
         return 1 + this.extraCycles(address, false);
       }
-      case 45: { // STRH_IMM
+      case 45: {
+        // STRH_IMM
         const address = r[n] + ((op >>> 5) & 0x3e);
         this.writeUint16(address, r[d]);
         return 1 + this.extraCycles(address, true);
       }
-      case 46: { // LDRH_IMM
+      case 46: {
+        // LDRH_IMM
         const address = r[n] + ((op >>> 5) & 0x3e);
         r[d] = this.readUint16(address);
         return 1 + this.extraCycles(address, false);
       }
-      case 47: { // STR_SP
+      case 47: {
+        // STR_SP
         const address = r[13] + ((op & 255) << 2);
         this.writeUint32(address, r[(op >>> 8) & 7]);
         return 1 + this.extraCycles(address, true);
       }
-      case 48: { // LDR_SP
+      case 48: {
+        // LDR_SP
         const address = r[13] + ((op & 255) << 2);
         r[(op >>> 8) & 7] = this.readUint32(address);
         return 1 + this.extraCycles(address, false);
@@ -511,7 +539,8 @@ export class Core extends CortexM0Core {
       case 56: // UXTB
         r[d] = r[n] & 0xff;
         return 1;
-      case 57: { // PUSH
+      case 57: {
+        // PUSH
         let address = r[13];
         let cycles = 1;
         if (op & 0x100) {
@@ -528,7 +557,8 @@ export class Core extends CortexM0Core {
         r[13] = address;
         return cycles;
       }
-      case 58: { // POP
+      case 58: {
+        // POP
         let address = r[13];
         let cycles = 1;
         for (let i = 0; i < 8; i++) {
@@ -549,7 +579,8 @@ export class Core extends CortexM0Core {
       case 59: // SEV
         this.eventRegistered = true;
         return 1;
-      case 60: { // STM
+      case 60: {
+        // STM
         const base = (op >>> 8) & 7;
         let address = r[base];
         let cycles = 1;
@@ -563,7 +594,8 @@ export class Core extends CortexM0Core {
         r[base] = address;
         return cycles;
       }
-      case 61: { // LDM
+      case 61: {
+        // LDM
         const base = (op >>> 8) & 7;
         let address = r[base];
         let cycles = 1;
@@ -607,7 +639,8 @@ export class Core extends CortexM0Core {
         return this.branchIf(this.Z || this.N !== this.V, op);
       case 76: // B
         return this.branch((op << 21) >> 20);
-      default: { // BL, or another wide instruction
+      default: {
+        // BL, or another wide instruction
         const second = this.readUint16(pc + 2);
         if ((second & 0xd000) !== 0xd000) {
           r[15] = pc;
@@ -616,7 +649,7 @@ export class Core extends CortexM0Core {
         const sign = (op >>> 10) & 1;
         const i1 = 1 - (sign ^ ((second >>> 13) & 1));
         const i2 = 1 - (sign ^ ((second >>> 11) & 1));
-        const high = ((sign ? 0xff000000 : 0) | (i1 << 23) | (i2 << 22)) | 0;
+        const high = (sign ? 0xff000000 : 0) | (i1 << 23) | (i2 << 22) | 0;
         const offset = high | ((op & 0x3ff) << 12) | ((second & 0x7ff) << 1);
         r[14] = (pc + 4) | 1;
         r[15] = pc + 4 + offset;

@@ -179,7 +179,8 @@ export class Link {
       this.onNote(`QEMU ran ${missed_ns} ns past the horizon`);
     }
     if (message.kind === REPLY) this.replyEdge(cycle, message.value);
-    else if (message.kind !== REACHED) throw new Error(`QEMU sent a message of kind ${message.kind}`);
+    else if (message.kind !== REACHED)
+      throw new Error(`QEMU sent a message of kind ${message.kind}`);
     this.follow_until = cycle;
   }
 

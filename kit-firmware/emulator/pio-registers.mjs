@@ -94,7 +94,10 @@ export class PioRegisters extends BasePeripheral {
     if (offset >= TXF0 && offset < RXF0) return 0;
     if (offset >= INSTR_MEM0 && offset < SM0) return 0; // write-only
     if (offset >= SM0 && offset < INTR) {
-      return this.readMachine(machines[Math.floor((offset - SM0) / SM_SIZE)], (offset - SM0) % SM_SIZE);
+      return this.readMachine(
+        machines[Math.floor((offset - SM0) / SM_SIZE)],
+        (offset - SM0) % SM_SIZE,
+      );
     }
     if (offset >= INTERRUPTS && offset < INTERRUPTS + 24) {
       const line = offset >= INTERRUPTS + 12 ? 1 : 0;
@@ -111,22 +114,26 @@ export class PioRegisters extends BasePeripheral {
       case CTRL:
         return machines.reduce((bits, { enabled }, i) => bits | (enabled ? 1 << i : 0), 0);
       case FSTAT:
-        return machines.reduce(
-          (bits, { tx, rx }, i) =>
-            bits |
-            (rx.full ? 1 << i : 0) |
-            (rx.empty ? 0x100 << i : 0) |
-            (tx.full ? 0x10000 << i : 0) |
-            (tx.empty ? 0x1000000 << i : 0),
-          0,
-        ) >>> 0;
+        return (
+          machines.reduce(
+            (bits, { tx, rx }, i) =>
+              bits |
+              (rx.full ? 1 << i : 0) |
+              (rx.empty ? 0x100 << i : 0) |
+              (tx.full ? 0x10000 << i : 0) |
+              (tx.empty ? 0x1000000 << i : 0),
+            0,
+          ) >>> 0
+        );
       case FDEBUG:
         return block.fdebug >>> 0;
       case FLEVEL:
-        return machines.reduce(
-          (bits, { tx, rx }, i) => bits | (tx.level << (8 * i)) | (rx.level << (8 * i + 4)),
-          0,
-        ) >>> 0;
+        return (
+          machines.reduce(
+            (bits, { tx, rx }, i) => bits | (tx.level << (8 * i)) | (rx.level << (8 * i + 4)),
+            0,
+          ) >>> 0
+        );
       case IRQ:
         return block.irq;
       case IRQ_FORCE:

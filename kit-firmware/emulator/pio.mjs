@@ -133,7 +133,15 @@ export class PioBlock {
 
   copyFrom(other) {
     this.instructions.set(other.instructions);
-    for (const name of ['inputs', 'bypass', 'irq', 'fdebug', 'pinValues', 'pinDirections', 'next']) {
+    for (const name of [
+      'inputs',
+      'bypass',
+      'irq',
+      'fdebug',
+      'pinValues',
+      'pinDirections',
+      'next',
+    ]) {
       this[name] = other[name];
     }
     this.machines.forEach((machine, i) => machine.copyFrom(other.machines[i]));

@@ -4,9 +4,9 @@
 /**
  * Plays edges to PIO programs and says what they push: for a second opinion by another emulator.
  *
- * Standard input: a JSON list of {program, wrap_target, wrap_top, start, x, edges, cycles}: opcodes,
- * first instruction, the counter at the start, cycles in which pad 0 changes (from 0), cycles to
- * run. Autopush at 32 bits, no synchroniser. Standard output: a list of the lists of words.
+ * Standard input: a JSON list of {program, wrap_target, wrap_top, start, x, edges, cycles}: the
+ * opcodes, the first instruction, the counter at the start, the cycles in which pad 0 changes (from
+ * 0), the cycles to run. Autopush at 32 bits, no synchroniser. Standard output: a list of the lists of words.
  */
 import { readFileSync } from 'node:fs';
 import { Fabric } from './fabric.mjs';

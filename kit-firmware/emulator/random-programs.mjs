@@ -47,7 +47,8 @@ function instruction(random, at, length, side_count) {
     const argument = source === 2 ? random.pick([0, 1, 0x10, 0x11]) : random.below(4);
     return (1 << 13) | field | (random.below(2) << 7) | (source << 5) | argument;
   }
-  if (kind < 68) return (2 << 13) | field | (random.pick([0, 1, 2, 3, 6, 7]) << 5) | random.below(32);
+  if (kind < 68)
+    return (2 << 13) | field | (random.pick([0, 1, 2, 3, 6, 7]) << 5) | random.below(32);
   if (kind < 74) {
     const destination = random.pick([0, 1, 1, 2, 2, 3, 4, 6]);
     return (3 << 13) | field | (destination << 5) | random.below(32);
@@ -74,19 +75,30 @@ export function scramble(random, fabric) {
     for (const machine of block.machines) {
       const pin = () => random.below(6);
       machine.setPinctrl(
-        ((side_count << 29) | (random.below(4) << 26) | (random.below(4) << 20)) |
-          (pin() << 15) | (pin() << 10) | (pin() << 5) | pin(),
+        (side_count << 29) |
+          (random.below(4) << 26) |
+          (random.below(4) << 20) |
+          (pin() << 15) |
+          (pin() << 10) |
+          (pin() << 5) |
+          pin(),
       );
       machine.setExecctrl(
-        (random.below(4) << 24) | ((length - 1) << 12) | (random.below(length) << 7) |
+        (random.below(4) << 24) |
+          ((length - 1) << 12) |
+          (random.below(length) << 7) |
           (random.chance(20) && side_count ? 0x40000000 : 0) |
           (random.chance(10) ? 0x20000000 : 0) |
           (random.chance(10) ? 0x20000 : 0) |
-          (random.below(2) << 4) | random.below(5),
+          (random.below(2) << 4) |
+          random.below(5),
       );
       machine.setShiftctrl(
-        (random.chance(40) ? 0x10000 : 0) | (random.chance(40) ? 0x20000 : 0) |
-          (random.below(4) << 18) | (random.below(32) << 20) | (random.below(32) << 25) |
+        (random.chance(40) ? 0x10000 : 0) |
+          (random.chance(40) ? 0x20000 : 0) |
+          (random.below(4) << 18) |
+          (random.below(32) << 20) |
+          (random.below(32) << 25) |
           (random.chance(10) ? 0x40000000 : 0),
       );
       machine.divider = random.pick([256, 256, 256, 256, 512, 300, 257, 1000]);

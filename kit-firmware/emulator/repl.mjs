@@ -25,7 +25,9 @@ export class Repl {
     while (!this.output.endsWith(ending)) {
       board.run(limit);
       if (board.cycle >= limit && !this.output.endsWith(ending)) {
-        throw new Error(`no ${JSON.stringify(ending)} but ${JSON.stringify(this.output.slice(-300))}`);
+        throw new Error(
+          `no ${JSON.stringify(ending)} but ${JSON.stringify(this.output.slice(-300))}`,
+        );
       }
     }
   }

@@ -29,7 +29,8 @@ function build() {
   const chip = {
     logger: console,
     setInterrupt: (number, on) => interrupts.set(number, on),
-    readUint32: (address) => (address >= PIO0 ? pio.readUint32(address - PIO0) : memory.get(address) ?? 0),
+    readUint32: (address) =>
+      address >= PIO0 ? pio.readUint32(address - PIO0) : (memory.get(address) ?? 0),
     writeUint32(address, value) {
       if (address >= PIO0) pio.writeUint32Atomic(address - PIO0, value, 0);
       else if (address >= 0x50000000) dma.writeUint32Atomic(address & 0xfff, value, 0);
@@ -66,10 +67,20 @@ test('a pin set in cycle n changes its pad and what is wired to it at n + 1', ()
   board.write(CTRL, 1);
   board.fabric.advance(112);
   const both = (1 << 2) | (1 << 6);
-  assert.deepEqual(board.edges, [[101, both], [102, 0], [106, both], [107, 0], [111, both], [112, 0]]);
+  assert.deepEqual(board.edges, [
+    [101, both],
+    [102, 0],
+    [106, both],
+    [107, 0],
+    [111, both],
+    [112, 0],
+  ]);
 });
 
-for (const [bypass, delay] of [[0, 2], [1 << 3, 0]]) {
+for (const [bypass, delay] of [
+  [0, 2],
+  [1 << 3, 0],
+]) {
   test(`a pad is seen ${delay} cycles after it changed`, () => {
     const board = build();
     board.write(BYPASS, bypass);
@@ -104,7 +115,10 @@ test('machines enabled by one write start in the same cycle', () => {
   board.load(0xa0c9, 0x0001); // mov isr, !x; jmp 1
   board.write(CTRL, 0xf0f);
   board.fabric.advance(1);
-  assert.deepEqual(board.fabric.pio[0].machines.map(({ pc }) => pc), [1, 1, 1, 1]);
+  assert.deepEqual(
+    board.fabric.pio[0].machines.map(({ pc }) => pc),
+    [1, 1, 1, 1],
+  );
 });
 
 test('a divided clock ticks where the fraction says', () => {
@@ -116,7 +130,10 @@ test('a divided clock ticks where the fraction says', () => {
   board.fabric.advance(10);
   board.write(CTRL, 0x101);
   board.fabric.advance(25);
-  assert.deepEqual(board.edges.map(([cycle]) => cycle), [11, 13, 16, 18, 21, 23]);
+  assert.deepEqual(
+    board.edges.map(([cycle]) => cycle),
+    [11, 13, 16, 18, 21, 23],
+  );
 });
 
 test('full and empty queues leave their marks, and writing ones clears them', () => {
@@ -173,9 +190,26 @@ test('a counting loop shows where it is to whoever asks', () => {
 
 const CH = (channel, register) => 0x40 * channel + register;
 const [READ, WRITE, COUNT, TRIGGER] = [0, 4, 8, 12];
-const control = ({ size = 2, read = 0, write = 0, ring = 0, onWrite = 0, chain, request = 63, quiet = 0 }) =>
-  ((quiet << 21) | (request << 15) | (chain << 11) | (onWrite << 10) | (ring << 6) | (write << 5) |
-    (read << 4) | (size << 2) | 1) >>> 0;
+const control = ({
+  size = 2,
+  read = 0,
+  write = 0,
+  ring = 0,
+  onWrite = 0,
+  chain,
+  request = 63,
+  quiet = 0,
+}) =>
+  ((quiet << 21) |
+    (request << 15) |
+    (chain << 11) |
+    (onWrite << 10) |
+    (ring << 6) |
+    (write << 5) |
+    (read << 4) |
+    (size << 2) |
+    1) >>>
+  0;
 
 test('a pushed word is taken some cycles later, then one a cycle while there are any', () => {
   const board = build();
@@ -215,7 +249,10 @@ test('two channels that are always ready take turns', () => {
   }
   dma.writeUint32Atomic(0x430, (1 << 3) | (1 << 7), 0);
   fabric.advance(LATENCY_CYCLES + 6);
-  assert.deepEqual(log.map((address) => (address - RAM) >> 12), [3, 7, 3, 7, 3, 7]);
+  assert.deepEqual(
+    log.map((address) => (address - RAM) >> 12),
+    [3, 7, 3, 7, 3, 7],
+  );
 });
 
 test('a control channel walks a list until a null trigger, which may interrupt', () => {
@@ -238,7 +275,10 @@ test('a control channel walks a list until a null trigger, which may interrupt',
   fabric.advance(20);
   assert.ok(!interrupts.get(11));
   fabric.advance(200);
-  assert.deepEqual([0, 1, 2, 3, 4].map((i) => memory.get(RAM + 0x400 + 4 * i)), [10, 11, 12, 20, 21]);
+  assert.deepEqual(
+    [0, 1, 2, 3, 4].map((i) => memory.get(RAM + 0x400 + 4 * i)),
+    [10, 11, 12, 20, 21],
+  );
   assert.equal(interrupts.get(11), true);
   assert.equal(dma.readUint32(0x400), 1);
   dma.writeUint32Atomic(0x40c, 1, 0);

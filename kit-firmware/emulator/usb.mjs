@@ -138,7 +138,16 @@ const CLASS_CDC_DATA = 10;
 const DTR_AND_RTS = 3;
 
 const setup = (type, request, value, index, length) =>
-  Uint8Array.of(type, request, value & 255, value >> 8, index & 255, index >> 8, length & 255, length >> 8);
+  Uint8Array.of(
+    type,
+    request,
+    value & 255,
+    value >> 8,
+    index & 255,
+    index >> 8,
+    length & 255,
+    length >> 8,
+  );
 
 /** The computer at the other end of the cable: enumerates the device and speaks CDC with it. */
 export class UsbHost {
@@ -179,7 +188,10 @@ export class UsbHost {
     if (this.busy.has(key)) return;
     this.busy.add(key);
     if (!this.alarms.has(key)) {
-      this.alarms.set(key, this.clock.createAlarm(() => this.move(key)));
+      this.alarms.set(
+        key,
+        this.clock.createAlarm(() => this.move(key)),
+      );
     }
     const now = this.clock.nanos;
     this.bus_free_ns = Math.max(now, this.bus_free_ns) + PACKET_NS;
@@ -255,8 +267,7 @@ export class UsbHost {
     this.configured = false;
     this.transfer = null;
     this.transfers = [];
-    const configuration = (length) =>
-      setup(0x80, 6, DESCRIPTOR_CONFIGURATION << 8, 0, length);
+    const configuration = (length) => setup(0x80, 6, DESCRIPTOR_CONFIGURATION << 8, 0, length);
     this.control(setup(0, 5, 1, 0, 0));
     this.control(configuration(9), (head) => {
       this.control(configuration(head[2] | (head[3] << 8)), (all) => this.findEndpoints(all));
