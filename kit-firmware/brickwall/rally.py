@@ -180,13 +180,15 @@ class Rally:
         self._pinged_ms = time.ticks_ms()
         self._pings = 0
         longest = settings.timeout + settings.gap_max + settings.settle
+        for _ in range(server.BLOCKS_MAX):
+            self._grant()
         self._silence_ms = longest * 1000 // settings.tick_hz + _NO_PING_MS
 
     @micropython.native
     def step(self):
         """Do what there is to do. Says whether there is more at once."""
         if self._raise:
-            raise RuntimeError("asked for by the command raise")
+            self._raise_now()
         state, stampers = self._state, self._stampers
         self._pass_time()
         self._grant()
@@ -268,6 +270,9 @@ class Rally:
     def raise_next(self):
         """Raise an exception in the next step."""
         self._raise = True
+
+    def _raise_now(self):
+        raise RuntimeError("asked for by the command raise")
 
     def counters(self):
         """Return what was counted so far."""

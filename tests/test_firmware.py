@@ -1,0 +1,328 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The Brickwall's firmware on an emulated Pico: every ball exact to the cycle, whatever happens."""
+
+from itertools import pairwise
+
+import pytest
+
+from tennis import wire
+from tennis.bench.instruments import firmware
+from tennis.gaps import gap_ns
+from tests.emulated_pico import JUMPERS, respond
+from tests.firmware_host import NONE, PLAY, Host, Played
+
+pytestmark = pytest.mark.virtual
+
+MHZ_125, MHZ_250 = 125_000_000, 250_000_000
+
+
+def ticks(ns: int | str, hz: int = MHZ_125) -> int:
+    return int(ns) * hz // 10**9
+
+
+def gap_errors(played: Played, hz: int = MHZ_125, **parameters: int | str) -> set[int]:
+    """Return by how many ticks the closed loop's gaps were longer than planned."""
+    given = PLAY | parameters
+    shortest, longest = ticks(given["gap_min_ns"], hz), ticks(given["gap_max_ns"], hz)
+    timeout = ticks(given["timeout_ns"], hz)
+    balls = played.balls
+    errors = set()
+    for index, (before, ball) in enumerate(pairwise(balls), int(given["first"]) + 1):
+        ended = before.served + (timeout if before.fall == NONE else before.fall)
+        gap = gap_ns(int(given["seed"]), index, shortest, longest)
+        errors.add(ball.served - ended - gap)
+    return errors
+
+
+def test_it_boots_from_flash_and_says_who_it_is():
+    with Host() as host:
+        hello = host.ok("hello")
+        assert hello["instrument"] == "brickwall"
+        assert hello["firmware"] == firmware.VERSION
+        assert hello["firmware_sha256"] == firmware.sha256()
+        assert hello["state"] == "idle"
+        assert hello["rally"] is None
+        assert hello["clock_hz"] == hello["tick_hz"] == MHZ_125
+        assert hello["pins"]["ping"] == 2
+        # also without a number and a checksum
+        host.link.write(b"hello\r\n")
+        host.run_until_quiet(0.05)
+        assert host.answers[wire.NO_NUMBER][0]["ok"]["boot"] == hello["boot"]
+
+
+@pytest.mark.parametrize("hz", [MHZ_125, MHZ_250])
+def test_five_thousand_balls_without_an_error(hz, tmp_path):
+    """Known delays from 2 cycles up; the truth is what the emulator did at the pads."""
+    log = tmp_path / "truth"
+    script = respond("random", seed=5, rise=[2, 900], width=[2, 900], log=str(log))
+    with Host(*script) as host:
+        if hz != MHZ_125:
+            assert host.ok("clock", hz=hz)["tick_hz"] == hz
+        played = host.play(balls=5000, seed=99)
+    truth = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
+    assert [ball[1:] for ball in played.balls] == truth
+    assert played.end[:-1] == ("complete", 5000, 0, 0, 0, 0)
+    assert played.events == []
+    assert gap_errors(played, hz, seed=99) <= {0, 1}
+    assert played.hello["tick_hz"] == hz
+    assert played.hello["rally"] == PLAY["rally"]
+    assert played.end.clock >= played.balls[-1].served + played.balls[-1].fall
+
+
+def test_frames_end_where_blocks_of_64_balls_end():
+    with Host(*respond("answer", rise=300, width=200)) as host:
+        played = host.play(first=100, balls=400, sequence=7, clock_ticks=1 << 40)
+    sizes = [len(payload) // wire.BALL_SIZE for kind, _, payload in played.frames
+             if kind == wire.BALLS]  # fmt: skip
+    assert sizes == [28, 64, 64, 64, 64, 16]
+    assert gap_errors(played, first=100) <= {0, 1}
+    assert played.frames[0][1] == 7
+    assert played.end.balls == 300
+    settle_and_gap = ticks(PLAY["settle_ns"]) + gap_ns(1, 100, ticks(70_000), ticks(120_000))
+    # the clock begins with the command
+    assert 0 < played.balls[0].served - (1 << 40) - settle_and_gap < ticks(2_000_000)
+
+
+def test_nobody_answers():
+    parameters = {"timeout_ns": 200_000, "give_up_ns": 10_000_000, "balls": 1000}
+    with Host(*respond("silent")) as host:
+        played = host.play(**parameters)
+        assert played.end.reason == "no_answer"
+        assert all(ball[1:] == (NONE, NONE) for ball in played.balls)
+        assert played.end.misses == played.end.balls == len(played.balls)
+        assert gap_errors(played, **parameters) == {0}
+        # as soon as it was clear: not a ball later
+        first, last = played.balls[0], played.balls[-1]
+        assert ticks(10_000_000) < last.served + 25_000 - first.served < ticks(10_330_000)
+        # fewer misses than that are no reason to end
+        played = host.play(balls=19, timeout_ns=200_000, give_up_ns=0)
+        assert played.end.reason == "complete"
+
+
+def test_answers_that_come_twice():
+    with Host(*respond("twice", rise=300, width=200)) as host:
+        played = host.play(balls=200)
+    # the play ends with the last ball
+    assert played.end[:-1] == ("complete", 200, 0, 0, 199, 0)
+    assert [event.what for event in played.events] == ["double"] * 199
+    for event, ball in zip(played.events, played.balls, strict=False):
+        assert event.when == ball.served + 700
+        assert event.value == 1
+
+
+def test_a_line_that_is_held():
+    with Host(*respond("held")) as host:
+        played = host.play(balls=30, timeout_ns=100_000)
+    assert played.end[:-1] == ("complete", 30, 30, 0, 0, 0)
+    assert [(event.what, event.value) for event in played.events] == [("held", 0)]
+    assert played.events[0].when == played.balls[0].served
+
+
+def test_an_answer_that_lasts_too_long():
+    """Rise in time, fall 500 ticks after the timeout: a miss with its rise, and a stray."""
+    with Host(*respond("answer", rise=300, width=12_700)) as host:
+        played = host.play(balls=20, timeout_ns=100_000)
+    assert {ball[1:] for ball in played.balls} == {(300, NONE)}
+    assert played.end[:-1] == ("complete", 20, 20, 19, 0, 0)
+    assert [event.when - ball.served for event, ball in
+            zip(played.events, played.balls, strict=False)] == [13_000] * 19  # fmt: skip
+    assert {event[1:] for event in played.events} == {("stray", 0)}
+
+
+def test_an_answer_before_the_ping_ends():
+    with Host(*respond("answer", rise=20, width=30)) as host:
+        played = host.play(balls=200, pulse_ns=5_000)
+    assert {ball[1:] for ball in played.balls} == {(20, 50)}
+    assert played.end[:-1] == ("complete", 200, 0, 0, 0, 0)
+
+
+def test_the_open_loop_keeps_its_grid():
+    with Host(*respond("answer", rise=3000, width=200)) as host:
+        played = host.play(balls=500, loop="open", period_ns=80_000)
+        assert {b.served - a.served for a, b in pairwise(played.balls)} == {10_000}
+        assert {ball[1:] for ball in played.balls} == {(3000, 3200)}
+        assert played.end[:-1] == ("complete", 500, 0, 0, 0, 0)
+        # an answer later than the period is a miss, and is the next ball's
+        played = host.play(balls=20, loop="open", period_ns=25_000, timeout_ns=100_000)
+    assert {b.served - a.served for a, b in pairwise(played.balls)} == {3125}
+    assert played.balls[0][1:] == (3000, NONE)
+
+
+def test_a_play_is_stopped_and_another_one_begins():
+    with Host(*respond("answer", rise=300, width=200)) as host:
+        for _ in range(3):
+            host.start(balls=1_000_000)
+            host.run(0.05)
+            assert host.ask("play", **PLAY)["code"] == "playing"
+            assert host.ok("hello")["state"] == "playing"
+            assert host.ok("status")["balls"] > 0
+            host.tell("stop")
+            played = host.finish()
+            assert played.end.reason == "stopped"
+            assert played.end.balls == len(played.balls)
+            assert played.end.misses == played.end.strays == 0
+            host.run_until_quiet(0.02)
+            assert host.ok("hello")["state"] == "idle"
+        assert host.ask("stop")["code"] == "idle"
+        assert host.play(balls=70).end[:-1] == ("complete", 70, 0, 0, 0, 0)
+
+
+def test_frames_are_held_until_they_are_acknowledged():
+    """Nobody acknowledges: it pauses. Then it goes on, and says how late it was."""
+    with Host(*respond("answer", rise=300, width=200)) as host:
+        host.start(balls=3000)
+        host.run_until_quiet(0.3)
+        first = list(host.frames)
+        assert [sequence for _, sequence, _ in first] == list(range(len(first)))
+        assert len(first) <= 24
+        hello = host.ok("hello")
+        assert (hello["oldest_frame"], hello["next_frame"]) == (0, len(first))
+        assert hello["state"] == "playing"
+        host.frames.clear()
+        host.tell("resend", **{"from": 3})
+        host.run_until_quiet(0.05)
+        assert host.frames == first[3:]
+        host.frames[:] = first
+        played = host.finish()
+    assert played.end[:3] == ("complete", 3000, 0)
+    assert {ball[1:] for ball in played.balls} == {(300, 500)}
+    late = [event for event in played.events if event.what == "late_serve"]
+    assert len(late) == played.end.late_serves > 0
+    assert late[0].value > ticks(300_000_000)
+    served = {ball.served for ball in played.balls}
+    assert all(event.when in served for event in late)
+
+
+def test_a_pause_longer_than_the_stampers_clock():
+    """It wraps after 2^33 ticks: 34 seconds."""
+    with Host(*respond("answer", rise=300, width=200)) as host:
+        host.ok("clock", hz=MHZ_250)
+        host.start(balls=2500, clock_ticks=5)
+        host.run_until_quiet(0.3)
+        assert not host.run(80)  # at twice 125 MHz
+        played = host.finish()
+    pause = max(b.served - a.served for a, b in pairwise(played.balls))
+    assert ticks(40 * 10**9, MHZ_250) < pause < ticks(41 * 10**9, MHZ_250)
+    assert played.end[:3] == ("complete", 2500, 0)
+    # it says that it was later than it can say
+    assert NONE in {event.value for event in played.events}
+    assert sorted(played.balls) == played.balls
+    assert played.end.clock > pause
+
+
+def test_an_exception_taints_the_rally_and_nothing_else():
+    with Host(*respond("answer", rise=300, width=200)) as host:
+        host.start(balls=1_000_000)
+        host.run_until_quiet(0.02)
+        answer = host.ask("raise")
+        assert answer["code"] == "exception"
+        assert "RuntimeError" in answer["error"]
+        assert 'File "rally.py", line ' in answer["error"]
+        played = host.finish()
+        assert played.end.reason == "instrument_fault"
+        host.run_until_quiet(0.02)
+        assert host.ask("raise")["code"] == "exception"
+        assert host.play(balls=100).end[:-1] == ("complete", 100, 0, 0, 0, 0)
+
+
+def test_a_ping_that_does_not_rise_is_a_fault():
+    """The ping pad is wired to one that is driven low: no ball can be served."""
+    with Host("--connect", "2-12") as host:
+        played = host.play(balls=10)
+    assert played.end[:2] == ("instrument_fault", 0)
+    assert [event[1:] for event in played.events] == [("overrun", 3)]
+
+
+@pytest.mark.parametrize("source", ["internal", "jumpers"])
+def test_the_generator_answers_as_it_was_told(source):
+    given = {
+        "pairs": 32,
+        "seed": 11,
+        "rise_min_ticks": 2,
+        "rise_max_ticks": 9,
+        "width_min_ticks": 3,
+        "width_max_ticks": 20,
+    }
+    with Host(*(JUMPERS if source == "jumpers" else ())) as host:
+        assert host.ok("generate", source=source, **given)["synchroniser_ticks"] == 0
+        played = host.play(balls=100)
+        assert host.ask("wires")["code"] == "generator"
+        host.ok("quiet")
+        silent = host.play(balls=3, timeout_ns=100_000)
+        wires = host.ok("wires")
+        assert host.play(balls=3, timeout_ns=100_000).end.misses == 3
+    for index, ball in enumerate(played.balls):
+        rise = gap_ns(11, 2 * (index % 32), 2, 9)
+        width = gap_ns(11, 2 * (index % 32) + 1, 3, 20)
+        assert ball[1:] == (rise, rise + width)
+    assert played.end.misses == 0
+    assert gap_errors(played) <= {0, 1}
+    assert silent.end.misses == 3
+    assert wires["ping"] == {"high": 1, "low": 0}
+    for name in ("ping_to_listen", "answer_to_reply"):
+        assert wires[name] is (source == "jumpers")
+    assert wires["ping_to_reply"] is wires["listen_to_reply"] is False
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"balls": 0}, "balls"),
+        ({"pulse_ns": 50}, "pulse"),
+        ({"pulse_ns": 80_000}, "gap"),
+        ({"gap_min_ns": 200_000}, "gap"),
+        ({"timeout_ns": 31 * 10**9}, "timeout"),
+        ({"timeout_ns": 29 * 10**9, "gap_max_ns": 9 * 10**9}, "timeout"),
+        ({"loop": "square"}, "parameters"),
+        ({"seed": "x"}, "parameters"),
+        ({"rally": "zz"}, "parameters"),
+        ({"serves": 1}, "parameters"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(wrong, code, refusing):
+    answer = refusing.ask("play", **PLAY | wrong)
+    assert answer["code"] == code
+    assert "\n" not in answer["error"]
+    assert refusing.ok("hello")["state"] == "idle"
+
+
+@pytest.fixture(scope="module")
+def refusing():
+    with Host() as host:
+        host.ok("hello")
+        yield host
+
+
+def test_garbage_is_answered_once_a_line_and_forgotten(refusing):
+    host = refusing
+    for garbage in (
+        b"x" * 10_000 + b"\n",
+        bytes(range(14, 256)) + b"\n",
+        b"\x03 garbage \x03\n",
+        b"5 stop #00000000\r",
+        b"5 half a line\n",
+    ):
+        host.answers.pop(wire.NO_NUMBER, None)
+        for at in range(0, len(garbage), 64):
+            host.link.write(garbage[at : at + 64])
+            host.run(0.001)
+        host.run_until_quiet(1)
+        assert [answer["code"] for answer in host.answers[wire.NO_NUMBER]] == ["checksum"], garbage
+    assert host.ok("status")["state"] == "idle"
+    assert host.ask("nonsense")["code"] == "unknown"
+    assert host.ask("clock", hz=1)["code"] == "clock"
+    assert host.ask("clock", hz=5_000_000_000)["code"] == "clock"
+    assert host.ask("generate", pairs=3)["code"] == "parameters"
+    assert "play" in host.ok("help")["help"]
+
+
+def test_the_panel_tells_how_it_went():
+    """After a play with misses: red and green; after the next one: green alone."""
+    lights = "from machine import Pin\nprint([Pin(n).value() for n in (10, 11, 12)])"
+    for script, expected in (("silent", "[0, 1, 1]\n"), ("answer", "[0, 0, 1]\n")):
+        with Host(*respond(script, rise=300, width=200)) as host:
+            host.play(balls=3)
+            host.run_until_quiet(0.5)
+            host.leave()
+            assert host.execute(lights) == expected
