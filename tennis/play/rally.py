@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 from tennis import __version__, wire
 from tennis.bench import Bench, Circumstances, GoingOnBench, Position, Session
-from tennis.bench.instruments.link import LinkLostError
 from tennis.errors import BenchError, RallyError, TennisError, UsageError
 from tennis.play.progress import Progress
 from tennis.rally.balls import batches_from_frames, records
@@ -87,9 +86,11 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     try:
         with Journal(part, out) as journal:
             return _play(bench, plan, out, journal, watch)
-    except (KeyboardInterrupt, NothingPlayedError, BenchError):
+    except (KeyboardInterrupt, NothingPlayedError, BenchError) as error:
         if next(Journal(part, out).payloads(wire.BALLS), None) is None:
             remove_part(part)
+        elif isinstance(error, BenchError):
+            raise _with_a_way_on(error, out) from error
         raise
 
 
@@ -119,9 +120,16 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
                     f"{out} was begun with {name} {plain(plan.versions.get(name, 'unknown'))}, now "
                     f"it is {versions.get(name)}: {why}; play it anew under another name"
                 )
-        if isinstance(bench, GoingOnBench) and not bench.repeats:
-            return _go_on(bench, plan, out, journal, watch)
-        return _play(bench, plan, out, journal, watch)
+        try:
+            if isinstance(bench, GoingOnBench) and not bench.repeats:
+                return _go_on(bench, plan, out, journal, watch)
+            return _play(bench, plan, out, journal, watch)
+        except BenchError as error:
+            raise _with_a_way_on(error, out) from error
+
+
+def _with_a_way_on(error: BenchError, out: Path) -> BenchError:
+    return BenchError(f"{error}; nothing is lost: go on with `tennis rally --resume {quoted(out)}`")
 
 
 def begun_plan(out: Path) -> Plan | None:
@@ -183,7 +191,7 @@ def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -
     outcome = _Outcome(progress=progress)
     held = journal.frames() if journal.size else iter(())
     session = bench.start(plan, part_path(out))
-    with _session(session, out):
+    with contextlib.closing(session):
         for frame in _frames(session, outcome, progress, watch):
             known = next(held, None)
             progress.replaying = known is not None
@@ -221,24 +229,11 @@ def _go_on(bench: GoingOnBench, plan: Plan, out: Path, journal: Journal, watch: 
         position = Position(progress.balls, sequence, clock_ticks + progress.tick_hz)
         session = bench.go_on(plan, part_path(out), position)
         progress.continued()
-        with _session(session, out):
+        with contextlib.closing(session):
             for frame in _frames(session, outcome, progress, watch):
                 journal.append(frame.encoded)
                 watch.observe(progress)
     return _sealed(bench, plan, out, journal, outcome)
-
-
-@contextlib.contextmanager
-def _session(session: Session, out: Path) -> Iterator[None]:
-    """Close a session in the end; say how to go on where its instrument is gone."""
-    try:
-        yield
-    except LinkLostError as error:
-        raise BenchError(
-            f"{error}; nothing is lost: go on with `tennis rally --resume {quoted(out)}`"
-        ) from error
-    finally:
-        session.close()
 
 
 def _sealed(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outcome) -> Rally:
