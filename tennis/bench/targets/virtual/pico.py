@@ -53,11 +53,19 @@ class PicoSession:
     def chunks(self) -> Iterator[bytes]:
         """Yield the Brickwall's frames; empty every now and then while there are none."""
         play = play_of(self._protocol)
+        begun = False
         for frame in self._brickwall.play_when_ready(play, self._link.at_ready):
             self._look_after_the_target()
             if frame is None:
                 yield b""
+                if self._ending is not None and not begun:
+                    # nobody told the Brickwall to play, so it has nothing to say
+                    yield wire.encode(
+                        wire.END, 0, struct.pack(wire.END_FORMAT, self._ending, *[0] * 6)
+                    )
+                    return
                 continue
+            begun = True
             kind, sequence, payload = frame
             if kind == wire.END and self._ending is not None:
                 payload = struct.pack("<I", self._ending) + payload[4:]

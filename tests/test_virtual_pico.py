@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The real Brickwall on an emulated Pico plays against real kernels, in one common time."""
+
+import numpy as np
+import pytest
+
+from tennis.bench.targets.virtual.bench import Extras
+from tennis.gaps import gap_ns
+from tests.test_virtual_bench import FAULTS
+from tests.virtual import guest_module, played, table
+
+pytestmark = pytest.mark.virtual
+
+PICO_TICK_NS = 8
+# an instruction: a deadline that falls into one is met after it
+INSTRUCTION_NS = 2
+
+
+def times_ns(rally):
+    """Return when replies rose and fell after their pings, in ns: two arrays."""
+    balls, tick_ns = table(rally), 1e9 / rally.manifest.instrument.tick_hz
+    return tuple(np.array(balls[name]) * tick_ns for name in ("rise_ticks", "fall_ticks"))
+
+
+@pytest.mark.parametrize(
+    ("instrument", "resolution_ns"), [("builtin", INSTRUCTION_NS), ("pico", PICO_TICK_NS)]
+)
+def test_known_answers_are_measured_within_a_tick(tmp_path, instrument, resolution_ns):
+    """Answers that QEMU gives in the target's place: every ball, both edges, from 100 ns on."""
+    answers = {"answer_seed": 7, "answer_min": 100, "answer_max": 200_000}
+    rally = played(tmp_path / "r", Extras(answers=answers), balls=1000, instrument=instrument)
+    assert (rally.balls, rally.misses) == (1000, 0)
+    drawn = np.array([gap_ns(7, n, 100, 200_000) for n in range(2000)])
+    rise, width = drawn[::2], drawn[1::2]
+    measured_rise, measured_fall = times_ns(rally)
+    for error in (measured_rise - rise, measured_fall - rise - width):
+        assert error.min() >= 0
+        assert error.max() < resolution_ns
+
+
+@pytest.mark.parametrize(("kernel", "load"), [("mainline", "idle"), ("rt", "stress")])
+def test_same_seed_gives_the_same_bytes(tmp_path, kernel, load):
+    plan = {"kernel": kernel, "load": load, "balls": 400, "seed": 7, "instrument": "pico"}
+    first, second = (played(tmp_path / name, **plan) for name in ("first", "second"))
+    assert not first.manifest.tainted
+    assert first.manifest.files == second.manifest.files
+    assert first.manifest.counts.late_serves == 0
+
+
+@pytest.mark.parametrize(("kernel", "load"), [("mainline", "idle"), ("rt", "stress")])
+def test_both_instruments_agree_about_a_kernel(tmp_path, kernel, load):
+    """The gaps differ by the Pico's few cycles, so single balls do; their distribution does not."""
+    plan = {"kernel": kernel, "load": load, "balls": 1500, "bottom_half": "thread"}
+    rallies = {
+        name: played(tmp_path / name, instrument=name, **plan) for name in ("builtin", "pico")
+    }
+    for which in (0, 1):
+        builtin, pico = (times_ns(rally)[which] for rally in rallies.values())
+        for quantile in (0.1, 0.25, 0.5, 0.75, 0.9):
+            low, high = np.quantile(builtin, [quantile - 0.04, quantile + 0.04])
+            assert low - PICO_TICK_NS <= np.quantile(pico, quantile) <= high + PICO_TICK_NS
+
+
+def test_open_loop_serves_on_an_exact_grid(tmp_path):
+    hog = {"load": "hog", "load_options": {"hold_us": 400}}
+    rally = played(
+        tmp_path / "r", loop="open", rate_hz=10_000, balls=1000, instrument="pico", **hog
+    )
+    served = table(rally)["served_ns"].to_numpy()
+    assert np.unique(np.diff(served)).tolist() == [100_000]
+    assert 2.9 < rally.misses / (1000 / 37) < 5.1
+
+
+def test_faulty_answers_are_counted_as_what_they_are(tmp_path):
+    extras = Extras(files={"/tennis/racquet.ko": guest_module("faulty")})
+    rally = played(
+        tmp_path / "r", extras, balls=50, gap_min_us=200_000, gap_max_us=250_000, instrument="pico"
+    )
+    balls = table(rally)
+    for edge, missing in (("rise_ticks", {2, 6}), ("fall_ticks", {2, 4, 6})):
+        found = [ball for ball, ticks in enumerate(balls[edge].to_pylist()) if ticks is None]
+        assert found == [ball for ball in range(50) if ball % 10 in missing]
+    counts = rally.manifest.counts
+    assert (counts.misses, counts.strays, counts.doubles) == (15, 10, 5)
+    assert not rally.manifest.tainted
+
+
+@pytest.mark.parametrize("code", ["guest_panic", "target_ended", "never_ready", "no_answer"])
+def test_a_bench_fault_taints_and_keeps_everything(tmp_path, code):
+    files, words = FAULTS[code]
+    rally = played(tmp_path / "r", Extras(files=files), balls=100_000, instrument="pico")
+    assert rally.manifest.faults[0].code == code
+    assert words in rally.manifest.faults[0].message
+    assert (rally.manifest.tainted, rally.manifest.ended) == (True, "fault")
+    if code != "never_ready":
+        assert 0 < rally.balls < 100_000
