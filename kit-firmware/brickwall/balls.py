@@ -8,6 +8,9 @@ reaches no further). Times are ticks since the stampers began, their low 32 bits
 ones are known.
 """
 
+# viper has no calls, no min() and no `and` worth its code: the functions are as long as they are
+# ruff: noqa: F821, PLR0912, PLR0913, PLR0915, PLR0917, PLR1730, SIM102
+
 from micropython import const
 
 # --- one wire: the words of two stampers in, edges out ---
@@ -193,7 +196,7 @@ SERVES = const(18)
 LAST_LOW = const(19)  # when it was served
 LAST_HIGH = const(20)
 ENDED = const(21)  # ticks from then until it was decided
-_WORD = const(22)  # where the next ball's word is
+WORD = const(22)  # where the next ball's word is
 _PHASE = const(23)
 _RISE = const(24)
 _LINE_UP = const(25)
@@ -384,11 +387,9 @@ def decide(
 
         # a ball is served; first: how long after the last one should it have been?
         ping_at += 1
-        at = state[_WORD]
-        if words[at] == 0:  # no more balls in this block
-            at = (at + BLOCK_WORDS) & (WORDS - BLOCK_WORDS)
+        at = state[WORD]
         due = words[at] + state[BEYOND_WORD]
-        state[_WORD] = (at + 1) & (WORDS - 1)
+        state[WORD] = (at + 1) & (WORDS - 1)
         if state[OPEN_LOOP] == 0:
             due += state[ENDED]
         if state[SERVES]:

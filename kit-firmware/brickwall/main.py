@@ -10,7 +10,7 @@ try:
     import service
 
     service.Service().run()
-except Exception as error:  # noqa: BLE001 whatever it is, the board must stay reachable
+except Exception as error:  # whatever it is, the board must stay reachable
     sys.print_exception(error)
 finally:
     micropython.kbd_intr(3)

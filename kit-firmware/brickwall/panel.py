@@ -31,15 +31,15 @@ class Panel:
             self._lights[name].value(value)
 
     def playing(self):
-        """A rally has begun."""
+        """Show that a rally has begun."""
         self.show(yellow=1, red=0, green=0)
 
     def fault(self):
-        """Something was wrong with it."""
+        """Show that something was wrong with it."""
         self._lights["red"].value(1)
 
     def ended(self):
-        """It is over."""
+        """Show that it is over."""
         self.show(yellow=0, green=1)
         self.buzz(True)
         self._silent_at = time.ticks_add(time.ticks_ms(), _TONE_MS)

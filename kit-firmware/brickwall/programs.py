@@ -8,6 +8,8 @@ program sets in cycle c has its new level from cycle c + 1 on; a program sees a 
 the same ones, so they cancel in every difference of two stamps.
 """
 
+# the assembler's names exist only while it runs
+# ruff: noqa: F821, D103
 from rp2 import PIO, asm_pio
 
 SYNCHRONISER_TICKS = 2

@@ -28,6 +28,7 @@ NUMBERS = (
     "settle_ns",
     "give_up_ns",
 )
+_ALL = NUMBERS + ("rally", "loop")  # noqa: RUF005 not in MicroPython
 PULSE_MIN_TICKS = 8
 TIMEOUT_MAX_NS = 30 * 10**9
 # a stamper's DMA stores two words a ball, with room left for strays
@@ -107,8 +108,8 @@ class Settings:
 
 def _numbers(parameters):
     given = dict(parameters)
-    missing = [name for name in NUMBERS + ("rally", "loop") if name not in given]
-    if missing or len(given) != len(NUMBERS) + 2:
+    missing = [name for name in _ALL if name not in given]
+    if missing or len(given) != len(_ALL):
         raise PlayError("play takes exactly: rally loop " + " ".join(NUMBERS), "parameters")
     for name in NUMBERS:
         if not given[name].isdigit():
@@ -152,6 +153,7 @@ class Rally:
         state[balls.OPEN_LOOP] = not settings.closed
         state[balls.CLOCK_LOW] = given["clock_ticks"] & 0xFFFFFFFF
         state[balls.CLOCK_HIGH] = given["clock_ticks"] >> 32
+        state[balls.WORD] = settings.first % balls.BLOCK_WORDS
         state[balls.MARGIN] = _MARGIN_US * settings.tick_hz // 10**6
         self._ticks_a_us = settings.tick_hz // 10**6
         self._granted = 0
@@ -189,7 +191,7 @@ class Rally:
         """Do what there is to do. Says whether there is more at once."""
         if self._raise:
             self._raise_now()
-        state, stampers = self._state, self._stampers
+        stampers = self._stampers
         self._pass_time()
         self._grant()
         self._sender.pump()
@@ -323,7 +325,7 @@ class Rally:
             self._record_limit()
 
     def _record_limit(self):
-        """A frame ends where a block does."""
+        """Let a frame end where a block does."""
         limit = self._blocks[0] if self._blocks else balls.BLOCK_WORDS
         self._state[balls.RECORDS_MAX] = limit
 
@@ -385,7 +387,7 @@ class Rally:
     # --- faults ---
 
     def _runt(self, which):
-        """A pulse of one tick was dropped from a wire."""
+        """Count a pulse of one tick that was dropped from a wire."""
         state = self._state
         edge = (self._stampers.reply if which else self._stampers.ping).state[balls.RUNT_AT]
         now = (state[balls.NOW_HIGH] << 32) + state[balls.NOW_LOW]

@@ -89,7 +89,7 @@ class Sender:
 
     @micropython.native
     def seal(self, slot, kind, length):
-        """Number a frame, and send it as soon as can be."""
+        """Give a frame its number, and send it as soon as can be."""
         slot.seal(kind, self.next, length)
         self._held.append(slot)
 
@@ -102,7 +102,7 @@ class Sender:
         self.seal(slot, kind, len(payload))
 
     def acknowledge(self, before):
-        """The host has the frames before this number."""
+        """Forget the frames before this number: the host has them."""
         while self._held and self.oldest < before:
             slot = self._held.pop(0)
             if slot.frame is self._now:

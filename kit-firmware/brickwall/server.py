@@ -8,6 +8,8 @@ the next block's address, from a list that ends with 0. So nothing that Python d
 with, can move a ball; it can only let the words run out, and then the next serve is late.
 """
 
+# viper's types have no import
+# ruff: noqa: F821
 import balls
 import gaps
 import programs
@@ -42,16 +44,16 @@ _WORD_RANGE = const(5)
 
 
 @micropython.viper
-def fill(words: ptr32, at: int, count: int, first: int, gap: ptr32):
-    """Write the words of ``count`` balls from number ``first`` on: gaps.gap_ns in 32-bit integers.
+def fill(words: ptr32, at: int, begin: int, end: int, first: int, gap: ptr32):  # noqa: PLR0913, PLR0917
+    """Write a block at ``at``: gaps.gap_ns in 32-bit integers, for the balls from ``first`` on.
 
-    What is left of the block becomes 0.
+    Only words ``begin`` to ``end`` (not included) of the block are balls.
     """
     words_range = gap[_WORD_RANGE]
     range_high = (words_range >> 16) & 0xFFFF
     range_low = words_range & 0xFFFF
     for n in range(int(balls.BLOCK_WORDS)):
-        if n >= count:
+        if n < begin or n >= end:
             words[at + n] = 0
             continue
         z = gap[_SEED] + (first + n + 1) * gap[_WEYL]
@@ -132,15 +134,18 @@ class Server:
 
     @micropython.native
     def grant(self, first, count, extra_ticks):
-        """Let ``count`` balls from number ``first`` on be served, at most a block of them.
+        """Let ``count`` balls from number ``first`` on be served; no multiple of 64 between them.
 
-        ``extra_ticks`` are added to the first gap. At most BLOCKS_MAX blocks may be granted and
-        not freed.
+        Ball n's word is number n % 64 of its block, so what is no ball costs time only before the
+        first and after the last one. ``extra_ticks`` are added to the first gap. At most BLOCKS_MAX
+        blocks may be granted and not freed.
         """
         block = self._block
         at = block * balls.BLOCK_WORDS
-        fill(self.words, at, count, first, self._gap)
-        self.words[at] += extra_ticks
+        begin = first % balls.BLOCK_WORDS
+        fill(self.words, at, begin, begin + count, first - begin, self._gap)
+        if extra_ticks:
+            self.words[at + begin] += extra_ticks
         self._list[block] = addressof(self.words) + block * _BLOCK_BYTES
         self._block = (block + 1) % BLOCKS
         # Where the channels had come to the list's end, the feed's read address is that end's 0.
@@ -148,7 +153,7 @@ class Server:
             self._next.config(read=addressof(self._list) + 4 * block, trigger=True)
 
     def free(self):
-        """The oldest block's balls are decided."""
+        """Take back the oldest block: its balls are decided."""
         self._list[self._freed] = 0
         self._freed = (self._freed + 1) % BLOCKS
 

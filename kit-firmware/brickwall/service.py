@@ -122,7 +122,7 @@ class Service:
         self._sender.answer(number, {"error": text, "code": code})
 
     def _report(self, number, error):
-        """An exception: the rally, if any, is tainted; say what and where."""
+        """Say what was raised, and where; a rally, if any, is tainted."""
         self._panel.fault()
         trace = io.StringIO()
         sys.print_exception(error, trace)
@@ -167,7 +167,7 @@ class Service:
         try:
             if machine.freq() != hz:
                 machine.freq(hz)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise CommandError("no such clock: %d Hz" % hz, "clock") from None
         return {"clock_hz": machine.freq(), "tick_hz": machine.freq()}
 
@@ -218,7 +218,7 @@ class Service:
         self._quiet()
         listen, answer = ("listen", "answer") if source == "jumpers" else ("ping", "reply")
         self._generator = generator.Generator(self._pins[listen], self._pins[answer], pairs)
-        result = dict(zip(generator.PARAMETERS, given))
+        result = dict(zip(generator.PARAMETERS, given))  # noqa: B905 not in MicroPython
         result["source"] = source
         result["synchroniser_ticks"] = 0
         return result
@@ -236,7 +236,7 @@ class Service:
     def _do_panel(self, _number, parameters):
         self._idle_only()
         names = ("yellow", "red", "green", "buzzer")
-        values = dict(zip(names, _take(parameters, names)))
+        values = dict(zip(names, _take(parameters, names)))  # noqa: B905 not in MicroPython
         self._panel.buzz(values.pop("buzzer"))
         self._panel.show(**values)
         return {}

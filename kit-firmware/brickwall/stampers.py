@@ -3,6 +3,7 @@
 """Four machines that give every edge of both wires a time on one clock, and where they leave it."""
 
 import balls
+import micropython
 import programs
 import registers
 from machine import Pin
@@ -85,9 +86,7 @@ class Stampers:
     @micropython.native
     def look(self):
         """Note what was pushed until now. Returns which overrun happened, if any, else 0."""
-        full = balls.look(
-            self.pushed, self._counts, TRANSFERS, self.ping.state, self.reply.state
-        )
+        full = balls.look(self.pushed, self._counts, TRANSFERS, self.ping.state, self.reply.state)
         if registers.stalled(registers.PIO1):
             return FIFO_OVERRUN
         return RING_OVERRUN if full else 0

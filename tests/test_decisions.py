@@ -1,0 +1,238 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""From edges to balls: the firmware's viper code against a plain reading of the definitions.
+
+The definitions are those of target/virtual/instrument.c. Random edges on both wires, looked at in
+random pieces, must come out as the same balls, events and counts.
+"""
+
+import random
+from ast import literal_eval
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.firmware_host import NONE, Host
+
+pytestmark = pytest.mark.virtual
+
+STRAY, DOUBLE, LATE_SERVE, HELD = 2, 3, 4, 5
+TOTAL, TIMEOUT, BEYOND, TOLERANCE, OPEN, MARGIN, CLOCK_LOW, CLOCK_HIGH = range(8)
+ON_PICO = Path(__file__).with_name("decisions_on_pico.py").read_text()
+RING = 2048
+LONG = 1 << 40
+
+
+@dataclass
+class Reference:
+    """The definitions, one edge after the other."""
+
+    settings: dict[int, int]
+    words: list[int]
+    balls: list[tuple[int, int, int]] = field(default_factory=list)
+    events: list[tuple[int, int, int]] = field(default_factory=list)
+    misses: int = 0
+    strays: int = 0
+    doubles: int = 0
+    late: int = 0
+    served: int | None = None  # the ball in flight
+    rise: int = NONE
+    line: bool = False
+    counted_up: bool = False
+    complete: bool = False  # the last ball was
+    held: bool = False
+    reference: int | None = None  # when the last gap began
+
+    @property
+    def done(self) -> bool:
+        return len(self.balls) == self.settings[TOTAL]
+
+    def event(self, when: int, what: int, value: int) -> None:
+        clock = (self.settings[CLOCK_HIGH] << 32) + self.settings[CLOCK_LOW]
+        self.events.append((when + clock, what, value))
+
+    def close(self, now: int, fall: int = NONE) -> None:
+        assert self.served is not None
+        clock = (self.settings[CLOCK_HIGH] << 32) + self.settings[CLOCK_LOW]
+        self.balls.append((self.served + clock, self.rise, fall))
+        self.complete = fall != NONE
+        self.misses += not self.complete
+        self.reference = self.served if self.settings[OPEN] else now
+        self.served = None
+
+    def time_out(self, now: int) -> None:
+        if self.served is not None and now - self.served > self.settings[TIMEOUT]:
+            self.close(self.served + self.settings[TIMEOUT])
+
+    def ping(self, now: int) -> None:
+        self.time_out(now)
+        if self.served is not None and not self.done:
+            self.close(now)
+        if self.done:
+            return
+        word = self.words.pop(0)
+        if self.reference is not None:
+            late = now - self.reference - word - self.settings[BEYOND]
+            if late > self.settings[TOLERANCE]:
+                self.late += 1
+                self.event(now, LATE_SERVE, min(late, NONE))
+        if self.line and not self.held:
+            self.held = True
+            self.event(now, HELD, 0)
+        self.served, self.rise = now, NONE
+
+    def reply(self, now: int, *, up: bool) -> None:
+        self.time_out(now)
+        if self.done:
+            return
+        self.line = up
+        if not up:
+            self.held = False
+        if up and now == 0:
+            return
+        if up and self.served is not None:
+            self.rise, self.counted_up = now - self.served, False
+        elif not up and self.served is not None and self.rise != NONE:
+            self.close(now, now - self.served)
+        elif up:
+            self.counted_up = True
+            if self.complete:
+                self.doubles += 1
+            else:
+                self.strays += 1
+            self.event(now, DOUBLE if self.complete else STRAY, 1)
+        else:
+            if not self.counted_up:
+                self.strays += 1
+                self.event(now, STRAY, 0)
+            self.counted_up = False
+
+
+def stream(edges: list[int], phase: int) -> list[int]:
+    """Return what the stamper pushes that looks at even (0) or odd (1) cycles."""
+    seen = [edge + ((edge + phase) & 1) for edge in edges]
+    return [(k - (at - phase) // 2 - 1) & 0xFFFFFFFF for k, at in enumerate(seen)]
+
+
+@dataclass
+class Scenario:
+    """Edges, and when they are looked at."""
+
+    settings: dict[int, int]
+    words: list[int]
+    pings: list[int]  # rises and falls
+    replies: list[int]
+    nows: list[int]
+
+    def expected(self) -> tuple[object, ...]:
+        reference = Reference(self.settings, list(self.words))
+        merged = sorted(
+            [(at, 0, n % 2 == 0) for n, at in enumerate(self.replies)]
+            + [(at, 1, True) for at in self.pings[::2]]
+        )
+        for at, is_ping, up in merged:
+            if reference.done:
+                break
+            if is_ping:
+                reference.ping(at)
+            else:
+                reference.reply(at, up=up)
+        if not reference.done:
+            reference.time_out(self.nows[-1])
+        counters = [len(reference.balls), reference.misses, reference.strays]
+        counters += [reference.doubles, reference.late]
+        return reference.balls, reference.events, counters, reference.done
+
+    def looks(self, rng: random.Random) -> list[tuple[int, ...]]:
+        """Return the time and six counts of each look; each count is read a little later."""
+        looks, at = [], 0
+        for now in self.nows:
+            at = max(now, at)
+            counts = [at]
+            for edges in (self.pings, self.pings, self.replies, self.replies) + 2 * (self.pings,):
+                at += rng.randrange(1, 40)
+                seen = sum(edge + 3 <= at for edge in edges)
+                counts.append(seen)
+            looks.append(tuple(counts))
+        return looks
+
+
+def scenario(seed: int) -> Scenario:
+    rng = random.Random(seed)  # noqa: S311
+    is_open = rng.random() < 0.3
+    timeout = rng.choice((60, 200, 1000))
+    beyond = 5 if is_open else 10
+    count = rng.randrange(1, 40)
+    start = rng.choice((0, 0, (1 << 32) - 5000, (1 << 33) - 4000))
+    settings = {TOTAL: count, TIMEOUT: timeout, BEYOND: beyond, TOLERANCE: 0 if is_open else 4}
+    settings |= {OPEN: int(is_open), MARGIN: 50}
+    settings |= {CLOCK_LOW: rng.randrange(1 << 32), CLOCK_HIGH: rng.randrange(5)}
+    words, pings, replies = [], [], []
+    at, free = 100, 2  # `free`: when the reply line may change next
+    if rng.random() < 0.1:
+        replies.append(0)
+    period = rng.randrange(80, 300)
+    for _ in range(count + 1):
+        gap = period if is_open else rng.randrange(12, 200)
+        words.append(gap - beyond)
+        pings += [at, at + 20]
+        ended = at + timeout
+        kind = rng.random()
+        answers = 0 if kind < 0.15 else 2 if kind > 0.85 else 1
+        moment = at
+        for n in range(answers):
+            rise = max(moment + rng.randrange(2, 90), free)
+            fall = rise + rng.choice((2, 3, rng.randrange(2, 80), rng.randrange(2, timeout)))
+            if rng.random() < 0.05:
+                rise, fall = max(free, at - rng.randrange(4)), fall + 10
+            replies += [rise, fall]
+            free, moment = fall + 2, fall
+            if n == 0 and fall - at <= timeout and fall > rise > at:
+                ended = fall
+        if is_open:
+            ended = at
+        if rng.random() < 0.1:
+            gap += rng.randrange(5, 3000)  # the words had run out
+        at = max(ended, at + 22) + gap + (0 if is_open else rng.randrange(2))
+    # the clock may have run for long before the first ball
+    shift = start
+    pings = [edge + shift for edge in pings]
+    replies = [edge + shift if edge else 0 for edge in replies]
+    nows, now, last = [], 0, max(pings[-1], replies[-1] if replies else 0) + timeout + 400
+    while now < shift:
+        now = min(shift, now + (1 << 30))
+        nows.append(now)
+    while now < last:
+        now += rng.choice((7, 50, 300, 2000, rng.randrange(1, 5000)))
+        nows.append(now)
+    nows += [last + 1000, last + 2000]
+    return Scenario(settings, words, pings, replies, nows)
+
+
+@pytest.fixture(scope="module")
+def pico():
+    with Host() as host:
+        host.ok("hello")
+        host.leave()
+        yield host
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_the_firmware_decides_as_the_definitions_say(batch, pico):
+    for seed in range(batch * 25, batch * 25 + 25):
+        given = scenario(seed)
+        assert len(given.pings) < RING
+        assert len(given.replies) < RING
+        streams = [stream(given.pings, 0), stream(given.pings, 1)]
+        streams += [stream(given.replies, 0), stream(given.replies, 1)]
+        looks = given.looks(random.Random(seed))  # noqa: S311
+        data = (given.settings, given.words, streams, looks)
+        if seed == batch * 25:
+            pico.execute(ON_PICO.replace("print(play(*SCENARIO))", "").replace(
+                'SCENARIO = globals()["SCENARIO"]', ""))  # fmt: skip
+        said = literal_eval(pico.execute(f"print(play(*{data!r}))"))
+        expected = given.expected()
+        assert said[0] == expected[0], seed
+        assert said[1] == expected[1], seed
+        assert said[2:] == expected[2:], seed
