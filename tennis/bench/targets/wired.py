@@ -27,6 +27,7 @@ MANAGED = "not managed by tennis"
 TIME_NOTE = "real time on real wires"
 SOCKET_NOTE = "a Brickwall behind a socket, which may be emulated"
 TIMEOUT_MAX_NS = 30_000_000_000
+RESERVE_NS = 2_000_000_000  # what the firmware wants on top, so that its counters cannot wrap
 NOTES = "bench.jsonl"  # what happened on this side, beside the journal of frames
 FAULTS = {"instrument_restarted", "exception"}
 
@@ -136,14 +137,13 @@ def _check(plan: Plan, hello: Hello) -> None:
         raise BenchError(f"the Brickwall's firmware is not that of this checkout: {flash}")
     if protocol.timeout_ns > TIMEOUT_MAX_NS:
         raise UsageError("a timeout on a physical bench is at most 30 s (30000 ms)")
-    longest_ns = protocol.timeout_ns + max(
-        protocol.gap_max_ns, NS_PER_S / (protocol.rate_hz or NS_PER_S)
-    )
+    between_ns = max(protocol.gap_max_ns, NS_PER_S / (protocol.rate_hz or NS_PER_S))
+    longest_ns = between_ns + max(protocol.timeout_ns + RESERVE_NS, protocol.settle_ns)
     if longest_ns * hello.tick_hz / NS_PER_S >= 2**32:
         limit_s = 2**32 / hello.tick_hz
         raise UsageError(
-            f"timeout and gap are {longest_ns / NS_PER_S:.3g} s together, this Brickwall counts to "
-            f"{limit_s:.3g} s: shorten one of them"
+            f"this Brickwall counts to {limit_s:.3g} s: a gap and the timeout (and 2 s), and a gap "
+            "and the settling, must be less; shorten the longest of them"
         )
 
 
