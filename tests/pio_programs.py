@@ -93,11 +93,12 @@ def load(name: str) -> Any:
     pio = SimpleNamespace(OUT_LOW=2, SHIFT_LEFT="left", SHIFT_RIGHT="right", JOIN_RX=2)
     rp2, machine = ModuleType("rp2"), ModuleType("machine")
     vars(rp2).update(PIO=pio, asm_pio=_asm_pio, DMA=None, StateMachine=None)
-    vars(machine).update(Pin=None, mem32=None)
+    vars(machine).update(Pin=SimpleNamespace(PULL_DOWN=None), mem32=None)
     uctypes = ModuleType("uctypes")
     vars(uctypes).update(addressof=None)
     folders = [str(ROOT / "kit-firmware" / folder) for folder in ("brickwall", "generator")]
-    fakes = {"rp2": rp2, "machine": machine, "uctypes": uctypes}
+    wires = ModuleType("wires")
+    fakes = {"wires": wires, "rp2": rp2, "machine": machine, "uctypes": uctypes}
     with mock.patch.dict(sys.modules, fakes), mock.patch.object(sys, "path", folders + sys.path):
         (path,) = (p for folder in folders for p in Path(folder).glob(f"{name}.py"))
         spec = importlib.util.spec_from_file_location(f"firmware_{name}", path)

@@ -10,6 +10,7 @@ import balls
 import micropython
 import server
 import wire
+import wires
 from memory import zeros
 from programs import PULSE_AGAIN_TICKS, SERVE_CLOSED_TICKS, SERVE_OPEN_TICKS
 
@@ -139,8 +140,13 @@ class Rally:
         self.playing = False
         self.settings = None
 
-    def start(self, settings, hello):
-        """Start to play; ``hello`` is told first, with the parameters."""
+    def start(self, settings, hello, reply_is_driven):
+        """Start to play; ``hello`` is told first, with the parameters.
+
+        ``reply_is_driven``: by this Pico's own generator; the pad is its output then.
+        """
+        if not reply_is_driven:
+            wires.make_input(self._pins["reply"])
         self.settings = settings
         given = settings.parameters
         state = self._state
@@ -167,6 +173,7 @@ class Rally:
         self._events_slot = sender.slot()
         self._balls_since = self._events_since = None
         self._record_limit()
+        self._now_us = time.ticks_us()
         self._panel.playing()
         self.playing = True
         self._server.plan(given["seed"], settings.gap_min, settings.gap_max, settings.own)

@@ -178,7 +178,8 @@ class Service:
         hello = self._hello()
         hello["state"] = "playing"
         self._sender.answer(number, {"ok": settings.parameters})
-        self._rally.start(settings, hello)
+        driven = self._generator and self._generator.answer_pin == self._pins["reply"]
+        self._rally.start(settings, hello, driven)
 
     def _do_ack(self, _number, parameters):
         (before,) = _take(parameters, ("next",))

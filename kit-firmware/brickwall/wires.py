@@ -2,11 +2,19 @@
 # SPDX-License-Identifier: MIT
 """What the wires are connected to: pads driven, pulled and read back."""
 
+import sys
 import time
 
 from machine import Pin
 
 _SETTLE_US = 20
+# An open wire shall be silent. RP2350's erratum E9 holds a pulled-down input at half its supply.
+_PULL = None if "RP2350" in sys.implementation._machine else Pin.PULL_DOWN
+
+
+def make_input(number):
+    """Let a pad listen to what a wire brings."""
+    Pin(number).init(Pin.IN, _PULL)
 
 
 def _read(pin, pull):

@@ -11,6 +11,7 @@ measures, in a state machine of its own, or on a second one.
 # ruff: noqa: F821, D103, UP031
 import gaps
 import registers
+import wires
 from machine import Pin
 from memory import aligned_words
 from rp2 import DMA, PIO, StateMachine, asm_pio
@@ -95,10 +96,11 @@ class Generator:
     def __init__(self, listen, answer_pin, pairs):
         """Answer pings on ``listen`` on ``answer_pin``; ``pairs`` are (rise, width) in ticks."""
         self.listen = listen
+        self.answer_pin = answer_pin
         (self._table,) = aligned_words(2 * len(pairs))
         for number, pair in enumerate(pairs):
             self._table[2 * number], self._table[2 * number + 1] = words(pair)
-        Pin(listen, Pin.IN)
+        wires.make_input(listen)
         self._machine = StateMachine(MACHINE, answer, set_base=Pin(answer_pin), in_base=Pin(listen))
         registers.bypass_synchroniser(listen, True)
         self._dma = DMA()
