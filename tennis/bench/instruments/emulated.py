@@ -13,7 +13,7 @@ from littlefs import LittleFS
 
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
-from tennis.bench.instruments import firmware, micropython
+from tennis.bench.instruments import certificates, firmware, micropython
 from tennis.bench.instruments.lockstep import LockstepLink
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
@@ -23,6 +23,7 @@ FOLDER = ROOT / "kit-firmware" / "emulator"
 PACKAGE = FOLDER / "node_modules" / "rp2040js"
 OLDEST_NODE = 18
 CLOCK_HZ = 125_000_000
+SERIAL = "e66154454e4e4953"  # of an emulated board; the last bytes spell TENNIS
 
 # Where MicroPython's rp2 port keeps files on a Pico (ports/rp2/boards/RPI_PICO/mpconfigboard.h,
 # rp2_flash.c, modules/_boot.py), in bytes.
@@ -98,11 +99,11 @@ def describe(firmware_sha256: str) -> Instrument:
     """Return the entry in the manifest of an emulated Pico with this firmware."""
     return Instrument(
         kind="brickwall",
-        serial="emulated",
+        serial=SERIAL,
         firmware=firmware.VERSION,
         firmware_sha256=firmware_sha256,
         tick_hz=CLOCK_HZ,
-        calibration=None,
+        calibration=certificates.read(SERIAL),
     )
 
 
@@ -119,7 +120,8 @@ def start(
     from_host, to_pico = os.pipe()
     from_pico, to_host = os.pipe()
     descriptors = [from_host, to_host, *(linked or ())]
-    command = ["node", str(FOLDER / "main.mjs"), "--flash", str(flash), *arguments]
+    command = ["node", str(FOLDER / "main.mjs"), "--flash", str(flash), "--unique-id", SERIAL]
+    command += arguments
     if linked:
         command += ["--link", ",".join(map(str, linked))]
     command += ["lockstep", f"{from_host},{to_host}"]
