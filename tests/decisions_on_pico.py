@@ -21,6 +21,13 @@ def unpack(memory, count):
     return [struct.unpack_from("<QII", memory, 16 * n) for n in range(count)]
 
 
+def pair(wire, pushed, which):
+    """Make edges of what was pushed, as the play loop does; return how many runts there were."""
+    if not balls.pair_same(wire.job(pushed, which)):
+        return 0
+    return balls.pair_edges(wire.state, *wire.rings, wire.edges, pushed, which)
+
+
 def play(settings, words, streams, looks):
     """Return balls, events and counters as they would be sent."""
     state = zeros(balls.STATE_WORDS)
@@ -35,7 +42,7 @@ def play(settings, words, streams, looks):
         for n, word in enumerate(stream):
             ring[n] = word
     ping, reply = Wire(rings[0], rings[1]), Wire(rings[2], rings[3])
-    records, events = bytearray(1024), bytearray(1024)
+    records, events = bytearray(16 * balls.BLOCK_WORDS), bytearray(1024)
     found, happened = [], []
     pushed = zeros(balls.PUSHED_WORDS)
     code = 0
@@ -46,10 +53,10 @@ def play(settings, words, streams, looks):
             passed -= 1 << 29
         for n, count in enumerate(counts):
             pushed[n] = count
-        runts = ping.pair(pushed, balls.PUSHED_PING)
+        runts = pair(ping, pushed, balls.PUSHED_PING)
         ping.state[balls.SURE] = ping.state[balls.OUT]
-        runts += reply.pair(pushed, balls.PUSHED_REPLY)
-        runts += ping.pair(pushed, balls.PUSHED_PING_AGAIN)
+        runts += pair(reply, pushed, balls.PUSHED_REPLY)
+        runts += pair(ping, pushed, balls.PUSHED_PING_AGAIN)
         state[balls.STRAYS] += runts
         while True:
             code = balls.decide(

@@ -244,14 +244,14 @@ def test_the_words_are_the_gaps_of_every_bench(pico):
     pico.execute("import server\ns = server.Server()")
     rng = random.Random(1)  # noqa: S311
     for _ in range(20):
-        seed, first = rng.randrange(1 << 32), rng.randrange(1 << 20) * 64
+        seed, first = rng.randrange(1 << 32), rng.randrange(1 << 20) * 128
         shortest, begin = rng.randrange(10, 1 << 20), rng.randrange(60)
         longest = shortest + rng.choice((0, 1, rng.randrange(1 << 31), (1 << 32) - (1 << 21)))
         said = pico.execute(
             f"s.plan({seed}, {shortest}, {longest}, 10)\n"
-            f"server.fill(s.words, 64, {begin}, 62, {first}, s._gap)\n"
-            "print(list(s.words[64:128]))"
+            f"server.fill(s.words, 128, {begin}, 62, {first}, s._gap)\n"
+            "print(list(s.words[128:256]))"
         )
-        expected = [gap_ns(seed, first + n, shortest, longest) - 10 for n in range(64)]
+        expected = [gap_ns(seed, first + n, shortest, longest) - 10 for n in range(128)]
         inside = range(begin, 62)
         assert literal_eval(said) == [x if n in inside else 0 for n, x in enumerate(expected)]

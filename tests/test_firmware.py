@@ -70,12 +70,12 @@ def test_five_thousand_balls_without_an_error(hz, tmp_path):
     assert played.end.clock >= played.balls[-1].served + played.balls[-1].fall
 
 
-def test_frames_end_where_blocks_of_64_balls_end():
+def test_frames_end_where_blocks_of_128_balls_end():
     with Host(*respond("answer", rise=300, width=200)) as host:
         played = host.play(first=100, balls=400, sequence=7, clock_ticks=1 << 40)
     sizes = [len(payload) // wire.BALL_SIZE for kind, _, payload in played.frames
              if kind == wire.BALLS]  # fmt: skip
-    assert sizes == [28, 64, 64, 64, 64, 16]
+    assert sizes == [28, 128, 128, 16]
     assert gap_errors(played, first=100) <= {0, 1}
     assert played.frames[0][1] == 7
     assert played.end.balls == 300
@@ -175,7 +175,7 @@ def test_frames_are_held_until_they_are_acknowledged():
         host.run_until_quiet(0.3)
         first = list(host.frames)
         assert [sequence for _, sequence, _ in first] == list(range(len(first)))
-        assert len(first) <= 24
+        assert len(first) <= 16
         hello = host.ok("hello")
         assert (hello["oldest_frame"], hello["next_frame"]) == (0, len(first))
         assert hello["state"] == "playing"

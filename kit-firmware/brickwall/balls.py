@@ -58,6 +58,102 @@ def look(pushed: ptr32, counts: ptr32, transfers: int, ping: ptr32, reply: ptr32
     return 0
 
 
+# what ``pair_same`` needs: addresses
+JOB_WIRE = const(0)
+JOB_RING_A = const(1)
+JOB_RING_B = const(2)
+JOB_EDGES = const(3)
+JOB_PUSHED = const(4)  # of the wire's two counts
+JOB_WORDS = const(5)
+
+
+@micropython.asm_thumb
+def pair_same(r0):
+    """Take the words of edges that both machines saw; say whether there are others.
+
+    r0: a job, see above. This is the first loop of ``pair_edges``, which deals with whatever comes
+    next; 31 instructions an edge take a sixth of the time that viper code takes.
+    """
+    ldr(r1, [r0, 0])  #      the wire
+    ldr(r2, [r1, 0])  #      _TAKEN_A
+    ldr(r3, [r1, 4])  #      _TAKEN_B
+    ldr(r4, [r1, 8])  #      OUT
+    ldr(r5, [r1, 12])  #     READ
+    mov(r6, 1)  #           EDGES
+    lsl(r6, r6, 9)
+    add(r5, r5, r6)
+    sub(r5, r5, r4)  #       room
+    ldr(r7, [r0, 16])  #     the counts
+    ldr(r6, [r7, 0])
+    sub(r6, r6, r2)  #       waiting of A
+    cmp(r6, r5)
+    bge(ENOUGH_A)
+    mov(r5, r6)
+    label(ENOUGH_A)
+    ldr(r6, [r7, 4])
+    sub(r6, r6, r3)  #       waiting of B
+    cmp(r6, r5)
+    bge(ENOUGH_B)
+    mov(r5, r6)
+    label(ENOUGH_B)
+    sub(r3, r3, r2)  #       B is so many words ahead
+    cmp(r5, 0)
+    ble(DONE)
+    label(NEXT)
+    lsl(r6, r2, 21)  #       RING_WORDS - 1, times 4
+    lsr(r6, r6, 19)
+    ldr(r7, [r0, 4])
+    add(r7, r7, r6)
+    ldr(r7, [r7, 0])  #      A's word
+    add(r6, r2, r3)
+    lsl(r6, r6, 21)
+    lsr(r6, r6, 19)
+    ldr(r1, [r0, 8])
+    add(r6, r6, r1)
+    ldr(r6, [r6, 0])  #      B's word
+    add(r1, r3, r7)
+    sub(r1, r1, r6)  #       B's time - A's, from 1 and -1 to 0 and -1
+    add(r6, r1, 1)
+    lsr(r6, r6, 1)
+    bne(DONE)
+    sub(r6, r2, r7)
+    sub(r6, r6, 1)
+    lsl(r6, r6, 1)
+    add(r6, r6, r1)  #       the edge's time
+    lsl(r1, r4, 23)  #       EDGES - 1, times 4
+    lsr(r1, r1, 21)
+    ldr(r7, [r0, 12])
+    add(r7, r7, r1)
+    str(r6, [r7, 0])
+    add(r4, r4, 1)
+    add(r2, r2, 1)
+    sub(r5, r5, 1)
+    bne(NEXT)
+    label(DONE)
+    ldr(r1, [r0, 0])
+    ldr(r6, [r1, 8])
+    cmp(r6, r4)
+    beq(NOTHING_TAKEN)
+    mov(r6, 0)
+    str(r6, [r1, 16])  #     UNSURE
+    label(NOTHING_TAKEN)
+    str(r2, [r1, 0])
+    add(r3, r3, r2)
+    str(r3, [r1, 4])
+    str(r4, [r1, 8])
+    ldr(r7, [r0, 16])
+    ldr(r6, [r7, 0])
+    sub(r6, r6, r2)
+    ldr(r7, [r7, 4])
+    sub(r7, r7, r3)
+    orr(r6, r7)
+    mov(r0, r6)
+    cmp(r6, 0)
+    bne(MORE)
+    str(r6, [r1, 28])  #     LEFT
+    label(MORE)
+
+
 @micropython.viper
 def pair_edges(
     wire: ptr32, ring_a: ptr32, ring_b: ptr32, edges: ptr32, pushed: ptr32, which: int
@@ -220,7 +316,7 @@ _SERVED = const(1)
 _RAISED = const(2)
 
 WORDS = const(512)  # the server's words are a ring of blocks
-BLOCK_WORDS = const(64)
+BLOCK_WORDS = const(128)
 EVENTS_MAX = const(64)
 GIVE_UP_BALLS = const(20)
 # A serve is no more than so many ticks early: what the loop's start takes less than planned.

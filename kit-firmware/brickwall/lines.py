@@ -7,10 +7,12 @@ import sys
 
 import micropython
 import wire
+from micropython import const
 
 # in one call; the rest waits in USB's buffers
 _BYTES_A_CALL = 64
-_ENDS = b"\r\n"
+_LF = const(10)
+_CR = const(13)
 LEAVE = b"\x03"
 
 
@@ -22,8 +24,10 @@ class Lines:
     """Collects bytes to lines."""
 
     def __init__(self):
-        self._poll = select.poll()
-        self._poll.register(sys.stdin, select.POLLIN)
+        poll = select.poll()
+        poll.register(sys.stdin, select.POLLIN)
+        self._waiting = poll.ipoll
+        self._read = sys.stdin.buffer.readinto
         self._byte = bytearray(1)
         self._line = bytearray(wire.LINE_MAX)
         self._length = 0
@@ -31,23 +35,27 @@ class Lines:
     @micropython.native
     def take(self):
         """Return a line without its end, or None. Raises TooLongError at the end of such a line."""
-        byte, line = self._byte, self._line
+        waiting, read, byte, line = self._waiting, self._read, self._byte, self._line
+        length = self._length
         for _ in range(_BYTES_A_CALL):
             ready = False
-            for _ in self._poll.ipoll(0):
+            for _ in waiting(0):
                 ready = True
             if not ready:
-                return None
-            sys.stdin.buffer.readinto(byte)
-            if byte[0] in _ENDS:
-                length, self._length = self._length, 0
+                break
+            read(byte)
+            last = byte[0]
+            if last in (_LF, _CR):
+                self._length = 0
                 if length > len(line):
                     raise TooLongError
                 if length:
                     return bytes(memoryview(line)[:length])
-            elif self._length < len(line):
-                line[self._length] = byte[0]
-                self._length += 1
+                length = 0
+            elif length < len(line):
+                line[length] = last
+                length += 1
             else:
-                self._length = len(line) + 1
+                length = len(line) + 1
+        self._length = length
         return None

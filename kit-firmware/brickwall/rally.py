@@ -12,6 +12,7 @@ import server
 import wire
 import wires
 from memory import zeros
+from micropython import const
 from programs import PULSE_AGAIN_TICKS, SERVE_CLOSED_TICKS, SERVE_OPEN_TICKS
 
 # what `play` takes; all but `loop` and `rally` are whole numbers
@@ -37,6 +38,10 @@ BALLS_MAX = 10**8
 # how late the play loop may be: what it compares with 32 bits of ticks must still fit
 _SLACK_S = 2
 _FLUSH_MS = 100
+# so many steps may be done without a look at what has time
+_TEND_STEPS = const(8)
+# where a step finds so many balls, more come before a pause would be over
+_BUSY_BALLS = const(8)
 _NO_PING_MS = 1000
 # an edge has surely reached memory by then
 _MARGIN_US = 50
@@ -191,55 +196,126 @@ class Rally:
         longest = settings.timeout + settings.gap_max + settings.settle
         for _ in range(server.BLOCKS_MAX):
             self._grant()
+        self.step = self._steps()
         self._silence_ms = longest * 1000 // settings.tick_hz + _NO_PING_MS
 
-    @micropython.native
-    def step(self):
-        """Do what there is to do. Says whether there is more at once."""
+    def _steps(self):  # noqa: PLR0915 (one place for all that the loop needs)
+        """Return the function that does one step of this play; it says whether there is more.
+
+        To look a name up in an object or a module takes MicroPython as long as a tenth of a ball.
+        So the loop that runs all the time has what it needs at hand.
+        """
+        state, sender, stampers = self._state, self._sender, self._stampers
+        pump, look = sender.pump, stampers.look
+        pass_time, decide = balls.pass_time, balls.decide
+        pair_same, pair_edges = balls.pair_same, balls.pair_edges
+        ping, reply, pushed = stampers.ping, stampers.reply, stampers.pushed
+        ping_state, ping_edges, reply_state, reply_edges = (
+            ping.state,
+            ping.edges,
+            reply.state,
+            reply.edges,
+        )
+        ping_a, ping_b = ping.rings
+        reply_a, reply_b = reply.rings
+        words = self._server.words
+        which_ping, which_reply = balls.PUSHED_PING, balls.PUSHED_REPLY
+        which_ping_again = balls.PUSHED_PING_AGAIN
+        ping_job, reply_job, ping_job_again = (
+            wire_of.job(pushed, which)
+            for wire_of, which in (
+                (ping, which_ping),
+                (reply, which_reply),
+                (ping, which_ping_again),
+            )
+        )
+        sure, out, left, decided = balls.SURE, balls.OUT, balls.LEFT, balls.BALLS
+        records, events, events_full = balls.RECORDS, balls.EVENTS, balls.EVENTS_MAX - 1
+        frame_full, event = balls.FRAME_FULL, balls.EVENT
+        ticks_us, ticks_diff, ticks_a_us = time.ticks_us, time.ticks_diff, self._ticks_a_us
+        total = self.settings.total
+        untended = 0
+
+        @micropython.native
+        def step():  # noqa: PLR0912
+            nonlocal untended
+            now = ticks_us()
+            passed = ticks_diff(now, self._now_us)
+            if passed < _PASS_US:
+                self._now_us = now
+                pass_time(state, passed * ticks_a_us)
+            else:
+                self._pass_time()
+            if self._granted != total:
+                self._grant()
+            pump()
+            overrun = look()
+            if overrun:
+                self._fault(overrun)
+                return False
+            runt = -1
+            if pair_same(ping_job) and pair_edges(
+                ping_state, ping_a, ping_b, ping_edges, pushed, which_ping
+            ):
+                runt = 0
+            else:
+                # what the ping wire had before the reply wire was looked at is sure
+                ping_state[sure] = ping_state[out]
+                pump()
+                if pair_same(reply_job) and pair_edges(
+                    reply_state, reply_a, reply_b, reply_edges, pushed, which_reply
+                ):
+                    runt = 1
+                elif pair_same(ping_job_again) and pair_edges(
+                    ping_state, ping_a, ping_b, ping_edges, pushed, which_ping_again
+                ):
+                    runt = 0
+            pump()
+            payload = self._balls_slot.payload
+            before = state[decided]
+            code = event
+            while code == event and state[events] < events_full:
+                code = decide(
+                    state, payload, words, ping_state, ping_edges, reply_state, reply_edges
+                )
+                if code == event:
+                    balls.write_events(state, self._events_slot.payload)
+            pump()
+            if runt >= 0:
+                self._runt(runt)
+            if code == event:  # no room for more of them
+                code = 0
+            elif code and code != frame_full and self._ends(code):
+                return False
+            if state[records] >= self._records_limit:
+                self._seal_balls()
+            more = code or runt >= 0 or ping_state[left] or reply_state[left]
+            if state[decided] - before >= _BUSY_BALLS:
+                more = True
+            untended += 1
+            if not more or untended >= _TEND_STEPS:
+                untended = 0
+                self._tend()
+            return more
+
+        return step
+
+    def _ends(self, code):
+        """Say whether the play has ended with what came to be."""
         if self._raise:
             self._raise_now()
-        stampers = self._stampers
-        self._pass_time()
-        self._grant()
-        self._sender.pump()
-        overrun = stampers.look()
-        if overrun:
-            self._fault(overrun)
-            return False
-        wire_of_runt = stampers.pair()
-        self._sender.pump()
-        code = self._decide()
-        self._sender.pump()
-        if wire_of_runt is not None:
-            self._runt(wire_of_runt)
         if code == balls.COMPLETE:
             self.end(_REASON_COMPLETE)
-            return False
-        if code == balls.MISSED_AGAIN and self._unanswered_ticks() > self.settings.give_up:
+        elif code == balls.MISSED_AGAIN and self._unanswered_ticks() > self.settings.give_up:
             self.end(_REASON_NO_ANSWER)
-            return False
+        return not self.playing
+
+    def _tend(self):
+        """Do what has time: frames that are not full, the panel, the command ``raise``."""
+        if self._raise:
+            self._raise_now()
         self._flush()
         self._watch_pings()
-        return code or wire_of_runt is not None or stampers.left()
-
-    @micropython.native
-    def _decide(self):
-        """Make balls and events of the edges, as far as there is room."""
-        state, stampers = self._state, self._stampers
-        while state[balls.EVENTS] <= balls.EVENTS_MAX - 2:
-            code = balls.decide(
-                state,
-                self._balls_slot.payload,
-                self._server.words,
-                stampers.ping.state,
-                stampers.ping.edges,
-                stampers.reply.state,
-                stampers.reply.edges,
-            )
-            if code != balls.EVENT:
-                return code
-            balls.write_events(state, self._events_slot.payload)
-        return balls.NOTHING_MORE
 
     def _unanswered_ticks(self):
         """Return how long it took from the first of the misses in a row to the end of the last."""
@@ -334,7 +410,7 @@ class Rally:
     def _record_limit(self):
         """Let a frame end where a block does."""
         limit = self._blocks[0] if self._blocks else balls.BLOCK_WORDS
-        self._state[balls.RECORDS_MAX] = limit
+        self._state[balls.RECORDS_MAX] = self._records_limit = limit
 
     # --- frames ---
 
@@ -343,9 +419,7 @@ class Rally:
         """Seal the frames that are full, or have waited for long and are not needed otherwise."""
         state = self._state
         now = time.ticks_ms()
-        if state[balls.RECORDS] >= state[balls.RECORDS_MAX]:
-            self._seal_balls()
-        elif not state[balls.RECORDS]:
+        if not state[balls.RECORDS]:
             self._balls_since = None
         elif self._balls_since is None:
             self._balls_since = now

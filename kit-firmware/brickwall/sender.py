@@ -15,13 +15,13 @@ import sys
 import micropython
 import wire
 
-WINDOW = 24
+WINDOW = 16
 # besides: the frames being filled (balls, events), and the last one of the rally
 _SLOTS = WINDOW + 3
-PAYLOAD_MAX = 1024
+PAYLOAD_MAX = 2048
 # What MicroPython puts into USB's buffer at once. It waits until that is empty, so other work is
 # done between two pieces.
-_PIECE = 256
+_PIECE = 576
 # records are written as words: behind the header of 10 bytes they begin at a multiple of 4
 _FRAME_AT = 2
 _PAYLOAD_AT = _FRAME_AT + wire.HEADER_SIZE
@@ -60,6 +60,8 @@ class Sender:
         self._answers = []
         self._now = None  # what is being sent, and from where on
         self._at = self._end = 0
+        self._write = sys.stdout.buffer.write
+        self._stalled = True  # the host took less than it was given: it may not be there
         self._poll = select.poll()
         self._poll.register(sys.stdout, select.POLLOUT)
 
@@ -121,18 +123,29 @@ class Sender:
 
     @micropython.native
     def pump(self):
-        """Write a piece, unless that would mean to wait. Says whether there is more."""
-        if self._now is None and not self._take():
+        """Write a piece. Says whether there is more that can be written at once.
+
+        It waits where the last piece is still on its way (a quarter of a millisecond), and half a
+        second once where the host stops reading.
+        """
+        now = self._now
+        if now is None:
+            if not self._take():
+                return False
+            now = self._now
+        if self._stalled and not self._writable():
             return False
-        if not self._writable():
-            return False
-        end = min(self._at + _PIECE, self._end)
-        # may take less, after half a second, if the host does not read
-        self._at += sys.stdout.buffer.write(self._now[self._at : end]) or 0
-        if self._at >= self._end:
-            self._now = None
-            return self._sent < len(self._held) or bool(self._answers)
-        return self._at == end
+        at = self._at
+        end = self._end
+        piece = min(end - at, _PIECE)
+        wrote = self._write(now[at : at + piece]) or 0
+        self._stalled = wrote < piece
+        at += wrote
+        if at < end:
+            self._at = at
+            return wrote == piece
+        self._now = None
+        return self._sent < len(self._held) or bool(self._answers)
 
     def _writable(self):
         for _ in self._poll.ipoll(0):

@@ -26,7 +26,7 @@ _PULSE_MACHINE = const(1)
 BLOCKS = balls.WORDS // balls.BLOCK_WORDS
 # The list needs an end; and should every ball have a double, the stampers' rings hold them all.
 BLOCKS_MAX = BLOCKS - 2
-_LIST_BITS = const(5)  # 32 bytes: an address a block
+_LIST_BITS = const(4)  # 16 bytes: an address a block
 _BLOCK_BYTES = 4 * balls.BLOCK_WORDS
 
 # the closed loop's shortest gap: a word of 0 is no ball
@@ -34,40 +34,77 @@ CLOSED_GAP_MIN_TICKS = programs.SERVE_CLOSED_TICKS + 1
 OPEN_PERIOD_MIN_TICKS = programs.SERVE_OPEN_TICKS + 1
 PULSE_MIN_TICKS = programs.SYNCHRONISER_TICKS + programs.PULSE_TICKS
 
-# what ``fill`` needs to know about the gaps
-_SEED = const(0)
+# what ``draw`` needs to know about the gaps
+_FIRST = const(0)  # the generator's counter for the first ball
 _WEYL = const(1)
 _MULTIPLY_1 = const(2)
 _MULTIPLY_2 = const(3)
 _WORD_MIN = const(4)
-_WORD_RANGE = const(5)
+_RANGE_LOW = const(5)  # the lower 16 bits of what the words range over
+_RANGE_HIGH = const(6)
+_SEED = const(7)
+_GAP_WORDS = const(8)
 
 
-@micropython.viper
-def fill(words: ptr32, at: int, begin: int, end: int, first: int, gap: ptr32):  # noqa: PLR0913, PLR0917
-    """Write a block at ``at``: gaps.gap_ns in 32-bit integers, for the balls from ``first`` on.
+@micropython.asm_thumb
+def draw(r0, r1, r2):
+    """Write gaps.gap_ns for some balls: to the address r0, r1 words; r2: what ``plan`` knows.
 
-    Only words ``begin`` to ``end`` (not included) of the block are balls.
+    A word's 40 instructions take a sixth of the time that viper code takes.
     """
-    words_range = gap[_WORD_RANGE]
-    range_high = (words_range >> 16) & 0xFFFF
-    range_low = words_range & 0xFFFF
-    for n in range(int(balls.BLOCK_WORDS)):
-        if n < begin or n >= end:
-            words[at + n] = 0
-            continue
-        z = gap[_SEED] + (first + n + 1) * gap[_WEYL]
-        z = (z ^ ((z >> 16) & 0xFFFF)) * gap[_MULTIPLY_1]
-        z = (z ^ ((z >> 15) & 0x1FFFF)) * gap[_MULTIPLY_2]
-        z = z ^ ((z >> 16) & 0xFFFF)
-        # the upper half of a product of 64 bits
-        high = (z >> 16) & 0xFFFF
-        low = z & 0xFFFF
-        cross_1 = high * range_low
-        cross_2 = low * range_high
-        carry = ((low * range_low >> 16) & 0xFFFF) + (cross_1 & 0xFFFF) + (cross_2 & 0xFFFF)
-        product = high * range_high + ((cross_1 >> 16) & 0xFFFF) + ((cross_2 >> 16) & 0xFFFF)
-        words[at + n] = gap[_WORD_MIN] + product + (carry >> 16)
+    ldr(r3, [r2, 0])  #       the counter
+    label(NEXT)
+    mov(r4, r3)  #            mix: bits of the counter
+    lsr(r5, r4, 16)
+    eor(r4, r5)
+    ldr(r5, [r2, 8])
+    mul(r4, r5)
+    lsr(r5, r4, 15)
+    eor(r4, r5)
+    ldr(r5, [r2, 12])
+    mul(r4, r5)
+    lsr(r5, r4, 16)
+    eor(r4, r5)
+    lsr(r6, r4, 16)  #        the upper half of bits * range: of 16 times 16 bits each
+    lsl(r4, r4, 16)
+    lsr(r4, r4, 16)
+    ldr(r5, [r2, 20])
+    mov(r7, r4)
+    mul(r7, r5)  #            low * low
+    lsr(r7, r7, 16)
+    mul(r5, r6)
+    add(r7, r7, r5)  #        + high * low: fits into 32 bits
+    ldr(r5, [r2, 24])
+    mul(r6, r5)  #            high * high
+    mul(r4, r5)  #            low * high
+    lsr(r5, r7, 16)
+    add(r6, r6, r5)
+    lsl(r7, r7, 16)
+    lsr(r7, r7, 16)
+    add(r4, r4, r7)
+    lsr(r4, r4, 16)
+    add(r6, r6, r4)
+    ldr(r5, [r2, 16])
+    add(r6, r6, r5)
+    str(r6, [r0, 0])
+    add(r0, 4)
+    ldr(r5, [r2, 4])
+    add(r3, r3, r5)
+    sub(r1, 1)
+    bne(NEXT)
+
+
+def fill(words, at, begin, end, first, gap):  # noqa: PLR0913, PLR0917
+    """Write a block at ``at``: the words of the balls from ``first`` on.
+
+    Only words ``begin`` to ``end`` (not included) of the block are balls, the others become 0.
+    """
+    for n in range(begin):
+        words[at + n] = 0
+    for n in range(end, balls.BLOCK_WORDS):
+        words[at + n] = 0
+    gap[_FIRST] = (gap[_SEED] + (first + begin + 1) * gap[_WEYL]) & 0xFFFFFFFF
+    draw(addressof(words) + 4 * (at + begin), end - begin, gap)
 
 
 class Server:
@@ -76,7 +113,7 @@ class Server:
     def __init__(self):
         self.words = zeros(balls.WORDS)
         (self._list,) = aligned_words(BLOCKS)
-        self._gap = zeros(6)
+        self._gap = zeros(_GAP_WORDS)
         self._ping = None
         self._program = None
         self._feed = self._next = None
@@ -130,15 +167,17 @@ class Server:
         self._gap[_MULTIPLY_1] = 0x7FEB352D
         self._gap[_MULTIPLY_2] = 0x846CA68B
         self._gap[_WORD_MIN] = gap_min_ticks - own_ticks
-        self._gap[_WORD_RANGE] = gap_max_ticks - gap_min_ticks
+        words_range = gap_max_ticks - gap_min_ticks
+        self._gap[_RANGE_LOW] = words_range & 0xFFFF
+        self._gap[_RANGE_HIGH] = words_range >> 16
 
     @micropython.native
     def grant(self, first, count, extra_ticks):
-        """Let ``count`` balls from number ``first`` on be served; no multiple of 64 between them.
+        """Let ``count`` balls from number ``first`` on be served; none of them in another block.
 
-        Ball n's word is number n % 64 of its block, so what is no ball costs time only before the
-        first and after the last one. ``extra_ticks`` are added to the first gap. At most BLOCKS_MAX
-        blocks may be granted and not freed.
+        Ball n's word is number n % BLOCK_WORDS of its block, so what is no ball costs time only
+        before the first and after the last one. ``extra_ticks`` are added to the first gap. At most
+        BLOCKS_MAX blocks may be granted and not freed.
         """
         block = self._block
         at = block * balls.BLOCK_WORDS

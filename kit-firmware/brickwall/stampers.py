@@ -10,6 +10,7 @@ from machine import Pin
 from memory import aligned_words, zeros
 from micropython import const
 from rp2 import DMA, PIO, StateMachine
+from uctypes import addressof
 
 # A transfer count has 28 bits on an RP2350. What is left of it says how much was stored.
 TRANSFERS = const((1 << 28) - 1)
@@ -28,11 +29,14 @@ class Wire:
         self.edges = zeros(balls.EDGES)
         self.rings = (ring_a, ring_b)
 
-    @micropython.native
-    def pair(self, pushed, which):
-        """Make edges of what was pushed; says whether a runt was dropped."""
-        ring_a, ring_b = self.rings
-        return balls.pair_edges(self.state, ring_a, ring_b, self.edges, pushed, which)
+    def job(self, pushed, which):
+        """Return what ``balls.pair_same`` needs for this wire and its counts in ``pushed``."""
+        job = zeros(balls.JOB_WORDS)
+        job[balls.JOB_WIRE] = addressof(self.state)
+        job[balls.JOB_RING_A], job[balls.JOB_RING_B] = map(addressof, self.rings)
+        job[balls.JOB_EDGES] = addressof(self.edges)
+        job[balls.JOB_PUSHED] = addressof(pushed) + 4 * which
+        return job
 
     def forget(self):
         """Begin anew."""
@@ -90,23 +94,6 @@ class Stampers:
         if registers.stalled(registers.PIO1):
             return FIFO_OVERRUN
         return RING_OVERRUN if full else 0
-
-    @micropython.native
-    def pair(self):
-        """Make edges of it. Returns the wire (0 ping, 1 reply) of a runt, or None."""
-        ping, reply = self.ping, self.reply
-        if ping.pair(self.pushed, balls.PUSHED_PING):
-            return 0
-        ping.state[balls.SURE] = ping.state[balls.OUT]
-        if reply.pair(self.pushed, balls.PUSHED_REPLY):
-            return 1
-        if ping.pair(self.pushed, balls.PUSHED_PING_AGAIN):
-            return 0
-        return None
-
-    def left(self):
-        """Say whether there are words that have not become edges."""
-        return self.ping.state[balls.LEFT] or self.reply.state[balls.LEFT]
 
     def stop(self):
         """Stop and give back machines, channels and program memory; also half started."""

@@ -76,7 +76,7 @@ LINE_MAX = 500
 # the number of a command that has none, and of a line that is no command
 NO_NUMBER = 0xFFFFFFFF
 # understood without a number and a checksum, for people at a terminal
-BARE_VERBS = ("hello", "help")
+BARE_VERBS = (b"hello", b"help")
 
 
 class WireError(Exception):
@@ -176,24 +176,27 @@ def encode_command(number, verb, parameters=None):
 
 def parse_command(line):
     """Return (number, verb, parameters) of a command's line, all parameters as text."""
-    try:
-        text = bytes(line).decode("ascii").strip()
-    except UnicodeError:
-        raise ChecksumError("not a command: bytes that are not ASCII") from None
-    if text in BARE_VERBS:
-        return NO_NUMBER, text, {}
-    body, mark, crc = text.rpartition(" #")
+    # bytes as long as can be: MicroPython looks for every short text among all that it knows
+    line = bytes(line).strip()
+    if line in BARE_VERBS:
+        return NO_NUMBER, line.decode(), {}
+    body, mark, crc = line.rpartition(b" #")
     if not mark or len(line) > LINE_MAX:
         raise ChecksumError("not a command: no checksum; try: help")
-    if crc != "%08x" % (binascii.crc32(body.encode()) & 0xFFFFFFFF):
+    if crc != binascii.hexlify(struct.pack(">I", binascii.crc32(body) & 0xFFFFFFFF)):
         raise ChecksumError("the checksum does not fit the line")
     words = body.split()
     if len(words) < 2 or not words[0].isdigit() or int(words[0]) >= NO_NUMBER:
         raise WireError("a command is: NUMBER VERB key=value ... #crc")
     parameters = {}
-    for word in words[2:]:
-        key, equals, value = word.partition("=")
-        if not (key and equals and value) or key in parameters:
-            raise WireError("not a parameter, or given twice: " + word)
-        parameters[key] = value
-    return int(words[0]), words[1], parameters
+    try:
+        verb = words[1].decode()
+        for word in words[2:]:
+            key, equals, value = word.partition(b"=")
+            key = key.decode()
+            if not (key and equals and value) or key in parameters:
+                raise WireError("not a parameter, or given twice: " + word.decode())
+            parameters[key] = value.decode()
+    except UnicodeError:
+        raise WireError("a command has ASCII letters only") from None
+    return int(words[0]), verb, parameters
