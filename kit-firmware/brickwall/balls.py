@@ -315,7 +315,7 @@ _IDLE = const(0)
 _SERVED = const(1)
 _RAISED = const(2)
 
-WORDS = const(512)  # the server's words are a ring of blocks
+WORDS = const(1024)  # the server's words are a ring of blocks
 BLOCK_WORDS = const(128)
 EVENTS_MAX = const(64)
 GIVE_UP_BALLS = const(20)

@@ -15,7 +15,7 @@ import sys
 import micropython
 import wire
 
-WINDOW = 16
+WINDOW = 20
 # besides: the frames being filled (balls, events), and the last one of the rally
 _SLOTS = WINDOW + 3
 PAYLOAD_MAX = 2048

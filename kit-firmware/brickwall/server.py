@@ -25,8 +25,8 @@ _SERVE_MACHINE = const(0)
 _PULSE_MACHINE = const(1)
 BLOCKS = balls.WORDS // balls.BLOCK_WORDS
 # The list needs an end; and should every ball have a double, the stampers' rings hold them all.
-BLOCKS_MAX = BLOCKS - 2
-_LIST_BITS = const(4)  # 16 bytes: an address a block
+BLOCKS_MAX = 5  # so many balls must fit into the rings of the stampers, and some edges besides
+_LIST_BITS = const(5)  # 32 bytes: an address a block
 _BLOCK_BYTES = 4 * balls.BLOCK_WORDS
 
 # the closed loop's shortest gap: a word of 0 is no ball
