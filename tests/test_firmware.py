@@ -70,6 +70,19 @@ def test_five_thousand_balls_without_an_error(hz, tmp_path):
     assert played.end.clock >= played.balls[-1].served + played.balls[-1].fall
 
 
+def test_answers_of_thirty_seconds_are_as_exact_as_others():
+    """Longer than 2^31 ticks, and longer than a stamper's half: the longest timeout there is."""
+    late = 3_737_500_001  # 29.9 s and a tick
+    slow = {"timeout_ns": 30_000_000_000, "settle_ns": 1_000_000}
+    with Host(*respond("answer", rise=late, width=77)) as host:
+        played = host.play(seconds=35, balls=1, **slow)
+    assert [ball[1:] for ball in played.balls] == [(late, late + 77)]
+    with Host(*respond("silent")) as host:
+        played = host.play(seconds=35, balls=2, **slow)
+    assert [ball[1:] for ball in played.balls] == [(NONE, NONE)] * 2
+    assert gap_errors(played, **slow) <= {0, 1}
+
+
 def test_frames_end_where_blocks_of_128_balls_end():
     with Host(*respond("answer", rise=300, width=200)) as host:
         played = host.play(first=100, balls=400, sequence=7, clock_ticks=1 << 40)

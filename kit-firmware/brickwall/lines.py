@@ -31,17 +31,20 @@ class Lines:
         self._byte = bytearray(1)
         self._line = bytearray(wire.LINE_MAX)
         self._length = 0
+        self.more = False  # there may be more at once
 
     @micropython.native
     def take(self):
         """Return a line without its end, or None. Raises TooLongError at the end of such a line."""
         waiting, read, byte, line = self._waiting, self._read, self._byte, self._line
         length = self._length
+        self.more = True
         for _ in range(_BYTES_A_CALL):
             ready = False
             for _ in waiting(0):
                 ready = True
             if not ready:
+                self.more = False
                 break
             read(byte)
             last = byte[0]

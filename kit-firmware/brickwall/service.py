@@ -25,7 +25,9 @@ _HELP = (
     "ack resend stop status wires generate quiet panel raise. Ctrl-C alone on a line: MicroPython."
 )
 _MHZ = 10**6
-_IDLE_MS = 1
+# A pause while there is nothing to do; it gets longer, and what was stamped meanwhile waits in
+# the rings: at the highest rate that there is, room for twice as long.
+_PAUSE_MAX_MS = 8
 
 
 class CommandError(Exception):
@@ -54,6 +56,7 @@ class Service:
         self._lines = lines.Lines()
         self._identity = identity()
         self._generator = None
+        self._pause_ms = 1
         self._ended = False  # a rally has ended, and the host does not have all of it
         gc.collect()
 
@@ -90,8 +93,11 @@ class Service:
             self._ended = False
         more = self._sender.pump() or more
         self._panel.tick()
-        if line is None and not more:
-            time.sleep_ms(_IDLE_MS)
+        if not more and not self._lines.more:
+            time.sleep_ms(self._pause_ms)
+            self._pause_ms = min(self._pause_ms + 1, _PAUSE_MAX_MS)
+        else:
+            self._pause_ms = 1
 
     # --- commands ---
 
