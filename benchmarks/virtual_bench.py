@@ -22,7 +22,7 @@ from tennis.play.rally import Watch, play
 TARGET_RATIO = 1.3
 
 
-def rate(kernel: str, load: str, balls: int, folder: Path) -> float:
+def rate(kernel: str, load: str, balls: int, folder: Path, instrument: str = "builtin") -> float:
     """Return balls per second of wall time, from the first ball to the last."""
     rates: list[float] = []
 
@@ -30,7 +30,8 @@ def rate(kernel: str, load: str, balls: int, folder: Path) -> float:
         if progress.balls == balls and not rates:
             rates.append(progress.rate)
 
-    play(VirtualBench(), plan_of(kernel=kernel, load=load, balls=balls), folder, Watch(observe))
+    plan = plan_of(kernel=kernel, load=load, balls=balls, instrument=instrument)
+    play(VirtualBench(), plan, folder, Watch(observe))
     return rates[0]
 
 
@@ -64,6 +65,16 @@ def main() -> int:
                 balls = asked.balls * (10 if load == "idle" else 1)
                 found = rate(kernel, load, balls, Path(scratch) / f"{kernel}-{load}")
                 print(f"{kernel}, {load}: {found:,.0f} balls a second of wall time (N = {balls})")
+        for load in ("idle", "stress"):
+            rates = [
+                rate("mainline", load, asked.balls // 5, Path(scratch) / f"{load}-{name}", name)
+                for name in ("builtin", "pico")
+            ]
+            print(
+                f"mainline, {load}: the emulated Pico plays {rates[1]:,.0f} balls a second of wall "
+                f"time, 1/{rates[0] / rates[1]:.0f} of the built-in instrument's rate beside it "
+                f"(N = {asked.balls // 5})"
+            )
     missed = False
     for kernel in ("mainline", "rt"):
         best = {True: float("inf"), False: float("inf")}
