@@ -68,6 +68,7 @@ class FakeBrickwall:
         self.said: list[str] = []  # the commands
         self.events: list[tuple[int, int, int]] = []  # (before ball, what, value)
         self.fault_at: int | None = None  # an exception before this ball
+        self.error = "ValueError: made up, line 7"  # its words
         self.refuses: dict[str, str] = {}  # verb -> why
         self.errors = (0, 0)  # of its measuring: ticks of the rise, of the width
         self.generating: dict[str, int] | None = None
@@ -223,9 +224,10 @@ class FakeBrickwall:
             if sequence >= int(arguments["from"]):
                 self._out += frame
 
-    def do_stop(self, _: dict[str, str]) -> dict[str, str]:
-        if self.state == "playing":
-            self._end(5)
+    def do_stop(self, _: dict[str, str]) -> dict[str, str] | str:
+        if self.state != "playing":
+            return "idle"
+        self._end(5)
         return {}
 
     def do_status(self, _: dict[str, str]) -> dict[str, object]:
@@ -263,7 +265,7 @@ class FakeBrickwall:
                     self._frame(wire.EVENTS, struct.pack(wire.EVENT, self.clock, what, value))
             if self.fault_at is not None and self.next_ball >= self.fault_at:
                 self._end(4)
-                self._answer(0, {"error": "ValueError: made up, line 7", "code": "exception"})
+                self._answer(0, {"error": self.error, "code": "exception"})
                 return
             count = min(BALLS_A_FRAME, self.balls - self.next_ball)
             balls = []

@@ -203,3 +203,12 @@ def test_a_million_inputs():
     assert taken > 10_000
     assert receiver.counts.broken > 1_000
     assert time.monotonic() - began < 300
+
+
+def test_brackets_in_thousands_of_brackets_are_no_hello():
+    receiver = Receiver()
+    receiver.begin(RALLY, 0, 1)
+    nested = b"[" * 4000
+    assert receiver.feed(wire.encode(wire.HELLO, 0, nested)) == []
+    assert receiver.feed(wire.encode(wire.ANSWER, 1, nested)) == []
+    assert not receiver.answers

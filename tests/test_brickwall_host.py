@@ -147,6 +147,40 @@ def test_another_brickwall_on_the_same_port_while_it_plays(fake, tmp_path):
         played(fake, tmp_path / "r", swap, balls=20_000)
 
 
+def test_a_brickwall_that_comes_back_with_another_clock(fake, tmp_path):
+    def change(progress) -> None:
+        if progress.balls > 500 and fake.hello["tick_hz"] == TICK_HZ:
+            fake.hello["tick_hz"] = fake.hello["clock_hz"] = 133_000_000
+            fake.unplug(restart=True)
+            fake.plug_in()
+
+    fake.balls_a_second = 20_000
+    with pytest.raises(BenchError, match=r"tick_hz 133000000, before it had 125000000.*--resume"):
+        played(fake, tmp_path / "r", change, balls=20_000)
+
+
+def test_a_line_that_is_lost_while_frames_are_waiting(fake):
+    """They were taken from the line: they count, whatever comes next."""
+
+    class Breaking(SerialLink):
+        broken = False
+
+        def write(self, data: bytes) -> None:
+            if b" ack " in data and not Breaking.broken:
+                Breaking.broken = True
+                fake.unplug(restart=True)
+                fake.plug_in()
+                raise LinkLostError("pulled")
+            super().write(data)
+
+    brickwall = Brickwall(Breaking(fake.port))
+    plan = plan_of(bench="pi", port=fake.port, balls=4000)
+    frames = [frame for frame in brickwall.play(play_of(plan.protocol)) if frame]
+    assert [sequence for _, sequence, _ in frames] == list(range(len(frames)))
+    assert sum(len(f[2]) // wire.BALL_SIZE for f in frames if f[0] == wire.BALLS) == 4000
+    assert brickwall.counts.restarts == 1
+
+
 def test_events_become_faults(fake, tmp_path):
     fake.events = [(128, 5, 0), (192, 6, 2), (256, 7, 1)]
     rally = played(fake, tmp_path / "r", balls=640)
@@ -165,6 +199,13 @@ def test_an_exception_is_told(fake, tmp_path):
     assert (rally.balls, rally.manifest.ended) == (128, "fault")
 
 
+def test_an_exception_of_any_size_is_told(fake, tmp_path):
+    fake.fault_at, fake.error = 128, "\x1b[2J\ud800" + "x" * 4000
+    (fault,) = played(fake, tmp_path / "r", balls=640).manifest.faults
+    assert fault.message.startswith("in the Brickwall's firmware: [2J xxx")
+    assert len(fault.message) < 500
+
+
 def test_what_the_brickwall_refuses_leaves_nothing(fake, tmp_path):
     fake.refuses["play"] = "the pulse is too short"
     with pytest.raises(BenchError, match="the Brickwall refuses: the pulse is too short"):
@@ -180,6 +221,10 @@ def test_what_the_brickwall_refuses_leaves_nothing(fake, tmp_path):
         ({"instrument": "kettle"}, "is no Brickwall, it says"),
         ({"tick_hz": 0}, "does not say its tick_hz as this tennis expects"),
         ({"unique_id": None}, "does not say its unique_id"),
+        ({"unique_id": "../e6"}, "does not say its unique_id"),
+        ({"clock_hz": 10**400}, "does not say its clock_hz"),
+        ({"tick_hz": float("nan")}, "does not say its tick_hz"),
+        ({"pins": [[[]]]}, "does not say its pins"),
     ],
 )
 def test_firmware_of_another_version(fake, tmp_path, change, words):
@@ -187,6 +232,13 @@ def test_firmware_of_another_version(fake, tmp_path, change, words):
     with pytest.raises(BenchError, match=words):
         played(fake, tmp_path / "r")
     assert not list(tmp_path.glob("r*"))
+
+
+def test_what_a_brickwall_says_moves_no_cursor(fake):
+    fake.hello |= {"board": "\x1b[2J\ud800 a\nboard " + "x" * 3000}
+    told = [finding.found for finding in examine_pico(fake.port)]
+    assert f"{fake.port}: [2J a board xxx" in told[0]
+    assert len(told[0]) < 300
 
 
 def test_a_gap_that_does_not_fit(fake, tmp_path):
@@ -243,7 +295,7 @@ def test_nothing_answers():
         ("/dev/null", "/dev/null is no serial port"),
         ("/tmp", "/tmp is no serial port"),  # noqa: S108
         ("socket://127.0.0.1:1", "nobody listens there"),
-        ("socket://nonsense", "cannot be opened"),
+        ("socket://nonsense", "no address as in socket://HOST:PORT"),
         ("", "no Pico is plugged in"),
     ],
 )
@@ -363,6 +415,33 @@ def test_what_is_not_wired_is_not_verified(fake, seen, source, words):
     assert words in found.reason
     assert tennis("verify", "--port", fake.port, "--source", source).returncode == 1
     assert certificates.read("e660000000000001") is None
+
+
+def test_a_verification_ends_the_play_of_a_host_that_was_killed(fake):
+    brickwall = Brickwall(SerialLink(fake.port))
+    fake.balls_a_second = 100
+    next(brickwall.play(play_of(plan_of(bench="pi", balls=100_000).protocol)))
+    brickwall.close()
+    (*_, wires_of_it) = examine_pico(fake.port)
+    assert "whose host is gone" in wires_of_it.found
+    fake.balls_a_second = 1e9
+    assert verify(Brickwall(SerialLink(fake.port)), amount=FEW).verdict == "pass"
+
+
+def test_a_verification_that_is_stopped_leaves_nothing(fake):
+    class Interrupted(SerialLink):
+        def read(self, timeout_s: float) -> bytes:
+            if fake.state == "playing" and "stop" not in fake.said and not self.asked:
+                self.asked = True
+                raise KeyboardInterrupt
+            return super().read(timeout_s)
+
+        asked = False
+
+    fake.balls_a_second = 1
+    with pytest.raises(KeyboardInterrupt):
+        verify(Brickwall(Interrupted(fake.port)), amount=Amount(each=1000))
+    assert (fake.generating, fake.state, fake.said[-1]) == (None, "ended", "quiet")
 
 
 def test_misses_fail_a_verification(fake):
@@ -504,9 +583,21 @@ def test_the_doctor_looks_at_a_brickwall(fake):
     assert "not this checkout's" in done.stdout
 
 
-def test_the_doctor_finds_nobody():
-    (finding,) = examine_pico("socket://127.0.0.1:1")
-    assert (finding.verdict, "nobody listens" in finding.advice) == ("bad", True)
+@pytest.mark.parametrize(
+    ("port", "found", "advice"),
+    [
+        ("socket://127.0.0.1:1", "socket://127.0.0.1:1: nobody listens there", "start what should"),
+        ("socket://", "socket:// cannot be opened (no address as in socket://", "name the Bri"),
+        ("socket://127.0.0.1:99999", "no address as in socket://HOST:PORT", "name the Brickwall"),
+        ("/dev/nothing", "/dev/nothing does not exist (serial ports: ", "plug the Pico in"),
+        ("loop://", "loop:// is gone", "--port"),
+    ],
+)
+def test_the_doctor_finds_nobody(port, found, advice):
+    (finding,) = examine_pico(port)
+    assert finding.verdict == "bad"
+    assert found in finding.found
+    assert advice in finding.advice
 
 
 def test_the_doctor_without_a_pico(monkeypatch):

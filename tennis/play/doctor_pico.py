@@ -48,7 +48,12 @@ def examine_pico(port: str) -> Iterator[Finding]:
         hello = brickwall.hello()
         yield from _identity(hello, port)
         if hello.state == "playing":
-            yield Finding("note", "wires", "not tested", "a rally is being played: let it end")
+            yield Finding(
+                "note",
+                "wires",
+                "not tested: the Brickwall plays a rally whose host is gone",
+                "go on with `tennis rally --resume`; a new rally or 'tennis verify' ends it",
+            )
         else:
             brickwall.command("quiet")  # a verification that was killed left the generator on
             yield from wire_findings(brickwall.command("wires"))
@@ -59,7 +64,9 @@ def examine_pico(port: str) -> Iterator[Finding]:
 
 
 def _bad(what: str, error: TennisError) -> Finding:
-    found, _, advice = str(error).partition(": ")
+    found, _, advice = str(error).rpartition(": ")
+    if not found:
+        found, advice = advice, "name the Brickwall's port with --port"
     return Finding("bad", what, found, advice)
 
 

@@ -246,9 +246,10 @@ def _sealed(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Out
 def _tick_hz(hello: Frame, otherwise: int) -> int:
     """Return the instrument's ticks of a second, as its HELLO says."""
     try:
-        return int(json.loads(hello.payload)["tick_hz"])
-    except (ValueError, KeyError, TypeError):
+        found = json.loads(hello.payload)["tick_hz"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         return otherwise
+    return found if isinstance(found, int) and found > 0 else otherwise
 
 
 def _frames(

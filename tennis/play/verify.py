@@ -6,6 +6,7 @@ A generator answers each ping after a known time. Whatever is between the pads o
 ignored: what the Brickwall says is compared with what is known.
 """
 
+import contextlib
 import datetime
 import math
 import struct
@@ -211,7 +212,7 @@ def verify(
     Raises BenchError where there is no instrument to verify; whatever happens later is in the
     verdict.
     """
-    hello = brickwall.hello()
+    hello = brickwall.end_play()  # for a host that was killed
     second = generator.hello() if generator else None
     check = _Check(hello.tick_hz, second.tick_hz if second else None)
     found = Verification(
@@ -252,10 +253,17 @@ def verify(
         found.reason = str(error)
         return found
     finally:
-        _quiet(maker)
+        _end(brickwall, maker)
     if found.verdict == "not run":
         found.verdict, found.reason = _judge(found.points, second=generator is not None)
     return found
+
+
+def _end(brickwall: Brickwall, maker: Brickwall) -> None:
+    """Leave nothing behind: no play of which nobody takes the balls, no generator."""
+    with contextlib.suppress(TennisError):
+        brickwall.end_play()
+    _quiet(maker)
 
 
 def _quiet(maker: Brickwall) -> None:

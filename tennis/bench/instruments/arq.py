@@ -148,6 +148,6 @@ def object_of(payload: bytes) -> dict[str, Any] | None:
     """Return the JSON object of a payload; None where it is something else."""
     try:
         content = json.loads(payload)
-    except ValueError:
+    except (ValueError, RecursionError):  # brackets in thousands of brackets
         return None
     return content if isinstance(content, dict) else None

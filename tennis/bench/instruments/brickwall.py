@@ -14,9 +14,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from tennis import wire
 from tennis.bench.instruments import firmware
@@ -40,22 +40,26 @@ BOOT_S = 8.0  # from power to the first answer, with some to spare
 STRANGER_ATTEMPTS = 4  # so often is asked who answers something else
 
 
+# it is shown to people and kept in manifests: nothing in it may move a cursor
+Said = Annotated[str, AfterValidator(lambda text: plain(text, 100))]
+
+
 class Hello(BaseModel):
     """What a Brickwall says about itself."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    instrument: str
-    firmware: str
+    instrument: Said
+    firmware: Said
     firmware_sha256: str = Field(pattern="^[0-9a-f]{64}$")
-    micropython: str
-    board: str
-    unique_id: str
-    clock_hz: int = Field(gt=0)
-    tick_hz: int = Field(gt=0, le=10**12)
-    boot: str
-    state: str
-    rally: str | None = None
+    micropython: Said
+    board: Said
+    unique_id: str = Field(pattern="^[0-9A-Za-z_-]{1,64}$")  # the name of a certificate, too
+    clock_hz: int = Field(ge=10**6, le=10**10)
+    tick_hz: int = Field(ge=10**6, le=10**10)
+    boot: Said
+    state: Said
+    rally: Said | None = None
     next_frame: int = 0
     oldest_frame: int = 0
     pins: dict[str, int] = {}
@@ -217,7 +221,8 @@ class Brickwall:
         while answers:
             number, content = answers.popleft()
             if content.get("code") == "exception":
-                self.note("exception", f"in the Brickwall's firmware: {content.get('error')}")
+                words = plain(str(content.get("error")))
+                self.note("exception", f"in the Brickwall's firmware: {words}")
             if number == wanted:
                 yield content
             elif number == wire.NO_NUMBER:
@@ -268,10 +273,22 @@ class Brickwall:
         back in time.
         """
         hello = self._hello or self.hello()
-        if hello.state == "playing":  # of a host that was killed
-            self.command("stop")
+        if hello.state == "playing":  # for a host that was killed
+            hello = self.end_play()
         play = self._begin(play)
         yield from self._played(play, hello)
+
+    def end_play(self) -> Hello:
+        """End what is being played, if anything is; return what the Brickwall says then."""
+        hello = self.hello()
+        if hello.state != "playing":
+            return hello
+        try:
+            self.command("stop")
+        except CommandError as error:
+            if error.code != "idle":  # it came to its end at this moment
+                raise
+        return self.hello()
 
     def play_when_ready(
         self, play: Play, deliver: Callable[[bytes], None]
@@ -308,15 +325,19 @@ class Brickwall:
         self.doing = "waiting for the first ball"
         done, quiet = play.first, 0
         self.at_ticks, self._at = play.clock_ticks, time.monotonic()
+        lost: LinkLostError | None = None
         while True:
             try:
-                if not self._frames:
+                if lost is None and not self._frames:
                     quiet = 0 if self._poll() else quiet + 1
                     self._tend(quiet)
-                if not self._frames:
+                if lost is None and not self._frames:
                     yield None
-            except LinkLostError as lost:
+            except LinkLostError as error:
+                lost = error
+            if lost is not None and not self._frames:  # what came before is taken first
                 again = yield from self._come_back(hello, lost)
+                lost = None
                 if again is None:
                     return
                 quiet, restarted = 0, again.boot != hello.boot or again.rally != play.rally
@@ -415,6 +436,14 @@ class Brickwall:
                     f"another Brickwall is on {self.link.name} now ({found.unique_id}, before it "
                     f"was {before.unique_id}): a rally has one instrument"
                 )
+            for name in ("firmware_sha256", "tick_hz"):
+                now, then = getattr(found, name), getattr(before, name)
+                if now != then:
+                    self.link.close()
+                    raise BenchError(
+                        f"the Brickwall on {self.link.name} came back with {name} {now}, before it "
+                        f"had {then}: a rally has one"
+                    )
             self.counts.reconnects += 1
             self.note("line_back", f"{self.link.name} is back")
             self.doing = ""

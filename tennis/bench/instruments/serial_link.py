@@ -4,6 +4,7 @@
 
 import errno
 import select
+from urllib.parse import urlsplit
 
 import serial
 
@@ -104,7 +105,18 @@ def _why_not(name: str, error: Exception) -> str:
     if number in {errno.ENOTTY, errno.EISDIR, errno.EINVAL}:
         return f"{name} is no serial port: name the Brickwall's with --port"
     said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if name.startswith("socket:") and not _is_address(name):
+        said = "no address as in socket://HOST:PORT"
     return f"{name} cannot be opened ({said}): name the Brickwall's port with --port"
+
+
+def _is_address(url: str) -> bool:
+    """Tell whether a host and a port are in a URL."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname and parts.port)
+    except ValueError:  # a port that cannot be
+        return False
 
 
 def _number(error: BaseException | None) -> int | None:
