@@ -36,6 +36,14 @@ def empty(tmp_path) -> Path:
     return path
 
 
+def execute(pico: EmulatedPico, program: str) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "mpremote", "connect", pico.url, "exec", program],
+        check=True,
+        capture_output=True,
+    )
+
+
 def test_an_empty_pico_is_flashed_once(empty):
     with EmulatedPico(*JUMPERS, flash=empty) as pico:
         done = tennis("doctor", "--port", pico.url)
@@ -58,17 +66,28 @@ def test_an_empty_pico_is_flashed_once(empty):
 
 def test_other_programs_are_not_removed_unasked(empty):
     with EmulatedPico(flash=empty) as pico:
-        subprocess.run(
-            [sys.executable, "-m", "mpremote", "connect", pico.url, "exec",
-             "open('mine.py', 'w').write('x = 1')"],
-            check=True, capture_output=True,
-        )  # fmt: skip
+        execute(pico, "for n in 'mine', 'main': open(n + '.py', 'w').write('x = 1')")
         done = tennis("flash", "--port", pico.url)
         assert done.returncode == 2
-        assert "holds other programs (mine.py)" in done.stderr
+        assert "holds other programs (main.py, mine.py)" in done.stderr
         done = tennis("flash", "--port", pico.url, "--remove-others")
         assert done.returncode == 0, done.stderr
         assert "removing mine.py" in done.stderr
+
+
+def test_a_pico_without_room(empty):
+    with EmulatedPico(flash=empty) as pico:
+        blocks = emulated.FILES_SIZE // emulated.BLOCK_SIZE - 8
+        execute(
+            pico,
+            f"with open('data', 'w') as f:\n for _ in range({blocks}): f.write('x' * 4000)",
+        )
+        done = tennis("flash", "--port", pico.url)
+        assert done.returncode == 1
+        assert "has no room for the firmware" in done.stderr
+        execute(pico, "import os; os.remove('data')")
+        done = tennis("flash", "--port", pico.url)
+        assert done.returncode == 0, done.stderr
 
 
 def test_nobody_to_flash():

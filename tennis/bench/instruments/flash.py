@@ -3,6 +3,7 @@
 """Put the Brickwall's firmware onto a Pico that has MicroPython, with mpremote's own transport."""
 
 import contextlib
+import errno
 import hashlib
 import io
 import time
@@ -59,24 +60,30 @@ def flash(port: str | None, tell: Tell, *, remove_others: bool = False) -> Hello
     _leave(port, tell)
     with _prompt(port) as board:
         there = _look(board, port)
+        hashes = {name: hashlib.sha256(content).hexdigest() for name, content in wanted.items()}
+        # without the wiring, which is written first, nothing there was ever a Brickwall's
+        ours = wanted if firmware.WIRING in there else {}
         others = sorted(
-            name for name in there if name.endswith(".py") and name not in firmware.files()
+            name
+            for name, hashed in there.items()
+            if name.endswith(".py") and name not in ours and hashed != hashes.get(name)
         )
         if others and not remove_others:
             raise UsageError(
                 f"the Pico on {port} holds other programs ({plain(', '.join(others), 100)}): save "
                 "them, then use --remove-others"
             )
-        hashes = {name: hashlib.sha256(content).hexdigest() for name, content in wanted.items()}
-        changed = [name for name in wanted if there.get(name) != hashes[name]]
-        if (changed or others) and MAIN in there:
-            # half a firmware must not start; it comes back last
-            board.fs_rmfile(MAIN)
-            changed = [*(name for name in changed if name != MAIN), MAIN]
+        changed = {name for name in wanted if there.get(name) != hashes[name]}
+        if changed or others:
+            # half a firmware must not start: it comes back last
+            changed.add(MAIN)
+            if MAIN in there:
+                board.fs_rmfile(MAIN)
         for name in others:
             tell(f"removing {plain(name, 60)}")
-            board.fs_rmfile(name)
-        for name in changed:
+            if name != MAIN:
+                board.fs_rmfile(name)
+        for name in sorted(changed, key=lambda name: (name == MAIN, name != firmware.WIRING, name)):
             tell(f"writing {name}, {len(wanted[name])} bytes")
             board.fs_writefile(name, wanted[name], chunk_size=CHUNK_BYTES)
         tell(f"{len(changed)} files written, {len(wanted) - len(changed)} were there already")
@@ -105,7 +112,7 @@ def _leave(port: str, tell: Tell) -> None:
     try:
         if brickwall.hello(patience_s=MEET_S).state == "playing":
             tell("ending the rally that is being played")
-            brickwall.command("stop")
+            brickwall.end_play()
     except CommandError as error:
         raise BenchError(f"the Brickwall on {port} does not end its rally: {error}") from error
     except LinkLostError:
@@ -130,6 +137,11 @@ def _prompt(port: str) -> Iterator[SerialTransport]:
         words = plain(str(error).strip().splitlines()[-1] if str(error).strip() else "", 80)
         raise BenchError(f"no MicroPython prompt on {port} ({words}): {UF2}") from error
     except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise BenchError(
+                f"the Pico on {port} has no room for the firmware: remove files that you do not "
+                "need (`mpremote rm`), and run `tennis flash` again"
+            ) from error
         raise BenchError(
             f"{port} was lost while it was being flashed ({error.strerror or error}): plug it in "
             "again, and run `tennis flash` again"
