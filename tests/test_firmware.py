@@ -307,6 +307,15 @@ def refusing():
         yield host
 
 
+def test_the_generator_takes_as_many_pairs_as_it_says(refusing):
+    widths = {"width_min_ticks": 3, "width_max_ticks": 900}
+    given = {"seed": 3, "rise_min_ticks": 2, "rise_max_ticks": 900, **widths, "source": "jumpers"}
+    for pairs in (512, 1, 512):
+        assert refusing.ok("generate", pairs=pairs, **given)["pairs"] == pairs
+    assert "512" in refusing.ask("generate", pairs=1024, **given)["error"]
+    refusing.ok("quiet")
+
+
 def test_garbage_is_answered_once_a_line_and_forgotten(refusing):
     host = refusing
     for garbage in (

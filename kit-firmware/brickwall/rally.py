@@ -170,7 +170,6 @@ class Rally:
         self._granted = 0
         self._blocks = []  # how many balls each block that is not decided has left
         self._extra = settings.settle
-        self._raise = False
         sender = self._sender
         sender.begin(given["sequence"])
         sender.send(wire.HELLO, json.dumps(dict(hello, **given)).encode())
@@ -302,8 +301,6 @@ class Rally:
 
     def _ends(self, code):
         """Say whether the play has ended with what came to be."""
-        if self._raise:
-            self._raise_now()
         if code == balls.COMPLETE:
             self.end(_REASON_COMPLETE)
         elif code == balls.MISSED_AGAIN and self._unanswered_ticks() > self.settings.give_up:
@@ -311,9 +308,7 @@ class Rally:
         return not self.playing
 
     def _tend(self):
-        """Do what has time: frames that are not full, the panel, the command ``raise``."""
-        if self._raise:
-            self._raise_now()
+        """Do what has time: frames that are not full, the panel, a look whether pings come."""
         self._flush()
         self._watch_pings()
 
@@ -352,11 +347,8 @@ class Rally:
             self._stop()
             self.playing = False
 
-    def raise_next(self):
-        """Raise an exception in the next step."""
-        self._raise = True
-
-    def _raise_now(self):
+    def raise_now(self):
+        """Raise an exception: to see what happens then."""
         raise RuntimeError("asked for by the command raise")
 
     def counters(self):

@@ -51,6 +51,7 @@ class Service:
         # large memory first
         stampers = Stampers()
         self._sender = Sender()
+        self._delays = generator.table()
         self._panel = Panel(self._pins)
         self._rally = rally.Rally(self._pins, stampers, self._sender, self._panel)
         self._lines = lines.Lines()
@@ -219,12 +220,14 @@ class Service:
             raise CommandError("source is jumpers or internal", "parameters")
         given = _take(parameters, generator.PARAMETERS)
         try:
-            pairs = generator.delays(*given)
+            generator.check(*given)
         except ValueError as error:
             raise CommandError(str(error), "parameters") from None
         self._quiet()
         listen, answer = ("listen", "answer") if source == "jumpers" else ("ping", "reply")
-        self._generator = generator.Generator(self._pins[listen], self._pins[answer], pairs)
+        self._generator = generator.Generator(
+            self._pins[listen], self._pins[answer], self._delays, given
+        )
         result = dict(zip(generator.PARAMETERS, given))  # noqa: B905 not in MicroPython
         result["source"] = source
         result["synchroniser_ticks"] = 0
@@ -248,14 +251,8 @@ class Service:
         self._panel.show(**values)
         return {}
 
-    def _do_raise(self, number, _parameters):
-        if not self._rally.playing:
-            raise RuntimeError("asked for by the command raise")
-        self._rally.raise_next()
-        try:
-            self._rally.step()
-        except RuntimeError as error:
-            self._report(number, error)
+    def _do_raise(self, _number, _parameters):
+        self._rally.raise_now()
 
 
 def _take(parameters, names):

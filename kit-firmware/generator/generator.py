@@ -65,8 +65,8 @@ PARAMETERS = (
 )
 
 
-def delays(pairs, seed, rise_min_ticks, rise_max_ticks, width_min_ticks, width_max_ticks):  # noqa: PLR0913, PLR0917
-    """Return the (rise, width) of each pair, in ticks. Raises ValueError."""
+def check(pairs, _seed, rise_min_ticks, rise_max_ticks, width_min_ticks, width_max_ticks):
+    """Raise ValueError where there can be no such generator."""
     if not 0 < pairs <= PAIRS_MAX or pairs & (pairs - 1):
         raise ValueError("pairs is a power of two up to %d" % PAIRS_MAX)
     if not RISE_MIN_TICKS <= rise_min_ticks <= rise_max_ticks < 1 << 32:
@@ -74,13 +74,15 @@ def delays(pairs, seed, rise_min_ticks, rise_max_ticks, width_min_ticks, width_m
     shortest = WIDTH_MIN_AT_ONCE_TICKS if rise_min_ticks == RISE_MIN_TICKS else WIDTH_MIN_TICKS
     if not shortest <= width_min_ticks <= width_max_ticks < 1 << 32:
         raise ValueError("a width has %d ticks at least, and no more than its maximum" % shortest)
-    return [
-        (
+
+
+def delays(pairs, seed, rise_min_ticks, rise_max_ticks, width_min_ticks, width_max_ticks):  # noqa: PLR0913, PLR0917
+    """Yield the (rise, width) of each pair, in ticks."""
+    for pair in range(pairs):
+        yield (
             gaps.gap_ns(seed, 2 * pair, rise_min_ticks, rise_max_ticks),
             gaps.gap_ns(seed, 2 * pair + 1, width_min_ticks, width_max_ticks),
         )
-        for pair in range(pairs)
-    ]
 
 
 def words(pair):
@@ -90,28 +92,33 @@ def words(pair):
     return rise - RISE_MIN_TICKS, width - (WIDTH_MIN_AT_ONCE_TICKS if at_once else WIDTH_MIN_TICKS)
 
 
+def table():
+    """Return memory for the most pairs that there can be: taken once, while there is much."""
+    (memory,) = aligned_words(2 * PAIRS_MAX)
+    return memory
+
+
 class Generator:
     """The generator at work, until ``stop``."""
 
-    def __init__(self, listen, answer_pin, pairs):
-        """Answer pings on ``listen`` on ``answer_pin``; ``pairs`` are (rise, width) in ticks."""
+    def __init__(self, listen, answer_pin, memory, given):
+        """Answer pings on ``listen`` on ``answer_pin``; ``given`` as PARAMETERS, checked."""
         self.listen = listen
         self.answer_pin = answer_pin
-        (self._table,) = aligned_words(2 * len(pairs))
-        for number, pair in enumerate(pairs):
-            self._table[2 * number], self._table[2 * number + 1] = words(pair)
+        for number, pair in enumerate(delays(*given)):
+            memory[2 * number], memory[2 * number + 1] = words(pair)
         wires.make_input(listen)
         self._machine = StateMachine(MACHINE, answer, set_base=Pin(answer_pin), in_base=Pin(listen))
         registers.bypass_synchroniser(listen, True)
         self._dma = DMA()
         self._dma.config(
-            read=self._table,
+            read=memory,
             write=self._machine,
             count=TRANSFERS,
             ctrl=self._dma.pack_ctrl(
                 inc_write=False,
                 ring_sel=False,
-                ring_size=_log2(8 * len(pairs)),
+                ring_size=_log2(8 * given[0]),
                 treq_sel=registers.tx_request(MACHINE),
             ),
             trigger=True,
