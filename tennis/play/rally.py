@@ -49,8 +49,9 @@ REASONS = {
 }
 # what else the instrument may report, as faults: code, what the event is called, in words
 REPORTED = {
-    "held_line": ("held", "the reply line is held high: it was up when a ball was served"),
     "overrun": ("overrun", "the instrument lost edges: they came faster than it could keep them"),
+    "no_ping": ("no_ping", "the ping wire does not rise: something holds it low or high"),
+    "held_line": ("held", "the reply line is held high: it was up when a ball was served"),
 }
 
 
@@ -287,13 +288,12 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
     tick_hz = known.instrument.tick_hz
     counted = _count(outcome.end)
     noted = _noted(journal)
-    faults = [*known.faults, *_faults(known, outcome, counted), *_reported(known, noted)]
+    faults = [*known.faults, *_faults(known, outcome, counted, noted), *_reported(known, noted)]
     ended: Literal["complete", "interrupted", "fault"] = "complete"
     if plan.bench == "pi" and outcome.all_missed:
         # a target that is not there; on the virtual bench the target itself says what is wrong
         faults = [fault for fault in faults if fault.code != "no_answer"]
-        words = f"no answer from the target: all {_balls(journal)} balls missed"
-        faults.insert(0, _fault(known, "no_answer", words))
+        faults.insert(0, _no_answer(plan, known, noted, _balls(journal)))
         ended = "fault"
     elif not outcome.all_there and (counted is None or counted["reason"] != "complete"):
         ended = "interrupted" if outcome.interrupted and not faults else "fault"
@@ -329,10 +329,16 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
 def _noted(journal: Journal) -> collections.Counter[str]:
     """Count the instrument's events by name: what is kept, also where no END came."""
     return collections.Counter(
-        wire.EVENT_NAMES.get(what, "unknown")
+        _name(what, value)
         for payload in journal.payloads(wire.EVENTS)
-        for _, what, _ in struct.iter_unpack(wire.EVENT, payload)
+        for _, what, value in struct.iter_unpack(wire.EVENT, payload)
     )
+
+
+def _name(what: int, value: int) -> str:
+    """Return what an event is called; a ping that cannot rise is no lost edge."""
+    name = wire.EVENT_NAMES.get(what, "unknown")
+    return "no_ping" if (name, wire.OVERRUNS.get(value)) == ("overrun", "no_ping") else name
 
 
 def _count(end: Frame | None) -> dict[str, Any] | None:
@@ -348,7 +354,10 @@ def _count(end: Frame | None) -> dict[str, Any] | None:
 
 
 def _faults(
-    known: Circumstances, outcome: _Outcome, counted: dict[str, Any] | None
+    known: Circumstances,
+    outcome: _Outcome,
+    counted: dict[str, Any] | None,
+    noted: collections.Counter[str],
 ) -> Iterator[Fault]:
     """Yield what the player itself saw go wrong, the cause first."""
     if counted is None:
@@ -357,8 +366,10 @@ def _faults(
             why = f": {said[-1]}" if said else ""
             yield Fault(code="bench_ended", message=f"the bench ended without a word{why}")
     elif counted["reason"] != "complete" and not outcome.interrupted and not known.faults:
-        # where the target itself said what went wrong, that is the reason
-        yield _fault(known, counted["reason"], REASONS[counted["reason"]])
+        # where the target, or the instrument, said what went wrong, that is the reason
+        named = noted["overrun"] or noted["no_ping"]
+        if counted["reason"] != "instrument_fault" or not named:
+            yield _fault(known, counted["reason"], REASONS[counted["reason"]])
     if outcome.lost_frames or outcome.garbage_bytes:
         text = f"{outcome.lost_frames} frames lost, {outcome.garbage_bytes} bytes of garbage"
         yield Fault(code="line_noise", message=f"between instrument and host: {text}")
@@ -374,6 +385,17 @@ def _reported(known: Circumstances, noted: collections.Counter[str]) -> Iterator
 def _fault(known: Circumstances, code: str, words: str) -> Fault:
     advice = known.advice.get(code)
     return Fault(code=code, message=f"{words}: {advice}" if advice else words)
+
+
+def _no_answer(
+    plan: Plan, known: Circumstances, noted: collections.Counter[str], balls: int
+) -> Fault:
+    """Say what it means that all balls were missed."""
+    words = "no answer from the target"
+    if noted["stray"] or noted["double"]:
+        longer = "a longer --timeout-ms" if plan.protocol.loop == "closed" else "a lower --rate-hz"
+        words = f"edges came, but no answer in time (with {longer} it may)"
+    return _fault(known, "no_answer", f"{words}: all {balls} balls missed")
 
 
 def _balls(journal: Journal) -> int:

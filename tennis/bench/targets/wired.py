@@ -124,6 +124,8 @@ class WiredBench:
             line=notes.line(),
             advice={
                 "no_answer": f"check the reply wire ({doctor})",
+                "no_ping": f"check the ping wire ({doctor})",
+                "overrun": f"serve fewer balls a second, and check the reply wire ({doctor})",
                 "held_line": f"check the reply wire and the Racquet ({doctor})",
             },
         )
