@@ -185,10 +185,35 @@ def test_events_become_faults(fake, tmp_path):
     fake.events = [(128, 5, 0), (192, 6, 2), (256, 7, 1)]
     rally = played(fake, tmp_path / "r", balls=640)
     manifest = rally.manifest
-    assert [fault.code for fault in manifest.faults] == ["held_line", "overrun"]
-    assert "tennis doctor --port" in manifest.faults[0].message
+    assert [fault.code for fault in manifest.faults] == ["overrun", "held_line"]
+    assert "serve fewer balls a second" in manifest.faults[0].message
+    assert "tennis doctor --port" in manifest.faults[1].message
     assert (manifest.counts.runts, manifest.tainted, manifest.ended) == (1, True, "complete")
     assert [event["what"] for event in rally.events] == ["held", "overrun", "runt"]
+
+
+def test_a_ping_that_cannot_rise_is_called_that(fake, tmp_path):
+    fake.events, fake.fault_at, fake.error = [(64, 6, 3)], 64, ""
+    manifest = played(fake, tmp_path / "r", balls=640).manifest
+    assert manifest.faults[-1].code == "no_ping"
+    assert "the ping wire does not rise" in manifest.faults[-1].message
+    assert "overrun" not in {fault.code for fault in manifest.faults}
+
+
+@pytest.mark.parametrize(
+    ("events", "asked", "words"),
+    [
+        ([], {}, "no answer from the target: all 64 balls missed: check the reply wire"),
+        ([(0, 2, 1)], {}, "no answer in time (with a longer --timeout-ms it may): all 64 balls"),
+        ([(0, 2, 1)], {"loop": "open"}, "no answer in time (with a lower --rate-hz it may)"),
+    ],
+)
+def test_late_answers_are_not_called_none(fake, tmp_path, events, asked, words):
+    fake.events = events
+    fake.ball = lambda _, clock: (clock, wire.NONE_TICKS, wire.NONE_TICKS)
+    (fault,) = played(fake, tmp_path / "r", balls=64, **asked).manifest.faults
+    assert fault.code == "no_answer"
+    assert words in fault.message
 
 
 def test_an_exception_is_told(fake, tmp_path):
@@ -444,6 +469,27 @@ def test_a_verification_that_is_stopped_leaves_nothing(fake):
     assert (fake.generating, fake.state, fake.said[-1]) == (None, "ended", "quiet")
 
 
+def test_a_certificate_that_cannot_be_kept(fake, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "file"))
+    done = tennis("verify", "--port", fake.port, "--balls", 1)
+    assert done.returncode == 1
+    assert "set TENNIS_DATA to a folder" in done.stderr
+    assert "hello" not in fake.said  # said before anything is measured
+    monkeypatch.setenv("TENNIS_DATA", str(tmp_path))
+    (certificates.folder() / "e660000000000001.json").mkdir(parents=True)
+    done = tennis("verify", "--port", fake.port, "--balls", 1)
+    assert (done.returncode, len(done.stderr.splitlines()[-1:])) == (1, 1)
+    assert "pass: every one of" in done.stdout  # and what was found is shown
+    assert "cannot write" in done.stderr
+
+
+def test_a_brickwall_is_not_its_own_second_pico(fake):
+    done = tennis("verify", "--port", fake.port, "--generator-port", fake.port)
+    assert done.returncode == 2
+    assert "--generator-port is that of a second Pico" in done.stderr
+
+
 def test_misses_fail_a_verification(fake):
     fake._answered = lambda: (fake.clock, wire.NONE_TICKS, wire.NONE_TICKS)
     found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
@@ -512,6 +558,7 @@ def certificate(**changes) -> Certificate:
         ({"firmware_sha256": "b" * 64}, 0, "other firmware"),
         ({"tick_hz": 1}, 0, "with 1 ticks a second"),
         ({"verdict": "fail", "reason": "why"}, 0, "says fail: why"),
+        ({"verdict": "fail", "reason": "\x1b[2J\nwell"}, 0, "fail: [2J well"),  # no cursor moves
         ({"date": "yesterday"}, 0, "has no date"),
         ({"date": "2026-05-01T00:00:00"}, 0, ""),
     ],

@@ -60,7 +60,7 @@ def verify(**asked: Any) -> None:
       tennis verify --port /dev/ttyACM0 --generator-port /dev/ttyACM1
       tennis verify --bench virtual --json
     """
-    from tennis.play.verifying import Asked, run  # noqa: PLC0415
+    from tennis.play.verifying import Asked, keep, run  # noqa: PLC0415
 
     as_json = asked.pop("as_json")
     if asked["bench"] == "virtual" and (asked["port"] or asked["generator_port"]):
@@ -72,7 +72,7 @@ def verify(**asked: Any) -> None:
     def tell(line: str) -> None:
         console.print(f"verify: {line}", markup=False, soft_wrap=True)
 
-    found, certificate, path = run(Asked(**asked), tell)
+    found, certificate = run(Asked(**asked), tell)
     if as_json:
         click.echo(json.dumps(found.as_json(), indent=2))
     else:
@@ -81,8 +81,10 @@ def verify(**asked: Any) -> None:
         clock = f"{found.hello.tick_hz} ticks a second, tolerance {found.tolerance}"
         click.echo(f"Brickwall {found.hello.unique_id}: {clock}.")
         click.echo(f"{found.verdict}: {plain(found.reason, 400)}")
-        if path:
-            click.echo(f"certificate ({certificate.kind}): {path}")
+    # last: what was found is shown, also where the disk is full
+    path = keep(certificate)
+    if path and not as_json:
+        click.echo(f"certificate ({certificate.kind}): {path}")
     if found.verdict != "pass":
         sys.exit(1)
 

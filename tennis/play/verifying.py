@@ -12,6 +12,7 @@ from tennis.bench.instruments import certificates, emulated
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
+from tennis.errors import UsageError
 from tennis.play.verify import Amount, Point, Source, Verification, verify
 from tennis.rally.manifest import Certificate
 from tennis.units import format_count
@@ -50,14 +51,19 @@ def _closed_after(brickwall: Brickwall) -> Iterator[Brickwall]:
         brickwall.close()
 
 
+def keep(certificate: Certificate) -> Path | None:
+    """Keep a certificate and return its file; where nothing was found out, an earlier one stays."""
+    return certificates.write(certificate) if certificate.verdict in {"pass", "fail"} else None
+
+
 def run(
     asked: Asked, tell: Callable[[str], None] = lambda _: None
-) -> tuple[Verification, Certificate, Path | None]:
-    """Verify, and keep the certificate; ``tell`` gets a line now and then.
+) -> tuple[Verification, Certificate]:
+    """Verify; ``tell`` gets a line now and then. What was found must still be kept (``keep``).
 
-    Where nothing was found out, an earlier certificate stays, and there is no path of a new one.
-    Raises TennisError where there is no instrument to verify.
+    Raises TennisError where there is no instrument to verify, or no place for its certificate.
     """
+    certificates.prepare()
     count = 0
 
     def done(points: list[Point]) -> None:
@@ -72,7 +78,12 @@ def run(
         if asked.bench == "virtual":
             brickwall = stack.enter_context(_closed_after(jumpered_pico()))
         else:
-            link = SerialLink(the_port(asked.port))
+            port = the_port(asked.port)
+            if asked.generator_port == port:
+                raise UsageError(
+                    f"{port} is the Brickwall's own port: --generator-port is that of a second Pico"
+                )
+            link = SerialLink(port)
             brickwall = stack.enter_context(_closed_after(Brickwall(link)))
             if asked.generator_port:
                 second = Brickwall(SerialLink(asked.generator_port))
@@ -82,6 +93,4 @@ def run(
         found = verify(
             brickwall, source=asked.source, generator=generator, amount=Amount(each), done=done
         )
-    certificate = found.certificate("physical" if real else "emulated")
-    known = found.verdict in {"pass", "fail"}
-    return found, certificate, certificates.write(certificate) if known else None
+    return found, found.certificate("physical" if real else "emulated")

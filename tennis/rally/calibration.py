@@ -5,6 +5,7 @@
 from datetime import UTC, datetime, timedelta
 
 from tennis.rally.manifest import Certificate, Instrument
+from tennis.rally.text import plain
 
 VALID_FOR = timedelta(days=30)
 
@@ -27,7 +28,10 @@ def certificate_doubt(certificate: Certificate, instrument: Instrument, when: st
     """Say why a certificate does not speak for an instrument at ``when``; empty where it does."""
     said = certificate
     for differs, why in (
-        (said.serial != instrument.serial, f"the certificate is that of Brickwall {said.serial}"),
+        (
+            said.serial != instrument.serial,
+            f"the certificate is that of Brickwall {plain(said.serial, 64)}",
+        ),
         (
             said.firmware_sha256 != instrument.firmware_sha256,
             "the Brickwall was verified with other firmware (tennis verify)",
@@ -38,7 +42,7 @@ def certificate_doubt(certificate: Certificate, instrument: Instrument, when: st
         ),
         (
             said.verdict != "pass",
-            f"the Brickwall's verification says {said.verdict}: {said.reason}",
+            f"the Brickwall's verification says {said.verdict}: {plain(said.reason)}",
         ),
     ):
         if differs:

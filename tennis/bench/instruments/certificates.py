@@ -4,6 +4,7 @@
 
 import os
 import re
+import tempfile
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -37,14 +38,21 @@ def read(serial: str) -> Certificate | None:
         return None
 
 
-def write(certificate: Certificate) -> Path:
-    """Keep a certificate in place of an earlier one; return its file."""
-    path = path_of(certificate.serial)
+def prepare() -> None:
+    """See to it that certificates can be kept, before one is earned. Raises TennisError."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folder().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder()):
+            return
     except OSError as error:
         raise TennisError(
-            f"{path.parent} cannot be written ({error.strerror}): set TENNIS_DATA to a folder"
+            f"{folder()} cannot be written ({error.strerror}): set TENNIS_DATA to a folder"
         ) from error
+
+
+def write(certificate: Certificate) -> Path:
+    """Keep a certificate in place of an earlier one; return its file."""
+    prepare()
+    path = path_of(certificate.serial)
     write_whole(path, (certificate.model_dump_json(indent=2) + "\n").encode(), force=True)
     return path
