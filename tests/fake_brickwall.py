@@ -69,6 +69,7 @@ class FakeBrickwall:
         self.events: list[tuple[int, int, int]] = []  # (before ball, what, value)
         self.fault_at: int | None = None  # an exception before this ball
         self.error = "ValueError: made up, line 7"  # its words
+        self.ends_at: int | None = None  # it calls the rally complete before this ball
         self.refuses: dict[str, str] = {}  # verb -> why
         self.errors = (0, 0)  # of its measuring: ticks of the rise, of the width
         self.generating: dict[str, int] | None = None
@@ -257,7 +258,7 @@ class FakeBrickwall:
         if time.monotonic() < self.due:
             return
         while self.state == "playing" and len(self.held) < HELD_MAX - 2:
-            if self.next_ball == self.balls:
+            if self.next_ball in {self.balls, self.ends_at}:
                 self._end(0)
                 return
             for before, what, value in self.events:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The host's side of a physical bench against a fake Brickwall: quick, and for what is rare."""
 
+import contextlib
 import json
 import socket
 import subprocess
@@ -224,6 +225,27 @@ def test_an_exception_is_told(fake, tmp_path):
     assert (rally.balls, rally.manifest.ended) == (128, "fault")
 
 
+def test_a_rally_that_is_called_complete_too_early(fake, tmp_path):
+    fake.ends_at = 128
+    manifest = played(fake, tmp_path / "r", balls=640).manifest
+    assert [fault.code for fault in manifest.faults] == ["miscounted"]
+    assert "128 balls came of 640 planned, and the instrument" in manifest.faults[0].message
+    assert manifest.ended == "fault"
+
+
+def test_the_same_fault_again_and_again_is_said_once(fake, tmp_path):
+    count = 0
+
+    def raised(_) -> None:
+        nonlocal count
+        while count < 3:
+            count += 1
+            fake._answer(0, {"error": "again", "code": "exception"})
+
+    (fault,) = played(fake, tmp_path / "r", raised, balls=640).manifest.faults
+    assert fault.message == "in the Brickwall's firmware: again (3 times)"
+
+
 def test_an_exception_of_any_size_is_told(fake, tmp_path):
     fake.fault_at, fake.error = 128, "\x1b[2J\ud800" + "x" * 4000
     (fault,) = played(fake, tmp_path / "r", balls=640).manifest.faults
@@ -280,7 +302,7 @@ def server(answer: Callable[[bytes], bytes], greeting: bytes = b"") -> str:
 
     def serve() -> None:
         connection, _ = listener.accept()
-        with connection, listener:
+        with connection, listener, contextlib.suppress(ConnectionError):
             connection.sendall(greeting)
             while data := connection.recv(4096):
                 connection.sendall(answer(data))
@@ -304,6 +326,14 @@ def test_something_else_is_on_the_port(answer, words):
     brickwall = Brickwall(SerialLink(server(answer)))
     with pytest.raises(BenchError, match=words):
         brickwall.hello()
+    brickwall.close()
+
+
+def test_something_that_talks_without_an_end():
+    brickwall = Brickwall(SerialLink(server(lambda _: wire.MAGIC * (16 << 20))))
+    with pytest.raises(BenchError, match="something else than a Brickwall"):
+        brickwall.hello()
+    assert brickwall.counts.garbage_bytes < 4 << 20
     brickwall.close()
 
 
@@ -616,6 +646,15 @@ def findings(seen: dict[str, object]) -> str:
 )
 def test_wires_tell(seen, words):
     assert words in findings(seen)
+
+
+def test_wires_that_tell_nothing(fake):
+    for said in ({}, {"ping": 1}, wires((2, "x"))):
+        fake.wires = said
+        (*_, last) = examine_pico(fake.port)
+        assert (last.verdict, "tennis flash" in last.advice) == ("bad", True)
+        with pytest.raises(BenchError, match="of its wires"):
+            verify(Brickwall(SerialLink(fake.port)), amount=FEW)
 
 
 def test_the_doctor_looks_at_a_brickwall(fake):

@@ -56,7 +56,7 @@ def examine_pico(port: str) -> Iterator[Finding]:
             )
         else:
             brickwall.command("quiet")  # a verification that was killed left the generator on
-            yield from wire_findings(brickwall.command("wires"))
+            yield from wire_findings(brickwall.wires())
     except TennisError as error:
         yield _bad("Brickwall", error)
     finally:

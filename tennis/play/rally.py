@@ -288,7 +288,12 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
     tick_hz = known.instrument.tick_hz
     counted = _count(outcome.end)
     noted = _noted(journal)
-    faults = [*known.faults, *_faults(known, outcome, counted, noted), *_reported(known, noted)]
+    faults = [
+        *known.faults,
+        *_faults(known, outcome, counted, noted),
+        *_reported(known, noted),
+        *_contradictions(plan, counted, _balls(journal)),
+    ]
     ended: Literal["complete", "interrupted", "fault"] = "complete"
     if plan.bench == "pi" and outcome.all_missed:
         # a target that is not there; on the virtual bench the target itself says what is wrong
@@ -297,6 +302,8 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
         ended = "fault"
     elif not outcome.all_there and (counted is None or counted["reason"] != "complete"):
         ended = "interrupted" if outcome.interrupted and not faults else "fault"
+    elif any(fault.code == "miscounted" for fault in faults):
+        ended = "fault"
     manifest = Manifest(
         schema_version=1,
         bench=plan.bench,
@@ -331,8 +338,18 @@ def _noted(journal: Journal) -> collections.Counter[str]:
     return collections.Counter(
         _name(what, value)
         for payload in journal.payloads(wire.EVENTS)
-        for _, what, value in struct.iter_unpack(wire.EVENT, payload)
+        for _, what, value in _unpacked(payload)
     )
+
+
+def _unpacked(payload: bytes) -> Iterator[tuple[int, int, int]]:
+    """Return the records of an EVENTS frame: when, what, value. Raises RallyError."""
+    if len(payload) % wire.EVENT_SIZE:
+        raise RallyError(
+            f"a frame holds {len(payload)} bytes, not a whole number of events: "
+            "it was written by another version of the instrument; update the instrument"
+        )
+    return struct.iter_unpack(wire.EVENT, payload)
 
 
 def _name(what: int, value: int) -> str:
@@ -382,6 +399,16 @@ def _reported(known: Circumstances, noted: collections.Counter[str]) -> Iterator
             yield _fault(known, code, f"{words} ({format_count(noted[event], 'time')})")
 
 
+def _contradictions(plan: Plan, counted: dict[str, Any] | None, balls: int) -> Iterator[Fault]:
+    """Yield what the instrument says of the end, and what came says otherwise."""
+    planned = plan.protocol.balls
+    complete = counted is not None and counted["reason"] == "complete"
+    if balls > planned or (complete and balls != planned):
+        words = f"{balls} balls came of {planned} planned"
+        said = ", and the instrument calls that complete" if complete else ""
+        yield Fault(code="miscounted", message=f"{words}{said}: flash the instrument again")
+
+
 def _fault(known: Circumstances, code: str, words: str) -> Fault:
     advice = known.advice.get(code)
     return Fault(code=code, message=f"{words}: {advice}" if advice else words)
@@ -407,7 +434,7 @@ def _events(known: Circumstances, journal: Journal, tick_hz: int) -> Iterator[di
     if known.load.started_ns is not None:
         yield {"what": "load_started", "at_ns": known.load.started_ns, "load": known.load.name}
     for payload in journal.payloads(wire.EVENTS):
-        for when, what, value in struct.iter_unpack(wire.EVENT, payload):
+        for when, what, value in _unpacked(payload):
             name = wire.EVENT_NAMES.get(what, f"unknown_{what}")
             yield {"what": name, "at_ns": ticks_to_ns(when, tick_hz), "value": value}
     yield from known.events

@@ -275,7 +275,7 @@ def _quiet(maker: Brickwall) -> None:
 
 def _not_wired(brickwall: Brickwall, source: Source) -> str:
     """Say why known delays cannot reach the instrument; empty where they can."""
-    seen = brickwall.command("wires")
+    seen = brickwall.wires()
     if source == "internal":
         reply = seen["reply"]
         if reply["pulled_up"] == reply["pulled_down"]:

@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -31,7 +31,9 @@ QUIET_TICKS = 3  # what is held of a frame by now is none
 PROBE_TICKS = 10  # a play is silent: ask whether something got lost
 SILENT_TICKS = 60  # no answer to that: the line, or the instrument, is gone
 REPEAT_TICKS = 10  # a command without an answer is sent again
-READS_MAX = 5_000  # while an answer is awaited: something talks without an end
+# while an answer is awaited: something talks without an end
+READS_MAX = 5_000
+READ_BYTES_MAX = 1 << 20  # ten times what a Brickwall holds
 RECONNECT_S = 60.0
 RECONNECT_EVERY_S = 0.25
 HELLO_AGAIN_S = 2.0
@@ -63,6 +65,32 @@ class Hello(BaseModel):
     next_frame: int = 0
     oldest_frame: int = 0
     pins: dict[str, int] = {}
+
+
+class Driven(BaseModel):
+    """The level of a pad that is driven high, and low."""
+
+    high: Literal[0, 1]
+    low: Literal[0, 1]
+
+
+class Pulled(BaseModel):
+    """The level of a pad that is pulled up, and down."""
+
+    pulled_up: Literal[0, 1]
+    pulled_down: Literal[0, 1]
+
+
+class Wires(BaseModel):
+    """What the Brickwall's pads tell about the wires."""
+
+    ping: Driven
+    reply: Pulled
+    listen: Pulled
+    ping_to_reply: bool
+    ping_to_listen: bool
+    answer_to_reply: bool
+    listen_to_reply: bool
 
 
 @dataclass(frozen=True)
@@ -186,6 +214,16 @@ class Brickwall:
         """
         return self._ask(verb, values, patience_s)
 
+    def wires(self) -> dict[str, Any]:
+        """Return what the pads tell about the wires. Raises as ``command`` does."""
+        try:
+            return Wires.model_validate(self.command("wires")).model_dump()
+        except ValidationError as error:
+            raise BenchError(
+                f"the Brickwall on {self.link.name} does not say of its wires what this tennis "
+                f"expects: run `tennis flash --port {self.link.name}`"
+            ) from error
+
     def _ask(self, verb: str, values: dict[str, int | str], patience_s: float) -> dict[str, Any]:
         return self._exchange(*self._line(verb, values), patience_s)
 
@@ -193,16 +231,17 @@ class Brickwall:
         """Send a command until it is answered."""
         self._heard = b""
         attempts = max(1, round(patience_s / (REPEAT_TICKS * TICK_S)))
-        reads = 0
+        reads = read_bytes = 0
         for attempt in range(attempts):
             if self._heard and attempt >= STRANGER_ATTEMPTS:
                 break
             self.counts.repeated_commands += attempt > 0
             self.link.write(line)
             quiet = 0
-            while quiet < REPEAT_TICKS and reads < READS_MAX:
+            while quiet < REPEAT_TICKS and reads < READS_MAX and read_bytes < READ_BYTES_MAX:
                 reads += 1
                 data = self._poll()
+                read_bytes += len(data)
                 quiet = 0 if data else quiet + 1
                 for answer in self._answers(number):
                     return self._accept(answer)

@@ -6,6 +6,7 @@ Nobody manages the target here: what the manifest says about it is what the oper
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -211,10 +212,13 @@ class _Notes:
         return [note for note in self._all() if note["what"] != "line"]
 
     def faults(self) -> list[Fault]:
+        """Return the faults, those of the same words once."""
+        found = Counter(
+            (note["what"], note["text"]) for note in self._all() if note["what"] in FAULTS
+        )
         return [
-            Fault(code=note["what"], message=note["text"])
-            for note in self._all()
-            if note["what"] in FAULTS
+            Fault(code=what, message=text if times == 1 else f"{text} ({times} times)")
+            for (what, text), times in found.items()
         ][:100]
 
     def line(self) -> Line:
