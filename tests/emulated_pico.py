@@ -8,12 +8,14 @@ import select
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tennis.bench.instruments import emulated
 
+BOOT_S = 120
 JUMPERS = ("--connect", "2-6,7-3")
 PLUG = ("--connect", "2-3,2-6")
 
@@ -31,6 +33,8 @@ class EmulatedPico:
         self._flash = flash or emulated.flash_image()
         self._port = 0
         self.power_on()
+        if flash is None:
+            self._await_boot()
 
     @property
     def url(self) -> str:
@@ -46,6 +50,18 @@ class EmulatedPico:
         said = self._process.stdout.readline()
         assert said.startswith("port "), said
         self._port = int(said.split()[1])
+
+    def _await_boot(self) -> None:
+        """Wait until the Pico answers: on a busy machine that takes longer than a user waits."""
+        deadline = time.monotonic() + BOOT_S
+        with socket.create_connection(("127.0.0.1", self._port)) as line:
+            line.settimeout(0.5)
+            while time.monotonic() < deadline:
+                line.sendall(b"hello\r\n")
+                with contextlib.suppress(TimeoutError):
+                    if line.recv(4096):
+                        return
+        raise AssertionError(f"an emulated Pico did not boot in {BOOT_S} s")
 
     def power_off(self) -> None:
         self._process.kill()

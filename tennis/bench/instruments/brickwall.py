@@ -264,8 +264,8 @@ class Brickwall:
                 self.note("exception", f"in the Brickwall's firmware: {words}")
             if number == wanted:
                 yield content
-            elif number == wire.NO_NUMBER:
-                self._misunderstood = True
+            elif number == wire.NO_NUMBER and content.get("code") == "checksum":
+                self._misunderstood = True  # other answers may be to somebody who was here before
 
     def _accept(self, answer: dict[str, Any]) -> dict[str, Any]:
         found = answer.get("ok")
