@@ -69,6 +69,7 @@ class FakeBrickwall:
         self.events: list[tuple[int, int, int]] = []  # (before ball, what, value)
         self.fault_at: int | None = None  # an exception before this ball
         self.error = "ValueError: made up, line 7"  # its words
+        self.miscounts = 0  # so many misses more than there are does it tell in the end
         self.ends_at: int | None = None  # it calls the rally complete before this ball
         self.refuses: dict[str, str] = {}  # verb -> why
         self.errors = (0, 0)  # of its measuring: ticks of the rise, of the width
@@ -297,6 +298,11 @@ class FakeBrickwall:
 
     def _end(self, reason: int) -> None:
         played = self.next_ball - int(self.play["first"])
-        payload = struct.pack(wire.END_FORMAT, reason, played, self.misses, 0, 0, 0, self.clock)
+        strays, doubles = (
+            sum(what in kinds and before <= self.next_ball for before, what, _ in self.events)
+            for kinds in ((2, 7), (3,))
+        )
+        counters = [played, self.misses + self.miscounts, strays, doubles, 0]
+        payload = struct.pack(wire.END_FORMAT, reason, *counters, self.clock)
         self._frame(wire.END, payload)
         self.state = "ended"

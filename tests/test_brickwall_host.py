@@ -225,6 +225,13 @@ def test_an_exception_is_told(fake, tmp_path):
     assert (rally.balls, rally.manifest.ended) == (128, "fault")
 
 
+def test_counters_that_contradict_what_came(fake, tmp_path):
+    fake.miscounts = 3
+    manifest = played(fake, tmp_path / "r", balls=64).manifest
+    assert [fault.code for fault in manifest.faults] == ["miscounted"]
+    assert "counted 3 misses, but 0 came" in manifest.faults[0].message
+
+
 def test_a_rally_that_is_called_complete_too_early(fake, tmp_path):
     fake.ends_at = 128
     manifest = played(fake, tmp_path / "r", balls=640).manifest
@@ -525,6 +532,13 @@ def test_misses_fail_a_verification(fake):
     found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
     assert (found.verdict, found.largest_error_ticks) == ("fail", None)
     assert "known answers were missed" in found.reason
+
+
+def test_strays_fail_a_verification(fake):
+    fake.events = [(0, 2, 1), (0, 3, 1)]
+    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
+    assert found.verdict == "fail"
+    assert "1 strays and 1 doubles among known answers" in found.reason
 
 
 def test_a_verification_that_broke_off_is_inconclusive(fake):

@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -292,7 +292,7 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
         *known.faults,
         *_faults(known, outcome, counted, noted),
         *_reported(known, noted),
-        *_contradictions(plan, counted, _balls(journal)),
+        *_contradictions(plan, counted, _balls(journal), {**noted, "misses": _misses(journal)}),
     ]
     ended: Literal["complete", "interrupted", "fault"] = "complete"
     if plan.bench == "pi" and outcome.all_missed:
@@ -399,7 +399,9 @@ def _reported(known: Circumstances, noted: collections.Counter[str]) -> Iterator
             yield _fault(known, code, f"{words} ({format_count(noted[event], 'time')})")
 
 
-def _contradictions(plan: Plan, counted: dict[str, Any] | None, balls: int) -> Iterator[Fault]:
+def _contradictions(
+    plan: Plan, counted: dict[str, Any] | None, balls: int, came: Mapping[str, int]
+) -> Iterator[Fault]:
     """Yield what the instrument says of the end, and what came says otherwise."""
     planned = plan.protocol.balls
     complete = counted is not None and counted["reason"] == "complete"
@@ -407,6 +409,17 @@ def _contradictions(plan: Plan, counted: dict[str, Any] | None, balls: int) -> I
         words = f"{balls} balls came of {planned} planned"
         said = ", and the instrument calls that complete" if complete else ""
         yield Fault(code="miscounted", message=f"{words}{said}: flash the instrument again")
+    if counted is None or counted["balls"] != balls:
+        return  # its counters are those of its last play only
+    for name, events in (
+        ("misses", ("misses",)),
+        ("strays", ("stray", "runt")),
+        ("doubles", ("double",)),
+    ):
+        found = sum(came.get(event, 0) for event in events)
+        if counted[name] != found:
+            words = f"the instrument counted {counted[name]} {name}, but {found} came"
+            yield Fault(code="miscounted", message=f"{words}: flash the instrument again")
 
 
 def _fault(known: Circumstances, code: str, words: str) -> Fault:
@@ -423,6 +436,14 @@ def _no_answer(
         longer = "a longer --timeout-ms" if plan.protocol.loop == "closed" else "a lower --rate-hz"
         words = f"edges came, but no answer in time (with {longer} it may)"
     return _fault(known, "no_answer", f"{words}: all {balls} balls missed")
+
+
+def _misses(journal: Journal) -> int:
+    return sum(
+        wire.NONE_TICKS in ball
+        for payload in journal.payloads(wire.BALLS)
+        for ball in struct.iter_unpack(wire.BALL, payload)
+    )
 
 
 def _balls(journal: Journal) -> int:

@@ -235,10 +235,13 @@ def verify(
                 "width_max_ticks": setting.width_ticks[1],
             }
             maker.command("generate", **arguments, source="jumpers" if generator else source)
-            played = _measure(brickwall, setting, (second or hello).tick_hz)
+            played, trouble = _measure(brickwall, setting, (second or hello).tick_hz)
             points = check.points(setting, played)
             found.add(points)
             done(points)
+            if trouble:
+                found.verdict, found.reason = "fail", trouble
+                break
             if len(played) < setting.balls:
                 found.verdict = "inconclusive"
                 found.reason = (
@@ -294,8 +297,10 @@ def _not_wired(brickwall: Brickwall, source: Source) -> str:
     )
 
 
-def _measure(brickwall: Brickwall, setting: Setting, tick_hz: int) -> list[tuple[int, int]]:
-    """Play the balls of a setting; return (rise, fall) of each, in ticks."""
+def _measure(
+    brickwall: Brickwall, setting: Setting, tick_hz: int
+) -> tuple[list[tuple[int, int]], str]:
+    """Play the balls of a setting; return (rise, fall) of each in ticks, and what was odd."""
     longest = (setting.rise_ticks[1] + setting.width_ticks[1]) * NS_PER_S // tick_hz
     play = Play(
         balls=setting.balls,
@@ -309,11 +314,21 @@ def _measure(brickwall: Brickwall, setting: Setting, tick_hz: int) -> list[tuple
         settle_ns=1_000_000,
         give_up_ns=1_000_000_000,
     )
-    balls = []
+    balls: list[tuple[int, int]] = []
+    strays = doubles = 0
     for frame in brickwall.play(play):
         if frame is not None and frame[0] == wire.BALLS:
             balls += [ball[1:] for ball in struct.iter_unpack(wire.BALL, frame[2])]
-    return balls
+        elif frame is not None and frame[0] == wire.END:
+            if len(frame[2]) != struct.calcsize(wire.END_FORMAT):
+                raise BenchError("the Brickwall's END is none: flash it again")
+            _, _, _, strays, doubles, _, _ = struct.unpack(wire.END_FORMAT, frame[2])
+    if strays or doubles:
+        return balls, (
+            f"{strays} strays and {doubles} doubles among known answers: check the wires, and "
+            "verify again with --source internal"
+        )
+    return balls, ""
 
 
 @dataclass(frozen=True)
