@@ -225,6 +225,13 @@ def test_an_exception_is_told(fake, tmp_path):
     assert (rally.balls, rally.manifest.ended) == (128, "fault")
 
 
+def test_a_clock_that_goes_backwards_is_a_fault(fake, tmp_path):
+    fake.ball = lambda number, clock: (clock if number != 30 else 1, 1000, 5000)
+    manifest = played(fake, tmp_path / "r", balls=64).manifest
+    assert [fault.code for fault in manifest.faults] == ["clock_backwards"]
+    assert "1 ball served before" in manifest.faults[0].message
+
+
 def test_counters_that_contradict_what_came(fake, tmp_path):
     fake.miscounts = 3
     manifest = played(fake, tmp_path / "r", balls=64).manifest

@@ -288,12 +288,16 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
     tick_hz = known.instrument.tick_hz
     counted = _count(outcome.end)
     noted = _noted(journal)
+    misses, backwards = _odd(journal)
     faults = [
         *known.faults,
         *_faults(known, outcome, counted, noted),
         *_reported(known, noted),
-        *_contradictions(plan, counted, _balls(journal), {**noted, "misses": _misses(journal)}),
+        *_contradictions(plan, counted, _balls(journal), {**noted, "misses": misses}),
     ]
+    if backwards:
+        words = f"{format_count(backwards, 'ball')} served before the one before: flash it again"
+        faults.append(Fault(code="clock_backwards", message=f"the instrument's clock: {words}"))
     ended: Literal["complete", "interrupted", "fault"] = "complete"
     if plan.bench == "pi" and outcome.all_missed:
         # a target that is not there; on the virtual bench the target itself says what is wrong
@@ -438,16 +442,21 @@ def _no_answer(
     return _fault(known, "no_answer", f"{words}: all {balls} balls missed")
 
 
-def _misses(journal: Journal) -> int:
-    return sum(
-        wire.NONE_TICKS in ball
-        for payload in journal.payloads(wire.BALLS)
-        for ball in struct.iter_unpack(wire.BALL, payload)
-    )
-
-
 def _balls(journal: Journal) -> int:
     return sum(len(payload) for payload in journal.payloads(wire.BALLS)) // wire.BALL_SIZE
+
+
+def _odd(journal: Journal) -> tuple[int, int]:
+    """Count the misses, and the balls that were served before the one before them."""
+    misses = backwards = last = 0
+    for payload in journal.payloads(wire.BALLS):
+        balls = records(payload)
+        misses += int((balls["fall"] == wire.NONE_TICKS).sum())
+        served = balls["served"]
+        if served.size:
+            backwards += int((served[1:] < served[:-1]).sum()) + bool(served[0] < last)
+            last = served[-1]
+    return misses, backwards
 
 
 def _events(known: Circumstances, journal: Journal, tick_hz: int) -> Iterator[dict[str, Any]]:
