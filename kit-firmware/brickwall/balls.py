@@ -72,7 +72,7 @@ def pair_same(r0):
     """Take the words of edges that both machines saw; say whether there are others.
 
     r0: a job, see above. This is the first loop of ``pair_edges``, which deals with whatever comes
-    next; 31 instructions an edge take a sixth of the time that viper code takes.
+    next; viper code takes several times as long.
     """
     ldr(r1, [r0, 0])  #      the wire
     ldr(r2, [r1, 0])  #      _TAKEN_A

@@ -201,8 +201,8 @@ class Rally:
     def _steps(self):  # noqa: PLR0915 (one place for all that the loop needs)
         """Return the function that does one step of this play; it says whether there is more.
 
-        To look a name up in an object or a module takes MicroPython as long as a tenth of a ball.
-        So the loop that runs all the time has what it needs at hand.
+        Looking names up in objects and modules took a fifth of the time. So the loop that runs all
+        the time has what it needs at hand.
         """
         state, sender, stampers = self._state, self._sender, self._stampers
         pump, look = sender.pump, stampers.look

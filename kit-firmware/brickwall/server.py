@@ -50,7 +50,7 @@ _GAP_WORDS = const(8)
 def draw(r0, r1, r2):
     """Write gaps.gap_ns for some balls: to the address r0, r1 words; r2: what ``plan`` knows.
 
-    A word's 40 instructions take a sixth of the time that viper code takes.
+    Viper code takes several times as long.
     """
     ldr(r3, [r2, 0])  #       the counter
     label(NEXT)
