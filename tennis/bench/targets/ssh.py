@@ -1,0 +1,388 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A target that is reached over SSH: run commands on it, copy files to it, wait until it is up.
+
+The client is OpenSSH's ``ssh``, so names, users, ports and keys are those of ``~/.ssh/config`` (or
+of the file that TENNIS_SSH_CONFIG names). Nothing is ever asked: keys only, host keys must be
+known. All commands to a target share one connection. What is sent and what comes back is kept
+nowhere by this module; only an error quotes the last lines of what the target said.
+"""
+
+import contextlib
+import io
+import os
+import re
+import select
+import shlex
+import shutil
+import socket
+import subprocess
+import tarfile
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tennis.bench.targets import snapshot
+from tennis.errors import BenchError, UsageError
+from tennis.rally.text import plain
+
+CONNECT_S = 10
+ALIVE_EVERY_S = 10  # a connection on which nothing came for so long is asked for a sign of life
+ALIVE_TIMES = 3  # and is dead when so many questions stay without an answer
+SHARED_S = 20  # so long does the connection wait for the next command: none is left behind
+OUTPUT_MAX = 1 << 24  # bytes that are taken of what a command says
+BANNER_S = 3.0
+POLL_S = 1.0
+SSH_FAILED = 255  # ssh's own exit code, if not the command's
+
+# what ssh says -> what that means, and what to do; the first that fits
+DIAGNOSES = [
+    ("Could not resolve hostname", "no such host: check the name, and ~/.ssh/config"),
+    (
+        "REMOTE HOST IDENTIFICATION HAS CHANGED",
+        "its host key has changed: was it set up anew? then run `ssh-keygen -R HOST`, `ssh HOST`",
+    ),
+    (
+        "Host key verification failed|host key is known",
+        "its host key is unknown here: run `ssh HOST` once and compare the fingerprint",
+    ),
+    (
+        "Permission denied",
+        "it does not accept your key: give it with `ssh-copy-id HOST`, and load it into the agent",
+    ),
+    ("Too many authentication failures", "too many keys are offered: name one in ~/.ssh/config"),
+    ("Connection refused", "nobody answers on its SSH port: is it still booting, is sshd enabled?"),
+    (
+        "timed out|No route to host|Network is unreachable|Host is down",
+        "unreachable: is it switched on, and in this network?",
+    ),
+    (
+        "closed by|reset by|Broken pipe|not responding|disconnect|mux_client",
+        "the connection was lost: is it switched on, does its network hold?",
+    ),
+]
+# what the target says -> what that means
+REFUSALS = [
+    (
+        r"sudo: a (?:password|terminal) is required|sudo: a password",
+        "sudo asks for a password there: allow it without one (the bench role of ansible/ does)",
+    ),
+    (
+        r"sudo: .*not found|is not in the sudoers|may not run sudo",
+        "there is no sudo for this user there: log in as root, or install and allow it",
+    ),
+    ("No space left on device|Disk quota exceeded", "its disk is full: free some space there"),
+    ("Read-only file system", "its disk is read-only: look at its SD card (dmesg)"),
+]
+
+
+class SshError(BenchError):
+    """The connection failed: unreachable, a host key, a login, or it was lost."""
+
+
+class RemoteError(BenchError):
+    """A command failed on the target; ``code`` is its exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command on the target ended."""
+
+    code: int
+    output: str
+    errors: str
+
+
+class SshTarget:
+    """A host, as ``ssh`` knows it; ``options`` are more ``-o`` options, as in ``Port=2222``.
+
+    Safe to keep for long: each command opens the shared connection again if it is gone.
+    """
+
+    def __init__(self, host: str, options: Sequence[str] = ()) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.:%@\[\]-]{0,254}", host):
+            raise UsageError(f"--target {host!a}: name a host as for ssh, NAME or USER@NAME")
+        if not shutil.which("ssh"):
+            raise BenchError("ssh is not installed: run 'make setup' (openssh-client)")
+        self.host = host
+        self._options = list(options)
+        self._folder: Path | None = None  # of the shared connection's socket
+
+    def __enter__(self) -> "SshTarget":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connection up. Safe to call twice; it may be used again afterwards."""
+        if self._folder is None:
+            return
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            self._ssh(["-O", "exit"], [], timeout_s=5)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = None
+
+    # --- commands ---
+
+    def run(
+        self,
+        command: str,
+        *,
+        what: str,
+        root: bool = False,
+        stdin: bytes | Path = b"",
+        timeout_s: float = 60,
+    ) -> str:
+        """Run a line of shell on the target and return what it said; ``what`` names it in errors.
+
+        ``root``: as root, through sudo if the login is not root. ``stdin`` is what it reads. Raises
+        SshError where the target cannot be reached, RemoteError where the command failed.
+        """
+        done = self.attempt(command, root=root, stdin=stdin, timeout_s=timeout_s, what=what)
+        if done.code:
+            raise RemoteError(f"{what} on {self.host}: {_why(done)}", done.code)
+        return done.output
+
+    def attempt(
+        self,
+        command: str,
+        *,
+        what: str = "a command",
+        root: bool = False,
+        stdin: bytes | Path = b"",
+        timeout_s: float = 60,
+    ) -> Done:
+        """Run a line of shell on the target and return how it ended. Raises SshError."""
+        try:
+            done = self._ssh([], [shell(command, root=root)], stdin=stdin, timeout_s=timeout_s)
+        except subprocess.TimeoutExpired:
+            raise SshError(
+                f"{self.host}: {what} did not end within {timeout_s:g} s: "
+                "log in and see what it waits for"
+            ) from None
+        if done.code == SSH_FAILED:
+            raise self.failure(done.errors)
+        return done
+
+    def start(self, command: str, *, root: bool = False) -> "subprocess.Popen[bytes]":
+        """Start a line of shell whose three streams are pipes; when stdin closes, it must end.
+
+        The caller ends it. Its exit code is 255 where the connection was lost: ``failure`` of what
+        its stderr says is then the reason.
+        """
+        return subprocess.Popen(
+            [*self._words([]), shell(command, root=root)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=_environment(),
+            start_new_session=True,  # Ctrl-C is for the host
+        )
+
+    def failure(self, said: str) -> SshError:
+        """Return what it means that ssh failed and said this."""
+        for pattern, words in DIAGNOSES:
+            if re.search(pattern, said, re.IGNORECASE):
+                return SshError(f"{self.host}: {words.replace('HOST', self.host)}")
+        lines = [line for line in said.splitlines() if line.strip()]
+        if not lines:
+            return self.failure("disconnected")
+        last = plain(lines[-1].strip(), 200)
+        return SshError(f"{self.host}: ssh failed ({last}): try `ssh {self.host}`")
+
+    def facts(self, *, config: bool = True) -> snapshot.Snapshot:
+        """Return what the target says about itself. Raises SshError, RemoteError, BenchError."""
+        said = self.run(
+            f"sh -s -- {'' if config else 'no-config'}",
+            what="taking a snapshot",
+            root=True,
+            stdin=snapshot.script(),
+        )
+        return snapshot.read(said)
+
+    # --- files ---
+
+    def copy(
+        self,
+        files: Mapping[str, bytes | Path],
+        folder: str,
+        *,
+        root: bool = False,
+        timeout_s: float = 600,
+    ) -> None:
+        """Copy files into a folder of the target, which is made where it is missing.
+
+        ``files``: name below ``folder`` -> content, or a file, or a folder with all that is in it.
+        Modes are kept; bytes are executable. Raises SshError, RemoteError.
+        """
+        with tempfile.NamedTemporaryFile(prefix="tennis-", suffix=".tar") as archive:
+            with tarfile.open(fileobj=archive, mode="w") as tar:
+                for name, content in sorted(files.items()):
+                    if isinstance(content, Path):
+                        tar.add(content, name, filter=_plain_owner)
+                        continue
+                    entry = tarfile.TarInfo(name)
+                    entry.size, entry.mode = len(content), 0o755
+                    tar.addfile(entry, io.BytesIO(content))
+            archive.flush()
+            place = shlex.quote(folder)
+            self.run(
+                f"mkdir -p {place} && tar -x -f - -C {place} --no-same-owner",
+                what=f"copying to {folder}",
+                root=root,
+                stdin=Path(archive.name),
+                timeout_s=timeout_s,
+            )
+
+    # --- waiting ---
+
+    def boot_id(self) -> str:
+        """Return what names this boot of the target. Raises SshError, RemoteError."""
+        return self.run("cat /proc/sys/kernel/random/boot_id", what="reading the boot id").strip()
+
+    def wait_until_up(self, timeout_s: float = 180, *, after_boot: str | None = None) -> None:
+        """Return when the target takes commands; ``after_boot``: those of a later boot than this.
+
+        Raises SshError after ``timeout_s``, with what was wrong last; at once where waiting cannot
+        help (an unknown name or host key, a refused login).
+        """
+        deadline = time.monotonic() + timeout_s
+        address = self._address()
+        last = SshError(f"{self.host}: it did not come back")
+        while (left_s := deadline - time.monotonic()) > 0:
+            if address is None or _banner(*address, min(BANNER_S, left_s)):
+                try:
+                    if self.boot_id() != after_boot:
+                        return
+                    last = SshError(f"{self.host}: it did not reboot")
+                    self.close()  # the connection from before the reboot must not be asked again
+                except SshError as error:
+                    if re.search("no such host|host key|your key|many keys", str(error)):
+                        raise
+                    last = error
+            else:
+                last = self.failure("no banner: timed out")
+            time.sleep(POLL_S)
+        raise SshError(f"{last} (waited {timeout_s:g} s)")
+
+    def _address(self) -> tuple[str, int] | None:
+        """Return where its SSH port is; None where only ssh finds the way (a jump host)."""
+        done = self._ssh(["-G"], [], timeout_s=CONNECT_S, shared=False)
+        if done.code:
+            raise self.failure(done.errors)
+        known = dict(line.split(" ", 1) for line in done.output.splitlines() if " " in line)
+        if {"proxyjump", "proxycommand"} & known.keys():
+            return None
+        return known.get("hostname", self.host), int(known.get("port", "22"))
+
+    # --- ssh itself ---
+
+    def _words(self, first: Sequence[str], *, shared: bool = True) -> list[str]:
+        config = os.environ.get("TENNIS_SSH_CONFIG")
+        options = [
+            "BatchMode=yes",
+            f"ConnectTimeout={CONNECT_S}",
+            f"ServerAliveInterval={ALIVE_EVERY_S}",
+            f"ServerAliveCountMax={ALIVE_TIMES}",
+            "ForwardAgent=no",
+            "ForwardX11=no",
+            "RequestTTY=no",
+            "LogLevel=ERROR",
+        ]
+        if shared:
+            if self._folder is None:
+                # a short path: the name of a socket has at most 107 bytes
+                self._folder = Path(tempfile.mkdtemp(prefix="tennis-ssh-", dir="/tmp"))
+            options += [
+                "ControlMaster=auto",
+                f"ControlPath={self._folder}/%C",
+                f"ControlPersist={SHARED_S}",
+            ]
+        words = ["ssh", *(["-F", config] if config else []), *first]
+        for option in [*options, *self._options]:
+            words += ["-o", option]
+        return [*words, "--", self.host]
+
+    def _ssh(
+        self,
+        first: Sequence[str],
+        command: Sequence[str],
+        *,
+        stdin: bytes | Path = b"",
+        timeout_s: float,
+        shared: bool = True,
+    ) -> Done:
+        """Run ssh. Raises subprocess.TimeoutExpired."""
+        # files, not pipes: the shared connection's process keeps what it was started with
+        with (
+            tempfile.TemporaryFile() as output,
+            tempfile.TemporaryFile() as errors,
+            tempfile.TemporaryFile() if isinstance(stdin, bytes) else stdin.open("rb") as source,
+        ):
+            if isinstance(stdin, bytes):
+                source.write(stdin)
+                source.seek(0)
+            done = subprocess.run(
+                [*self._words(first, shared=shared), *command],
+                stdin=source.fileno(),
+                stdout=output,
+                stderr=errors,
+                env=_environment(),
+                start_new_session=True,  # Ctrl-C is for the host
+                timeout=timeout_s,
+                check=False,
+            )
+            said = []
+            for file in (output, errors):
+                file.seek(0)
+                said.append(file.read(OUTPUT_MAX).decode(errors="replace"))
+        return Done(done.returncode, *said)
+
+
+def shell(command: str, *, root: bool = False) -> str:
+    """Return a line for whatever login shell there is: it starts ``sh``, as root where asked."""
+    line = f"sh -c {shlex.quote(command)}"
+    if root:
+        as_root = f'if [ "$(id -u)" = 0 ]; then exec {line}; else exec sudo -n {line}; fi'
+        return f"sh -c {shlex.quote(as_root)}"
+    return line
+
+
+def _why(done: Done) -> str:
+    """Say why a command failed, from what it said."""
+    for pattern, words in REFUSALS:
+        if re.search(pattern, done.errors):
+            return words
+    lines = [line.strip() for line in done.errors.splitlines() if line.strip()]
+    said = plain(" | ".join(lines[-3:]), 300) if lines else "it did not say why"
+    return f"failed ({done.code}): {said}"
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "LC_ALL": "C"}
+
+
+def _plain_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = "root"
+    return entry
+
+
+def _banner(host: str, port: int, timeout_s: float) -> bool:
+    """Tell whether an SSH server says its name.
+
+    A port that accepts is not enough: QEMU's user network accepts for a guest that still boots.
+    """
+    try:
+        with socket.create_connection((host, port), timeout_s) as line:
+            ready, _, _ = select.select([line], [], [], timeout_s)
+            return bool(ready) and line.recv(4) == b"SSH-"
+    except OSError:
+        return False

@@ -1,0 +1,257 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Targets over SSH, against a real OpenSSH server on this machine."""
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tennis.bench.targets import snapshot
+from tennis.bench.targets.ssh import RemoteError, SshError, SshTarget
+from tennis.errors import BenchError, UsageError
+from tests.sshd import HOST, Sshd
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory):
+    server = Sshd(tmp_path_factory.mktemp("sshd"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def target(sshd, monkeypatch):
+    monkeypatch.setenv("TENNIS_SSH_CONFIG", str(sshd.config))
+    sshd.know()
+    sshd.configure()
+    with SshTarget(HOST) as found:
+        yield found
+
+
+def test_a_command_and_what_it_says(target):
+    assert target.run('echo "it\'s $((40 + 2))"; cat', what="echo", stdin=b"in\n") == (
+        "it's 42\nin\n"
+    )
+    assert target.run("id -u", what="id", root=True) == "0\n"
+    done = target.attempt("echo out; echo err >&2; exit 7")
+    assert (done.code, done.output, done.errors) == (7, "out\n", "err\n")
+
+
+def test_a_command_that_fails_is_quoted(target):
+    with pytest.raises(
+        RemoteError, match=r"looking on bench: failed \(2\): .*No such file"
+    ) as error:
+        target.run("ls /nowhere", what="looking")
+    assert error.value.code == 2
+
+
+def test_a_command_that_does_not_end(target):
+    began = time.monotonic()
+    with pytest.raises(SshError, match="waiting did not end within 1 s"):
+        target.run("sleep 60", what="waiting", timeout_s=1)
+    assert time.monotonic() - began < 10
+
+
+def test_commands_share_a_connection_which_is_given_up(target):
+    target.run("true", what="true")
+    assert target._folder
+    (socket_path,) = target._folder.iterdir()
+    assert socket_path.is_socket()
+    folder = target._folder
+    target.close()
+    target.close()
+    assert not folder.exists()
+    assert target.run("echo again", what="echo") == "again\n"
+
+
+def test_files_are_copied_with_their_modes(target, tmp_path):
+    (tmp_path / "load").mkdir()
+    (tmp_path / "load" / "start").write_bytes(b"#!/bin/sh\n")
+    (tmp_path / "load" / "data").write_bytes(bytes(range(256)) * 100)
+    (tmp_path / "load" / "start").chmod(0o755)
+    there = tmp_path / "a folder's name"
+    target.copy({"x/load": tmp_path / "load", "note": b"n"}, str(there))
+    assert (there / "x" / "load" / "data").read_bytes() == bytes(range(256)) * 100
+    assert os.access(there / "x" / "load" / "start", os.X_OK)
+    assert (there / "note").read_bytes() == b"n"
+
+
+def test_a_full_disk_is_named(target):
+    with pytest.raises(RemoteError, match="its disk is full: free some space"):
+        target.run("cat > /dev/full", what="copying", stdin=b"x")
+
+
+def test_a_copy_to_where_nothing_can_be_written(target):
+    with pytest.raises(RemoteError, match="copying to /proc/x on bench"):
+        target.copy({"a": b"b"}, "/proc/x")
+
+
+@pytest.mark.parametrize("host", ["", "-oProxyCommand=x", "a b", "a;b", "a\nb", "x" * 300])
+def test_what_is_no_name_of_a_host(host):
+    with pytest.raises(UsageError, match="name a host as for ssh"):
+        SshTarget(host)
+
+
+def test_nobody_listens(target, sshd):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    sshd.configure(Port=port)
+    with pytest.raises(SshError, match="nobody answers on its SSH port"):
+        target.run("true", what="true")
+
+
+def test_an_unknown_name(target, sshd):
+    sshd.configure(HostName="nothing.invalid")
+    with pytest.raises(SshError, match="bench: no such host: check the name"):
+        target.run("true", what="true")
+
+
+def test_an_unknown_host_key(target, sshd):
+    sshd.know("")
+    with pytest.raises(SshError, match="its host key is unknown here: run `ssh bench` once"):
+        target.run("true", what="true")
+
+
+def test_another_host_key(target, sshd):
+    sshd.know((sshd.folder / "user.pub").read_text())
+    with pytest.raises(SshError, match="its host key has changed"):
+        target.run("true", what="true")
+
+
+def test_a_key_that_is_not_accepted(target, sshd):
+    sshd.configure(IdentityFile=sshd.folder / "host")
+    with pytest.raises(
+        SshError, match="does not accept your key: give it with `ssh-copy-id bench`"
+    ):
+        target.run("true", what="true")
+
+
+def test_a_silent_host_is_unreachable(target, sshd, monkeypatch):
+    """Accepts, and says nothing: QEMU's user network while the guest boots."""
+    monkeypatch.setattr("tennis.bench.targets.ssh.BANNER_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        sshd.configure(Port=server.getsockname()[1])
+        with pytest.raises(SshError, match=r"unreachable: .* \(waited 2 s\)"):
+            target.wait_until_up(2)
+
+
+def test_waiting_until_it_is_up(target, sshd):
+    before = target.boot_id()
+    target.wait_until_up(5)
+    target.close()
+    sshd.stop()
+    again = threading.Timer(1.5, sshd.start)
+    again.start()
+    began = time.monotonic()
+    target.wait_until_up(30)
+    assert time.monotonic() - began > 1
+    again.join()
+    with pytest.raises(SshError, match="it did not reboot"):
+        target.wait_until_up(2, after_boot=before)
+    target.wait_until_up(5, after_boot="another")
+
+
+def test_waiting_ends_at_once_where_it_cannot_help(target, sshd):
+    sshd.know("")
+    began = time.monotonic()
+    with pytest.raises(SshError, match="host key is unknown"):
+        target.wait_until_up(60)
+    assert time.monotonic() - began < 20
+
+
+def test_a_session_that_is_cut(target, sshd):
+    session = target.start("cat")
+    session.stdin.write(b"x\n")
+    session.stdin.flush()
+    assert session.stdout.readline() == b"x\n"
+    sshd.cut()
+    _, errors = session.communicate(timeout=20)
+    assert session.returncode == 255
+    assert "connection was lost" in str(target.failure(errors.decode()))
+    assert target.run("echo alive", what="echo") == "alive\n"
+
+
+# a mock of sudo, since this test may run as root: it says what sudo says
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("sudo: a password is required", "sudo asks for a password there"),
+        ("nobody is not in the sudoers file.", "there is no sudo for this user"),
+        (None, "there is no sudo for this user"),
+    ],
+)
+def test_sudo_as_a_mock_refuses(tmp_path, monkeypatch, said, words):
+    stand_ins = tmp_path / "first"
+    stand_ins.mkdir()
+    (stand_ins / "id").write_text("#!/bin/sh\necho 1000\n")
+    text = f"echo '{said}' >&2; exit 1" if said else "echo 'sh: 1: sudo: not found' >&2; exit 127"
+    (stand_ins / "sudo").write_text(f"#!/bin/sh\n{text}\n")
+    for file in stand_ins.iterdir():
+        file.chmod(0o755)
+    server = Sshd(tmp_path, stand_ins)
+    try:
+        monkeypatch.setenv("TENNIS_SSH_CONFIG", str(server.config))
+        with SshTarget(HOST) as target, pytest.raises(RemoteError, match=words):
+            target.run("true", what="true", root=True)
+    finally:
+        server.close()
+
+
+# --- the snapshot ---
+
+
+def test_the_snapshot_of_this_machine(target):
+    facts = target.facts()
+    assert facts.line("release") == os.uname().release
+    assert facts.line("command_line") == " ".join(Path("/proc/cmdline").read_text().split())
+    assert "CPU0" in facts.lines("interrupts")[0]
+    assert not target.facts(config=False).config
+
+
+@pytest.mark.parametrize("shell", [["dash"], ["busybox", "sh"], ["bash", "--posix"]])
+def test_every_shell_gives_the_same_snapshot(shell):
+    assert shutil.which(shell[0]), f"no {shell[0]}: run 'make setup'"
+    done = subprocess.run(
+        [*shell, snapshot.SCRIPT], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert not done.stderr
+    found = snapshot.read(done.stdout)
+    reference = snapshot.read(
+        subprocess.run(["sh", snapshot.SCRIPT], capture_output=True, text=True, check=True).stdout
+    )
+    assert found.facts.keys() == reference.facts.keys()
+    for fact in ("release", "version", "command_line", "cpus", "rt_runtime_us", "config_sha256"):
+        assert found.lines(fact) == reference.lines(fact), fact
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", "cut off"), ("= release\n 6.1\n", "cut off"), (" x\n" * 70_000, "long")],
+)
+def test_a_snapshot_that_is_none(text, words):
+    with pytest.raises(BenchError, match=words):
+        snapshot.read(text)
+
+
+@pytest.mark.parametrize(
+    ("facts", "flavour"),
+    [
+        ("= config\n CONFIG_EVL=y\n CONFIG_PREEMPT_RT=y\n", "evl"),
+        ("= config\n CONFIG_XENOMAI=y\n", "cobalt"),
+        ("= config\n CONFIG_PREEMPT_RT=y\n", "rt"),
+        ("= config\n # CONFIG_PREEMPT_RT is not set\n CONFIG_SMP=y\n", "mainline"),
+        ("= version\n #1 SMP PREEMPT_RT Debian\n", "rt"),
+        ("= realtime\n 1\n", "rt"),
+        ("= evl\n /dev/evl/control\n", "evl"),
+        ("= cobalt\n 3.3.1\n", "cobalt"),
+        ("= version\n #1 SMP PREEMPT\n", "mainline"),
+    ],
+)
+def test_the_flavour(facts, flavour):
+    assert snapshot.read(f"{facts}= end\n").flavour == flavour
