@@ -111,6 +111,7 @@ class LoadRecord(Part):
 
     name: Text
     command: Text  # exactly as started; empty for idle
+    options: dict[Text, int] = Field(default_factory=dict, max_length=64)  # as given
     started_ns: Ns | None = None  # on the instrument's clock; None: before the rally
 
 

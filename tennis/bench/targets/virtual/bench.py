@@ -128,7 +128,12 @@ class VirtualBench:
         return Circumstances(
             instrument=_describe(plan),
             target=target,
-            load=LoadRecord(name=plan.load, command=recorded["load"], started_ns=started_ns),
+            load=LoadRecord(
+                name=plan.load,
+                command=recorded["load"],
+                options=plan.load_options,
+                started_ns=started_ns,
+            ),
             faults=report.faults,
             events=report.events,
         )
