@@ -9,7 +9,8 @@ import pytest
 
 from tennis.bench import loads
 from tennis.bench.instruments import virtual as instrument
-from tennis.bench.targets.virtual import kernels
+from tennis.bench.targets.virtual import kernels, racquets
+from tennis.bench.targets.virtual.bench import VirtualBench
 from tennis.errors import BenchError, UsageError
 from tennis.play.planning import plan_of
 from tennis.rally.folder import part_path
@@ -78,18 +79,60 @@ def test_a_rally_has_a_name(name, tmp_path):
         part_path(tmp_path / ".." if name == ".." else type(tmp_path)(name))
 
 
-def test_a_tree_that_is_too_old(tmp_path):
+def kernel_tree(folder, *options, release="5.10.1-mine"):
+    """Write what a built kernel tree has, as far as tennis looks at it before it builds there."""
     for name in ("Makefile", "include/config/auto.conf", "Module.symvers", "arch/arm64/boot/Image"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    (tmp_path / ".config").write_text("".join(f"{option}=y\n" for option in kernels.NEEDED))
-    release = tmp_path / "include/generated/utsrelease.h"
-    release.parent.mkdir()
-    release.write_text('#define UTS_RELEASE "5.4.0"\n')
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    lines = [*(f"{option}=y" for option in (*kernels.NEEDED, *options)), "# CONFIG_X is not set"]
+    (folder / ".config").write_text("\n".join(lines) + "\n")
+    header = folder / "include/generated/utsrelease.h"
+    header.parent.mkdir(exist_ok=True)
+    header.write_text(f'#define UTS_RELEASE "{release}"\n')
+    return folder
+
+
+def test_a_tree_that_is_too_old(tmp_path):
     with pytest.raises(UsageError, match=r"holds Linux 5\.4\.0: 5\.10 or newer is needed"):
-        kernels.find(str(tmp_path))
-    release.write_text('#define UTS_RELEASE "5.10.1-mine"\n')
-    assert kernels.find(str(tmp_path)).release == "5.10.1-mine"
+        kernels.find(str(kernel_tree(tmp_path, release="5.4.0")))
+    assert kernels.find(str(kernel_tree(tmp_path))).release == "5.10.1-mine"
+
+
+@pytest.mark.parametrize(
+    ("option", "flavour", "module", "answer"),
+    [
+        ("CONFIG_SMP", "mainline", "racquet", ("tasklet", "default")),
+        ("CONFIG_PREEMPT_RT", "rt", "racquet", ("tasklet", "default")),
+        ("CONFIG_EVL", "evl", "racquet_evl", ("thread", "native")),
+        ("CONFIG_XENOMAI", "cobalt", "racquet_cobalt", ("thread", "native")),
+    ],
+)
+def test_the_flavour_of_a_tree(tmp_path, option, flavour, module, answer):
+    """The configuration says which Racquet plays, and from where it answers if nobody asked."""
+    tree = str(kernel_tree(tmp_path, option))
+    assert kernels.find(tree).flavour == kernels.flavour_of(tree) == flavour
+    assert racquets.RACQUETS[flavour].module == module
+    plan = plan_of(kernel=tree)
+    assert (plan.bottom_half, plan.priorities) == answer
+    racquets.check(flavour, plan.bottom_half, plan.priorities)
+
+
+@pytest.mark.parametrize(
+    ("option", "asked", "words"),
+    [
+        ("CONFIG_EVL", {"bottom_half": "workqueue"}, "--bottom-half workqueue .*evl.*use thread"),
+        ("CONFIG_EVL", {"priorities": "chrt"}, "--priorities chrt .*racquet_evl answers: use nat"),
+        ("CONFIG_XENOMAI", {"bottom_half": "tasklet"}, "--bottom-half tasklet .*cobalt.*use thre"),
+        ("CONFIG_XENOMAI", {"priorities": "default"}, "--priorities default .*use native"),
+        ("CONFIG_SMP", {"priorities": "native"}, "--priorities native .*use default or chrt"),
+    ],
+)
+def test_an_answer_that_a_kernel_cannot_give(tmp_path, option, asked, words):
+    """Refused before anything is built or played."""
+    plan = plan_of(kernel=str(kernel_tree(tmp_path / "tree", option)), **asked)
+    with pytest.raises(UsageError, match=words) as error:
+        VirtualBench().versions(plan)
+    assert "\n" not in str(error.value)
 
 
 QEMU = r"""

@@ -49,8 +49,9 @@ def _number(text: str) -> tuple[str, int]:
 )
 @click.option(
     "--kernel",
-    help="A name from `tennis kernels`, or the folder of a built arm64 kernel tree; on a physical "
-    "bench, what the target runs. [default: mainline; with --bench pi: unknown]",
+    help="A name from `tennis kernels`, or the folder of a built arm64 kernel tree, also one with "
+    "EVL (Xenomai 4) or Cobalt (Xenomai 3); on a physical bench, what the target runs. [default: "
+    "mainline; with --bench pi: unknown]",
 )
 @click.option(
     "--load",
@@ -67,13 +68,15 @@ def _number(text: str) -> tuple[str, int]:
 @click.option(
     "--bottom-half",
     type=click.Choice(["tasklet", "thread", "workqueue", "user"]),
-    help="What lowers the reply line. [default: tasklet; with --bench pi: unknown]",
+    help="What lowers the reply line. [default: tasklet, on EVL and Cobalt thread, the only one "
+    "there; with --bench pi: unknown]",
 )
 @click.option(
     "--priorities",
-    type=click.Choice(["default", "chrt"]),
-    help="chrt: the answering threads at SCHED_FIFO 99, as in the thesis. [default: default; with "
-    "--bench pi: unknown]",
+    type=click.Choice(["default", "chrt", "native"]),
+    help="chrt: the answering threads at SCHED_FIFO 99, as in the thesis. native: that core's "
+    "highest on EVL and Cobalt, the only one there. [default: default, on EVL and Cobalt native; "
+    "with --bench pi: unknown]",
 )
 @click.option(
     "--balls",

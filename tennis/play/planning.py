@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from tennis.bench import Bench
-from tennis.bench.targets.virtual import kernels
+from tennis.bench.targets.virtual import kernels, racquets
 from tennis.bench.targets.virtual.bench import VirtualBench
 from tennis.bench.targets.wired import WiredBench
 from tennis.errors import UsageError
@@ -58,9 +58,11 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     """
     _check_instrument(bench, instrument, port, load_options)
     if bench == "virtual":
-        kernel = "mainline" if kernel is None else kernel
+        kernel = _kernel("mainline" if kernel is None else kernel)
         load = "idle" if load is None else load
-        bottom_half, priorities = bottom_half or "tasklet", priorities or "default"
+        racquet = racquets.RACQUETS[kernels.flavour_of(kernel)]
+        bottom_half = bottom_half or racquet.bottom_halves[0]
+        priorities = priorities or racquet.priorities[0]
     given = {
         "--rate-hz": rate_hz,
         "--gap-min-us": gap_min_us,
@@ -88,13 +90,6 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
         shortest_us = 1e6 / rate_hz
         # the next ball does not wait: an answer later than that would be taken for its answer
         timeout_ms = min(timeout_ms, shortest_us / 1000)
-    if (
-        bench == "virtual"
-        and kernel
-        and kernel not in kernels.catalogue()
-        and kernels.is_folder(Path(kernel))
-    ):
-        kernel = str(Path(kernel).resolve())  # so that the rally can be resumed from anywhere
     if pulse_us > shortest_us / 2:
         raise UsageError(
             f"a ping of {pulse_us:g} us is too long for balls {shortest_us:g} us apart: "
@@ -127,6 +122,13 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def _kernel(asked: str) -> str:
+    """Return what names the kernel from anywhere, so that the rally can be resumed from there."""
+    if asked and asked not in kernels.catalogue() and kernels.is_folder(Path(asked)):
+        return str(Path(asked).resolve())
+    return asked
 
 
 def _check_instrument(

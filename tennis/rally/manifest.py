@@ -24,7 +24,8 @@ Ns = Annotated[int, Field(ge=0, le=10**15)]
 PositiveNs = Annotated[int, Field(gt=0, le=10**15)]
 # "unknown": on a target that tennis does not manage, where nobody said
 BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "unknown"]
-Priorities = Literal["default", "chrt", "unknown"]
+# "native": the answering task belongs to EVL or Cobalt, and its priority is that core's highest
+Priorities = Literal["default", "chrt", "native", "unknown"]
 BenchKind = Literal["pi", "virtual", "replay"]
 
 

@@ -16,7 +16,7 @@ from tennis.bench import Circumstances, Session
 from tennis.bench import loads as load_folder
 from tennis.bench.instruments import emulated
 from tennis.bench.instruments import virtual as instrument
-from tennis.bench.targets.virtual import initramfs, kernels, modules
+from tennis.bench.targets.virtual import initramfs, kernels, modules, racquets
 from tennis.bench.targets.virtual.console import Console
 from tennis.bench.targets.virtual.machine import (
     NS_PER_INSTRUCTION_SHIFT,
@@ -55,6 +55,8 @@ class VirtualBench:
             _check(plan)
             load = load_folder.find(plan.load, plan.load_options)
             kernel = kernels.find(plan.kernel)
+            racquets.check(kernel.flavour, plan.bottom_half, plan.priorities)
+            racquet = racquets.RACQUETS[kernel.flavour].module
             qemu = instrument.find_qemu()
             load_source = load.folder / f"{load.file.module}.c"
             self._parts = Parts(
@@ -63,7 +65,7 @@ class VirtualBench:
                 kernel,
                 load,
                 instrument.build(qemu, "link" if plan.instrument == "pico" else "instrument"),
-                modules.kernel_module(TARGET / "racquet" / "racquet.c", kernel),
+                modules.kernel_module(TARGET / "racquet" / f"{racquet}.c", kernel),
                 modules.kernel_module(load_source, kernel) if load.file.module else None,
                 modules.program(TARGET / "racquet" / "racquet-user.c"),
                 modules.program(TARGET / "virtual" / "racquet-ready.c"),
@@ -84,6 +86,7 @@ class VirtualBench:
             "load_sha256": _sha256(*_load_files(parts)),
             "bench_sha256": _sha256(*sorted(Path(__file__).parent.glob("*.py"))),
             **_instrument_versions(plan),
+            "racquet": parts.racquet.stem,
             "racquet_sha256": _sha256(parts.racquet),
             "programs_sha256": _sha256(
                 parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"
@@ -113,7 +116,7 @@ class VirtualBench:
             version=facts.get("version", "unknown: the target did not come up"),
             config_sha256=recorded["kernel_config_sha256"],
             command_line=facts.get("command_line", command_line(plan, self.extras)),
-            module="racquet",
+            module=recorded["racquet"],
             module_sha256=recorded["racquet_sha256"],
             bottom_half=plan.bottom_half,
             governor=None,  # the virtual machine has no frequency to govern

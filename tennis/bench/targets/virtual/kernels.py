@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 from tennis.bench.cache import digest, once
 from tennis.bench.targets.virtual.debian import Package, Suite, host_architecture
@@ -30,6 +31,14 @@ NEEDED = {
     "CONFIG_GPIO_CDEV": "GPIO character devices",
 }
 
+Flavour = Literal["mainline", "rt", "evl", "cobalt"]
+# EVL and Cobalt are Xenomai 4 and 3. One of them decides, whatever the kernel below them is.
+FLAVOURS: dict[str, Flavour] = {
+    "CONFIG_EVL": "evl",
+    "CONFIG_XENOMAI": "cobalt",
+    "CONFIG_PREEMPT_RT": "rt",
+}
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -41,6 +50,21 @@ class Kernel:
     image: Path
     build: Path  # where `make -C` builds modules
     config: Path
+
+    @property
+    def flavour(self) -> Flavour:
+        """What answers in real time, as the kernel's configuration says."""
+        return _flavour(self.config)
+
+
+def _flavour(config: Path) -> Flavour:
+    options = _options(config)
+    return next((FLAVOURS[name] for name in FLAVOURS if options.get(name) == "y"), "mainline")
+
+
+def _options(config: Path) -> dict[str, str]:
+    lines = config.read_text(errors="replace").splitlines()
+    return dict(line.split("=", 1) for line in lines if line.startswith("CONFIG_") and "=" in line)
 
 
 def catalogue() -> dict[str, dict[str, str]]:
@@ -121,10 +145,29 @@ def find(name_or_folder: str) -> Kernel:
     return _tree(folder.resolve())
 
 
+def flavour_of(name_or_folder: str) -> Flavour:
+    """Return the flavour of the kernel that ``--kernel`` names, without a check that it is one.
+
+    That of a named kernel that is not here yet, or of a folder without a configuration, is
+    mainline.
+    """
+    if name_or_folder in catalogue():
+        return _named(name_or_folder).flavour if is_fetched(name_or_folder) else "mainline"
+    config = Path(name_or_folder, ".config")
+    return _flavour(config) if name_or_folder and _is_file(config) else "mainline"
+
+
 def is_folder(path: Path) -> bool:
     """Tell whether there is a folder, also for a name that cannot be one."""
     try:
         return path.is_dir()
+    except OSError:  # too long a name
+        return False
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
     except OSError:  # too long a name
         return False
 
@@ -235,11 +278,7 @@ def _tree(folder: Path) -> Kernel:
     ):
         if not path.is_file():
             raise refuse(why)
-    options = dict(
-        line.split("=", 1)
-        for line in (folder / ".config").read_text(errors="replace").splitlines()
-        if line.startswith("CONFIG_") and "=" in line
-    )
+    options = _options(folder / ".config")
     missing = [
         f"{option} ({what})" for option, what in NEEDED.items() if options.get(option) != "y"
     ]
