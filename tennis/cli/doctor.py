@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 """``tennis doctor``: what works here, what does not, and what to do about it."""
 
+import json
 import sys
+from dataclasses import asdict
 
 import click
-from rich.console import Console
-from rich.text import Text
 
-MARKS = {"good": ("ok  ", "green"), "note": ("note", "yellow"), "bad": ("BAD ", "bold red")}
+from tennis.errors import UsageError
 
 
 @click.command()
@@ -17,31 +17,49 @@ MARKS = {"good": ("ok  ", "green"), "note": ("note", "yellow"), "bad": ("BAD ", 
     metavar="PORT",
     help="Look at the Brickwall on this port, and its wires, and at nothing else.",
 )
-def doctor(port: str | None) -> None:
+@click.option(
+    "--target",
+    metavar="HOST",
+    help="Look at a target, and say what would spoil a rally on it: a host as ssh knows it "
+    "(NAME or USER@NAME), or `virtual` or `virtual:KERNEL`, which is booted for that.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def doctor(port: str | None, target: str | None, as_json: bool) -> None:
     """Check this machine: say what works, what does not, and what to do about it.
 
     Picos that are plugged in are looked at, too: MicroPython, firmware, clock, certificate, wires.
     With a loop-back plug in place of the target, a dead ping wire is told from a dead reply wire.
     The exit code is 1 if a rally cannot be played on the virtual bench; with `--port`, there.
 
+    With `--target`, a kernel that runs is held against the requirements of its flavour in
+    `target/kernels`: configuration, command line, governor, idle states, tracers, power and heat.
+    What is BAD spoils a rally, and the exit code is 1; a note is worth knowing. Nothing is changed.
+
     \b
     Examples:
       tennis doctor
       tennis doctor --port /dev/ttyACM0
+      tennis doctor --target pi@bench1
+      tennis doctor --target virtual:rt --json
     """
+    from tennis.cli.findings import show  # noqa: PLC0415
     from tennis.play.doctor import examine  # noqa: PLC0415
+    from tennis.play.doctor_target import examine_target  # noqa: PLC0415
 
-    console = Console()
-    bad = 0
-    for finding in examine(port):
-        bad += finding.verdict == "bad"
-        mark, style = MARKS[finding.verdict]
-        line = Text.assemble((mark, style), "  ", (f"{finding.what}: ", "bold"), finding.found)
-        if finding.advice:
-            line.append(f"\n      -> {finding.advice}", style)
-        console.print(line, soft_wrap=True)
+    if port and target:
+        raise UsageError("--port looks at a Brickwall, --target at a target: one at a time")
+    findings = examine_target(target) if target else examine(port)
+    if as_json:
+        found = list(findings)
+        click.echo(json.dumps([asdict(finding) for finding in found], indent=2))
+        sys.exit(any(finding.verdict == "bad" for finding in found))
+    bad = show(findings)
     if bad:
-        console.print(f"\n{bad} to mend before a rally can be played here.")
+        what = "a sound rally can be played there" if target else "a rally can be played here"
+        click.echo(f"\n{bad} to mend before {what}.")
         sys.exit(1)
-    rally = f"--bench pi --port {port}" if port else "--kernel rt --load stress"
-    console.print(f"\nReady: tennis rally {rally} --out first", markup=False, soft_wrap=True)
+    if target:
+        where = "" if target.startswith("virtual") else f"--bench pi --target {target} "
+    else:
+        where = f"--bench pi --port {port} " if port else "--kernel rt --load stress "
+    click.echo(f"\nReady: tennis rally {where}--out first")

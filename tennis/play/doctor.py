@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from tennis.bench.findings import Finding
 from tennis.bench.instruments import emulated
 from tennis.bench.instruments import virtual as instrument
 from tennis.bench.targets.virtual import initramfs, kernels, modules
@@ -17,7 +18,6 @@ from tennis.bench.targets.virtual.debian import host_architecture
 from tennis.checkout import cache_folder
 from tennis.errors import TennisError
 from tennis.play.doctor_pico import examine_ports
-from tennis.play.findings import Finding
 
 
 def examine(port: str | None = None) -> Iterator[Finding]:

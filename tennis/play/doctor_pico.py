@@ -6,12 +6,12 @@ import datetime
 from collections.abc import Iterator
 from typing import Any
 
+from tennis.bench.findings import Finding
 from tennis.bench.instruments import certificates, firmware
 from tennis.bench.instruments.brickwall import Brickwall, Hello
 from tennis.bench.instruments.ports import bootsel, picos, the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.errors import TennisError
-from tennis.play.findings import Finding
 from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Instrument
 from tennis.wiring import wiring

@@ -17,6 +17,13 @@ SCRIPT = ROOT / "target" / "snapshot"
 SIZE_MAX = 1 << 22  # bytes; a kernel's configuration has about 300,000
 LINES_MAX = 60_000
 Flavour = Literal["mainline", "rt", "evl", "cobalt"]
+# which Racquet a flavour's kernel takes
+MODULES: dict[Flavour, str] = {
+    "mainline": "racquet",
+    "rt": "racquet",
+    "evl": "racquet_evl",
+    "cobalt": "racquet_cobalt",
+}
 
 
 def flavour_of(config: Mapping[str, str]) -> Flavour:
@@ -81,6 +88,11 @@ class Snapshot:
             return "cobalt"
         real_time = self.line("realtime") == "1" or "PREEMPT_RT" in (self.line("version") or "")
         return "rt" if real_time else "mainline"
+
+    @property
+    def module(self) -> str:
+        """Return the name of the Racquet that this kernel takes."""
+        return MODULES[self.flavour]
 
     @property
     def without_config(self) -> str:

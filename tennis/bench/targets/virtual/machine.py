@@ -90,6 +90,11 @@ class Machine:
             )
         os.close(image)
 
+    @property
+    def running(self) -> bool:
+        """Tell whether QEMU has not ended."""
+        return self._process.poll() is None
+
     def stop(self) -> None:
         """Ask QEMU to end; the instrument sends what it holds."""
         if self._process.poll() is None:

@@ -1,0 +1,259 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a kernel must be: fragments, check-lists, and real kernels held against them."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tennis.bench.requirements import (
+    FLAVOURS,
+    FOLDER,
+    check,
+    check_config,
+    check_module,
+    fragment,
+    gpio_interrupts,
+    requirements,
+)
+from tennis.bench.targets import snapshot
+from tennis.bench.targets.virtual import kernels
+from tennis.errors import TennisError, UsageError
+
+TENNIS = str(Path(sys.executable).with_name("tennis"))
+
+# a quiet Pi, as the script tells it
+QUIET = """\
+= release
+ 6.12.0-rt
+= version
+ #1 SMP PREEMPT_RT
+= machine
+ aarch64
+= command_line
+ console=tty1 root=/dev/mmcblk0p2
+= realtime
+ 1
+= modules
+ racquet 6.12.0-rt SMP preempt_rt mod_unload aarch64
+ racquet.sha256 0123
+= governor
+ cpu0/cpufreq/scaling_governor performance
+ cpu1/cpufreq/scaling_governor performance
+= idle_states
+ cpu0/state0 WFI 1 0
+ cpu0/state1 cpu-sleep 400 1
+= clocksource
+ arch_sys_counter
+= rt_runtime_us
+ -1
+= huge_pages
+ madvise
+= tracer
+ nop
+= throttled
+ throttled=0x0
+= temperature_mc
+ thermal_zone0/temp 52100
+= tainted
+ 12288
+= interrupts
+            CPU0       CPU1
+  11:        856         12 GICv2  30 Level     arch_timer
+  60:         17          0  pinctrl-bcm2835  17 Edge      racquet
+= config
+{config}= end
+ yes
+"""
+
+
+def config_of(flavour: str) -> str:
+    """Return the lines of a configuration that has what is asked for."""
+    known = requirements(flavour)
+    wanted = {**known.required, **known.recommended}
+    return "".join(
+        f" {name}={option.value[0]}\n" for name, option in wanted.items() if option.value[0] != "n"
+    )
+
+
+def seen(old: str = "", new: str = "") -> snapshot.Snapshot:
+    text = QUIET.replace("{config}", config_of("rt"))
+    assert old in text
+    return snapshot.read(text.replace(old, new))
+
+
+def findings(found: snapshot.Snapshot, flavour: str = "rt") -> list[tuple[str, str, str]]:
+    return [(f.verdict, f.what, f.found) for f in check(requirements(flavour), found)]
+
+
+def test_a_quiet_board_has_nothing_to_mend():
+    assert {verdict for verdict, *_ in findings(seen())} == {"good"}
+    assert check_module(seen()).verdict == "good"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict", "what", "words"),
+    [
+        (
+            "cpu1/cpufreq/scaling_governor performance",
+            "cpu1/x schedutil",
+            "bad",
+            "governor",
+            "sched",
+        ),
+        ("cpu-sleep 400 1", "cpu-sleep 400 0", "bad", "deep idle", "cpu-sleep takes 400 us"),
+        ("rt_runtime_us\n -1", "rt_runtime_us\n 950000", "note", "real-time thr", "950000"),
+        ("tracer\n nop", "tracer\n function", "bad", "tracer", "function"),
+        ("throttled=0x0", "throttled=0x50005", "bad", "power and heat", "now: under-voltage, thr"),
+        ("throttled=0x0", "throttled=0x50000", "note", "power and heat", "since boot: under-volt"),
+        ("temp 52100", "temp 81000", "bad", "temperature", "81000"),
+        ("tainted\n 12288", "tainted\n 512", "note", "complaints", "a warning"),
+        ("madvise", "always", "note", "huge pages", "always"),
+        ("machine\n aarch64", "machine\n armv7l", "bad", "architecture", "armv7l"),
+        ("realtime\n 1", "realtime\n 0", "bad", "real-time kernel", "0"),
+        ("console=tty1", "console=tty1 ftrace=function", "bad", "command line", "ftrace=function"),
+        ("console=tty1", "isolcpus=3", "note", "command line", "isolcpus=3"),
+        (" CONFIG_PREEMPT_RT=y\n", "", "bad", "CONFIG_PREEMPT_RT", "n;"),
+        ("= config\n", "= config\n CONFIG_PROVE_LOCKING=y\n", "bad", "PROVE_LOCKING", "every lock"),
+        (" CONFIG_RCU_BOOST=y\n", "", "note", "CONFIG_RCU_BOOST", "n;"),
+        ("17 Edge      racquet", "22 Edge      button", "note", "other GPIO", "button (17 times)"),
+    ],
+)
+def test_what_spoils_a_rally_is_named(old, new, verdict, what, words):
+    told = [(v, w, f) for v, w, f in findings(seen(old, new)) if v != "good"]
+    assert any(v == verdict and what in w and words in f for v, w, f in told), told
+
+
+def test_another_flavour_runs():
+    told = findings(seen(), "mainline")
+    assert ("bad", "kernel", "6.12.0-rt, flavour rt, not mainline") in told
+    assert any(what == "CONFIG_PREEMPT_RT" for _, what, _ in told)
+
+
+def test_what_is_not_told_is_no_fault_unless_said_so():
+    quiet = snapshot.read("= release\n 6.1\n= machine\n aarch64\n= end\n")
+    bad = [what for verdict, what, _ in findings(quiet, "mainline") if verdict == "bad"]
+    assert not bad
+    assert ("bad", "EVL core", "not told here") in findings(quiet, "evl")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "racquet 6.12.0-rt SMP",
+            "racquet 6.6.0 SMP",
+            "was built for the kernel 6.6.0, not for 6.12",
+        ),
+        ("racquet 6.12.0-rt SMP", "another 6.12.0-rt SMP", "there is no racquet for the kernel"),
+    ],
+)
+def test_a_module_that_does_not_match(old, new, words):
+    found = check_module(seen(old, new))
+    assert found.verdict == "bad"
+    assert words in found.found
+
+
+def test_interrupts_of_gpio_lines_are_counted():
+    lines = "  61:   5   7  pinctrl-bcm2835  22 Edge   my button\n"
+    found = seen("  60:         17", f"{lines}  60:         17")
+    assert gpio_interrupts(found) == {"pinctrl-bcm2835 22 Edge my button": 12}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_fragment_satisfies_its_own_check_list(flavour):
+    text = fragment(flavour)
+    assert all(re.fullmatch(r"(#.*|CONFIG_\w+=\w+|)", line) for line in text.splitlines())
+    found = list(check_config(requirements(flavour), snapshot.read_config(text)))
+    assert [f.verdict for f in found] == ["good"], found
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_every_requirement_says_why(flavour):
+    known = requirements(flavour)
+    assert not known.required.keys() & known.forbidden.keys()
+    for option in {**known.required, **known.forbidden, **known.recommended}.values():
+        assert len(option.reason) > 10
+        assert option.source
+    said = subprocess.run([snapshot.SCRIPT], capture_output=True, text=True, check=True).stdout
+    facts = snapshot.read(said)
+    assert {rule.name for rule in known.fact} <= facts.facts.keys()
+
+
+@pytest.mark.parametrize("name", ["mainline", "rt", "mainline-6.1", "rt-6.1"])
+def test_debians_kernels_have_what_is_required(name):
+    """Their real configurations."""
+    text = kernels.find(name).config.read_text()
+    found = list(check_config(requirements(name.split("-")[0]), snapshot.read_config(text)))
+    assert not [f for f in found if f.verdict == "bad"]
+    other = {"mainline": "rt", "rt": "mainline"}[name.split("-")[0]]
+    wrong = list(check_config(requirements(other), snapshot.read_config(text)))
+    assert "CONFIG_PREEMPT_RT" in {f.what for f in wrong if f.verdict == "bad"}
+
+
+def test_an_unknown_flavour():
+    with pytest.raises(UsageError, match="no flavour 'warp': use mainline, rt, evl, cobalt"):
+        requirements("warp")
+
+
+def test_a_file_that_is_wrong(tmp_path):
+    text = (FOLDER / "mainline.toml").read_text()
+    (tmp_path / "mainline.toml").write_text(text.replace("[forbidden]", "[forbiden]"))
+    with pytest.raises(TennisError, match="restore it from the repository"):
+        requirements("mainline", tmp_path)
+
+
+# --- the command ---
+
+
+def tennis(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TENNIS, *map(str, words)], capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def test_a_configuration_is_checked(tmp_path):
+    (tmp_path / "rt").write_text(fragment("rt"))
+    assert tennis("kernels", "check", "rt", tmp_path / "rt").returncode == 0
+    done = tennis("kernels", "check", "mainline", tmp_path / "rt")
+    assert done.returncode == 1
+    assert "CONFIG_PREEMPT_RT: y; it would be the flavour rt" in done.stdout
+    assert tennis("kernels", "fragment", "rt").stdout == fragment("rt")
+    done = tennis("kernels", "check", "rt", tmp_path / "none")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
+def test_the_doctor_cannot_look_at_two_things():
+    done = tennis("doctor", "--port", "x", "--target", "y")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_the_doctor_names_a_host_that_is_not_there():
+    done = tennis("doctor", "--target", "nothing.invalid", "--json")
+    assert done.returncode == 1
+    assert [entry["verdict"] for entry in json.loads(done.stdout)] == ["bad"]
+
+
+@pytest.mark.virtual
+@pytest.mark.parametrize("kernel", ["mainline", "rt"])
+def test_the_doctor_looks_at_a_virtual_kernel(kernel):
+    done = tennis("doctor", "--target", f"virtual:{kernel}", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {entry["what"]: entry for entry in json.loads(done.stdout)}
+    assert found["kernel"]["found"].endswith(f"flavour {kernel}")
+    assert found["architecture"]["found"] == "aarch64"
+    assert found["real-time throttling"]["verdict"] == "note"  # Linux' default
+
+
+@pytest.mark.virtual
+def test_the_doctor_sees_what_a_virtual_kernel_was_booted_with(monkeypatch):
+    from tennis.bench.targets.virtual import look, machine  # noqa: PLC0415
+
+    monkeypatch.setattr(machine, "COMMAND_LINE", f"{machine.COMMAND_LINE} ftrace=function")
+    told = findings(look.look("mainline"), "mainline")
+    assert any(v == "bad" and w == "tracer" and "function" in f for v, w, f in told), told
+    assert any(v == "bad" and w == "command line" for v, w, _ in told)
