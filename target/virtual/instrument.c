@@ -7,7 +7,8 @@
  * an inherited file descriptor. The gaps are those of kit-firmware/brickwall/gaps.py.
  *
  * Parameters (all times in ns of virtual time): fd balls seed period gap_min gap_max pulse timeout
- * settle ready_timeout give_up, and those of machine.c. A period other than 0 means open loop.
+ * settle ready_timeout give_up over, and those of machine.c. A period other than 0 means open loop.
+ * With over, the guest is told of the end and gets so long to look after its load.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ struct __attribute__((packed)) end {
 /* --- parameters --- */
 static int64_t fd = -1, balls = 5000, seed = 1, period, gap_min = 500000, gap_max = 1500000;
 static int64_t pulse = 1000, timeout = 200000000, settle = 1000000000;
-static int64_t ready_timeout = 120000000000, give_up = 10000000000;
+static int64_t ready_timeout = 120000000000, give_up = 10000000000, over;
 
 static const struct parameter parameters[] = {
 	{ "fd", &fd },		 { "balls", &balls },
@@ -54,7 +55,7 @@ static const struct parameter parameters[] = {
 	{ "gap_min", &gap_min }, { "gap_max", &gap_max },
 	{ "pulse", &pulse },	 { "timeout", &timeout },
 	{ "settle", &settle },	 { "ready_timeout", &ready_timeout },
-	{ "give_up", &give_up },
+	{ "give_up", &give_up }, { "over", &over },
 };
 
 /* --- state --- */
@@ -112,6 +113,15 @@ static void send_event(int what, int64_t when, uint32_t value)
 	send_frame(EVENTS, &event, sizeof(event));
 }
 
+static void serve(int64_t now);
+static void end_pulse(int64_t now);
+static void time_out(int64_t now);
+static void never_ready(int64_t now);
+static void end_qemu(int64_t now);
+static struct deadline next_serve = { .met = serve }, pulse_end = { .met = end_pulse };
+static struct deadline timeout_end = { .met = time_out }, ready_end = { .met = never_ready };
+static struct deadline over_end = { .met = end_qemu };
+
 static void end_rally(int reason, int64_t now)
 {
 	flush_balls();
@@ -119,6 +129,15 @@ static void end_rally(int reason, int64_t now)
 	sum.when = now;
 	send_frame(END, &sum, sizeof(sum));
 	state = ENDED;
+	if (reason != COMPLETE || !over)
+		end_qemu(now);
+	deadline_clear(&next_serve);
+	machine_say_over();
+	deadline_set(&over_end, now + over);
+}
+
+static void end_qemu(int64_t now)
+{
 	_exit(0);
 }
 
@@ -126,13 +145,6 @@ static int64_t next_gap(void)
 {
 	return random_between(seed, sum.balls, gap_min, gap_max);
 }
-
-static void serve(int64_t now);
-static void end_pulse(int64_t now);
-static void time_out(int64_t now);
-static void never_ready(int64_t now);
-static struct deadline next_serve = { .met = serve }, pulse_end = { .met = end_pulse };
-static struct deadline timeout_end = { .met = time_out }, ready_end = { .met = never_ready };
 
 static void serve_at(int64_t when)
 {
@@ -155,8 +167,10 @@ static void close_ball(int64_t now)
 	state = IDLE;
 	if (buffered == BALLS_A_FRAME)
 		flush_balls();
-	if (sum.balls == balls)
+	if (sum.balls == balls) {
 		end_rally(COMPLETE, now);
+		return;
+	}
 	if (unanswered >= GIVE_UP_BALLS && now - unanswered_since > give_up)
 		end_rally(NO_ANSWER, now);
 	if (!period)
@@ -167,6 +181,8 @@ static void serve(int64_t now)
 {
 	if (state == SERVED || state == RAISED)
 		close_ball(now); /* open loop: the next ball does not wait */
+	if (state == ENDED)
+		return;
 	if (now - due_at >= INSTRUCTION_NS) {
 		sum.late_serves++;
 		send_event(EVENT_LATE_SERVE, now, now - due_at);
@@ -260,6 +276,7 @@ static void ended(int64_t now)
 {
 	if (state != ENDED)
 		end_rally(TARGET_ENDED, now);
+	end_qemu(now);
 }
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,

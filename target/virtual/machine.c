@@ -21,12 +21,14 @@
 /* given by the build, which asks QEMU what it takes */
 EXPORT int qemu_plugin_version = PLUGIN_API;
 
-static int64_t ping_line, reply_line = 1, ready_line = 2;
+/* line 3 is the machine's power button */
+static int64_t ping_line, reply_line = 1, ready_line = 2, over_line = 4;
 static int64_t answer_seed, answer_min, answer_max;
 static const struct parameter own_parameters[] = {
 	{ "ping_line", &ping_line },   { "reply_line", &reply_line },
 	{ "ready_line", &ready_line }, { "answer_seed", &answer_seed },
 	{ "answer_min", &answer_min }, { "answer_max", &answer_max },
+	{ "over_line", &over_line },
 };
 
 static const struct instrument *instrument;
@@ -34,7 +36,7 @@ static qemu_timer cold_timer, timer;
 static struct deadline *deadlines;
 static int64_t deadline_count;
 static bool meeting; /* deadlines are being met: the timer is set when all are */
-static qemu_irq ping;
+static qemu_irq ping, over;
 static bool reply_up, was_ready;
 
 int64_t machine_now(void)
@@ -175,6 +177,11 @@ void machine_set_ping(int64_t now, bool up)
 	was_up = up;
 }
 
+void machine_say_over(void)
+{
+	qemu_set_irq(over, 1);
+}
+
 static void reply_edge(void *opaque, int line, int level)
 {
 	if (!answer_max)
@@ -201,6 +208,7 @@ static void connect_lines(void *opaque)
 	if (!pl061 || ambiguous)
 		fail("the machine has no single PL061 GPIO controller");
 	ping = qdev_get_gpio_in(pl061, ping_line);
+	over = qdev_get_gpio_in(pl061, over_line);
 	qdev_connect_gpio_out(pl061, reply_line, qemu_allocate_irq(reply_edge, NULL, reply_line));
 	qdev_connect_gpio_out(pl061, ready_line, qemu_allocate_irq(ready_edge, NULL, ready_line));
 	timer_init_full(timer, NULL, QEMU_CLOCK_VIRTUAL, 1, 0, meet_deadlines, NULL);

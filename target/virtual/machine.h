@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The machine as an instrument sees it: a clock with deadlines, the ping line into the guest, the
- * reply line and the ready line out of it. Every edge is exact to the instruction with -icount.
+ * reply line and the ready line out of it, the over line into it. Every edge is exact to the instruction with -icount.
  */
 #ifndef TENNIS_MACHINE_H
 #define TENNIS_MACHINE_H
@@ -47,6 +47,7 @@ int machine_install(qemu_plugin_id_t id, int argc, char **argv,
 int64_t machine_now(void);
 bool machine_reply_is_up(void);
 void machine_set_ping(int64_t now, bool up);
+void machine_say_over(void); /* raises the over line, for good */
 void deadline_set(struct deadline *deadline, int64_t when);
 void deadline_clear(struct deadline *deadline);
 

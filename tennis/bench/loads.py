@@ -1,6 +1,24 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What keeps the target busy: a folder a load under ``loads/``, described by its ``load.toml``."""
+"""What keeps the target busy: a folder a load under ``loads/``, described by its ``load.toml``.
+
+Beside ``load.toml`` a folder may hold
+
+- ``start``, a script in place of ``command``: it stays in the foreground until SIGTERM and ends
+  when a part of it dies;
+- ``health``, a script that says whether the load really loads: a line
+  ``tennis: health NAME VALUE UNIT`` on standard output for each figure, exit code 0 if it does, 1
+  and a reason on standard error if not;
+- C programs NAME.c (``programs``) and a kernel module (``module``).
+
+Scripts are POSIX sh for the shells of Debian and BusyBox. Parameters are in their environment, in
+upper case, and the load's own programs are in their PATH.
+
+:meth:`Load.files` makes of all that one folder for the target. Its ``start`` runs the load in the
+foreground: it ends, with all that it started, on SIGTERM or when a part dies (exit code 1). Its
+``health`` checks every part. What the computer at the other end of the target's network has to do
+is :meth:`Load.host_command`.
+"""
 
 import tomllib
 from collections.abc import Mapping
@@ -8,12 +26,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
 
 FOLDER = ROOT / "loads"
+TARGET = "{target}"  # in ``host``: the target's address
+
+Name = Annotated[str, StringConstraints(pattern=r"[a-z][a-z0-9_-]*")]
 
 
 class Parameter(BaseModel):
@@ -27,15 +48,6 @@ class Parameter(BaseModel):
     maximum: int
 
 
-class Health(BaseModel):
-    """The load really loads when so many tasks of this name run."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    task: str
-    count: Annotated[int, Field(gt=0)]
-
-
 class LoadFile(BaseModel):
     """All of ``load.toml``."""
 
@@ -44,33 +56,142 @@ class LoadFile(BaseModel):
     title: str
     about: str
     source: str
-    command: str  # run by the target's shell; empty: nothing to start
-    module: str | None = None  # a kernel module NAME.c in the same folder
-    health: Health | None = None
+    also: list[Name] = []  # loads that are a part of this one
+    command: str = ""  # run by the target's shell; empty: nothing, or the script ``start``
+    # run by the shell of the computer at the other end of the target's network; it stays in the
+    # foreground, and {target} is the target's address
+    host: str = ""
+    packages: list[str] = []  # Debian's, on the target
+    host_packages: list[str] = []  # Debian's, on that other computer
+    programs: list[Name] = []  # C programs NAME.c in the same folder, for the target
+    libraries: list[Name] = []  # that the programs are linked with: m, pthread
+    module: Name | None = None  # a kernel module NAME.c in the same folder
     parameters: dict[str, Parameter] = {}
     ascending: list[tuple[str, str]] = []  # pairs of parameters: the first is less than the second
 
 
 @dataclass(frozen=True)
-class Load:
-    """A load with the values of its parameters."""
+class Part:
+    """One folder under ``loads/``."""
 
     name: str
     folder: Path
     file: LoadFile
+
+    @property
+    def sources(self) -> list[Path]:
+        """Return the C files of its programs."""
+        return [self.folder / f"{program}.c" for program in self.file.programs]
+
+    @property
+    def own_files(self) -> list[Path]:
+        """Return every file that says what the part does, but for its kernel module."""
+        scripts = [self.folder / "start", self.folder / "health"]
+        return [self.folder / "load.toml", *filter(Path.is_file, scripts), *self.sources]
+
+    @property
+    def start(self) -> bytes | None:
+        """Return the script that starts it on the target; None where there is nothing to start."""
+        script = self.folder / "start"
+        if script.is_file():
+            return script.read_bytes()
+        return f"#!/bin/sh\nexec {self.file.command}\n".encode() if self.file.command else None
+
+    @property
+    def health(self) -> bytes | None:
+        """Return the script that checks it on the target."""
+        script = self.folder / "health"
+        return script.read_bytes() if script.is_file() else None
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load with the values of its parameters; ``parts`` in the order in which they start."""
+
+    name: str
+    parts: tuple[Part, ...]
     values: Mapping[str, int]
 
     @property
+    def file(self) -> LoadFile:
+        """Return the load's own ``load.toml``."""
+        return self.parts[-1].file
+
+    @property
+    def folder(self) -> Path:
+        """Return the load's own folder."""
+        return self.parts[-1].folder
+
+    @property
     def command(self) -> str:
-        """Return what is started on the target, exactly."""
-        if self.file.module:
-            return " ".join(["insmod", f"{self.file.module}.ko", self.module_parameters])
-        return self.file.command
+        """Return what is started on the target, exactly, and at the other end of its network."""
+        commands = [self._command(part) for part in self.parts]
+        host = self.host_command("target")
+        return "; ".join(filter(None, [*commands, f"from the network: {host}" if host else ""]))
+
+    def _command(self, part: Part) -> str:
+        if part.file.module:
+            return " ".join(["insmod", f"{part.file.module}.ko", self.module_parameters])
+        if part.start is None:
+            return ""
+        return self._filled(part.file.command or f"sh {part.name}/start")
 
     @property
     def module_parameters(self) -> str:
         """Return the parameters as ``insmod`` takes them."""
         return " ".join(f"{name}={value}" for name, value in self.values.items())
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the parameters as the scripts get them."""
+        return {name.upper(): str(value) for name, value in self.values.items()}
+
+    @property
+    def packages(self) -> list[str]:
+        """Return the Debian packages that the target needs."""
+        return sorted({name for part in self.parts for name in part.file.packages})
+
+    @property
+    def host_packages(self) -> list[str]:
+        """Return the Debian packages that the computer at the other end needs."""
+        return sorted({name for part in self.parts for name in part.file.host_packages})
+
+    @property
+    def checked(self) -> bool:
+        """Tell whether there is a health check."""
+        return any(part.health for part in self.parts)
+
+    def host_command(self, target: str) -> str:
+        """Return the shell command for the other end of the network; empty if there is none."""
+        hosts = [part.file.host for part in self.parts if part.file.host]
+        return self._filled(" & ".join(hosts).replace(TARGET, target))
+
+    def _filled(self, command: str) -> str:
+        """Put the parameters' values where the shell would."""
+        for name, value in self.environment.items():
+            command = command.replace(f"${{{name}}}", value).replace(f"${name}", value)
+        return command
+
+    def files(self, programs: Mapping[str, Path]) -> dict[str, bytes | Path]:
+        """Return the load as a folder on the target: path -> content; all are executable.
+
+        ``programs``: name of a C program -> the executable built for the target.
+        """
+        files: dict[str, bytes | Path] = {}
+        for part in self.parts:
+            for name, content in (("start", part.start), ("health", part.health)):
+                if content is not None:
+                    files[f"{part.name}/{name}"] = content
+            for program in part.file.programs:
+                files[f"{part.name}/{program}"] = programs[program]
+        exported = (f"export {name}={value}\n" for name, value in self.environment.items())
+        files["parameters"] = "".join(exported).encode()
+        files["start"] = FOLDER / "start"
+        files["parts"] = " ".join(part.name for part in self.parts if part.start).encode()
+        if self.checked:
+            files["health"] = FOLDER / "health"
+            files["checked"] = " ".join(part.name for part in self.parts if part.health).encode()
+        return files
 
 
 def names() -> list[str]:
@@ -79,31 +200,43 @@ def names() -> list[str]:
 
 
 def find(name: str, options: Mapping[str, int] | None = None) -> Load:
-    """Return a load; ``options`` override its parameters.
+    """Return a load; ``options`` override its parameters and those of its parts.
 
     Raises UsageError for an unknown load or option, or a value out of range.
     """
     if name not in names():
         raise UsageError(f"no load {name!r}: use {', '.join(names())}")
-    path = FOLDER / name / "load.toml"
-    try:
-        file = LoadFile.model_validate(tomllib.loads(path.read_text()))
-    except (ValidationError, tomllib.TOMLDecodeError) as error:
-        raise TennisError(f"{path} is not right: {error}") from error
-    values = {parameter: entry.default for parameter, entry in file.parameters.items()}
+    parts = tuple(_parts(name))
+    parameters = {p: entry for part in parts for p, entry in part.file.parameters.items()}
+    values = {parameter: entry.default for parameter, entry in parameters.items()}
     for option, value in (options or {}).items():
-        entry = file.parameters.get(option)
+        entry = parameters.get(option)
         if entry is None:
-            known = ", ".join(file.parameters) or "none"
+            known = ", ".join(parameters) or "none"
             raise UsageError(f"the load {name} has no option {option}: it has {known}")
         if not entry.minimum <= value <= entry.maximum:
             raise UsageError(
                 f"{option}={value}: the load {name} takes {entry.minimum} to {entry.maximum}"
             )
         values[option] = value
-    for smaller, larger in file.ascending:
+    for smaller, larger in (pair for part in parts for pair in part.file.ascending):
         if values[smaller] >= values[larger]:
             raise UsageError(
                 f"{smaller}={values[smaller]} must be less than {larger}={values[larger]}"
             )
-    return Load(name, path.parent, file, values)
+    return Load(name, parts, values)
+
+
+def _parts(name: str, within: tuple[str, ...] = ()) -> list[Part]:
+    """Return a load's folder behind those of the loads that belong to it, each once."""
+    path = FOLDER / name / "load.toml"
+    try:
+        file = LoadFile.model_validate(tomllib.loads(path.read_text()))
+    except (OSError, ValidationError, tomllib.TOMLDecodeError) as error:
+        raise TennisError(f"{path} is not right: {error}") from error
+    if name in within:
+        raise TennisError(f"{path} is not right: the load {name} is a part of itself")
+    if file.command and (path.parent / "start").is_file():
+        raise TennisError(f"{path} is not right: it has a command, and there is a script start")
+    found = {part.name: part for other in file.also for part in _parts(other, (*within, name))}
+    return [*found.values(), Part(name, path.parent, file)]

@@ -39,6 +39,9 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+# a figure of a health check
+Measure = Annotated[float, Field(ge=-(10**15), le=10**15, allow_inf_nan=False)]
+
 Verdict = Literal["pass", "fail", "inconclusive", "not run"]
 
 
@@ -107,6 +110,15 @@ class Target(Part):
     managed: Text = "by tennis"  # or not: then it is what the operator said
 
 
+class Health(Part):
+    """A figure of a load's health check: before the rally, and behind its last ball."""
+
+    name: Text  # "received", "activations"
+    unit: Text  # "bytes/s", "1/s"
+    start: Measure | None  # None: not checked
+    end: Measure | None
+
+
 class LoadRecord(Part):
     """What kept the target busy."""
 
@@ -114,6 +126,7 @@ class LoadRecord(Part):
     command: Text  # exactly as started; empty for idle
     options: dict[Text, int] = Field(default_factory=dict, max_length=64)  # as given
     started_ns: Ns | None = None  # on the instrument's clock; None: before the rally
+    health: Annotated[list[Health], Field(max_length=64)] = []
 
 
 class Protocol(Part):

@@ -16,15 +16,17 @@ from tennis.bench import Circumstances, Session
 from tennis.bench import loads as load_folder
 from tennis.bench.instruments import emulated
 from tennis.bench.instruments import virtual as instrument
-from tennis.bench.targets.virtual import initramfs, kernels, modules, racquets
+from tennis.bench.targets.virtual import drivers, initramfs, kernels, modules, racquets
 from tennis.bench.targets.virtual.console import Console
 from tennis.bench.targets.virtual.machine import (
     NS_PER_INSTRUCTION_SHIFT,
+    PEER_TARGET,
     TARGET,
     Extras,
     Machine,
     Parts,
     command_line,
+    packages_of,
 )
 from tennis.bench.targets.virtual.pico import PicoSession
 from tennis.errors import UsageError
@@ -34,6 +36,8 @@ from tennis.rally.plan import Plan
 
 TIME_NOTE = f"virtual time, {1 << NS_PER_INSTRUCTION_SHIFT} ns per instruction"
 BOARD = "QEMU virt, 1 Cortex-A57, PL061"
+# how long the target may take for the load's health behind the last ball, of virtual time
+OVER_NS = 60_000_000_000
 TICK_S = 0.2  # how often an empty chunk comes while nothing happens
 
 
@@ -58,6 +62,8 @@ class VirtualBench:
             racquets.check(kernel.flavour, plan.bottom_half, plan.priorities)
             racquet = racquets.RACQUETS[kernel.flavour].module
             qemu = instrument.find_qemu()
+            needs_network = bool(load.host_command(PEER_TARGET))
+            initramfs.versions(packages_of(load))  # they are here
             load_source = load.folder / f"{load.file.module}.c"
             self._parts = Parts(
                 plan,
@@ -69,6 +75,12 @@ class VirtualBench:
                 modules.kernel_module(load_source, kernel) if load.file.module else None,
                 modules.program(TARGET / "racquet" / "racquet-user.c"),
                 modules.program(TARGET / "virtual" / "racquet-ready.c"),
+                {
+                    source.stem: modules.program(source, libraries=part.file.libraries)
+                    for part in load.parts
+                    for source in part.sources
+                },
+                drivers.network(kernel) if needs_network else {},
             )
         return self._parts
 
@@ -91,9 +103,10 @@ class VirtualBench:
             "programs_sha256": _sha256(
                 parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"
             ),
+            **_network_versions(parts),
             "compiler": modules.compiler_version(),
             "pyarrow": pa.__version__,
-            **initramfs.versions(),
+            **initramfs.versions(packages_of(parts.load)),
         }
 
     def start(self, plan: Plan, folder: Path) -> Session:
@@ -136,6 +149,7 @@ class VirtualBench:
                 command=recorded["load"],
                 options=plan.load_options,
                 started_ns=started_ns,
+                health=list(report.health.values()),
             ),
             faults=report.faults,
             events=report.events,
@@ -162,7 +176,18 @@ def _describe(plan: Plan) -> Instrument:
 
 
 def _load_files(parts: Parts) -> list[Path]:
-    return [parts.load.folder / "load.toml", *filter(None, [parts.load_module])]
+    own = [path for part in parts.load.parts for path in part.own_files]
+    return [*own, *parts.load_programs.values(), *filter(None, [parts.load_module])]
+
+
+def _network_versions(parts: Parts) -> dict[str, str]:
+    """Return what the guest's network depends on; nothing for a load without one."""
+    if not parts.load.host_command(PEER_TARGET):
+        return {}
+    sha = hashlib.sha256((TARGET / "virtual" / "network").read_bytes())
+    for name, content in parts.drivers.items():
+        sha.update(name.encode() + content)
+    return {"network_sha256": sha.hexdigest()}
 
 
 def _sha256(*paths: Path) -> str:
@@ -176,6 +201,8 @@ class BuiltInSession:
     def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
         self._reader, writer = os.pipe()
         settings = instrument.parameters(parts.plan.protocol, writer)
+        if parts.load.checked:
+            settings["over"] = OVER_NS
         self._machine = Machine(parts, extras, folder, settings, [writer])
         os.close(writer)
 

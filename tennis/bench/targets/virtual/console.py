@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tennis.rally.manifest import Fault
+from tennis.rally.manifest import Fault, Health
 
 LINE = re.compile(r"(?:\[ *(?P<s>\d+)\.(?P<us>\d{6})\]\s*)?(?P<text>.*)")
 PANIC = re.compile(r"Kernel panic - not syncing.*|Internal error: .*|Unable to handle kernel .*")
@@ -19,8 +19,13 @@ WARNING = re.compile(
 # a console that a broken kernel fills without end is read so far
 LIMIT_BYTES = 1 << 24
 EVENTS_MAX = 1000
+# what QEMU says in a sound rally: that it was asked to end; that a guest's network is its own
+EXPECTED = ("terminating on", "is not connected to host network")
 FAULTS_MAX = 100
 TASKS_MAX = 100
+HEALTH_MAX = 64
+OVER = "over_s"  # the fact that the guest was told of the rally's end
+HEALTH = re.compile(r"([\w-]{1,64}) (-?\d{1,12}(?:\.\d{1,6})?) (\S{1,64})")
 
 
 @dataclass
@@ -29,6 +34,7 @@ class Report:
 
     facts: dict[str, str] = field(default_factory=dict)
     tasks: list[tuple[str, str, int]] = field(default_factory=list)
+    health: dict[str, Health] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
 
@@ -42,7 +48,9 @@ class Console:
     def add_emulator_output(self, text: str) -> None:
         """Keep what QEMU itself said, behind what the target said."""
         lines = [
-            line for line in text.splitlines() if line.strip() and "terminating on" not in line
+            line
+            for line in text.splitlines()
+            if line.strip() and not any(words in line for words in EXPECTED)
         ]
         if lines:
             with self.path.open("a") as console:
@@ -80,6 +88,8 @@ def _read_line(raw: str, report: Report) -> None:
             and (task := re.fullmatch(r"(\S+) (\w+) (\d+)", rest))
         ):
             report.tasks.append((task[1], task[2], int(task[3])))
+        elif kind == "health":
+            _read_health(rest, report)
     elif text.startswith("qemu: ") and len(report.events) < EVENTS_MAX:
         report.events.append({"what": "emulator", "text": text.removeprefix("qemu: ")})
     elif PANIC.match(text) and len(report.faults) < FAULTS_MAX:
@@ -89,3 +99,23 @@ def _read_line(raw: str, report: Report) -> None:
         if match["s"]:
             event["since_boot_ns"] = int(match["s"]) * 10**9 + int(match["us"]) * 1000
         report.events.append(event)
+
+
+def _read_health(rest: str, report: Report) -> None:
+    """Take a figure of the load's health: of the end once the target was told that it is over."""
+    match = HEALTH.fullmatch(rest)
+    if not match or len(report.health) >= HEALTH_MAX:
+        return
+    name, value, unit = match[1], float(match[2]), match[3]
+    over = OVER in report.facts
+    start = report.health[name].start if over and name in report.health else None
+    report.health[name] = (
+        Health(name=name, unit=unit, start=start, end=value)
+        if over
+        else Health(name=name, unit=unit, start=value, end=None)
+    )
+    at_s = report.facts.get(OVER if over else "health_s", "")
+    event: dict[str, Any] = {"what": "load_health", "name": name, "value": value, "unit": unit}
+    if re.fullmatch(r"\d{1,9}\.\d{2}", at_s):
+        event["since_boot_ns"] = int(at_s.replace(".", "")) * 10**7
+    report.events.append(event)

@@ -5,51 +5,77 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 
-from tennis.bench.cache import once
+from tennis.bench.cache import digest, once
 from tennis.bench.targets.virtual.debian import Suite
-from tennis.checkout import cache_folder
-from tennis.errors import UsageError
+from tennis.checkout import ROOT, cache_folder
+from tennis.errors import TennisError, UsageError
 
-SUITE = "trixie"
-# package -> the files that the target needs of it
-PROGRAMS = {
-    "busybox-static": ["usr/bin/busybox"],
-    "stress": ["usr/bin/stress"],
-    "util-linux": ["usr/bin/chrt"],
-    "libc6": [
-        "usr/lib/aarch64-linux-gnu/ld-linux-aarch64.so.1",
-        "usr/lib/aarch64-linux-gnu/libc.so.6",
-        "usr/lib/aarch64-linux-gnu/libm.so.6",
-    ],
-}
+PROGRAMS = ROOT / "target" / "virtual" / "programs.toml"
+
+Files = dict[str, list[str]]  # package -> files of it
+
+
+@cache
+def _table() -> dict[str, Files]:
+    """Return what is needed, by the package that a load names; the base has the name ""."""
+    content = tomllib.loads(PROGRAMS.read_text())
+    return {"": content["base"], **content["load"]}
+
+
+def _needed(load_packages: Iterable[str]) -> Files:
+    """Return what a load with these packages needs; the base is a part of it."""
+    base = _table()[""]
+    needed = {package: list(files) for package, files in base.items()}
+    for name in load_packages:
+        if name not in _table() and name not in base:
+            raise TennisError(f"{PROGRAMS.name} lacks the package {name}, which a load names")
+        for package, files in _table().get(name, {}).items():
+            needed[package] = list(dict.fromkeys([*needed.get(package, []), *files]))
+    return needed
+
+
+def _place(package: str, file: str) -> str:
+    """Return the path in the target."""
+    if "/lib/aarch64-linux-gnu/" in f"/{file}":
+        return f"lib/{Path(file).name}"
+    return f"bin/{Path(file).name}" if package in _table()[""] else file
+
+
+def _key() -> str:
+    suite = tomllib.loads(PROGRAMS.read_text())["suite"]
+    return f"{suite}-{digest(PROGRAMS)}"
 
 
 def fetch(say: Callable[[str], None], *, again: bool = False) -> None:
-    """Fetch the programs of the target; nothing happens if they are there."""
+    """Fetch the programs of the target for all loads; nothing happens if they are there."""
+    name = tomllib.loads(PROGRAMS.read_text())["suite"]
 
     def build(folder: Path) -> None:
-        say(f"programs of the virtual target: looking in Debian's {SUITE}")
-        suite = Suite(SUITE, "arm64")
+        say(f"programs of the virtual target: looking in Debian's {name}")
+        suite = Suite(name, "arm64")
         suite.update()
-        packages = [suite.package(name) for name in PROGRAMS]
+        needed = _needed(_table().keys() - {""})
+        packages = [suite.package(package) for package in sorted(needed)]
         suite.unpack(packages, folder / "packages", say)
-        for files in PROGRAMS.values():
+        for package, files in needed.items():
             for file in files:
-                place = folder / "root" / ("lib" if "/lib/" in file else "bin") / Path(file).name
+                place = folder / "root" / _place(package, file)
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(folder / "packages" / file, place)
         shutil.rmtree(folder / "packages")
         (folder / "packages.json").write_text(json.dumps([asdict(p) for p in packages], indent=2))
 
-    once("userland", SUITE, build, again=again)
+    once("userland", _key(), build, again=again)
 
 
 def _userland() -> Path:
-    folder = cache_folder() / "userland" / SUITE
+    folder = cache_folder() / "userland" / _key()
     if not folder.is_dir():
         raise UsageError(
             "the virtual target's programs are not here yet: run 'tennis kernels fetch'"
@@ -57,21 +83,27 @@ def _userland() -> Path:
     return folder
 
 
-def versions() -> dict[str, str]:
+def versions(load_packages: Iterable[str] = ()) -> dict[str, str]:
     """Return package -> version of the target's programs."""
     packages = json.loads((_userland() / "packages.json").read_text())
-    return {package["name"]: package["version"] for package in packages}
+    needed = _needed(load_packages)
+    return {
+        package["name"]: package["version"] for package in packages if package["name"] in needed
+    }
 
 
-def pack(files: Mapping[str, bytes | Path]) -> int:
+def pack(files: Mapping[str, bytes | Path], load_packages: Iterable[str] = ()) -> int:
     """Pack the initramfs: the programs and ``files`` (path in the target -> content).
 
-    Everything is executable. Same input, same bytes. Returns the descriptor of a file in memory, so
-    that no disk fills and nothing is left behind; the caller closes it.
+    ``load_packages``: what the load needs besides the programs of every target. Everything is
+    executable. Same input, same bytes. Returns the descriptor of a file in memory, so that no disk
+    fills and nothing is left behind; the caller closes it.
     """
-    userland = _userland() / "root"
+    root = _userland() / "root"
     content: dict[str, bytes | Path] = {
-        str(path.relative_to(userland)): path for path in userland.rglob("*") if path.is_file()
+        place: root / place
+        for package, parts in _needed(load_packages).items()
+        for place in (_place(package, part) for part in parts)
     }
     content.update({name.lstrip("/"): data for name, data in files.items()})
     folders = {str(parent) for name in content for parent in Path(name).parents}

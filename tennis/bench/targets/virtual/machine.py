@@ -27,6 +27,17 @@ TARGET = ROOT / "target"
 NS_PER_INSTRUCTION_SHIFT = 1
 COMMAND_LINE = "console=ttyAMA0 nokaslr panic=-1 oops=panic"
 MEMORY_MB = 1024  # the root is in memory, and stress fills it
+PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
+
+# Two network cards of the guest on one hub: the network leads nowhere else, so that it repeats.
+# ioeventfd=off and tx=timer keep QEMU's other threads out of it: with the defaults no ball of a
+# rally was the same again. romfile= leaves out the card's boot ROM.
+_CARD = "virtio-net-pci,romfile=,ioeventfd=off,tx=timer"
+_NETWORK = (
+    *("-netdev", "hubport,id=target,hubid=0", "-netdev", "hubport,id=peer,hubid=0"),
+    *("-device", f"{_CARD},netdev=target,mac=52:54:00:00:00:01"),
+    *("-device", f"{_CARD},netdev=peer,mac=52:54:00:00:00:02"),
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,8 @@ class Parts:
     load_module: Path | None
     racquet_user: Path
     racquet_ready: Path
+    load_programs: Mapping[str, Path]
+    drivers: Mapping[str, bytes]  # modules of the kernel's own for the network, in their order
 
 
 class Machine:
@@ -73,7 +86,7 @@ class Machine:
     ) -> None:
         self.console = Console(folder / CONSOLE)
         self._stderr = folder / "qemu.log"
-        image = initramfs.pack({**_target_files(parts), **extras.files})
+        image = initramfs.pack({**_target_files(parts), **extras.files}, packages_of(parts.load))
         command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
         if extras.instrument:
             words = [f"{name}={value}" for name, value in {**plugin, **extras.answers}.items()]
@@ -113,6 +126,11 @@ class Machine:
             self._stderr.unlink()
 
 
+def packages_of(load: Load) -> list[str]:
+    """Return the Debian packages of a load: here target and peer are one machine."""
+    return sorted({*load.packages, *load.host_packages})
+
+
 def command_line(plan: Plan, extras: Extras) -> str:
     """Return the kernel's command line."""
     own = f"tennis.bottom_half={plan.bottom_half} tennis.priorities={plan.priorities}"
@@ -121,19 +139,20 @@ def command_line(plan: Plan, extras: Extras) -> str:
 
 def _target_files(parts: Parts) -> dict[str, bytes | Path]:
     load = parts.load
-    nothing = "sh -c 'while :; do sleep 1000000; done'"
-    start = f"#!/bin/sh\nexec {load.file.command or nothing}\n"
     files: dict[str, bytes | Path] = {
         "/init": TARGET / "virtual" / "init",
         "/tennis/racquet.ko": parts.racquet,
         "/tennis/racquet-user": parts.racquet_user,
         "/tennis/racquet-ready": parts.racquet_ready,
-        "/tennis/load/start": start.encode(),
     }
-    if load.file.health:
-        files["/tennis/load/health"] = (
-            f"{load.file.health.task} {load.file.health.count}\n".encode()
-        )
+    for name, content in load.files(parts.load_programs).items():
+        files[f"/tennis/load/{name}"] = content
+    host = load.host_command(PEER_TARGET)
+    if host:
+        files["/tennis/network"] = TARGET / "virtual" / "network"
+        files["/tennis/peer"] = f"#!/bin/sh\n{host}\n".encode()
+        for number, (name, module) in enumerate(parts.drivers.items()):
+            files[f"/tennis/drivers/{number:02}-{name}.ko"] = module
     if parts.load_module:
         files["/tennis/load.ko"] = parts.load_module
         files["/tennis/load.parameters"] = f"{load.module_parameters}\n".encode()
@@ -159,6 +178,7 @@ def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> li
             command_line(parts.plan, extras),
         ),
         *(("-dtb", str(extras.device_tree)) if extras.device_tree else ()),
+        *(_NETWORK if parts.load.host_command(PEER_TARGET) else ()),
     ]
 
 

@@ -4,6 +4,7 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from tennis.bench.cache import digest, once
@@ -59,17 +60,18 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
     return once("modules", f"{source.stem}-{key}", build) / f"{source.stem}.ko"
 
 
-def program(source: Path) -> Path:
+def program(source: Path, libraries: Sequence[str] = ()) -> Path:
     """Build a static arm64 executable from one C file; return its path."""
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-static", "-s"]
+    linked = [f"-l{name}" for name in libraries]
 
     def build(folder: Path) -> None:
         # from its own folder, so that no path of the build gets into the program
         run(
-            [f"{PREFIX}gcc", *flags, "-o", folder / source.stem, source.name],
+            [f"{PREFIX}gcc", *flags, "-o", folder / source.stem, source.name, *linked],
             what=f"building {source.name}",
             cwd=source.parent,
         )
 
-    key = digest(source, compiler_version(), *flags)
+    key = digest(source, compiler_version(), *flags, *linked)
     return once("programs", f"{source.stem}-{key}", build) / source.stem

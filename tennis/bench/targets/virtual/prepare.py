@@ -34,6 +34,9 @@ def prepare(names: Iterable[str], say: Callable[[str], None], *, again: bool = F
     instrument.build(instrument.find_qemu())
     for source in (ROOT / "target/racquet/racquet-user.c", ROOT / "target/virtual/racquet-ready.c"):
         modules.program(source)
+    for part in (part for load in map(loads.find, loads.names()) for part in load.parts):
+        for source in part.sources:
+            modules.program(source, part.file.libraries)
     for name in names:
         kernel = kernels.fetch(name, say, again=again and name in missing)
         modules.kernel_module(ROOT / "target/racquet/racquet.c", kernel)
