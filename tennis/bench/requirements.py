@@ -16,7 +16,8 @@ from typing import Annotated, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tennis.bench.findings import Finding, Mark
-from tennis.bench.targets.snapshot import Flavour, Snapshot
+from tennis.bench.targets.snapshot import Snapshot
+from tennis.bench.targets.virtual.kernels import Flavour
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
 from tennis.rally.text import plain

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
+from tennis.bench.targets.virtual.kernels import FLAVOURS, Flavour
+from tennis.bench.targets.virtual.racquets import RACQUETS
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tennis.rally.text import plain
@@ -16,23 +17,11 @@ from tennis.rally.text import plain
 SCRIPT = ROOT / "target" / "snapshot"
 SIZE_MAX = 1 << 22  # bytes; a kernel's configuration has about 300,000
 LINES_MAX = 60_000
-Flavour = Literal["mainline", "rt", "evl", "cobalt"]
-# which Racquet a flavour's kernel takes
-MODULES: dict[Flavour, str] = {
-    "mainline": "racquet",
-    "rt": "racquet",
-    "evl": "racquet_evl",
-    "cobalt": "racquet_cobalt",
-}
 
 
 def flavour_of(config: Mapping[str, str]) -> Flavour:
     """Return the flavour of a kernel by its configuration (option -> value)."""
-    if config.get("CONFIG_EVL") == "y":
-        return "evl"
-    if config.get("CONFIG_XENOMAI") == "y":
-        return "cobalt"
-    return "rt" if config.get("CONFIG_PREEMPT_RT") == "y" else "mainline"
+    return next((FLAVOURS[name] for name in FLAVOURS if config.get(name) == "y"), "mainline")
 
 
 def read_config(text: str) -> dict[str, str]:
@@ -92,7 +81,7 @@ class Snapshot:
     @property
     def module(self) -> str:
         """Return the name of the Racquet that this kernel takes."""
-        return MODULES[self.flavour]
+        return RACQUETS[self.flavour].module
 
     @property
     def without_config(self) -> str:
