@@ -24,14 +24,18 @@ def compiler_version() -> str:
 
 
 def kernel_module(source: Path, kernel: Kernel) -> Path:
-    """Build ``source`` (NAME.c beside its Kbuild) for a kernel; return NAME.ko, stripped."""
-    kbuild = source.with_name("Kbuild")
+    """Build ``source`` (NAME.c, one of those in its Kbuild) for a kernel; return NAME.ko, stripped.
+
+    The Kbuild decides what is built beside it, from files of the same folder.
+    """
+    files = sorted(source.parent.glob("*.[ch]"))
+    sources = [source.with_name("Kbuild"), *(f for f in files if not f.name.endswith(".mod.c"))]
 
     def build(folder: Path) -> None:
         work = folder / "work"
         work.mkdir()
-        shutil.copy(source, work)
-        shutil.copy(kbuild, work)
+        for file in sources:
+            shutil.copy(file, work)
         run(
             [
                 "make",
@@ -56,7 +60,7 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
         shutil.move(module, folder / module.name)
         shutil.rmtree(work)
 
-    key = digest(source, kbuild, fingerprint(kernel), compiler_version(), *OVERRIDES)
+    key = digest(*sources, fingerprint(kernel), compiler_version(), *OVERRIDES)
     return once("modules", f"{source.stem}-{key}", build) / f"{source.stem}.ko"
 
 
