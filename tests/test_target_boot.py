@@ -1,0 +1,231 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis-boot``, the program on a target that chooses its kernel: run here, below a folder.
+
+The Raspberry Pi's firmware cannot run here: what is checked is what it would read. GRUB is checked
+for real on the virtual Pi (test_virtual_pi.py).
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tennis.checkout import ROOT
+
+PROGRAM = ROOT / "ansible/roles/kernel/files/tennis-boot"
+CONFIG = "# as it came\narm_64bit=1\n\n[pi4]\narm_boost=1\n"
+STOCK, RT, EVL = "6.12.47+rpt-rpi-v8", "6.12.47-tennis-rt-12345678", "6.6.0-tennis-evl-12345678"
+
+
+class Target:
+    """A folder that the program takes for the root of a Pi."""
+
+    def __init__(self, root: Path, running: str) -> None:
+        self.root, self.running = root, running
+        self.firmware = root / "boot/firmware"
+        self.firmware.mkdir(parents=True)
+        (self.firmware / "config.txt").write_text(CONFIG)
+        (self.firmware / "cmdline.txt").write_text("console=tty1 root=PARTUUID=1-2 panic=0 quiet\n")
+        (root / "proc/sys/kernel/random").mkdir(parents=True)
+        (root / "proc/sys/kernel/random/boot_id").write_text("b007\n")
+        (root / "etc").mkdir()
+        self.tools = root / "bin"
+        self.tools.mkdir()
+        for release in (STOCK, RT, EVL):
+            self.install(release)
+        self.model("Raspberry Pi 4 Model B Rev 1.5")
+        self.tool("uname", "echo nobody calls this")
+        self.tool("systemd-run", f'echo "$@" >> {root}/reboots')
+
+    def install(self, release: str) -> None:
+        (self.root / "boot" / f"vmlinuz-{release}").write_text(f"kernel {release}")
+        (self.root / "lib/modules" / release).mkdir(parents=True)
+        trees = self.root / f"usr/lib/linux-image-{release}"
+        (trees / "broadcom").mkdir(parents=True)
+        (trees / "broadcom/bcm2711-rpi-4-b.dtb").write_text(f"tree {release}")
+        (trees / "overlays").mkdir()
+        (trees / "overlays/README").write_text("overlays")
+
+    def model(self, text: str) -> None:
+        (self.root / "proc/device-tree").mkdir(exist_ok=True)
+        (self.root / "proc/device-tree/model").write_bytes(text.encode() + b"\0")
+
+    def tool(self, name: str, line: str) -> None:
+        (self.tools / name).write_text(f"#!/bin/sh\n{line}\n")
+        (self.tools / name).chmod(0o755)
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        # os.uname is the machine's own: let it say what this target runs
+        patch = (
+            f"import os, runpy, sys; u = os.uname(); r = {self.running!r}; "
+            "os.uname = lambda: os.uname_result((u[0], u[1], r, u[3], u[4])); "
+            "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+        )
+        return subprocess.run(
+            [sys.executable, "-c", patch, PROGRAM, *words],
+            env={
+                **os.environ,
+                "TENNIS_ROOT": str(self.root),
+                "PATH": f"{self.tools}:{os.environ['PATH']}",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def does(self, *words: str) -> str:
+        done = self.run(*words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def refuses(self, *words: str) -> str:
+        done = self.run(*words)
+        assert done.returncode == 1, done.stdout
+        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+        return done.stderr
+
+    def register(self) -> str:
+        return self.does(
+            *("register", "mainline", f"mainline=linux-image-{STOCK},stock"),
+            *(f"rt=linux-image-{RT}", f"evl=linux-image-{EVL}"),
+        )
+
+
+@pytest.fixture
+def pi(tmp_path):
+    target = Target(tmp_path, STOCK)
+    target.register()
+    return target
+
+
+def config_of(pi: Target) -> str:
+    return (pi.firmware / "config.txt").read_text()
+
+
+def test_registering_twice_changes_nothing(pi):
+    assert pi.register() == "nothing to do\n"
+    assert config_of(pi) == CONFIG
+    said = json.loads(pi.does("list"))
+    assert (said["loader"], said["default"], said["fallback"]) == (
+        "tryboot",
+        "mainline",
+        "mainline",
+    )
+    assert said["running"] == {"release": STOCK, "flavour": "mainline"}
+
+
+def test_a_trial_leaves_config_txt_alone(pi):
+    pi.does("once", "rt")
+    assert config_of(pi) == CONFIG
+    trial = (pi.firmware / "tryboot.txt").read_text()
+    assert trial.startswith(CONFIG.rstrip())
+    assert f"os_prefix=tennis/{RT}/\n" in trial
+    folder = pi.firmware / "tennis" / RT
+    assert (folder / "vmlinuz").read_text() == f"kernel {RT}"
+    assert (folder / "bcm2711-rpi-4-b.dtb").read_text() == f"tree {RT}"
+    assert (folder / "overlays/README").exists()
+    # a panic must reboot, into config.txt's kernel
+    assert (folder / "cmdline.txt").read_text() == "console=tty1 root=PARTUUID=1-2 quiet panic=10\n"
+    pi.does("reboot")
+    assert "--reboot-argument=0 tryboot" in (pi.root / "reboots").read_text()
+
+
+def test_a_kernel_that_came_up_becomes_the_default_and_goes_again(pi):
+    pi.does("once", "rt")
+    assert f"rt is {RT} and {STOCK} runs" in pi.refuses("keep", "rt")
+    pi.running = RT
+    pi.does("keep", "rt")
+    assert f"os_prefix=tennis/{RT}/" in config_of(pi)
+    assert not (pi.firmware / "tryboot.txt").exists()
+    assert (pi.firmware / "config.txt.before-tennis").read_text() == CONFIG
+    assert json.loads(pi.does("list"))["default"] == "rt"
+    # another trial begins with the same config.txt and has one kernel only
+    pi.does("once", "evl")
+    trial = (pi.firmware / "tryboot.txt").read_text()
+    assert trial.count("os_prefix=") == 1
+    pi.does("keep", "mainline")
+    assert config_of(pi).rstrip() == CONFIG.rstrip()
+    pi.does("reboot")
+    assert "tryboot" not in (pi.root / "reboots").read_text()
+
+
+def test_an_initramfs_goes_along(pi):
+    (pi.root / f"boot/initrd.img-{RT}").write_text("initrd")
+    pi.does("once", "rt")
+    assert "initramfs initrd.img followkernel\n" in (pi.firmware / "tryboot.txt").read_text()
+    assert (pi.firmware / "tennis" / RT / "initrd.img").read_text() == "initrd"
+
+
+@pytest.mark.parametrize("name", ["xenomai", "", "../rt", "RT"])
+def test_an_unknown_flavour_is_refused_by_name(pi, name):
+    assert "there are mainline, rt, evl" in pi.refuses("once", name)
+
+
+def test_a_kernel_that_somebody_removed_is_refused(pi):
+    (pi.root / f"boot/vmlinuz-{RT}").unlink()
+    assert f"vmlinuz-{RT} is missing" in pi.refuses("once", "rt")
+    assert "is missing" in json.loads(pi.does("list"))["flavours"]["rt"]["missing"]
+
+
+@pytest.mark.parametrize(
+    ("model", "refused"),
+    [
+        ("Raspberry Pi 5 Model B Rev 1.0", True),
+        ("Raspberry Pi 500 Rev 1.0", True),
+        ("Raspberry Pi Compute Module 5 Rev 1.0", True),
+        ("Raspberry Pi 4 Model B Rev 1.5", False),
+        ("Raspberry Pi 3 Model B Plus Rev 1.3", False),
+        ("Raspberry Pi Zero 2 W Rev 1.0", False),
+    ],
+)
+def test_evl_on_a_pi_5_is_refused(pi, model, refused):
+    pi.model(model)
+    if refused:
+        assert "use a Pi 4" in pi.refuses("once", "evl")
+    else:
+        pi.does("once", "evl")
+
+
+def test_a_full_boot_partition_keeps_what_was_there(pi):
+    pi.does("once", "rt")
+    before = (pi.firmware / "tryboot.txt").read_text()
+    # sparse, and larger than any disk here
+    with (pi.root / f"boot/vmlinuz-{EVL}").open("wb") as file:
+        file.truncate(1 << 43)
+    assert "MB free" in pi.refuses("once", "evl")
+    assert (pi.firmware / "tryboot.txt").read_text() == before
+    assert not (pi.firmware / "tennis" / EVL).exists()
+
+
+def test_a_kernel_that_was_replaced_is_copied_again(pi):
+    pi.does("once", "rt")
+    kernel = pi.root / f"boot/vmlinuz-{RT}"
+    kernel.write_text("another one of another size")
+    pi.does("once", "rt")
+    assert (pi.firmware / "tennis" / RT / "vmlinuz").read_text() == kernel.read_text()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"fallback": "x", "flavours": {}}'])
+def test_a_damaged_registry_says_what_to_do(pi, text):
+    (pi.root / "etc/tennis/kernels.json").write_text(text)
+    assert "provision this target again" in pi.refuses("list")
+
+
+def test_a_target_without_a_known_loader_says_so(pi):
+    (pi.firmware / "config.txt").unlink()
+    assert "knows no other way" in pi.refuses("once", "rt")
+
+
+def test_a_package_that_stands_for_another_is_followed(pi):
+    pi.tool("dpkg-query", f'echo "linux-image-{RT} (= 6.12.47-1)"')
+    pi.does("register", "mainline", f"mainline=linux-image-{STOCK}", "rt=linux-image-rt-arm64")
+    assert json.loads(pi.does("list"))["flavours"]["rt"]["release"] == RT
+
+
+def test_a_package_without_its_kernel_is_refused(pi):
+    said = pi.refuses("register", "mainline", "mainline=linux-image-9.9.9-arm64")
+    assert "vmlinuz-9.9.9-arm64 is missing" in said
