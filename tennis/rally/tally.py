@@ -56,6 +56,11 @@ class Tally:
         counter.add(values.ravel().astype(np.uint32))
         return counter.tally()
 
+    @classmethod
+    def joined(cls, tallies: Iterable["Tally"]) -> "Tally":
+        """Add tallies of the same clock up (at least one)."""
+        return _join(list(tallies))
+
 
 class Counter:
     """Counts batches of ticks; counters of several threads can be added up."""
