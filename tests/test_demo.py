@@ -27,7 +27,7 @@ def test_interrupted_and_gone_on_with(tmp_path):
     process = subprocess.Popen(
         [TENNIS, "demo", "--balls", "150", "--out", str(out)], stdout=subprocess.PIPE, text=True
     )
-    while not (out / "mainline-idle-chrt").exists():
+    while not (out / "mainline-idle-chrt-tasklet").exists():
         time.sleep(0.05)
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
@@ -37,14 +37,14 @@ def test_interrupted_and_gone_on_with(tmp_path):
 
     done = demo(out)
     assert done.returncode == 0, done.stderr
-    assert "1/8 mainline-idle-default: kept, 150 balls, 0 missed" in done.stdout
-    assert "8/8 rt-stress-chrt: played, 150 balls, 0 missed" in done.stdout
+    assert "1/8 mainline-idle-default-tasklet: kept, 150 balls, 0 missed" in done.stdout
+    assert "8/8 rt-stress-chrt-tasklet: played, 150 balls, 0 missed" in done.stdout
     # thesis, tables 7.2 to 7.4
     for maximum in ("51 us", "17.2 ms", "169 us", "98 us", "653 us", "268 us", "155 us"):
         assert maximum in done.stdout
-    assert "times the idle one" in done.stdout
+    assert "c1: inconclusive" in done.stdout  # 150 balls are too few
     page = (out / "report.html").read_text()
-    assert page.count("2 ns per instruction") > 20
+    assert page.count("2 ns per instruction") > 10
     assert len([open_rally(folder) for folder in out.glob("[mr]*-*")]) == 8
 
     # other plans' data are not touched
@@ -57,6 +57,6 @@ def test_interrupted_and_gone_on_with(tmp_path):
 def test_foreign_folders_are_left_alone(tmp_path):
     (tmp_path / "thesis.doc").touch()
     done = demo(tmp_path)
-    assert done.returncode == 1
-    assert "use another --out" in done.stderr
+    assert done.returncode == 2
+    assert "choose another --out" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.doc"]

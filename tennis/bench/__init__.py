@@ -73,3 +73,14 @@ class GoingOnBench(Bench, Protocol):
 
     def go_on(self, plan: Plan, folder: Path, position: Position) -> Session:
         """Begin to play the rest of a rally."""
+
+
+@runtime_checkable
+class PreparingBench(Bench, Protocol):
+    """A bench whose target must be booted into a rally's kernel before each rally of a match."""
+
+    def prepare(self, plan: Plan) -> None:
+        """Reboot the target into the plan's kernel, and wait until it can play.
+
+        Raises BenchError where it does not come back, or comes back with another kernel.
+        """

@@ -20,6 +20,8 @@ COMMANDS = {
     "stats": "Print the statistics of a rally.",
     "plot": "Draw a rally: histograms, complementary distribution, time series.",
     "report": "Write one HTML report about one or more rallies.",
+    "match": "Play a plan of rallies: kernels, loads, priorities; one folder, one report.",
+    "replicate": "Hold a match against what was published: a verdict for each claim.",
     "demo": "Replay the thesis' main result on the virtual bench.",
     "kernels": "List, fetch and prepare the kernels of the virtual bench.",
     "flash": "Put the Brickwall's firmware onto a Pico.",

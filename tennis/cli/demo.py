@@ -33,8 +33,8 @@ from tennis.errors import BenchError
 def demo(out: Path, balls: int, seed: int) -> None:
     """Play mainline and PREEMPT_RT, idle and under stress, with and without priorities.
 
-    Prints the results beside the thesis' tables 7.2 to 7.4 and writes report.html. Rallies that an
-    earlier run finished with the same versions are kept; remove the folder to play anew.
+    A match without a plan's file: it prints the results beside the thesis' tables 7.2 to 7.4 and
+    the verdicts, and writes report.html. The same command goes on with what was interrupted.
 
     \b
     Examples:
@@ -42,26 +42,30 @@ def demo(out: Path, balls: int, seed: int) -> None:
       tennis demo --balls 20000 --out long-demo
     """
     from tennis.cli.thesis import print_thesis_table  # noqa: PLC0415
-    from tennis.play.demo import demo as play_demo  # noqa: PLC0415
-    from tennis.play.demo import plans, story  # noqa: PLC0415
+    from tennis.cli.verdicts import print_verdicts  # noqa: PLC0415
+    from tennis.play.demo import demonstration  # noqa: PLC0415
+    from tennis.play.match import play_match  # noqa: PLC0415
+    from tennis.play.match_report import write_match_report  # noqa: PLC0415
+    from tennis.play.replicate import Replication  # noqa: PLC0415
     from tennis.play.report import thesis_table  # noqa: PLC0415
 
     console = Console()
-    wanted = plans(balls, seed)
-    count = len(wanted)
+    wanted = demonstration(balls, seed)
+    count = len(wanted.fixtures)
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
-    stop = Stop()
-    rallies, report = play_demo(out, wanted, shown, stop, click.echo)
-    rows = thesis_table(rallies)
-    print_thesis_table(console, rows, rallies[0].manifest.time_note)
-    for line in story(rows):
-        console.print(f"- {line}", highlight=False)
-    console.print(f"\nThe report with the pictures: {report}", soft_wrap=True)
-    tainted = [rally for rally in rallies if rally.manifest.tainted]
-    if tainted:
+    outcome = play_match(wanted, out, shown, Stop(), click.echo)
+    if outcome.interrupted:
+        raise BenchError("interrupted; nothing is lost: run it again to play the rest")
+    rallies = outcome.folder.rallies()
+    if rallies:
+        print_thesis_table(console, thesis_table(rallies), rallies[0].manifest.time_note)
+    found = Replication(outcome.folder)
+    page = write_match_report(found)
+    print_verdicts(console, found)
+    console.print(f"\nThe report with the pictures: {page}", soft_wrap=True)
+    if outcome.bad:
+        name, why = next(iter(outcome.bad.items()))
         raise BenchError(
-            f"{len(tainted)} of {count} rallies are tainted, the first {tainted[0].path}: "
-            f"{tainted[0].manifest.faults[0].message}; run it again to play them anew"
+            f"{len(outcome.bad)} of {count} rallies are not sound, the first {name}: {why}; "
+            f"move {out} away and run it again"
         )
-    if len(rallies) < count:
-        raise BenchError("interrupted: run it again to play the rest")

@@ -6,10 +6,9 @@ import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from tennis import __version__
 from tennis.plots import Picture, comparison, distribution, histogram, overview, series
@@ -128,10 +127,10 @@ def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
     together = []
     if len(rallies) > 1:
         together = [
-            _shown(overview(rallies), f"{_sentence(bench)} Median, 99 % and maximum."),
-            _shown(comparison(rallies), f"{_sentence(bench)} The share of balls later than x."),
+            shown(overview(rallies), f"{_sentence(bench)} Median, 99 % and maximum."),
+            shown(comparison(rallies), f"{_sentence(bench)} The share of balls later than x."),
         ]
-    return _template().render(
+    return template("report.html.j2").render(
         title=title,
         bench=bench[:1].upper() + bench[1:],
         version=__version__,
@@ -145,7 +144,8 @@ def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
     )
 
 
-def _shown(picture: Picture, caption: str) -> Shown:
+def shown(picture: Picture, caption: str) -> Shown:
+    """Return a picture as a page carries it in itself."""
     data = base64.b64encode(picture.render("svg")).decode()
     return Shown(f"data:image/svg+xml;base64,{data}", picture.alt, caption)
 
@@ -153,9 +153,9 @@ def _shown(picture: Picture, caption: str) -> Shown:
 def _section(name: str, rally: Rally, summary: Summary) -> Section:
     said = _sentence(note(summary))
     pictures = [
-        _shown(histogram(rally), f"{said} Histograms; counts on a logarithmic axis."),
-        _shown(distribution(rally), f"{said} The share of balls later than x; misses are later."),
-        _shown(series(rally), f"{said} Smallest and largest latencies over time."),
+        shown(histogram(rally), f"{said} Histograms; counts on a logarithmic axis."),
+        shown(distribution(rally), f"{said} The share of balls later than x; misses are later."),
+        shown(series(rally), f"{said} Smallest and largest latencies over time."),
     ]
     return Section(
         name=name,
@@ -285,11 +285,15 @@ def _interval(latency: Latency, key: str) -> str:
 
 
 @cache
-def _template() -> Template:
-    page = files("tennis.play").joinpath("report.html.j2").read_text(encoding="utf-8")
+def template(name: str) -> Template:
+    """Return one of the pages beside this file: what it is given is escaped."""
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("tennis.play", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters |= {"time": time_text, "thesis": _thesis}
     environment.globals |= {"interval": _interval, "later": _later}
-    return environment.from_string(page)
+    return environment.get_template(name)

@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis match``: a plan of rallies, played one after the other."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from tennis.cli.progress import shown
+from tennis.cli.stop import Stop
+from tennis.errors import BenchError, UsageError
+
+
+def _kernel(text: str) -> tuple[str, str]:
+    name, separator, place = text.partition("=")
+    if not name or not separator or not place:
+        raise UsageError(f"--kernel {text}: write NAME=DIR, as in xenomai=../linux-evl")
+    return name, place
+
+
+@click.command()
+@click.argument("plan", metavar="PLAN", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The match's folder. Where it holds a part of the same match, the rest is played.",
+)
+@click.option(
+    "--kernel",
+    "kernels",
+    metavar="NAME=DIR",
+    multiple=True,
+    help="The tree (or the name from `tennis kernels`) to play where the plan says NAME. May be "
+    "repeated.",
+)
+@click.option(
+    "--list", "list_only", is_flag=True, help="Say what would be played, and how long it may take."
+)
+def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: bool) -> None:
+    """Play the rallies of PLAN, a TOML file: kernels x loads x priorities x bottom halves.
+
+    Every rally boots its own kernel. At the end the match is held against the publications, as
+    `tennis replicate` does, and DIR/report.html is written.
+
+    \b
+    Examples:
+      tennis match plans/quick.toml --list
+      tennis match plans/quick.toml --out quick
+      tennis match plans/knutsson.toml --kernel xenomai=../linux-evl --out chapter-7
+
+    Ctrl-C seals the rally that is being played. The same command goes on: after Ctrl-C, after
+    `kill -9`, or when there is room on the disk again. A rally that fails or is tainted is marked,
+    the others are played, and the exit code is 1.
+    """
+    from tennis.cli.verdicts import print_verdicts  # noqa: PLC0415
+    from tennis.play.match import Match, bench_for, play_match  # noqa: PLC0415
+    from tennis.play.match_plan import fixtures_of, read_plan  # noqa: PLC0415
+    from tennis.play.match_report import write_match_report  # noqa: PLC0415
+    from tennis.play.replicate import Replication  # noqa: PLC0415
+
+    if not list_only and out is None:
+        raise UsageError("say where to keep the match: --out DIR (or --list)")
+    asked = read_plan(plan)
+    wanted = Match(asked, *fixtures_of(asked, dict(map(_kernel, kernels)), plan.parent))
+    console = Console()
+    if list_only:
+        _list(console, wanted)
+        return
+    assert out is not None  # noqa: S101
+    bench_for(asked)
+    for entry in wanted.not_played:
+        click.echo(f"not played: {entry.name}: {entry.why}")
+    outcome = play_match(wanted, out, shown, Stop(), click.echo)
+    if outcome.interrupted:
+        raise BenchError("interrupted; nothing is lost: the same command plays the rest")
+    found = Replication(outcome.folder)
+    page = write_match_report(found)
+    print_verdicts(console, found)
+    console.print(f"\nThe report, table by table, figure by figure: {page}", soft_wrap=True)
+    if outcome.bad:
+        name, why = next(iter(outcome.bad.items()))
+        raise BenchError(
+            f"{len(outcome.bad)} of {len(wanted.fixtures)} rallies are not sound, the first "
+            f"{name}: {why}; failed ones are tried again by the same command, others once they "
+            "are moved away"
+        )
+
+
+def _list(console: Console, wanted: object) -> None:
+    """Print the rallies in their order, and an estimate."""
+    from tennis.play.match import Match, duration, estimate_s  # noqa: PLC0415
+
+    assert isinstance(wanted, Match)  # noqa: S101
+    table = Table(box=None, pad_edge=False)
+    table.add_column("rally", no_wrap=True)
+    for title in ("balls", "seed", "settles", "about"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for fixture in wanted.fixtures:
+        protocol = fixture.plan.protocol
+        table.add_row(
+            fixture.name,
+            f"{protocol.balls:,}",
+            str(protocol.seed),
+            f"{protocol.settle_ns / 1e9:g} s",
+            duration(estimate_s(fixture.plan)),
+        )
+    console.print(table)
+    for entry in wanted.not_played:
+        console.print(f"not played: {entry.name}: {entry.why}", highlight=False, soft_wrap=True)
+    total = sum(estimate_s(fixture.plan) for fixture in wanted.fixtures)
+    balls = sum(fixture.plan.protocol.balls for fixture in wanted.fixtures)
+    console.print(
+        f"{len(wanted.fixtures)} rallies, {balls:,} balls, about {duration(total)} "
+        "(a guess: it depends on this machine)",
+        highlight=False,
+    )

@@ -1,0 +1,336 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Play a match: one rally after the other, each freshly booted, and go on whatever happens to one.
+
+What is in the folder is kept. A rally that was sealed stays; one that was killed goes on; one that
+was interrupted is set aside and played anew; one that failed is tried again.
+"""
+
+import contextlib
+import datetime
+import fcntl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tennis import __version__
+from tennis.bench import Bench, PreparingBench
+from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
+from tennis.play.match_folder import MATCH, MatchFolder, Record, another, open_match
+from tennis.play.match_plan import Fixture, MatchPlan, NotPlayed
+from tennis.play.planning import bench_of
+from tennis.play.rally import NothingPlayedError, Observer, Stop, Watch, play, resume
+from tennis.rally import Rally, part_path
+from tennis.rally.disk import writing
+from tennis.rally.folder import JOURNAL, finished, remove_part
+from tennis.rally.plan import Plan
+from tennis.units import NS_PER_S, format_count
+
+LOCK = ".lock"
+# Wall time before anything was measured: seconds to build, boot and seal, and balls a second on the
+# virtual bench, by load. A guess for --list; while a match is played, what it took so far counts.
+BOOT_S = 5.0
+REBOOT_S = 60.0
+RATE_IDLE = 10_000.0
+RATE_BUSY = 600.0
+
+
+@dataclass(frozen=True)
+class Match:
+    """What is to be played, and what is left out."""
+
+    plan: MatchPlan
+    fixtures: list[Fixture]  # in the order of playing
+    not_played: list[NotPlayed]
+
+
+@dataclass
+class Outcome:
+    """What became of a match."""
+
+    folder: MatchFolder
+    interrupted: bool = False
+    played: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    bad: dict[str, str] = field(default_factory=dict)  # rally -> what is wrong with it
+
+
+def bench_for(plan: MatchPlan) -> Bench:
+    """Return the bench of a match. Raises UsageError where it cannot play one."""
+    bench = bench_of(plan.bench, plan.port)
+    if bench.kind != "virtual" and not isinstance(bench, PreparingBench):
+        raise UsageError(
+            f'bench = "{plan.bench}": a match needs a target that tennis can boot into each '
+            "kernel, and it cannot yet on this bench: play single rallies with "
+            f"`tennis rally --bench {plan.bench}`"
+        )
+    return bench
+
+
+def estimate_s(plan: Plan) -> float:
+    """Guess the wall time of a rally in seconds."""
+    protocol = plan.protocol
+    if plan.bench == "virtual":
+        rate = RATE_IDLE if plan.load == "idle" else RATE_BUSY
+        # a guest that is busy takes time for its settling, too: about as for balls 1 ms apart
+        settling = protocol.settle_ns / 1e6 / rate
+        return BOOT_S + settling + protocol.balls / rate
+    between_ns = (protocol.gap_min_ns + protocol.gap_max_ns) / 2
+    if protocol.rate_hz:
+        between_ns = NS_PER_S / protocol.rate_hz
+    return REBOOT_S + (protocol.settle_ns + protocol.balls * between_ns) / NS_PER_S
+
+
+def play_match(
+    match: Match,
+    out: Path,
+    shown: Callable[[str], AbstractContextManager[Observer]],
+    stop: Stop,
+    say: Callable[[str], None],
+) -> Outcome:
+    """Play into the folder ``out`` what is not there yet; return what became of all of it.
+
+    ``say`` gets a line for each rally. Raises UsageError or BenchError before anything is played
+    where a rally cannot be, RallyError where ``out`` holds something else or another match,
+    DiskFullError where the disk is full: then the same match can be gone on with.
+    """
+    bench = bench_for(match.plan)
+    _check_folder(out)
+    fixtures = _with_versions(bench, match.fixtures)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with _locked(out):
+        record = _begun(bench, match, fixtures, out)
+        outcome = Outcome(MatchFolder(out, record))
+        clock = _Clock(fixtures)
+        player = _Player(bench, out, stop, outcome)
+        for number, fixture in enumerate(fixtures, 1):
+            if stop():
+                outcome.interrupted = True
+                break
+            label = f"{number}/{len(fixtures)}"
+            said = player.see_to(fixture, shown(f"{label}{clock.left()}"))
+            clock.done(fixture, played=fixture.name in outcome.played)
+            say(f"{label} {fixture.name}: {said}")
+            _note(outcome, fixture, out)
+            if outcome.interrupted:
+                break
+        outcome.folder = open_match(out)
+    return outcome
+
+
+def _with_versions(bench: Bench, fixtures: list[Fixture]) -> list[Fixture]:
+    """Fill in the versions, which also finds out whether each rally can be played."""
+    found = []
+    for fixture in fixtures:
+        try:
+            versions = bench.versions(fixture.plan)
+        except (UsageError, BenchError) as error:
+            raise type(error)(f"{fixture.name}: {error}") from error
+        plan = fixture.plan.model_copy(update={"versions": versions})
+        found.append(fixture.model_copy(update={"plan": plan}))
+    return found
+
+
+def _check_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is no folder: choose another --out")
+    strange = out.exists() and not (out / MATCH).exists()
+    if strange and any(path.name != LOCK for path in out.iterdir()):
+        raise UsageError(f"{out} holds something else than a match: choose another --out")
+
+
+@contextlib.contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    """Keep a second player out of the folder."""
+    with writing(out):
+        lock = (out / LOCK).open("a")
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise RallyError(f"{out} is being played by another process: let it finish") from error
+        yield
+
+
+def _begun(bench: Bench, match: Match, fixtures: list[Fixture], out: Path) -> Record:
+    """Write or update ``match.json``; raise RallyError where ``out`` holds another match."""
+    troubles: dict[str, str] = {}
+    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    if (out / MATCH).exists():
+        before = Record.read(out)
+        _check_same(before, match, fixtures, out)
+        troubles, created = before.troubles, before.created
+    record = Record(
+        schema_version=1,
+        bench=bench.kind,
+        time_note=bench.time_note,
+        created=created,
+        tennis=__version__,
+        plan=match.plan,
+        fixtures=fixtures,
+        not_played=match.not_played,
+        troubles=troubles,
+    )
+    record.write(out)
+    return record
+
+
+def _check_same(before: Record, match: Match, fixtures: list[Fixture], out: Path) -> None:
+    """Raise RallyError unless what was begun is what is to be played, on the same versions."""
+    another_plan = f"{out} was begun with another plan"
+    ours, theirs = match.plan.model_dump(), before.plan.model_dump()
+    for key, value in ours.items():
+        if value != theirs[key]:
+            raise RallyError(f"{another_plan} (its {key} differs): choose another --out")
+    now = {fixture.name: fixture for fixture in fixtures}
+    for old in before.fixtures:
+        new = now.get(old.name)
+        if new is None:
+            raise RallyError(
+                f"{another_plan} ({old.name} is in it): give the same --kernel, or another --out"
+            )
+        if old.plan.model_copy(update={"versions": {}}) != new.plan.model_copy(
+            update={"versions": {}}
+        ):
+            raise RallyError(f"{another_plan} ({old.name} differs): choose another --out")
+        for name in sorted({*old.plan.versions, *new.plan.versions}):
+            was, is_ = old.plan.versions.get(name), new.plan.versions.get(name)
+            if was != is_:
+                raise RallyError(
+                    f"{out} was begun with {name} {was}, now it is {is_}: rallies of one match are "
+                    "played with the same versions; choose another --out"
+                )
+
+
+@dataclass
+class _Player:
+    """Sees to it that each rally of a match is there."""
+
+    bench: Bench
+    out: Path
+    stop: Stop
+    outcome: Outcome
+
+    def see_to(self, fixture: Fixture, shown: AbstractContextManager[Observer]) -> str:
+        """Play a rally unless it is there; say what was done."""
+        place = self.out / fixture.name
+        try:
+            rally = finished(place)
+        except RallyError as error:
+            return f"kept, but it cannot be used: {error}"
+        if rally is None:
+            return self._try(fixture, place, shown)
+        difference = another(rally, fixture)
+        if difference:
+            return f"kept, but it is another rally ({difference})"
+        if rally.manifest.ended == "interrupted":
+            _set_aside(place)
+            return self._try(fixture, place, shown)
+        self.outcome.kept.append(fixture.name)
+        return f"kept, {_counts(rally)}"
+
+    def _try(self, fixture: Fixture, place: Path, shown: AbstractContextManager[Observer]) -> str:
+        """Play a rally, whatever happens to it."""
+        try:
+            with shown as observe:
+                rally = self._play(fixture, place, Watch(observe, self.stop))
+        except NothingPlayedError:
+            self.outcome.interrupted = True
+            return "interrupted before the first ball"
+        except DiskFullError as error:
+            raise DiskFullError(f"{error}; or go on with the same `tennis match`") from error
+        except (BenchError, RallyError, UsageError) as error:
+            if self.stop():  # while a resumed rally came back to where it had been
+                self.outcome.interrupted = True
+                return str(error)
+            self._trouble(fixture.name, str(error)[:4000])
+            return f"FAILED: {error}"
+        self._trouble(fixture.name, None)
+        self.outcome.played.append(fixture.name)
+        if rally.manifest.ended == "interrupted":
+            self.outcome.interrupted = True
+            return f"interrupted; sealed {_counts(rally)}"
+        return f"played, {_counts(rally)}"
+
+    def _play(self, fixture: Fixture, place: Path, watch: Watch) -> Rally:
+        """Play a rally, or go on with one that was killed."""
+        part = part_path(place)
+        journal = part / JOURNAL
+        if part.is_dir() and not (journal.is_file() and journal.stat().st_size):
+            remove_part(part)  # killed before anything was kept
+        if part.is_dir():
+            if Plan.read(part).protocol != fixture.plan.protocol:
+                raise RallyError(f"{part} is the beginning of another rally: move it away")
+            return resume(self.bench, place, watch)
+        if isinstance(self.bench, PreparingBench):
+            self.bench.prepare(fixture.plan)
+        return play(self.bench, fixture.plan, place, watch)
+
+    def _trouble(self, name: str, words: str | None) -> None:
+        """Keep why there is no rally, or forget it."""
+        record = self.outcome.folder.record
+        before = record.troubles.pop(name, None)
+        if words is not None:
+            record.troubles[name] = words
+        if words != before:
+            record.write(self.out)
+
+
+def _set_aside(place: Path) -> None:
+    """Keep a rally that somebody interrupted under another name: it is played anew."""
+    number = 1
+    while (aside := place.with_name(f"{place.name}.interrupted-{number}")).exists():
+        number += 1
+    with writing(aside):
+        place.rename(aside)
+
+
+def _note(outcome: Outcome, fixture: Fixture, out: Path) -> None:
+    """Keep what is wrong with a rally."""
+    folder = MatchFolder(out, outcome.folder.record)
+    rally = folder.rally(fixture.name)
+    if rally is None:
+        if not outcome.interrupted:
+            outcome.bad[fixture.name] = folder.trouble(fixture.name)
+    elif rally.manifest.tainted:
+        faults = rally.manifest.faults
+        outcome.bad[fixture.name] = "tainted" + (f": {faults[0].message}" if faults else "")
+
+
+def _counts(rally: Rally) -> str:
+    tainted = ", TAINTED" if rally.manifest.tainted else ""
+    return f"{format_count(rally.balls, 'ball')}, {rally.misses} missed{tainted}"
+
+
+class _Clock:
+    """Guesses how long a match still takes, from how long it took so far."""
+
+    def __init__(self, fixtures: list[Fixture]) -> None:
+        self._left = sum(estimate_s(fixture.plan) for fixture in fixtures)
+        self._guessed = self._took = 0.0
+        self._since = time.monotonic()
+
+    def done(self, fixture: Fixture, *, played: bool) -> None:
+        """Say that a rally is there."""
+        now = time.monotonic()
+        guess = estimate_s(fixture.plan)
+        self._left -= guess
+        if played:
+            self._guessed += guess
+            self._took += now - self._since
+        self._since = now
+
+    def left(self) -> str:
+        """Return the time that is left in words."""
+        ratio = self._took / self._guessed if self._guessed else 1.0
+        return f", {duration(max(0.0, self._left * ratio))} left"
+
+
+def duration(seconds: float) -> str:
+    """Write a time to wait: ``40 s``, ``12 min``, ``2.5 h``."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,412 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A match's plan: a TOML file that names kernels, loads, priorities, and becomes rallies.
+
+What the keys mean is in docs/match.md; plans/*.toml are examples.
+"""
+
+import hashlib
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import product
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
+
+from tennis.bench import loads as load_folder
+from tennis.bench.targets.virtual import kernels
+from tennis.errors import UsageError
+from tennis.play.planning import plan_of
+from tennis.rally.manifest import BottomHalf, Part, Priorities, Text
+from tennis.rally.plan import InstrumentKind, Plan
+from tennis.rally.text import plain
+
+SIZE_MAX = 1 << 20  # bytes
+RALLIES_MAX = 4096
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
+Balls = Annotated[int, Field(ge=1, le=10**9)]
+Settle = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
+LoadOptions = Annotated[dict[Name, int], Field(max_length=64)]
+XENOMAI = frozenset({"evl", "cobalt"})
+# a kernel that is called one of these must be one: verdicts go by the names
+CALLED = {"mainline": {"mainline"}, "rt": {"rt"}, "xenomai": XENOMAI}
+
+
+class KernelAxis(Part):
+    """A kernel of the plan; what it does not say is what the plan says for all kernels."""
+
+    tree: Text | None = None  # a name from `tennis kernels`, or a built tree beside the plan
+    optional: bool = False  # played only where --kernel NAME=DIR gives it
+    loads: list[Name] | None = None
+    priorities: list[Priorities] | None = None
+    bottom_halves: list[BottomHalf] | None = None
+
+
+class LoadAxis(Part):
+    """A load of the plan."""
+
+    options: LoadOptions = Field(default_factory=dict)
+    balls: Balls | None = None
+    settle_s: Settle | None = None
+
+
+class Skip(Part):
+    """Combinations that are not played; all of the keys that are given must fit."""
+
+    kernel: Name | None = None
+    load: Name | None = None
+    priorities: Priorities | None = None
+    bottom_half: BottomHalf | None = None
+    why: Text = "the plan skips it"
+
+
+class OneRally(Part):
+    """A rally besides the combinations."""
+
+    kernel: Name
+    load: Name
+    priorities: Priorities | None = None
+    bottom_half: BottomHalf | None = None
+    load_options: LoadOptions = Field(default_factory=dict)
+    balls: Balls | None = None
+    settle_s: Settle | None = None
+
+
+class MatchPlan(Part):
+    """All of a plan's file."""
+
+    title: Text = "A match"
+    bench: Literal["virtual", "pi"] = "virtual"
+    target: Text | None = None  # with bench = "pi": what ssh logs in to
+    port: Text | None = None  # with bench = "pi": the Brickwall's
+    instrument: InstrumentKind | None = None
+    operator: Text | None = None
+    kernels: dict[Name, KernelAxis] = Field(default_factory=dict)
+    loads: dict[Name, LoadAxis] = Field(default_factory=dict)
+    priorities: list[Priorities] | None = None
+    bottom_halves: list[BottomHalf] | None = None
+    repetitions: Annotated[int, Field(ge=1, le=1000)] = 1
+    balls: Balls = 5000
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
+    order: Literal["listed", "shuffled"] = "listed"
+    settle_s: Settle = 1.0
+    loop: Literal["closed", "open"] = "closed"
+    rate_hz: float | None = None
+    gap_min_us: float | None = None
+    gap_max_us: float | None = None
+    timeout_ms: float = 200.0
+    skip: list[Skip] = Field(default_factory=list)
+    rally: list[OneRally] = Field(default_factory=list)
+
+    @field_validator("kernels", "loads", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        """Take a list of names for a table without further words."""
+        if isinstance(value, list) and all(isinstance(name, str) for name in value):
+            return {name: {} for name in value}
+        return value
+
+    @field_validator("kernels", "loads", "priorities", "bottom_halves")
+    @classmethod
+    def _some(cls, value: Any) -> Any:
+        if value is not None and not value:
+            raise PydanticCustomError("empty", "is empty: name at least one")
+        return value
+
+
+class Fixture(Part):
+    """A rally of a match: the folder ``name``, what the plan calls its kernel, and its plan."""
+
+    name: Name
+    kernel: Name
+    repetition: Annotated[int, Field(ge=1)]
+    plan: Plan
+
+    def is_one(self, kernel: str, load: str, priorities: str, bottom_half: str) -> bool:
+        """Tell whether it is a rally of this combination."""
+        mine = (self.kernel, self.plan.load, self.plan.priorities, self.plan.bottom_half)
+        return mine == (kernel, load, priorities, bottom_half)
+
+
+class NotPlayed(Part):
+    """A combination that is left out, and why."""
+
+    name: Text
+    kernel: Text
+    load: Text
+    priorities: Text | None
+    bottom_half: Text | None
+    why: Text
+
+    def is_one(self, kernel: str, load: str, priorities: str, bottom_half: str) -> bool:
+        """Tell whether it is this combination; what nobody said is any."""
+        return (
+            (self.kernel, self.load) == (kernel, load)
+            and self.priorities in {None, priorities}
+            and self.bottom_half in {None, bottom_half}
+        )
+
+
+def read_plan(path: Path) -> MatchPlan:
+    """Read a plan's file. Raises UsageError, one line that names the key."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(SIZE_MAX + 1)
+    except OSError as error:
+        why = error.strerror or "it cannot be read"
+        raise UsageError(f"{path}: {why}: name the TOML file of a match's plan") from error
+    if len(data) > SIZE_MAX:
+        raise UsageError(f"{path} is larger than 1 MiB: name the TOML file of a match's plan")
+    try:
+        content = tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError, too
+        raise UsageError(f"{path} is not TOML: {plain(str(error), 200)}") from error
+    try:
+        plan = MatchPlan.model_validate(content)
+    except ValidationError as error:
+        raise UsageError(f"{path}: {_first(error)}") from error
+    if not plan.rally:
+        for axis in ("kernels", "loads"):
+            if not getattr(plan, axis):
+                raise UsageError(f"{path}: {axis} is missing: name at least one")
+    return plan
+
+
+def _first(error: ValidationError) -> str:
+    """Say the first thing that pydantic found: the key, and what is wrong with it."""
+    found = error.errors()[0]
+    where = plain(".".join(str(key) for key in found["loc"] if key != "[key]"), 120)
+    if found["type"] == "extra_forbidden":
+        return f"{where} is no key of a plan: see docs/match.md"
+    if found["type"] == "string_pattern_mismatch":
+        return f"{where} is no name: letters, digits, and . _ + - inside"
+    given = found["input"]
+    said = f" (it is {plain(repr(given), 60)})" if isinstance(given, (str, int, float)) else ""
+    return f"{where}: {found['msg'][:1].lower()}{found['msg'][1:]}{said}"
+
+
+def fixtures_of(
+    plan: MatchPlan, given: Mapping[str, str], beside: Path
+) -> tuple[list[Fixture], list[NotPlayed]]:
+    """Return the rallies of a plan in the order of playing, and what is left out.
+
+    ``given`` are the kernels of the command line, by the plan's names; folders in the plan are
+    relative to ``beside``. Raises UsageError (BenchError where a kernel is not fetched) for names
+    that mean nothing, and where nothing is left.
+    """
+    _check_bench(plan)
+    named = {*plan.kernels, *(rally.kernel for rally in plan.rally)}
+    for name in sorted(given.keys() - named):
+        raise UsageError(f"--kernel {name}=...: the plan has no kernel {name!a}: use one of its")
+    known = {name: _Kernel(plan, name, given.get(name), beside) for name in sorted(named)}
+    _check_loads(plan)
+    fixtures: list[Fixture] = []
+    left: list[NotPlayed] = []
+    for wanted in _combinations(plan, known):
+        why = wanted.why or _impossible(known[wanted.kernel], wanted)
+        if why and wanted.single and known[wanted.kernel].there:
+            raise UsageError(f"rally {wanted.name}: {why}")
+        if why:
+            left.append(
+                NotPlayed(
+                    name=wanted.name,
+                    kernel=wanted.kernel,
+                    load=wanted.load,
+                    priorities=wanted.priorities,
+                    bottom_half=wanted.bottom_half,
+                    why=why,
+                )
+            )
+            continue
+        for repetition in range(1, plan.repetitions + 1):
+            fixtures.append(_fixture(plan, known[wanted.kernel], wanted, repetition))
+            if len(fixtures) > RALLIES_MAX:
+                raise UsageError(f"the plan has more than {RALLIES_MAX} rallies: make it smaller")
+    for name, count in Counter(fixture.name for fixture in fixtures).items():
+        if count > 1:
+            raise UsageError(f"{name} is in the plan twice: for more of the same use repetitions")
+    if not fixtures:
+        whys = "; ".join(dict.fromkeys(f"{entry.name}: {entry.why}" for entry in left))
+        raise UsageError(f"nothing is left to play: {plain(whys, 600)}")
+    if plan.order == "shuffled":
+        fixtures.sort(key=lambda fixture: _digest(plan.seed, "order", fixture.name))
+    return fixtures, left
+
+
+def _check_bench(plan: MatchPlan) -> None:
+    for key in ("target", "port"):
+        if plan.bench == "virtual" and getattr(plan, key) is not None:
+            raise UsageError(f'{key}: belongs to bench = "pi": the virtual bench has none')
+
+
+def _check_loads(plan: MatchPlan) -> None:
+    """Raise UsageError for a load that is not there, or an option it does not have."""
+    wanted = [(name, load.options) for name, load in plan.loads.items()]
+    wanted += [(rally.load, rally.load_options) for rally in plan.rally]
+    for kernel, axis in plan.kernels.items():
+        for name in axis.loads or []:
+            if name not in plan.loads:
+                raise UsageError(f"kernels.{kernel}.loads: {name} is not among the plan's loads")
+    for name, options in wanted:
+        try:
+            load_folder.find(name, options)
+        except UsageError as error:
+            raise UsageError(f"loads: {error}") from error
+    for number, skip in enumerate(plan.skip):
+        if skip.kernel is not None and skip.kernel not in plan.kernels:
+            raise UsageError(f"skip.{number}.kernel: the plan has no kernel {skip.kernel!a}")
+        if skip.load is not None and skip.load not in plan.loads:
+            raise UsageError(f"skip.{number}.load: the plan has no load {skip.load!a}")
+
+
+class _Kernel:
+    """A kernel of the plan: where it is, and what flavour it has."""
+
+    def __init__(self, plan: MatchPlan, name: str, given: str | None, beside: Path) -> None:
+        self.name = name
+        self.axis = plan.kernels.get(name, KernelAxis())
+        self.flavour = "unknown"
+        self.place = given or self._in_plan(beside)
+        self.there = True
+        if plan.bench != "virtual":  # the target says itself what it boots
+            self.there = given is not None or not self.axis.optional
+            return
+        if self.place is None and self.axis.optional:
+            self.there = False
+            return
+        try:
+            kernel = kernels.find(self.place or name)
+        except UsageError as error:
+            raise UsageError(
+                f"kernels.{name}: {error} (a plan's own kernel: --kernel {name}=DIR)"
+            ) from error
+        self.flavour = kernel.flavour
+        if self.flavour not in CALLED.get(name, {self.flavour}):
+            raise UsageError(
+                f"kernels.{name}: {kernel.origin} is a kernel of flavour {self.flavour}: "
+                f"call it otherwise, or give a tree that is configured as {name}"
+            )
+
+    def _in_plan(self, beside: Path) -> str | None:
+        tree = self.axis.tree
+        if tree is None or tree in kernels.catalogue():
+            return tree
+        return str(beside / tree)
+
+    @property
+    def usual(self) -> tuple[Priorities, BottomHalf]:
+        """Return priorities and bottom half where nobody says which."""
+        if self.flavour in XENOMAI or (self.name == "xenomai" and not self.there):
+            return "native", "thread"
+        return "default", "tasklet"
+
+
+class _Wanted:
+    """A combination."""
+
+    def __init__(
+        self,
+        kernel: str,
+        load: str,
+        priorities: Priorities,
+        bottom_half: BottomHalf,
+        single: OneRally | None = None,
+    ) -> None:
+        self.kernel, self.load = kernel, load
+        self.priorities, self.bottom_half = priorities, bottom_half
+        self.single = single
+        self.why = ""
+        self.name = f"{kernel}-{load}-{priorities}-{bottom_half}"
+
+
+def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wanted]:
+    """Yield what the plan asks for; ``why`` says why it is not played."""
+    for name, axis in plan.kernels.items():
+        priorities, bottom_half = known[name].usual
+        for load, wanted_priorities, wanted_half in product(
+            axis.loads or plan.loads,
+            axis.priorities or plan.priorities or [priorities],
+            axis.bottom_halves or plan.bottom_halves or [bottom_half],
+        ):
+            wanted = _Wanted(name, load, wanted_priorities, wanted_half)
+            wanted.why = "" if known[name].there else "no kernel given"
+            for skip in plan.skip:
+                asked = {
+                    key: value
+                    for key, value in skip.model_dump(exclude={"why"}).items()
+                    if value is not None
+                }
+                if all(getattr(wanted, key) == value for key, value in asked.items()):
+                    wanted.why = skip.why
+            yield wanted
+    for rally in plan.rally:
+        priorities, bottom_half = known[rally.kernel].usual
+        wanted = _Wanted(
+            rally.kernel,
+            rally.load,
+            rally.priorities or priorities,
+            rally.bottom_half or bottom_half,
+            rally,
+        )
+        wanted.why = "" if known[rally.kernel].there else "no kernel given"
+        yield wanted
+
+
+def _impossible(kernel: _Kernel, wanted: _Wanted) -> str:
+    """Say why a combination cannot be played; empty where it can."""
+    if kernel.flavour == "unknown":
+        return ""
+    if kernel.flavour in XENOMAI:
+        if wanted.priorities != "native":
+            return f"priorities {wanted.priorities} are not for Xenomai, whose own are native"
+        if wanted.bottom_half != "thread":
+            return f"bottom half {wanted.bottom_half} is not for Xenomai, which has its thread"
+    elif wanted.priorities == "native":
+        return "native priorities are Xenomai's"
+    return ""
+
+
+def _fixture(plan: MatchPlan, kernel: _Kernel, wanted: _Wanted, repetition: int) -> Fixture:
+    name = wanted.name + (f"-r{repetition}" if plan.repetitions > 1 else "")
+    load = plan.loads.get(wanted.load, LoadAxis())
+    single = wanted.single
+    options = single.load_options if single else load.options
+    balls = (single.balls if single else load.balls) or plan.balls
+    settle_s = single.settle_s if single else load.settle_s
+    try:
+        made = plan_of(
+            bench=plan.bench,
+            instrument=plan.instrument,
+            port=plan.port,
+            kernel=kernel.place or wanted.kernel,
+            load=wanted.load,
+            load_options=options,
+            bottom_half=wanted.bottom_half,
+            priorities=wanted.priorities,
+            balls=balls,
+            seed=_digest(plan.seed, "seed", name) % 2**32,
+            loop=plan.loop,
+            rate_hz=plan.rate_hz,
+            gap_min_us=plan.gap_min_us,
+            gap_max_us=plan.gap_max_us,
+            timeout_ms=plan.timeout_ms,
+            settle_s=plan.settle_s if settle_s is None else settle_s,
+            operator=plan.operator,
+        )
+        return Fixture(name=name, kernel=wanted.kernel, repetition=repetition, plan=made)
+    except (UsageError, ValidationError) as error:
+        words = _first(error) if isinstance(error, ValidationError) else str(error)
+        raise UsageError(f"{name}: {words}") from error
+
+
+def _digest(seed: int, what: str, name: str) -> int:
+    """Return a number that depends on these only: the same on every machine, in every order."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{what}/{name}".encode()).digest()[:8])
+
+
+def played_kernel(plan: Plan) -> str:
+    """Return what a rally's manifest calls the kernel of a plan."""
+    return PurePath(plan.kernel).name

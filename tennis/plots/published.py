@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A picture of published maxima beside those of a bench: each on its own axis of time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from tennis.plots.compare import KERNELS, OTHERS
+from tennis.plots.one import WIDTH
+from tennis.plots.picture import GREY, Picture, drawn, time_axis, time_text
+from tennis.units import NS_PER_US, format_us
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A kernel, its priorities and a load: the published maximum and the bench's."""
+
+    kernel: str
+    label: str
+    published_us: int
+    largest_ns: int | None  # None: nothing was played, or nothing was answered
+    note: str = ""  # what must stand beside the bench's maximum, or instead of it
+
+
+@drawn
+def beside(rows: Sequence[Beside], latency: str, published: str, bench: str) -> Picture:
+    """Draw the maxima of ``published`` on the left, those of the bench on the right.
+
+    Both axes are logarithmic and span as many decades: what looks the same grew as much.
+    """
+    said = [f"Largest {latency} latencies, {published} and this match ({bench})."]
+    for row in rows:
+        ours = time_text(row.largest_ns) if row.largest_ns is not None else "none"
+        note = f" ({row.note})" if row.note else ""
+        said.append(f"{row.label}: {_us(row.published_us)}, here {ours}{note}.")
+    picture = Picture(
+        WIDTH, 1.5 + 0.3 * len(rows), f"The latest answers: {latency} latency", " ".join(said)
+    )
+    picture.head(
+        f"{published} on the left; on the right {bench}  ·  both axes span as many decades"
+    )
+    panels = picture.subplots(1, 2, sharey=True)
+    lists: tuple[list[float | None], ...] = (
+        [row.published_us * NS_PER_US for row in rows],
+        [row.largest_ns or None for row in rows],
+    )
+    decades = max((_decades(values) for values in lists), default=1.0)
+    titles = ("thesis", "this match")
+    for axes, values, title in zip(panels, lists, titles, strict=True):
+        axes.set_title(title)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        _panel(axes, rows, values, decades, ours=title != "thesis")
+    panels[0].set_yticks(range(len(rows)), [row.label for row in rows], color="#222222", size=9)
+    panels[0].set_ylim(len(rows) - 0.4, -0.6)
+    return picture
+
+
+def _decades(values: Sequence[float | None]) -> float:
+    known = [value for value in values if value]
+    return float(np.log10(max(known) / min(known))) if known else 1.0
+
+
+def _panel(
+    axes: Axes,
+    rows: Sequence[Beside],
+    values: Sequence[float | None],
+    decades: float,
+    *,
+    ours: bool,
+) -> None:
+    known = [value for value in values if value]
+    low = min(known) / 2.5 if known else 1.0
+    axes.set_xlim(low, low * 2.5 * 10**decades * 10 ** (0.3 * max(decades, 1)))
+    for y, (row, value) in enumerate(zip(rows, values, strict=True)):
+        note = row.note if ours else ""
+        if not value:
+            axes.text(
+                0.02,
+                y,
+                note,
+                transform=axes.get_yaxis_transform(),
+                va="center",
+                color=GREY,
+                size=8.5,
+            )
+            continue
+        color = KERNELS.get(row.kernel, OTHERS[0])
+        axes.plot([low, value], [y, y], color=color, lw=4, alpha=0.45, solid_capstyle="butt")
+        axes.plot(value, y, "D", color=color, ms=6)
+        words = time_text(value) if ours else _us(row.published_us)
+        axes.annotate(
+            f"{words}  {note}".rstrip(),
+            (value, y),
+            xytext=(7, 0),
+            textcoords="offset points",
+            va="center",
+            size=9,
+        )
+    time_axis(axes, "x", log=True)
+
+
+def _us(value: int) -> str:
+    return format_us(value).replace(" us", " µs")

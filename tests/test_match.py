@@ -1,0 +1,308 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Matches on the virtual bench: whatever happens to one, nothing is lost and the rest is played."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tennis.bench.targets.virtual.bench import Extras, VirtualBench
+from tennis.errors import BenchError
+from tennis.play.match import Match, play_match
+from tennis.play.match_plan import fixtures_of, read_plan
+from tennis.play.rally import Observer
+from tennis.rally import open_rally
+from tennis.rally.plan import Plan
+from tests.virtual import script
+
+pytestmark = pytest.mark.virtual
+
+TENNIS = [str(Path(sys.executable).with_name("tennis"))]
+PLAN = """
+title = "A small match"
+balls = 300
+kernels = ["mainline", "rt"]
+loads = ["idle", "stress"]
+"""
+NAMES = [
+    f"{kernel}-{load}-default-tasklet"
+    for kernel in ("mainline", "rt")
+    for load in ("idle", "stress")
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "plan.toml"
+    file.write_text(PLAN)
+    return file
+
+
+def tennis(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*TENNIS, *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def begin(path: Path, out: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*TENNIS, "match", str(path), "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for(place: Path, process: subprocess.Popen[str], size: int = 0) -> None:
+    deadline = time.monotonic() + 180
+    while not place.exists() or (size and place.stat().st_size < size):
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def hashes(out: Path) -> dict[str, dict[str, str]]:
+    return {name: open_rally(out / name).manifest.files for name in NAMES}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Return the match that nobody disturbed."""
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "plan.toml").write_text(PLAN)
+    done = tennis("match", folder / "plan.toml", "--out", folder / "m")
+    assert done.returncode == 0, done.stderr
+    assert "4/4 rt-stress-default-tasklet: played, 300 balls, 0 missed" in done.stdout
+    assert "c1: " in done.stdout
+    return folder / "m"
+
+
+def test_the_folder_and_its_page(whole):
+    assert sorted(path.name for path in whole.iterdir()) == sorted(
+        [".lock", "match.json", "report.html", *NAMES]
+    )
+    record = json.loads((whole / "match.json").read_text())
+    assert [one["name"] for one in record["fixtures"]] == NAMES
+    assert record["fixtures"][0]["plan"]["versions"]["qemu"]
+    seeds = {open_rally(whole / name).manifest.protocol.seed for name in NAMES}
+    assert len(seeds) == 4
+    page = (whole / "report.html").read_text()
+    assert page.count("Virtual bench: virtual time, 2 ns per instruction") > 10
+    assert "has 300 balls: too few" in page
+
+
+def test_killed_interrupted_and_gone_on_with(tmp_path, path, whole):
+    """kill -9 in the second rally, Ctrl-C in a later sitting: the balls are those of `whole`."""
+    out = tmp_path / "m"
+    process = begin(path, out)
+    wait_for(out / f"{NAMES[1]}.part" / "frames.bin", process, size=2000)
+    process.kill()
+    process.communicate()
+    kept = (out / NAMES[0] / "manifest.json").read_bytes()
+    found = json.loads(tennis("replicate", out, "--json").stdout)
+    assert "is begun" in found["claims"][1]["why"]
+
+    process = begin(path, out)
+    wait_for(out / f"{NAMES[3]}.part" / "frames.bin", process, size=2000)
+    process.send_signal(signal.SIGINT)
+    said, errors = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "the same command plays the rest" in errors
+    assert f"1/4 {NAMES[0]}: kept, 300 balls" in said
+    assert f"4/4 {NAMES[3]}: interrupted; sealed" in said
+    sealed = open_rally(out / NAMES[3])
+    assert sealed.manifest.ended == "interrupted"
+
+    done = tennis("match", path, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert f"4/4 {NAMES[3]}: played, 300 balls" in done.stdout
+    assert hashes(out) == hashes(whole)
+    assert (out / NAMES[0] / "manifest.json").read_bytes() == kept
+    # what was interrupted is kept, too
+    aside = open_rally(out / f"{NAMES[3]}.interrupted-1")
+    assert aside.balls == sealed.balls
+    assert not list(out.glob("*.part"))
+
+    again = tennis("match", path, "--out", out)
+    assert again.returncode == 0
+    assert again.stdout.count("kept, 300 balls") == 4
+
+
+def test_killed_at_any_moment_before_the_first_ball(tmp_path, path, whole):
+    """Leftovers of a rally that never began do not stop the next sitting."""
+    out = tmp_path / "m"
+    process = begin(path, out)
+    wait_for(out / "match.json", process)
+    process.kill()
+    process.communicate()
+    for name, files in ((NAMES[0], ()), (NAMES[1], ("plan.json",)), (NAMES[2], ("frames.bin",))):
+        part = out / f"{name}.part"
+        part.mkdir(exist_ok=True)
+        for file in files:
+            (part / file).touch()
+    done = tennis("match", path, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert hashes(out) == hashes(whole)
+
+
+def test_other_data_are_left_alone(tmp_path, path, whole):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.doc").touch()
+    done = tennis("match", path, "--out", tmp_path / "mine")
+    assert done.returncode == 2
+    assert "holds something else than a match" in done.stderr
+    assert [file.name for file in (tmp_path / "mine").iterdir()] == ["thesis.doc"]
+
+    before = (whole / "match.json").read_bytes()
+    path.write_text(PLAN.replace("300", "301"))
+    done = tennis("match", path, "--out", whole)
+    assert done.returncode == 1
+    assert "was begun with another plan (its balls differs)" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert (whole / "match.json").read_bytes() == before
+
+
+def test_other_versions_do_not_go_into_the_same_match(tmp_path, path):
+    out = tmp_path / "m"
+    process = begin(path, out)
+    wait_for(out / NAMES[0], process)
+    process.kill()
+    process.communicate()
+    record = json.loads((out / "match.json").read_text())
+    record["fixtures"][1]["plan"]["versions"]["qemu"] = "6.0"
+    (out / "match.json").write_text(json.dumps(record))
+    done = tennis("match", path, "--out", out)
+    assert done.returncode == 1
+    assert "was begun with qemu 6.0, now it is" in done.stderr
+
+
+def test_two_players_do_not_share_a_match(tmp_path, path):
+    out = tmp_path / "m"
+    process = begin(path, out)
+    try:
+        wait_for(out / "match.json", process)
+        done = tennis("match", path, "--out", out)
+        assert done.returncode == 1
+        assert "is being played by another process" in done.stderr
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextlib.contextmanager
+def silent(_: str) -> Iterator[Observer]:
+    yield lambda _: None
+
+
+class Troubled(VirtualBench):
+    """A bench on which one load dies in mid-rally, and one target does not come up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prepared: list[str] = []
+
+    def prepare(self, plan: Plan) -> None:
+        """Boot the target; the one with mainline and stress does not come back."""
+        self.prepared.append(f"{plan.kernel}-{plan.load}")
+        if (plan.kernel, plan.load) == ("mainline", "stress"):
+            raise BenchError("the target did not come back after its reboot")
+        dies = script("(sleep 0.5; killall stress) &") if plan.load == "stress" else script("true")
+        self.extras = Extras(files={"/tennis/after": dies})
+
+
+def test_one_that_fails_and_one_that_is_tainted_do_not_stop_the_others(tmp_path, path, monkeypatch):
+    bench = Troubled()
+    monkeypatch.setattr("tennis.play.match.bench_of", lambda *_: bench)
+    asked = read_plan(path)
+    wanted = Match(asked, *fixtures_of(asked, {}, path.parent))
+    said: list[str] = []
+    out = tmp_path / "m"
+    outcome = play_match(wanted, out, silent, lambda: False, said.append)
+    assert not outcome.interrupted
+    assert bench.prepared == ["mainline-idle", "mainline-stress", "rt-idle", "rt-stress"]
+    assert outcome.bad[NAMES[1]] == "failed: the target did not come back after its reboot"
+    assert outcome.bad[NAMES[3]].startswith("tainted: the load ended before")
+    assert set(outcome.bad) == {NAMES[1], NAMES[3]}
+    assert "FAILED: the target did not come back" in said[1]
+    assert "TAINTED" in said[3]
+    found = json.loads(tennis("replicate", out, "--json").stdout)
+    c2 = next(claim for claim in found["claims"] if claim["id"] == "c2")
+    assert c2["verdict"] in {"inconclusive", "not addressed"}
+    assert "failed: the target did not come back" in json.dumps(found)
+
+    # the failed one is tried again, the tainted one is data and stays
+    monkeypatch.setattr("tennis.play.match.bench_of", lambda *_: VirtualBench())
+    outcome = play_match(wanted, out, silent, lambda: False, said.append)
+    assert outcome.played == [NAMES[1]]
+    assert list(outcome.bad) == [NAMES[3]]
+    assert outcome.folder.record.troubles == {}
+    assert open_rally(out / NAMES[3]).manifest.tainted
+
+
+def test_a_damaged_rally_is_kept_and_said(tmp_path, path, whole):
+    out = tmp_path / "m"
+    subprocess.run(["cp", "-r", whole, out], check=True)
+    balls = out / NAMES[2] / "balls.parquet"
+    balls.write_bytes(balls.read_bytes()[:-1])
+    done = tennis("match", path, "--out", out)
+    assert done.returncode == 1
+    assert f"3/4 {NAMES[2]}: kept, but it cannot be used" in done.stdout
+    assert f"1 of 4 rallies are not sound, the first {NAMES[2]}" in done.stderr
+    assert "c1: " in done.stdout
+
+
+def test_a_kernel_that_is_missing_is_reported_and_may_come_later(tmp_path, path):
+    path.write_text('balls = 50\nloads = ["idle"]\n[kernels.rt]\n[kernels.own]\noptional = true\n')
+    out = tmp_path / "m"
+    done = tennis("match", path, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "not played: own-idle-default-tasklet: no kernel given" in done.stdout
+    assert "no kernel given" in (out / "report.html").read_text()
+    done = tennis("match", path, "--out", out, "--kernel", "own=mainline")
+    assert done.returncode == 0, done.stderr
+    assert "rt-idle-default-tasklet: kept" in done.stdout
+    assert "own-idle-default-tasklet: played, 50 balls" in done.stdout
+    done = tennis("match", path, "--out", out)
+    assert done.returncode == 1
+    assert "give the same --kernel" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_a_full_disk_ends_the_match_and_it_goes_on(tmp_path, path, whole):
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", small], check=False)
+    if mounted.returncode:
+        pytest.skip("this container may not mount")
+    try:
+        out, filler = small / "m", small / "filler"
+        process = begin(path, out)
+        wait_for(out / NAMES[0], process)
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(1 << 12))
+        _, errors = process.communicate(timeout=180)
+        assert process.returncode == 1
+        assert "free some space" in errors
+        filler.unlink()
+        rest = tmp_path / "rest"
+        subprocess.run(["cp", "-r", out, rest], check=True)
+        done = tennis("match", path, "--out", rest)
+        assert done.returncode == 0, done.stderr
+        assert hashes(rest) == hashes(whole)
+    finally:
+        subprocess.run(["umount", "--lazy", small], check=True)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, path):
+    (tmp_path / "file").touch()
+    done = tennis("match", path, "--out", tmp_path / "file" / "m")
+    assert done.returncode in {1, 2}
+    assert len(done.stderr.splitlines()) == 1
+    assert "defect" not in done.stderr

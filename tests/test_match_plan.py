@@ -1,0 +1,287 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A match's plan: what it becomes, and how bad ones are refused: one line that names the key."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tennis.bench import loads as load_folder
+from tennis.bench.targets.virtual import kernels
+from tennis.bench.targets.virtual.kernels import Kernel
+from tennis.checkout import ROOT
+from tennis.errors import BenchError, UsageError
+from tennis.play.match import bench_for, duration, estimate_s
+from tennis.play.match_plan import MatchPlan, fixtures_of, read_plan
+from tennis.publications.replication import FIGURES
+
+PLANS = sorted((ROOT / "plans").glob("*.toml"))
+SMALL = 'kernels = ["mainline", "rt"]\nloads = ["idle", "stress"]\n'
+
+
+@pytest.fixture(autouse=True)
+def some_kernels(tmp_path, monkeypatch):
+    """Kernels without fetching them: a configuration is all that a plan looks at."""
+    options = {
+        "mainline": "CONFIG_PREEMPT_DYNAMIC=y\n",
+        "rt": "CONFIG_PREEMPT_RT=y\n",
+        "evl": "CONFIG_EVL=y\n",
+        "cobalt": "CONFIG_XENOMAI=y\n",
+    }
+    known = {}
+    for name, text in options.items():
+        config = tmp_path / f"config-{name}"
+        config.write_text(text)
+        known[name] = Kernel(name, "6.12.0", name, config, tmp_path, config)
+
+    def find(name: str) -> Kernel:
+        place = Path(name).name
+        if place not in known:
+            raise UsageError(f"no kernel {name!r}: use mainline, rt")
+        if place == "evl" and name == "evl":
+            raise UsageError("no kernel 'evl': use mainline, rt")
+        return known[place]
+
+    monkeypatch.setattr(kernels, "find", find)
+
+
+def plan(text: str) -> MatchPlan:
+    return MatchPlan.model_validate(tomllib.loads(text))
+
+
+def names(text: str, **given: str) -> list[str]:
+    return [fixture.name for fixture in fixtures_of(plan(text), given, Path())[0]]
+
+
+def test_all_combinations_in_their_order():
+    assert names(SMALL + 'priorities = ["default", "chrt"]') == [
+        f"{kernel}-{load}-{priorities}-tasklet"
+        for kernel in ("mainline", "rt")
+        for load in ("idle", "stress")
+        for priorities in ("default", "chrt")
+    ]
+    assert names(SMALL + "repetitions = 2")[:3] == [
+        "mainline-idle-default-tasklet-r1",
+        "mainline-idle-default-tasklet-r2",
+        "mainline-stress-default-tasklet-r1",
+    ]
+
+
+def test_tables_say_more_than_lists():
+    text = """
+        balls = 100
+        settle_s = 2
+        [kernels.mainline]
+        loads = ["idle"]
+        [kernels.rt]
+        priorities = ["chrt"]
+        bottom_halves = ["thread", "user"]
+        [loads.idle]
+        settle_s = 300
+        balls = 7
+        [loads.hog]
+        options = { hold_us = 200 }
+        [[skip]]
+        load = "idle"
+        bottom_half = "user"
+        why = "the guest's user space sleeps"
+        [[rally]]
+        kernel = "mainline"
+        load = "stress"
+        balls = 9
+    """
+    fixtures, left = fixtures_of(plan(text), {}, Path())
+    assert [(one.name, one.plan.protocol.balls) for one in fixtures] == [
+        ("mainline-idle-default-tasklet", 7),
+        ("rt-idle-chrt-thread", 7),
+        ("rt-hog-chrt-thread", 100),
+        ("rt-hog-chrt-user", 100),
+        ("mainline-stress-default-tasklet", 9),
+    ]
+    assert fixtures[0].plan.protocol.settle_ns == 300 * 10**9
+    assert fixtures[4].plan.protocol.settle_ns == 2 * 10**9
+    assert fixtures[2].plan.load_options == {"hold_us": 200}
+    assert [(one.name, one.why) for one in left] == [
+        ("rt-idle-chrt-user", "the guest's user space sleeps")
+    ]
+
+
+def test_every_rally_has_its_own_seed_and_the_order_is_the_seeds():
+    shuffled = SMALL + 'repetitions = 4\norder = "shuffled"\n'
+    fixtures, _ = fixtures_of(plan(shuffled), {}, Path())
+    seeds = {fixture.name: fixture.plan.protocol.seed for fixture in fixtures}
+    assert len(set(seeds.values())) == 16
+    # the same seed: the same order and the same seeds; they do not depend on the rest of the plan
+    assert names(shuffled) == list(seeds)
+    assert names(shuffled) != names(SMALL + "repetitions = 4")
+    assert sorted(names(shuffled)) == sorted(names(SMALL + "repetitions = 4"))
+    assert names(shuffled + "seed = 2") != names(shuffled)
+    one, _ = fixtures_of(plan('kernels = ["rt"]\nloads = ["idle"]\nrepetitions = 4'), {}, Path())
+    assert all(seeds[fixture.name] == fixture.plan.protocol.seed for fixture in one)
+
+
+def test_xenomai_where_a_kernel_is_given(tmp_path):
+    text = SMALL + "[kernels.xenomai]\noptional = true\n"
+    text = 'loads = ["idle"]\n[kernels.rt]\n[kernels.xenomai]\noptional = true\n'
+    fixtures, left = fixtures_of(plan(text), {}, Path())
+    assert [fixture.name for fixture in fixtures] == ["rt-idle-default-tasklet"]
+    assert [(one.name, one.why) for one in left] == [
+        ("xenomai-idle-native-thread", "no kernel given")
+    ]
+    for flavour in ("evl", "cobalt"):
+        tree = tmp_path / flavour
+        tree.mkdir()
+        assert names(text, xenomai=str(tree))[1] == "xenomai-idle-native-thread"
+
+
+def test_what_cannot_be_is_left_out_with_its_reason(tmp_path):
+    text = """
+        loads = ["idle"]
+        priorities = ["default", "native"]
+        bottom_halves = ["tasklet", "thread"]
+        [kernels.rt]
+        [kernels.xenomai]
+        optional = true
+    """
+    (tmp_path / "evl").mkdir()
+    fixtures, left = fixtures_of(plan(text), {"xenomai": str(tmp_path / "evl")}, Path())
+    assert [fixture.name for fixture in fixtures] == [
+        "rt-idle-default-tasklet",
+        "rt-idle-default-thread",
+        "xenomai-idle-native-thread",
+    ]
+    whys = {one.name: one.why for one in left}
+    assert whys["rt-idle-native-tasklet"] == "native priorities are Xenomai's"
+    assert "not for Xenomai, whose own are native" in whys["xenomai-idle-default-thread"]
+    assert "not for Xenomai, which has its thread" in whys["xenomai-idle-native-tasklet"]
+
+
+BAD = [
+    ("", "kernels is missing: name at least one"),
+    ('kernels = ["rt"]', "loads is missing"),
+    ('kernels = []\nloads = ["idle"]', "kernels: is empty: name at least one"),
+    ('kernels = ["rt"]\nloads = []', "loads: is empty"),
+    (SMALL + "priorities = []", "priorities: is empty"),
+    (SMALL + 'priorities = ["best"]', "priorities.0: input should be 'default', 'chrt'"),
+    (SMALL + 'bottom_halves = ["trousers"]', "bottom_halves.0: input should be"),
+    (SMALL + "ball = 5", "ball is no key of a plan"),
+    (SMALL + "[kernels.rt]", "is not TOML"),
+    ('loads = ["idle"]\n[kernels.rt]\nprioritys = ["chrt"]', "kernels.rt.prioritys is no key"),
+    (SMALL + "balls = 0", r"balls: input should be greater than or equal to 1 \(it is 0\)"),
+    (SMALL + "balls = '9'", "balls: input should be a valid integer"),
+    (SMALL + "settle_s = nan", "settle_s: input should be a finite number"),
+    (SMALL + "repetitions = 10000", "repetitions: input should be less than or equal to 1000"),
+    (SMALL + 'order = "random"', "order: input should be 'listed' or 'shuffled'"),
+    (SMALL + 'bench = "moon"', "bench: input should be 'virtual' or 'pi'"),
+    (SMALL + "title = 7", "title: input should be a valid string"),
+    ('kernels = ["../rt"]\nloads = ["idle"]', "is no name: letters, digits"),
+    ("\x00", "is not TOML"),
+    ("a = " + "[" * 5000, "is not TOML"),
+    ("#" * (1 << 20) + "##", "larger than 1 MiB"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BAD)
+def test_bad_plans(tmp_path, text, words):
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=words) as error:
+        read_plan(path)
+    assert "\n" not in str(error.value)
+    assert "plan.toml" in str(error.value)
+
+
+@pytest.mark.parametrize(("place", "words"), [("nothing", "No such file"), (".", "directory")])
+def test_plans_that_cannot_be_read(tmp_path, place, words):
+    with pytest.raises(UsageError, match=words):
+        read_plan(tmp_path / place)
+
+
+SENSELESS = [
+    ('kernels = ["windows"]\nloads = ["idle"]', {}, "kernels.windows: no kernel 'windows'"),
+    ('kernels = ["rt"]\nloads = ["coffee"]', {}, "loads: no load 'coffee': use"),
+    (
+        'kernels = ["rt"]\n[loads.hog]\noptions = { hold_us = 0 }',
+        {},
+        "loads: hold_us=0: the load hog takes 1 to",
+    ),
+    ('loads = ["idle"]\n[kernels.rt]\nloads = ["stress"]', {}, "kernels.rt.loads: stress is not"),
+    (SMALL + '[[skip]]\nkernel = "xenomai"', {}, "skip.0.kernel: the plan has no kernel"),
+    (SMALL + '[[skip]]\nload = "hog"', {}, "skip.0.load: the plan has no load"),
+    (SMALL + '[[skip]]\nwhy = "no"', {}, "nothing is left to play: .*: no"),
+    (SMALL, {"xenomai": "evl"}, "--kernel xenomai=...: the plan has no kernel 'xenomai'"),
+    (SMALL, {"rt": "mainline"}, "flavour mainline: call it otherwise"),
+    ('loads = ["idle"]\n[kernels.xenomai]\ntree = "rt"', {}, "is a kernel of flavour rt"),
+    (SMALL + 'priorities = ["native"]', {}, "nothing is left to play: .*are Xenomai's"),
+    (
+        SMALL + '[[rally]]\nkernel = "rt"\nload = "idle"\npriorities = "native"',
+        {},
+        "rally rt-idle-native-tasklet: native priorities are Xenomai's",
+    ),
+    (SMALL + '[[rally]]\nkernel = "rt"\nload = "idle"', {}, "is in the plan twice"),
+    (SMALL + "gap_min_us = 9\ngap_max_us = 5", {}, "--gap-max-us 5 is below --gap-min-us 9"),
+    (SMALL + 'port = "/dev/ttyACM0"', {}, 'port: belongs to bench = "pi"'),
+    (SMALL + 'target = "pi@raspberrypi"', {}, 'target: belongs to bench = "pi"'),
+    (SMALL + "repetitions = 1000\n[[rally]]\nkernel='rt'\nload='hog'", {}, "more than 4096"),
+]
+
+
+@pytest.mark.parametrize(("text", "given", "words"), SENSELESS)
+def test_plans_that_cannot_be_meant(text, given, words):
+    if "4096" in words:
+        text = text.replace('loads = ["idle", "stress"]', 'loads = ["idle", "stress", "hog"]')
+    with pytest.raises(UsageError, match=words) as error:
+        fixtures_of(plan(text), given, Path())
+    assert "\n" not in str(error.value)
+
+
+def test_a_kernel_that_is_not_fetched_is_refused(monkeypatch):
+    def find(_: str) -> Kernel:
+        raise BenchError("the kernel rt is not here yet: run 'tennis kernels fetch rt'")
+
+    monkeypatch.setattr(kernels, "find", find)
+    with pytest.raises(BenchError, match="tennis kernels fetch rt"):
+        fixtures_of(plan(SMALL), {}, Path())
+
+
+def test_a_physical_bench_must_be_able_to_prepare_its_target(monkeypatch):
+    asked = plan(SMALL + 'bench = "pi"\nport = "/dev/ttyACM0"\ntarget = "pi@raspberrypi"')
+
+    class Wired:
+        kind = "pi"
+
+    monkeypatch.setattr("tennis.play.match.bench_of", lambda *_: Wired())
+    with pytest.raises(UsageError, match="a target that tennis can boot into each kernel"):
+        bench_for(asked)
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_the_plans_of_the_checkout_are_sound(path, tmp_path):
+    asked = read_plan(path)
+    (tmp_path / "evl").mkdir()
+    given = {"xenomai": str(tmp_path / "evl")} if "xenomai" in asked.kernels else {}
+    fixtures, left = fixtures_of(asked, given, path.parent)
+    assert fixtures
+    assert not left
+    for fixture in fixtures:
+        assert fixture.plan.protocol.balls >= 2000  # what a verdict needs
+    if path.stem == "knutsson":
+        made = {(one.kernel, one.plan.priorities, one.plan.load) for one in fixtures}
+        assert {figure[1:] for figure in FIGURES} <= made
+        assert len(made) == 13
+        assert {one.name for one in fixtures_of(asked, {}, path.parent)[1]} == {
+            f"xenomai-{load}-native-thread" for load in ("idle", "stress", "network", "xload")
+        }
+
+
+def test_the_estimate_knows_what_takes_long():
+    fixtures, _ = fixtures_of(plan(SMALL), {}, Path())
+    idle, stress = (estimate_s(fixture.plan) for fixture in fixtures[:2])
+    assert 1 < idle < stress
+    assert [duration(s) for s in (0, 40, 120, 9000)] == ["1 s", "40 s", "2 min", "2.5 h"]
+
+
+def test_all_loads_that_plans_name_exist():
+    for path in PLANS:
+        assert set(read_plan(path).loads) <= set(load_folder.names())
