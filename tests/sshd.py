@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 HOST = "bench"  # as the client's configuration calls it
@@ -30,13 +31,16 @@ class Sshd:
     """``sshd`` on a port of its own; ``config`` is the client's configuration file.
 
     ``first``: a folder that stands first in the sessions' PATH, with stand-ins for what this
-    machine must not run (modprobe and such).
+    machine must not run (modprobe and such); ``environment``: what else they get.
     """
 
-    def __init__(self, folder: Path, first: Path | None = None) -> None:
+    def __init__(
+        self, folder: Path, first: Path | None = None, environment: Mapping[str, object] = {}
+    ) -> None:
         self.folder = folder
         self.port = _free_port()
         self._first = first
+        self._environment = environment
         for name in ("host", "user"):
             _key(folder / name)
         shutil.copy(folder / "user.pub", folder / "authorized_keys")
@@ -72,12 +76,17 @@ class Sshd:
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(exist_ok=True)  # sshd's own demand
         path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        environment = {
+            "PATH": f"{self._first}:{path}" if self._first else path,
+            **self._environment,
+        }
         settings = self.folder / "sshd_config"
         settings.write_text(
             f"ListenAddress 127.0.0.1\nPort {self.port}\nHostKey {self.folder / 'host'}\n"
-            f"AuthorizedKeysFile {self.folder / 'authorized_keys'}\nStrictModes no\nUsePAM no\n"
-            "PidFile none\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-            f"SetEnv PATH={f'{self._first}:' if self._first else ''}{path}\n"
+            f"AuthorizedKeysFile {self.folder / 'authorized_keys'}\nStrictModes no\n"
+            "UsePAM no\nSubsystem sftp internal-sftp\nPidFile none\n"
+            "PasswordAuthentication no\nKbdInteractiveAuthentication no\n"
+            f"SetEnv {' '.join(f'{name}={value}' for name, value in environment.items())}\n"
         )
         sshd = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
         assert sshd, "no sshd: run 'make setup' for the tests (openssh-server)"

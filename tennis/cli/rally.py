@@ -33,13 +33,20 @@ def _number(text: str) -> tuple[str, int]:
     type=click.Choice(["virtual", "pi"]),
     default="virtual",
     show_default=True,
-    help="Where to play: virtual needs no hardware; pi is a Brickwall on a port, and whatever is "
-    "wired to it. What you say about that target is recorded, and nothing else is known of it.",
+    help="Where to play: virtual needs no hardware; pi is a Brickwall on a port, and a board that "
+    "is wired to it. With --target the board is set up for the rally and left as it was; without, "
+    "what you say about it is recorded, and nothing else is known of it.",
 )
 @click.option(
     "--port",
     metavar="PORT",
     help="The Brickwall's serial port, with --bench pi. [default: that of the only Pico]",
+)
+@click.option(
+    "--target",
+    metavar="HOST",
+    help="The board, as ssh knows it (NAME or USER@NAME), with --bench pi: Racquet, load and "
+    "priorities are set up there over SSH, and undone in the end, whatever happens.",
 )
 @click.option(
     "--instrument",
@@ -157,7 +164,8 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
           --priorities chrt --balls 20000 --seed 7 --out rt-stress
       tennis rally --load hog --load-option hold_us=200 --out known-answer
       tennis rally --loop open --rate-hz 10000 --out koeker
-      tennis rally --bench pi --kernel rt --load stress --out on-the-board
+      tennis rally --bench pi --target bench1 --kernel rt --load stress --out on-the-board
+      tennis rally --bench pi --out a-board-that-nobody-manages
       tennis rally --resume rt-stress
 
     Ctrl-C ends a rally and seals what was played. After `kill -9`, a crash or a full disk, go on
@@ -182,13 +190,18 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
         if resume:
             plan = player.begun_plan(resume)
             port = asked["port"]
-            bench = bench_of(plan.bench, port or plan.port) if plan else bench_of("virtual")
+            bench = (
+                bench_of(plan.bench, port or plan.port, plan.target, _warn)
+                if plan
+                else bench_of("virtual")
+            )
             played = player.resume(bench, resume, watch)
         else:
             assert out  # noqa: S101
             asked["load_options"] = dict(map(_number, asked["load_options"]))
             plan = plan_of(**asked)
-            played = player.play(bench_of(plan.bench, plan.port), plan, out, watch)
+            bench = bench_of(plan.bench, plan.port, plan.target, _warn)
+            played = player.play(bench, plan, out, watch)
     _tell(played)
 
 
@@ -201,6 +214,10 @@ def _ended_at_once(out: Path | None) -> Iterator[None]:
         if out and part_path(out).exists():
             click.echo(f"tennis: to go on: tennis rally --resume {quoted(out)}", err=True)
         raise
+
+
+def _warn(words: str) -> None:
+    click.echo(f"tennis: {words}", err=True)
 
 
 def _tell(played: Rally) -> None:

@@ -3,12 +3,13 @@
 """From what a person asked for to a plan, and to the bench that plays it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from tennis.bench import Bench
+from tennis.bench.targets.pi import PiBench
 from tennis.bench.targets.virtual import kernels, racquets
 from tennis.bench.targets.virtual.bench import VirtualBench
 from tennis.bench.targets.wired import WiredBench
@@ -21,12 +22,20 @@ DEFAULT_GAP_MIN_US = 500.0
 DEFAULT_GAP_MAX_US = 1500.0
 
 
-def bench_of(kind: str, port: str | None = None) -> Bench:
-    """Return the bench of a kind; ``port`` is that of the Pico. Raises UsageError."""
+def bench_of(
+    kind: str,
+    port: str | None = None,
+    target: str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Bench:
+    """Return the bench of a kind; ``port`` is that of the Pico, ``target`` a host to be managed.
+
+    ``say`` is told what is unsound on that host before a rally. Raises UsageError.
+    """
     if kind == "virtual":
         return VirtualBench()
     if kind == "pi":
-        return WiredBench(port)
+        return PiBench(target, port, say) if target else WiredBench(port)
     raise UsageError(f"no bench {kind} here: use virtual or pi")
 
 
@@ -35,6 +44,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     bench: BenchKind = "virtual",
     instrument: InstrumentKind | None = None,
     port: str | None = None,
+    target: str | None = None,
     kernel: str | None = None,
     load: str | None = None,
     load_options: Mapping[str, int] | None = None,
@@ -53,14 +63,16 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
 ) -> Plan:
     """Return a plan. Raises UsageError where what was asked for does not go together.
 
-    What nobody said about the target is the usual on the virtual bench, which sees to it, and
-    unknown on a physical one.
+    What nobody said about the target is the usual on the virtual bench, and on a managed
+    ``target``, which see to it; it is unknown on any other.
     """
-    _check_instrument(bench, instrument, port, load_options)
+    _check_instrument(bench, instrument, port, target, load_options)
     if bench == "virtual":
         kernel = _kernel("mainline" if kernel is None else kernel)
+    if bench == "virtual" or target is not None:
         load = "idle" if load is None else load
-        racquet = racquets.RACQUETS[kernels.flavour_of(kernel)]
+        flavour = _flavour(kernel) if bench == "pi" else kernels.flavour_of(kernel or "")
+        racquet = racquets.RACQUETS[flavour]
         bottom_half = bottom_half or racquet.bottom_halves[0]
         priorities = priorities or racquet.priorities[0]
     given = {
@@ -100,6 +112,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
             bench=bench,
             instrument=instrument or ("builtin" if bench == "virtual" else "pico"),
             port=port,
+            target=target,
             kernel=UNKNOWN if kernel is None else kernel,
             load=UNKNOWN if load is None else load,
             load_options=dict(load_options or {}),
@@ -131,21 +144,29 @@ def _kernel(asked: str) -> str:
     return asked
 
 
+def _flavour(asked: str | None) -> kernels.Flavour:
+    """Return the flavour that a board is asked to run; mainline where nobody said."""
+    return next((flavour for flavour in racquets.RACQUETS if flavour == asked), "mainline")
+
+
 def _check_instrument(
     bench: BenchKind,
     instrument: InstrumentKind | None,
     port: str | None,
+    target: str | None,
     load_options: Mapping[str, int] | None,
 ) -> None:
     if bench == "virtual":
         if port is not None:
             raise UsageError("--port belongs to --bench pi: the virtual bench has no port")
+        if target is not None:
+            raise UsageError("--target belongs to --bench pi: the virtual bench boots its own")
         return
     if instrument == "builtin":
         raise UsageError(
             "--instrument builtin belongs to --bench virtual: a physical bench has a Pico"
         )
-    if load_options:
+    if load_options and target is None:
         raise UsageError(
-            "--load-option belongs to --bench virtual: on a physical bench start the load yourself"
+            "--load-option belongs to --bench virtual, or to --target: without, start it yourself"
         )

@@ -40,12 +40,22 @@ BALLS = "balls.parquet"
 EVENTS = "events.jsonl"
 CONSOLE = "console.log"
 CAPTURE = "capture.sr"
+# what a managed target said about itself before the rally and behind its last ball
+BEFORE = "target-before.txt"
+AFTER = "target-after.txt"
 PLAN = "plan.json"
 JOURNAL = "frames.bin"
 SEALED = "sealed"
 
 # What a folder that came from somebody else may make us read, in bytes; others: the last value.
-SIZE_LIMITS = {MANIFEST: 1 << 20, EVENTS: 1 << 28, CONSOLE: 1 << 28, BALLS: 1 << 37}
+SIZE_LIMITS = {
+    MANIFEST: 1 << 20,
+    EVENTS: 1 << 28,
+    CONSOLE: 1 << 28,
+    BALLS: 1 << 37,
+    BEFORE: 1 << 22,
+    AFTER: 1 << 22,
+}
 SIZE_LIMIT = 1 << 34
 # Threads that compute hashes and then read balls.
 WORKERS = min(4, os.cpu_count() or 1)
@@ -152,9 +162,10 @@ def seal(
     """Make the rally in ``part`` the sealed folder ``out``, remove ``part``, return the rally.
 
     ``manifest.files``, ``counts.balls`` and ``counts.misses`` are filled in here; the rest is the
-    caller's. ``balls`` has the columns of ``balls.schema`` and may be streamed. ``console.log`` and
-    ``capture.sr`` are taken along. After a failure, or a crash at any moment, ``part`` is as it was
-    (plus leftovers that the next ``seal`` replaces), or ``out`` is complete.
+    caller's. ``balls`` has the columns of ``balls.schema`` and may be streamed. ``console.log``,
+    ``capture.sr`` and what a target said about itself are taken along. After a failure, or a crash
+    at any moment, ``part`` is as it was (plus leftovers that the next ``seal`` replaces), or
+    ``out`` is complete.
 
     Raises UsageError where ``out`` exists, DiskFullError, RallyError.
     """
@@ -167,7 +178,7 @@ def seal(
         written = table.write(sealed / BALLS, balls, manifest.instrument.tick_hz)
         with (sealed / EVENTS).open("w", encoding="utf-8", newline="\n") as lines:
             lines.writelines(_line(event) for event in events)
-        for name in (CONSOLE, CAPTURE):
+        for name in (CONSOLE, CAPTURE, BEFORE, AFTER):
             if (part / name).exists():
                 shutil.copyfile(part / name, sealed / name)
         names = sorted(path.name for path in sealed.iterdir())
@@ -226,7 +237,7 @@ def _rename(sealed: Path, out: Path) -> None:
 
 def remove_part(part: Path) -> None:
     """Remove what is left of playing a rally that is sealed (the journal last)."""
-    for name in (SEALED, CONSOLE, CAPTURE, PLAN, JOURNAL):
+    for name in (SEALED, CONSOLE, CAPTURE, BEFORE, AFTER, PLAN, JOURNAL):
         path = part / name
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

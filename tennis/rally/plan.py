@@ -28,6 +28,7 @@ class Plan(Part):
     bench: BenchKind
     instrument: InstrumentKind = "builtin"
     port: Text | None = None  # of the Pico; None: the only one
+    target: Text | None = None  # the host that ssh knows; None: nobody manages the target
     kernel: Text
     load: Text
     load_options: Annotated[dict[Text, int], Field(max_length=64, default_factory=dict)]

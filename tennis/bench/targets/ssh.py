@@ -20,6 +20,7 @@ import subprocess
 import tarfile
 import tempfile
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -241,6 +242,25 @@ class SshTarget:
                 timeout_s=timeout_s,
             )
 
+    def scp_script(self, folder: str) -> str:
+        """Return a script that stands in for ``scp`` in a load's command: it sends to ``folder``.
+
+        A load knows the target's address only; user, port and key are those of this target.
+        """
+        options = " ".join(map(shlex.quote, self._words([], shared=False)[1:-2]))
+        place = shlex.quote(f"{self.host}:{folder}")
+        return (
+            "#!/bin/sh\n"
+            f"for word; do shift; case $word in *:*) word={place} ;; esac; "
+            'set -- "$@" "$word"; done\n'
+            f'exec {shutil.which("scp") or "scp"} {options} "$@"\n'
+        )
+
+    def address(self) -> str:
+        """Return the target's name or address on the network. Raises SshError."""
+        known = self._address()
+        return known[0] if known else self.host.rpartition("@")[2]
+
     # --- waiting ---
 
     def boot_id(self) -> str:
@@ -300,6 +320,7 @@ class SshTarget:
             if self._folder is None:
                 # a short path: the name of a socket has at most 107 bytes
                 self._folder = Path(tempfile.mkdtemp(prefix="tennis-ssh-", dir="/tmp"))
+                weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
             options += [
                 "ControlMaster=auto",
                 f"ControlPath={self._folder}/%C",

@@ -1,0 +1,311 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The managed physical bench: a Brickwall on a serial port, and a target that is reached over SSH.
+
+What the target is stands in ``target-before.txt`` and ``target-after.txt`` of the rally. Something
+unsound that was so all the time (a governor, another interrupt) is a part of what was measured: it
+is said before the rally and kept as an event. Something that changed during the rally makes it two
+measurements in one: that is a fault, and taints it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tennis.bench import Circumstances, Position, Session, requirements
+from tennis.bench import loads as load_folder
+from tennis.bench.findings import Finding
+from tennis.bench.targets import snapshot
+from tennis.bench.targets.conductor import SILENT_S, Conductor
+from tennis.bench.targets.ssh import SshTarget
+from tennis.bench.targets.virtual import modules, racquets
+from tennis.bench.targets.virtual.console import Console
+from tennis.bench.targets.virtual.kernels import Flavour
+from tennis.bench.targets.wired import WiredBench, WiredSession
+from tennis.checkout import ROOT
+from tennis.errors import BenchError, UsageError
+from tennis.rally.disk import writing
+from tennis.rally.folder import AFTER, BEFORE, CONSOLE
+from tennis.rally.manifest import BenchKind, Fault, LoadRecord, Priority, Target
+from tennis.rally.plan import UNKNOWN, Plan
+
+MANAGED = "by tennis, over SSH"
+RACQUET_USER = ROOT / "target" / "racquet" / "racquet-user.c"
+
+Say = Callable[[str], None]
+
+
+class PiBench:
+    """Plays plans on a board that tennis manages; ``say`` is told what is unsound there."""
+
+    kind: BenchKind = "pi"
+    repeats = False
+
+    def __init__(self, host: str, port: str | None = None, say: Say = lambda _: None) -> None:
+        self.target = SshTarget(host)
+        self._wired = WiredBench(port)
+        self.time_note = self._wired.time_note
+        self._say = say
+        self._seen: snapshot.Snapshot | None = None
+
+    def versions(self, plan: Plan) -> dict[str, str]:
+        """Return what must stay the same while a rally is played: instrument, kernel, module, load.
+
+        What would spoil the rally is said; what makes it impossible raises UsageError, BenchError.
+        """
+        try:
+            load = load_folder.find(plan.load, plan.load_options)
+            seen = self._seen = self.target.facts()
+            flavour = self._check(plan, seen)
+            self._check_packages(load)
+            findings = self._unsound(seen, flavour)
+            for finding in findings:
+                if finding.verdict == "bad":
+                    self._say(f"unsound: {finding.words}")
+            known = seen.pairs("modules")
+            return {
+                **self._wired.versions(plan),
+                "target_flavour": flavour,
+                "target_release": seen.line("release") or UNKNOWN,
+                "target_config_sha256": seen.config_sha256 or UNKNOWN,
+                "target_module": seen.module,
+                "target_module_sha256": known.get(f"{seen.module}.sha256", UNKNOWN),
+                "load": load.command,
+            }
+        except BaseException:
+            self.target.close()
+            raise
+
+    def _check(self, plan: Plan, seen: snapshot.Snapshot) -> Flavour:
+        """Refuse what cannot be played. Raises UsageError, BenchError."""
+        host, flavour = self.target.host, seen.flavour
+        if plan.kernel not in {UNKNOWN, *racquets.RACQUETS}:
+            raise UsageError(
+                f"--kernel {plan.kernel} with --target: use {', '.join(racquets.RACQUETS)}, "
+                "the flavour that runs there"
+            )
+        if plan.kernel not in {UNKNOWN, flavour}:
+            raise BenchError(
+                f"{host} runs {flavour} ({seen.line('release')}), not {plan.kernel}: "
+                f"boot it with `tennis boot {host} {plan.kernel}`"
+            )
+        racquets.check(flavour, plan.bottom_half, plan.priorities)
+        module = requirements.check_module(seen)
+        if module.verdict == "bad":
+            raise BenchError(f"{host}: {module.found}: {module.advice}")
+        return flavour
+
+    def _check_packages(self, load: load_folder.Load) -> None:
+        if not load.packages:
+            return
+        names = " ".join(load.packages)
+        done = self.target.attempt(
+            f"dpkg-query -W -f '${{db:Status-Status}} ${{Package}}\\n' {names}"
+        )
+        here = {line.split()[1] for line in done.output.splitlines() if line.startswith("inst")}
+        missing = [name for name in load.packages if name not in here]
+        if missing:
+            raise BenchError(
+                f"{self.target.host} lacks what the load {load.name} needs: there, as root, run "
+                f"`apt-get install {' '.join(missing)}`"
+            )
+
+    @staticmethod
+    def _unsound(seen: snapshot.Snapshot, flavour: str) -> list[Finding]:
+        known = requirements.requirements(flavour)
+        return [f for f in requirements.check(known, seen) if f.verdict != "good"]
+
+    def start(self, plan: Plan, folder: Path) -> Session:
+        """Begin to play."""
+        return self.go_on(plan, folder, Position(balls=0, sequence=0, clock_ticks=0))
+
+    def go_on(self, plan: Plan, folder: Path, position: Position) -> "PiSession":
+        """Set the target up, and begin to play what is missing of a rally."""
+        seen = self._seen or self.target.facts()
+        with writing(folder / BEFORE):
+            if not (folder / BEFORE).exists():
+                (folder / BEFORE).write_text(seen.text, encoding="utf-8")
+        conductor = Conductor(self.target, folder / CONSOLE, folder / AFTER)
+        try:
+            self._set_up(plan, seen, conductor, folder)
+            wired = self._wired.go_on(plan, folder, position)
+        except BaseException:
+            conductor.close()
+            self.target.close()
+            raise
+        return PiSession(wired, conductor, self.target)
+
+    def _set_up(
+        self, plan: Plan, seen: snapshot.Snapshot, conductor: Conductor, folder: Path
+    ) -> None:
+        load = load_folder.find(plan.load, plan.load_options)
+        programs = {
+            source.stem: modules.program(source, libraries=part.file.libraries)
+            for part in load.parts
+            for source in part.sources
+        }
+        files: dict[str, bytes | Path] = {
+            f"load/{name}": content for name, content in load.files(programs).items()
+        }
+        if plan.bottom_half == "user":
+            files["racquet-user"] = modules.program(RACQUET_USER)
+        (folder / AFTER).unlink(missing_ok=True)
+        conductor.copy(
+            files,
+            {
+                "module": seen.module,
+                # Xenomai's have one bottom half only, and no parameter for it
+                "module_parameters": (
+                    f"bottom_half={plan.bottom_half}" if seen.module == "racquet" else ""
+                ),
+                "bottom_half": plan.bottom_half,
+                "priorities": plan.priorities,
+                "load_module": load.file.module or "",
+                "load_parameters": load.module_parameters if load.file.module else "",
+                "silent_s": SILENT_S,
+            },
+        )
+        command = load.host_command(self.target.address())
+        if command:
+            conductor.start_peer(folder / "peer", command)
+        conductor.start(f"getting ready with the load {load.name}")
+
+    def circumstances(self, plan: Plan, folder: Path) -> Circumstances:
+        """Return what took part, what the target said, and what changed there."""
+        known = self._wired.circumstances(plan, folder)
+        recorded = plan.versions
+        report = Console(folder / CONSOLE).report()
+        before, after = _snapshot(folder / BEFORE), _snapshot(folder / AFTER)
+        governors = before.pairs("governor").values() if before else ()
+        target = Target(
+            board=(before and before.line("model")) or UNKNOWN,
+            kernel=recorded["target_flavour"],
+            release=recorded["target_release"],
+            version=(before and before.line("version")) or UNKNOWN,
+            config_sha256=_sha256(recorded["target_config_sha256"]),
+            command_line=(before and before.line("command_line")) or UNKNOWN,
+            module=recorded["target_module"],
+            module_sha256=_sha256(recorded["target_module_sha256"]),
+            bottom_half=plan.bottom_half,
+            governor=", ".join(dict.fromkeys(governors)) or None,
+            priorities=plan.priorities,
+            tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
+            managed=MANAGED,
+        )
+        events: list[dict[str, Any]] = []
+        for when, seen in (("before", before), ("after", after)):
+            if seen:
+                events += [
+                    {"what": "unsound", "when": when, "verdict": f.verdict, "text": f.words}
+                    for f in self._unsound_now(seen, recorded["target_flavour"])
+                ]
+                events += [
+                    {"what": "temperature", "when": when, "zone": zone, "millidegrees": value}
+                    for zone, value in seen.pairs("temperature_mc").items()
+                ]
+        events += _other_interrupts(before, after)
+        counts = {name: report.facts[name] for name in COUNTED if name in report.facts}
+        if counts:
+            events.append({"what": "racquet", **counts})
+        return replace(
+            known,
+            target=target,
+            load=LoadRecord(
+                name=plan.load,
+                command=recorded["load"],
+                options=plan.load_options,
+                health=list(report.health.values()),
+            ),
+            # the target's own words are the cause of what the instrument saw
+            faults=[*report.faults, *_changes(before, after), *known.faults],
+            events=[*events, *known.events, *report.events],
+        )
+
+    @classmethod
+    def _unsound_now(cls, seen: snapshot.Snapshot, flavour: str) -> list[Finding]:
+        """Return what is unsound, without the configuration, which cannot change."""
+        names = ("CONFIG_", "configuration", "kernel:")
+        return [f for f in cls._unsound(seen, flavour) if not f.words.startswith(names)]
+
+
+COUNTED = ("pings", "replies", "overruns")
+
+
+def _sha256(recorded: str) -> str | None:
+    return None if recorded == UNKNOWN else recorded
+
+
+def _snapshot(path: Path) -> snapshot.Snapshot | None:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return snapshot.read(file.read(snapshot.SIZE_MAX))
+    except (OSError, BenchError):  # there is none, or its end was lost with the connection
+        return None
+
+
+def _changes(before: snapshot.Snapshot | None, after: snapshot.Snapshot | None) -> Iterator[Fault]:
+    """Yield what changed between the beginning and the end, so that it is no one measurement."""
+    if before is None or after is None:
+        return
+    if before.lines("governor") != after.lines("governor"):
+        now = ", ".join(dict.fromkeys(after.pairs("governor").values()))
+        yield Fault(code="governor_changed", message=f"somebody changed the governor, to {now}")
+    was, now_before = requirements.throttled(before)[1], requirements.throttled(after)
+    new = [words for words in dict.fromkeys([*now_before[0], *now_before[1]]) if words not in was]
+    if new:
+        yield Fault(code="throttled", message=f"power or heat during the rally: {', '.join(new)}")
+    for fact, words in (("tracer", "the tracer"), ("clocksource", "the clock source")):
+        if before.lines(fact) != after.lines(fact):
+            yield Fault(
+                code=f"{fact}_changed",
+                message=f"somebody changed {words}, from {before.line(fact)} to {after.line(fact)}",
+            )
+
+
+def _other_interrupts(
+    before: snapshot.Snapshot | None, after: snapshot.Snapshot | None
+) -> Iterator[dict[str, Any]]:
+    """Yield how often other GPIO interrupts came in between: they take the ping's turn."""
+    if before is None or after is None:
+        return
+    earlier = requirements.gpio_interrupts(before)
+    for name, times in requirements.gpio_interrupts(after).items():
+        if times > earlier.get(name, 0):
+            came = times - earlier.get(name, 0)
+            yield {"what": "other_interrupt", "name": name, "times": came}
+
+
+class PiSession:
+    """A rally that is being played on a managed board."""
+
+    def __init__(self, wired: WiredSession, conductor: Conductor, target: SshTarget) -> None:
+        self._wired = wired
+        self._conductor = conductor
+        self._target = target
+
+    @property
+    def doing(self) -> str:
+        """Say what the bench does while no ball comes."""
+        return self._wired.doing
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the instrument's bytes; where the target is in trouble, the instrument is ended."""
+        stopped = False
+        for chunk in self._wired.chunks():
+            yield chunk
+            if self._conductor.trouble and not stopped:
+                stopped = True
+                self._wired.stop()
+
+    def stop(self) -> None:
+        """Ask the Brickwall to end."""
+        self._wired.stop()
+
+    def close(self) -> None:
+        """Give the port up; undo everything that was done to the target."""
+        try:
+            self._conductor.close()
+        finally:
+            self._wired.close()
+            self._target.close()

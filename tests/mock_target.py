@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A mock: what a target's root would do to its kernel, where there is only this machine.
+
+No Racquet can be loaded into the kernel that runs the tests. So ``modprobe``, ``rmmod``,
+``modinfo``, ``chrt``, ``dmesg``, ``dpkg-query`` and ``vcgencmd`` are stand-ins here that keep their
+effects in a folder; SSH, shells, loads, processes and signals are real. The virtual Pi plays the
+same rallies with the real ones.
+"""
+
+import os
+from pathlib import Path
+
+STAND_INS = {
+    "modprobe": r"""
+echo "modprobe $*" >> $state/log
+name=$1; shift
+[ "$name" != configs ] || exit 1
+if [ -e $state/refuse ]; then
+  echo "modprobe: ERROR: could not insert '$name': Exec format error" >&2
+  exit 1
+fi
+mkdir -p $state/sys/module/$name/parameters
+for word; do echo "${word#*=}" > $state/sys/module/$name/parameters/${word%%=*}; done
+[ ! -e $state/no-lines ] || exit 0
+device=$state/sys/bus/platform/drivers/$name/$name
+mkdir -p $device
+for counter in pings replies overruns; do echo 7 > $device/$counter; done
+""",
+    "rmmod": r"""
+echo "rmmod $*" >> $state/log
+[ ! -e $state/in-use ] || { echo "rmmod: ERROR: Module $1 is in use" >&2; exit 1; }
+rm -r $state/sys/module/$1
+rm -rf $state/sys/bus/platform/drivers/$1
+""",
+    "modinfo": r"""
+[ "$3" = racquet ] && [ ! -e $state/no-module ] || exit 1
+case $2 in
+  filename) echo $state/racquet.ko ;;
+  vermagic) cat $state/vermagic 2>/dev/null || echo "$(uname -r) SMP mod_unload" ;;
+esac
+""",
+    "chrt": r"""
+echo "chrt $*" >> $state/log
+[ "$1" = -p ] || exit 0
+echo "pid $2's current scheduling policy: SCHED_OTHER"
+echo "pid $2's current scheduling priority: 0"
+""",
+    "dmesg": r"""
+[ -e $state/dmesg ] && cat $state/dmesg
+exec sleep 1000
+""",
+    "dpkg-query": r"""
+echo "installed sh"
+""",
+    "vcgencmd": r"""
+cat $state/throttled
+""",
+}
+
+
+class MockTarget:
+    """The stand-ins' folder, and what they did."""
+
+    def __init__(self, folder: Path) -> None:
+        self.state = folder / "state"
+        self.programs = folder / "stand-ins"
+        (self.state / "sys" / "module").mkdir(parents=True)
+        (self.state / "racquet.ko").write_bytes(b"a module")
+        self.write("throttled", "throttled=0x0\n")
+        self.programs.mkdir()
+        for name, text in STAND_INS.items():
+            program = self.programs / name
+            program.write_text(f"#!/bin/sh\nstate={self.state}\n{text.lstrip()}")
+            program.chmod(0o755)
+        self.environment = {
+            "TENNIS_SYS": self.state / "sys",
+            "TENNIS_LOCK": self.state / "lock",
+        }
+
+    def write(self, name: str, text: str = "") -> None:
+        (self.state / name).write_text(text)
+
+    @property
+    def log(self) -> list[str]:
+        path = self.state / "log"
+        return path.read_text().splitlines() if path.exists() else []
+
+    @property
+    def loaded(self) -> list[str]:
+        return sorted(path.name for path in (self.state / "sys" / "module").iterdir())
+
+
+def running(words: str) -> list[int]:
+    """Return the processes whose command line holds these words."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if words.encode() in path.read_bytes().replace(b"\0", b" "):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return [pid for pid in found if pid != os.getpid()]

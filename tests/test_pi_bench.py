@@ -1,0 +1,430 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Rallies on a target that is managed over SSH, and how all of it is undone.
+
+A real OpenSSH server and real loads on this machine; the instrument is a fake, and so is what
+would change the kernel (tests/mock_target.py), which the names of the tests say.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tennis.bench import loads
+from tennis.bench.targets import conductor, pi, snapshot, ssh
+from tennis.bench.targets.pi import PiBench
+from tennis.errors import BenchError, TennisError, UsageError
+from tennis.play.planning import plan_of
+from tennis.play.progress import Progress
+from tennis.play.rally import Observer, Watch, play, resume
+from tennis.rally import Rally, open_rally
+from tests.fake_brickwall import FakeBrickwall
+from tests.mock_target import MockTarget, running
+from tests.sshd import HOST, Sshd
+
+TENNIS = str(Path(sys.executable).with_name("tennis"))
+MANY = 100_000  # balls of a rally that something ends
+
+
+def _nothing(progress: Progress) -> None:
+    """Look on."""
+
+
+class Bench:
+    """A mock target behind a real SSH server, a fake Brickwall, a load that can be told apart."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.target = MockTarget(folder)
+        self.sshd = Sshd(folder, self.target.programs, self.target.environment)
+        self.brickwall = FakeBrickwall()
+        self.word = f"load-{uuid.uuid4().hex}"
+        self.sleep = f"exec sh -c 'sleep 1000; : {self.word}'"  # a process that can be told apart
+        self.said: list[str] = []
+        monkeypatch.setenv("TENNIS_SSH_CONFIG", str(self.sshd.config))
+        monkeypatch.setattr(conductor, "ALIVE_EVERY_S", 0.2)
+        monkeypatch.setattr(loads, "FOLDER", folder / "loads")
+        shutil.copytree(loads.ROOT / "loads" / "idle", folder / "loads" / "idle")
+        for name in ("start", "health"):
+            shutil.copy(loads.ROOT / "loads" / name, folder / "loads" / name)
+        self.load(
+            "busy", f"exec sh -c 'sleep 1000; : {self.word}'", "echo tennis: health pulse 60 1/s"
+        )
+
+    def load(self, name: str, start: str, health: str = "", more: str = "") -> None:
+        folder = self.folder / "loads" / name
+        folder.mkdir()
+        text = f'title = "{name}"\nabout = "x"\nsource = "test"\n{more}'
+        (folder / "load.toml").write_text(text)
+        for script, content in (("start", start), ("health", health)):
+            if content:
+                (folder / script).write_text(f"#!/bin/sh\n{content}\n")
+                (folder / script).chmod(0o755)
+
+    def play(self, name: str = "r", *, observe: Observer = _nothing, **asked: object) -> Rally:
+        stop = asked.pop("stop", lambda: False)
+        options = {"load": "busy", "balls": 500, "priorities": "chrt", **asked}
+        if options["balls"] == MANY:
+            self.brickwall.balls_a_second = 2000
+        plan = plan_of(bench="pi", port=self.brickwall.port, target=HOST, **options)
+        bench = PiBench(HOST, self.brickwall.port, self.said.append)
+        return play(bench, plan, self.folder / name, Watch(observe, stop))
+
+    def await_undone(self, timeout_s: float = 20) -> None:
+        """Wait until the target is as it was: no module, no load, no folder."""
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline and (self.target.loaded or running(self.word)):
+            time.sleep(0.1)
+        assert self.target.loaded == []
+        assert running(self.word) == []
+        time.sleep(0.5)
+        assert self.left == []
+
+    @property
+    def left(self) -> list[str]:
+        """Return the folders of this bench's rallies that are left on the target."""
+        found = []
+        for path in Path(conductor.PLACE).glob("tennis-*/load/*/start"):
+            with contextlib.suppress(OSError):
+                if self.word in path.read_text():
+                    found.append(str(path))
+        return found
+
+    def close(self) -> None:
+        self.sshd.close()
+        self.brickwall.close()
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch):
+    monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "data"))
+    found = Bench(tmp_path, monkeypatch)
+    yield found
+    found.close()
+
+
+def faults(rally: Rally) -> list[str]:
+    return [fault.code for fault in rally.manifest.faults]
+
+
+def at(balls: int, do: Callable[[], object]) -> Observer:
+    """Return an observer that does something once, when so many balls were played."""
+    done = []
+
+    def observe(progress: Progress) -> None:
+        if progress.balls >= balls and not done:
+            done.append(do())
+
+    return observe
+
+
+def test_a_rally_on_a_mock_target(bench):
+    seen: dict[str, object] = {}
+
+    def look(progress: Progress) -> None:
+        if progress.balls and not seen:
+            seen.update(modules=bench.target.loaded, load=len(running(bench.word)))
+
+    rally = bench.play(observe=look)
+    assert seen == {"modules": ["racquet"], "load": seen["load"]}
+    assert seen["load"]
+    bench.await_undone()
+
+    manifest = rally.manifest
+    assert (rally.balls, manifest.ended, manifest.faults) == (500, "complete", [])
+    assert manifest.target.managed == "by tennis, over SSH"
+    assert manifest.target.release == os.uname().release
+    assert manifest.target.module == "racquet"
+    assert len(manifest.target.module_sha256) == 64
+    assert manifest.target.priorities == "chrt"
+    assert [(h.name, h.start, h.end) for h in manifest.load.health] == [("pulse", 60, 60)]
+    assert {"target-before.txt", "target-after.txt", "console.log"} <= manifest.files.keys()
+    before = snapshot.read(rally.file("target-before.txt").read_text())
+    assert before.line("release") == os.uname().release
+    assert before.config
+    assert not snapshot.read(rally.file("target-after.txt").read_text()).config
+    what = [event["what"] for event in rally.events]
+    assert {"racquet", "unsound", "load_health"} <= set(what)
+    # this machine is no Pi: that is said before the rally
+    assert (
+        any("architecture: x86_64" in line for line in bench.said) or os.uname().machine != "x86_64"
+    )
+
+    log = bench.target.log
+    assert "modprobe racquet bottom_half=tasklet" in log
+    assert "rmmod racquet" in log
+    fifo = [line for line in log if line.startswith("chrt -f -p 99")]
+    other = [line for line in log if line.startswith("chrt -o -p 0")]
+    assert [line.split()[-1] for line in fifo] == [line.split()[-1] for line in other]
+    assert open_rally(rally.path).balls == 500
+
+
+def test_a_rally_that_is_interrupted_is_undone_on_a_mock_target(bench):
+    """Ctrl-C: the player asks the session to stop."""
+    stop = []
+    rally = bench.play(observe=at(300, lambda: stop.append(1)), stop=lambda: bool(stop), balls=MANY)
+    assert (rally.manifest.ended, rally.manifest.tainted) == ("interrupted", False)
+    assert rally.balls >= 300
+    bench.await_undone()
+
+
+def test_a_second_interrupt_is_undone_on_a_mock_target(bench):
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bench.play(observe=at(300, interrupt), balls=MANY)
+    bench.await_undone()
+
+
+def test_a_connection_that_is_cut_in_mid_rally_on_a_mock_target(bench):
+    rally = bench.play(observe=at(300, bench.sshd.cut), balls=MANY)
+    assert rally.manifest.ended == "fault"
+    assert faults(rally)[0] == "target_lost"
+    assert "connection was lost" in rally.manifest.faults[0].message
+    assert 300 <= rally.balls < MANY
+    bench.await_undone()
+
+
+def test_a_network_that_is_silent_in_mid_rally_on_a_mock_target(bench, monkeypatch):
+    """Nothing says that the line is dead: both sides find out by themselves."""
+    monkeypatch.setattr(ssh, "ALIVE_EVERY_S", 1)
+    monkeypatch.setattr(ssh, "ALIVE_TIMES", 2)
+    monkeypatch.setattr(pi, "SILENT_S", 3)
+    rally = bench.play(observe=at(300, lambda: bench.sshd.cut(signal.SIGSTOP)), balls=MANY)
+    assert faults(rally)[0] == "target_lost"
+    bench.await_undone()
+    bench.sshd.cut()  # a stopped process does not end otherwise
+
+
+def test_a_host_that_is_killed_leaves_nothing_on_a_mock_target(bench, tmp_path):
+    """kill -9: nobody is left to say anything. The rally goes on later."""
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from tennis.bench import loads; loads.FOLDER = Path(sys.argv.pop(1))\n"
+        "from tennis.cli import main; main()"
+    )
+    words = ["rally", "--bench", "pi", "--target", HOST, "--port", bench.brickwall.port]
+    words += ["--load", "busy", "--balls", "4000", "--out", str(tmp_path / "r")]
+    bench.brickwall.balls_a_second = 500
+    host = subprocess.Popen([sys.executable, "-c", program, str(loads.FOLDER), *words])
+    journal = tmp_path / "r.part" / "frames.bin"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (journal.exists() and journal.stat().st_size > 5000):
+        time.sleep(0.1)
+    assert bench.target.loaded == ["racquet"]
+    host.kill()
+    host.wait()
+    bench.await_undone()
+    bench.brickwall.balls_a_second = 1e9
+    again = PiBench(HOST, bench.brickwall.port, bench.said.append)
+    rally = resume(again, tmp_path / "r", Watch())
+    assert (rally.balls, rally.manifest.ended) == (4000, "complete")
+    bench.await_undone()
+
+
+def test_a_load_that_dies_in_mid_rally_on_a_mock_target(bench):
+    def kill() -> None:
+        for pid in running(bench.word):
+            os.kill(pid, signal.SIGKILL)
+
+    rally = bench.play(observe=at(300, kill), balls=MANY)
+    assert (rally.manifest.ended, faults(rally)) == ("fault", ["load_died"]), rally.manifest.faults
+    assert "during the rally" in rally.manifest.faults[0].message
+    bench.await_undone()
+
+
+def test_a_load_that_does_not_load_on_a_mock_target(bench):
+    bench.load("lazy", bench.sleep, "echo nothing moves >&2; exit 1")
+    with pytest.raises(BenchError, match=r"before the first ball: nothing moves \(load_died\)"):
+        bench.play(load="lazy")
+    assert not (bench.folder / "r.part").exists()
+    bench.await_undone()
+
+
+def test_a_load_that_stopped_loading_behind_the_last_ball_on_a_mock_target(bench):
+    flag = bench.folder / "flag"
+    bench.load("tired", "exec sleep 1000", f"[ ! -e {flag} ] || {{ echo it sleeps >&2; exit 1; }}")
+    rally = bench.play(load="tired", observe=at(100, flag.touch))
+    assert faults(rally) == ["load_died"], rally.manifest.faults
+    assert "behind the last ball: it sleeps" in rally.manifest.faults[0].message
+    assert rally.manifest.tainted
+    assert rally.balls == 500
+
+
+def test_a_load_whose_packages_are_not_there_on_a_mock_target(bench):
+    bench.load("big", "exec sleep 1000", more='packages = ["sh", "stress"]')
+    with pytest.raises(
+        BenchError, match=r"lacks what the load big needs: .*apt-get install stress"
+    ):
+        bench.play(load="big")
+
+
+def test_a_load_with_another_end_on_a_mock_target(bench):
+    """The host sends files to the target by scp: a real one, to the rally's own folder."""
+    command = "echo zeroes > f; while scp -q f root@{target}:.; do sleep 0.1; done"
+    bench.load(
+        "net", "exec sleep 1000", "sleep 2; ls ../f >&2 || ls f >&2", f"host = '{command}'\n"
+    )
+    rally = bench.play(load="net")
+    assert faults(rally) == []
+    assert "from the network: echo zeroes" in rally.manifest.load.command
+    assert not (rally.path.parent / "r.part").exists()
+
+
+def test_a_module_that_refuses_on_a_mock_target(bench):
+    bench.target.write("refuse")
+    with pytest.raises(BenchError, match=r"racquet: .*Exec format error .*module_did_not_load"):
+        bench.play()
+    bench.await_undone()
+
+
+def test_a_module_without_lines_on_a_mock_target(bench):
+    bench.target.write("no-lines")
+    with pytest.raises(BenchError, match=r"racquet has no lines: put the overlay in"):
+        bench.play()
+    bench.await_undone()
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("no-module", "", "there is no racquet for the kernel"),
+        (
+            "vermagic",
+            "5.4.0 SMP",
+            r"racquet was built for the kernel 5\.4\.0, not for .* that runs",
+        ),
+    ],
+)
+def test_a_module_that_does_not_match_on_a_mock_target(bench, file, text, words):
+    bench.target.write(file, text)
+    with pytest.raises(BenchError, match=words):
+        bench.play()
+    assert not bench.target.log or "modprobe racquet" not in " ".join(bench.target.log)
+
+
+def test_another_kernel_runs_on_a_mock_target(bench):
+    runs = PiBench(HOST).target.facts().flavour
+    other = "rt" if runs == "mainline" else "mainline"
+    with pytest.raises(BenchError, match=rf"bench runs {runs} .* boot it with `tennis boot bench"):
+        bench.play(kernel=other)
+    assert bench.play(kernel=runs).manifest.target.kernel == runs
+
+
+def test_a_racquet_that_was_loaded_is_loaded_again_on_a_mock_target(bench):
+    before = bench.target.state / "sys" / "module" / "racquet" / "parameters"
+    before.mkdir(parents=True)
+    for name, value in (("bottom_half", "workqueue"), ("gpiochip", "(null)"), ("ping_line", "17")):
+        (before / name).write_text(f"{value}\n")
+    bench.play(bottom_half="thread")
+    log = [line for line in bench.target.log if "racquet" in line]
+    assert log == [
+        "rmmod racquet",
+        "modprobe racquet bottom_half=thread",
+        "rmmod racquet",
+        "modprobe racquet bottom_half=workqueue ping_line=17",
+    ]
+
+
+def test_what_cannot_be_undone_is_said_on_a_mock_target(bench):
+    rally = bench.play(observe=at(100, lambda: bench.target.write("in-use")))
+    assert faults(rally) == ["not_undone"]
+    assert "racquet is still loaded: rmmod: ERROR: Module racquet is in use" in (
+        rally.manifest.faults[0].message
+    )
+    (bench.target.state / "in-use").unlink()
+
+
+def test_two_rallies_at_once_on_a_mock_target(bench):
+    def another() -> None:
+        second = Bench.__new__(Bench)
+        second.__dict__.update(bench.__dict__)
+        second.brickwall = FakeBrickwall()
+        try:
+            with pytest.raises(BenchError, match=r"another rally is being played .*\(busy\)"):
+                second.play("second")
+        finally:
+            second.brickwall.close()
+
+    rally = bench.play(observe=at(100, another), balls=4000)
+    assert (rally.balls, faults(rally)) == (4000, [])
+    bench.await_undone()
+
+
+def test_throttling_during_the_rally_taints_it_on_a_mock_target(bench):
+    rally = bench.play(
+        observe=at(100, lambda: bench.target.write("throttled", "throttled=0x50000\n"))
+    )
+    assert faults(rally) == ["throttled"]
+    assert "under-voltage, throttled" in rally.manifest.faults[0].message
+    assert (rally.manifest.ended, rally.manifest.tainted) == ("complete", True)
+
+
+def test_throttling_before_the_rally_is_a_note_on_a_mock_target(bench):
+    bench.target.write("throttled", "throttled=0x50000\n")
+    rally = bench.play()
+    assert faults(rally) == []
+    assert any("since boot: under-voltage" in str(event) for event in rally.events)
+
+
+def test_the_kernels_own_words_are_kept_on_a_mock_target(bench):
+    bench.target.write("dmesg", "[  12.345678] BUG: made up\n[  13.000000] hello\n")
+    rally = bench.play()
+    assert any(event.get("text") == "BUG: made up" for event in rally.events)
+    assert "hello" in rally.console()
+
+
+def test_a_target_that_is_not_there(bench):
+    bench.sshd.stop()
+    with pytest.raises(BenchError, match="nobody answers on its SSH port"):
+        bench.play()
+    assert not (bench.folder / "r.part").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"bench": "virtual", "target": "x"}, "--target belongs to --bench pi"),
+        ({"bench": "pi", "load_options": {"x": 1}}, "or to --target"),
+    ],
+)
+def test_options_that_do_not_go_together(asked, words):
+    with pytest.raises(UsageError, match=words):
+        plan_of(**asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"load": "nothing"}, "no load 'nothing'"),
+        ({"kernel": "mine"}, "--kernel mine with --target: use mainline, rt, evl, cobalt"),
+        ({"load": "idle", "load_options": {"x": 1}}, "has no option x"),
+    ],
+)
+def test_plans_that_cannot_be_played_on_a_mock_target(bench, asked, words):
+    with pytest.raises(TennisError, match=words):
+        bench.play(**asked)
+    assert not (bench.folder / "r.part").exists()
+
+
+def test_the_defaults_of_a_managed_target():
+    plan = plan_of(bench="pi", target="x")
+    assert (plan.kernel, plan.load, plan.bottom_half, plan.priorities) == (
+        "unknown",
+        "idle",
+        "tasklet",
+        "default",
+    )
+    plan = plan_of(bench="pi", target="x", kernel="evl")
+    assert (plan.bottom_half, plan.priorities) == ("thread", "native")
+    assert plan_of(bench="pi").load == "unknown"
