@@ -21,9 +21,8 @@ from typing import get_args
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.requirements import check_config, fragment, requirements
-from tennis.bench.targets.snapshot import Flavour
 from tennis.bench.targets.virtual import modules
-from tennis.bench.targets.virtual.kernels import Kernel
+from tennis.bench.targets.virtual.kernels import Flavour, Kernel
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, UsageError
 
