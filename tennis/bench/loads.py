@@ -87,7 +87,8 @@ class Part:
     def own_files(self) -> list[Path]:
         """Return every file that says what the part does, but for its kernel module."""
         scripts = [self.folder / "start", self.folder / "health"]
-        return [self.folder / "load.toml", *filter(Path.is_file, scripts), *self.sources]
+        own = [self.folder / "load.toml", *filter(Path.is_file, scripts), *self.sources]
+        return [*own, FOLDER / "start", FOLDER / "health"]
 
     @property
     def start(self) -> bytes | None:

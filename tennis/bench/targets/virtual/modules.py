@@ -65,7 +65,11 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
 
 
 def program(source: Path, libraries: Sequence[str] = ()) -> Path:
-    """Build a static arm64 executable from one C file; return its path."""
+    """Build a static arm64 executable from one C file; return its path.
+
+    It may include the headers in the folder above its own.
+    """
+    headers = sorted(source.parent.parent.glob("*.h"))
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-static", "-s"]
     linked = [f"-l{name}" for name in libraries]
 
@@ -77,5 +81,5 @@ def program(source: Path, libraries: Sequence[str] = ()) -> Path:
             cwd=source.parent,
         )
 
-    key = digest(source, compiler_version(), *flags, *linked)
+    key = digest(source, *headers, compiler_version(), *flags, *linked)
     return once("programs", f"{source.stem}-{key}", build) / source.stem
