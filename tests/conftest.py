@@ -6,5 +6,10 @@ import pytest
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what boots kernels last, so that quick failures come quickly."""
-    items.sort(key=lambda item: item.get_closest_marker("virtual") is not None)
+    """Run what boots kernels last, so that quick failures come quickly; the longest of it first."""
+
+    def turn(item: pytest.Item) -> int:
+        marks = [item.get_closest_marker(name) for name in ("provision", "virtual")]
+        return 1 if marks[0] else 2 if marks[1] else 0
+
+    items.sort(key=turn)

@@ -118,7 +118,8 @@ def read_inventory(path: Path | None = None) -> Fleet:
     if not place.exists():
         raise UsageError(f"there is no inventory {place}: copy {EXAMPLE} to it and change it")
     text = run(
-        [program("ansible-inventory"), "-i", place.resolve(), "--list"],
+        # Ansible refuses the plain C locale
+        ["env", "LC_ALL=C.UTF-8", program("ansible-inventory"), "-i", place.resolve(), "--list"],
         what=f"reading {place}",
         cwd=ROOT / "ansible",
     )

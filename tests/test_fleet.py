@@ -1,0 +1,177 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Inventories, and what the list of benches makes of what benches say."""
+
+import json
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from click.testing import CliRunner
+
+from tennis.bench import fleet
+from tennis.bench.instruments import certificates
+from tennis.checkout import ROOT
+from tennis.cli import cli
+from tennis.errors import UsageError
+from tennis.play import benches
+from tennis.rally.manifest import Certificate
+
+EXAMPLE = ROOT / "ansible/inventory.example"
+NOW = 1_800_000_000
+
+
+def status(**said):
+    return fleet.Status.model_validate({"release": "6.12.1-rt", "now": NOW, **said})
+
+
+def row(status=None, *, picos=("E6",), reachable=True, trouble=None, pico_trouble=None):
+    bench = fleet.Bench("bench-1", {})
+    seen = fleet.Look(bench, status, trouble, reachable, list(picos), pico_trouble)
+    return benches._row(seen)
+
+
+def test_the_example_is_an_inventory():
+    known = fleet.read_inventory(EXAMPLE)
+    assert [bench.name for bench in known.targets] == ["bench-1", "bench-2", "bench-3"]
+    assert known.find("bench-1").bench_host == "desk-1"
+    assert known.find("bench-3").bench_host == "bench-3"
+    assert known.hosts["desk-1"].variables["ansible_host"] == "192.0.2.20"
+
+
+def test_the_example_is_taken_by_the_playbooks():
+    done = subprocess.run(
+        [fleet.program("ansible-playbook"), "-i", EXAMPLE, "--syntax-check", "site.yml"],
+        cwd=ROOT / "ansible",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_the_inventory_says_of_a_host_reaches_ssh():
+    bench = fleet.Bench(
+        "bench-1",
+        {
+            "ansible_host": "192.0.2.11",
+            "ansible_port": 2222,
+            "ansible_user": "pi",
+            "ansible_ssh_common_args": "-o ProxyJump=gate -o 'UserKnownHostsFile=/x y' -F config",
+        },
+    )
+    with bench.connect() as target:
+        words = target._words([])
+    assert {"HostName=192.0.2.11", "Port=2222", "User=pi", "ProxyJump=gate"} <= set(words)
+
+
+def test_an_unknown_bench_is_named():
+    with pytest.raises(UsageError, match="no target 'bench-9': it has bench-1, bench-2, bench-3"):
+        fleet.read_inventory(EXAMPLE).find("bench-9")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("targets: {}\n", "no host in the group targets"), ("nobody: {hosts: {a: }}\n", "no host in")],
+)
+def test_an_inventory_without_targets_is_refused(tmp_path, text, reason):
+    place = tmp_path / "hosts.yml"
+    place.write_text(text)
+    with pytest.raises(UsageError, match=reason):
+        fleet.read_inventory(place)
+
+
+def test_no_inventory_says_how_to_get_one(tmp_path):
+    with pytest.raises(UsageError, match=r"copy .*inventory.example to it"):
+        fleet.read_inventory(tmp_path / "none")
+
+
+def test_a_bench_that_does_not_answer_stops_nobody(tmp_path):
+    (tmp_path / "hosts.yml").write_text(
+        "targets:\n  hosts:\n"
+        "    silent: {ansible_host: 127.0.0.1, ansible_port: 1}\n"
+        "    strange: {ansible_host: 127.0.0.1, ansible_port: 1, tennis_bench_host: nowhere}\n"
+    )
+    command = [sys.executable, "-c", "from tennis.cli import main; main()", "benches", "--json"]
+    done = subprocess.run(
+        [*command, "--inventory", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    rows = {said["bench"]: said for said in json.loads(done.stdout)}
+    assert not rows["silent"]["reachable"]
+    assert "nobody answers on its SSH port" in rows["silent"]["trouble"]
+    assert "nowhere is not in the inventory" in rows["strange"]["trouble"]
+
+
+def test_a_sound_bench_has_no_trouble(monkeypatch, tmp_path):
+    monkeypatch.setenv("TENNIS_DATA", str(tmp_path))
+    said = row(status(governor="performance", last_rally=NOW - 7300))
+    assert said.trouble == ""
+    assert (said.kernel, said.last_rally, said.pico) == ("6.12.1-rt", "2 h ago", "E6")
+    assert said.certificate == "none here"
+
+
+def test_no_pico_and_two_picos_are_named():
+    assert "no Pico at bench-1" in row(status(), picos=()).trouble
+    assert "2 Picos: name one with --port" in row(status(), picos=("E6", "E7")).trouble
+
+
+def test_who_holds_it_and_for_how_long():
+    lease = {"holder": "red", "since": NOW - 60, "expires": NOW + 7200}
+    assert row(status(lease=lease)).held_by == "red (2 h more)"
+    assert row(status(lease={**lease, "expires": NOW})).held_by == "red (expired)"
+    assert "is damaged" in row(status(lease={"damaged": "lease.json is damaged"})).trouble
+
+
+def test_a_wrong_governor_is_trouble():
+    assert "its governor is ondemand" in row(status(governor="ondemand")).trouble
+
+
+@pytest.mark.parametrize(("days", "words", "old"), [(0, "today", False), (31, "31 d", True)])
+def test_the_age_of_the_certificate(monkeypatch, tmp_path, days, words, old):
+    monkeypatch.setenv("TENNIS_DATA", str(tmp_path))
+    certificates.write(
+        Certificate(
+            serial="E6",
+            firmware_sha256="0" * 64,
+            tick_hz=125_000_000,
+            date=(datetime.now(UTC) - timedelta(days=days, hours=1)).isoformat(),
+            verdict="pass",
+            reason="-",
+            balls=1,
+            largest_error_ticks=0,
+            kind="physical",
+            source="jumpers",
+        )
+    )
+    said = row(status())
+    assert said.certificate == words
+    assert ("days old" in said.trouble) == old
+
+
+@pytest.mark.parametrize(("text", "value"), [("90m", 5400), ("2h", 7200), ("14d", 1_209_600)])
+def test_times_of_leases(text, value):
+    assert benches.seconds(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "2", "h", "2 h", "-2h", "2w", "1e3m"])
+def test_what_is_no_time(text):
+    with pytest.raises(UsageError, match="is no time"):
+        benches.seconds(text)
+
+
+@pytest.mark.parametrize("words", [["lease", "bench-1", "--for", "soon"], ["lease", "bench-9"]])
+def test_usage_errors_reach_no_bench(words):
+    done = CliRunner().invoke(cli, ["benches", *words, "--inventory", str(EXAMPLE)])
+    assert isinstance(done.exception, UsageError)
+
+
+def test_targets_programs_are_plain_python_of_debian_12():
+    """They run on the target as they are: nothing but its own Python 3.11, no packages."""
+    for name in ("base/files/tennis-bench", "kernel/files/tennis-boot"):
+        text = (ROOT / "ansible/roles" / name).read_text()
+        compile(text, name, "exec")
+        assert text.startswith("#!/usr/bin/python3\n")
+    assert shutil.which("python3")

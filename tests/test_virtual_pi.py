@@ -1,0 +1,328 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A whole Debian system in QEMU becomes a bench: the playbooks, `tennis boot`, `tennis benches`.
+
+The tests lead one system from its first boot to a rally, in their order. What only a Raspberry Pi
+has (its firmware, its GPIO controllers, governors, radios) is not here: docs/physical-bench.md.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tennis.bench import fleet
+from tennis.bench.targets.ssh import SshTarget
+from tennis.bench.targets.virtual import modules
+from tennis.checkout import ROOT
+from tests.virtual_pi import DEFAULT_PASSWORD, NAME, USER, VirtualPi
+
+# all on one worker: they share a machine
+pytestmark = [pytest.mark.provision, pytest.mark.xdist_group("virtual-pi")]
+
+BALLS = 300
+STUDENT = "student"
+
+
+class Bench:
+    """The machine, its inventory, and what was said while it was provisioned."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.pi = VirtualPi(folder / "machine", balls=BALLS)
+        self.ssh: SshTarget
+        self.log = folder / "provisioning.log"
+        self.seconds: dict[str, float] = {}
+        self.inventory = folder / "inventory"
+        self._write_inventory()
+
+    def _write_inventory(self) -> None:
+        key = (self.pi.image / "key.pub").read_text().strip()
+        config = self.pi.folder / "ssh_config"
+        said = {
+            "targets": {
+                "hosts": {
+                    NAME: {
+                        "ansible_ssh_common_args": f"-F {config}",
+                        "ansible_user": USER,
+                        "base_users": [{"name": STUDENT, "keys": [key]}],
+                        # QEMU's GPIO chip stands in for a Pi's
+                        "racquet_gpiochip": "9030000.pl061",
+                        "racquet_ping_line": 0,
+                        "racquet_reply_line": 1,
+                        "loads_names": ["idle", "stress"],
+                        "tuning_isolated_cpus": "1",
+                        "kernel_menu_seconds": 0,
+                    }
+                }
+            },
+            "bench_hosts": {
+                "hosts": {NAME: {"bench_host_packages": ["usbutils"], "bench_host_source": ""}}
+            },
+        }
+        self.inventory.mkdir(exist_ok=True)
+        (self.inventory / "hosts.json").write_text(json.dumps(said))
+
+    def timed(self, name: str, since: float) -> None:
+        self.seconds[name] = round(time.monotonic() - since, 1)
+        print(f"virtual Pi: {name} {self.seconds[name]} s")  # shown by pytest -s, kept by --junit
+
+    def play(self, *words: str, name: str) -> str:
+        """Run the playbook; return what it said."""
+        since = time.monotonic()
+        done = subprocess.run(
+            [fleet.program("ansible-playbook"), "-i", self.inventory, "site.yml", "-vv", *words],
+            cwd=ROOT / "ansible",
+            env={**os.environ, "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.timed(name, since)
+        with self.log.open("a") as log:
+            log.write(done.stdout + done.stderr)
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+        return done.stdout
+
+    def tennis(self, *words: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", "from tennis.cli import main; main()", *words],
+            cwd=self.folder,
+            env={**os.environ, "TENNIS_DATA": str(self.folder / "data")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        with self.log.open("a") as log:
+            log.write(done.stdout + done.stderr)
+        return done
+
+    def root(self, line: str, timeout_s: float = 120) -> str:
+        return self.ssh.run(line, what=line[:40], root=True, timeout_s=timeout_s)
+
+
+def changed_of(said: str) -> int:
+    return int(re.search(rf"^{NAME} +: ok=\d+ +changed=(\d+)", said, re.MULTILINE)[1])
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory) -> Iterator[Bench]:
+    since = time.monotonic()
+    made = Bench(tmp_path_factory.mktemp("virtual-pi"))
+    made.timed("image", since)
+    os.environ["TENNIS_SSH_CONFIG"] = str(made.pi.folder / "ssh_config")
+    try:
+        since = time.monotonic()
+        made.pi.start()
+        with made.pi.target() as made.ssh:
+            made.ssh.wait_until_up(600)
+            made.timed("first login", since)
+            yield made
+    finally:
+        made.pi.stop()
+        del os.environ["TENNIS_SSH_CONFIG"]
+        (made.pi.folder / "disk.qcow2").unlink(missing_ok=True)
+
+
+def ways_in(bench: Bench) -> str:
+    """Return what sshd offers to somebody without a key."""
+    done = subprocess.run(
+        [
+            *("ssh", "-F", bench.pi.folder / "ssh_config", "-o", "PreferredAuthentications=none"),
+            *("-o", "PubkeyAuthentication=no", "-o", "BatchMode=yes", NAME, "true"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stderr
+
+
+def test_a_bare_system_is_no_bench(bench):
+    assert "password" in ways_in(bench)
+    said = bench.tennis("boot", NAME, "rt", "--inventory", str(bench.inventory))
+    assert said.returncode == 1
+    assert "is not provisioned" in said.stderr
+    hash_of_default = bench.root(f"getent shadow {USER}").split(":")[1]
+    assert hash_of_default.startswith("$")
+    bench.folder.joinpath("shadow").write_text(hash_of_default)
+
+
+def test_what_cannot_be_is_refused_and_nothing_is_changed(bench):
+    for words, reason in (
+        (["-e", '{"base_free_mb": 99999999}'], "Nothing was changed"),
+        (["-e", '{"kernel_flavours": {"xenomai": {}}}'], "the flavours are mainline, rt, evl"),
+        (["-e", '{"kernel_flavours": {"rt": {"packages": []}}}'], "which is none of rt"),
+    ):
+        done = subprocess.run(
+            [fleet.program("ansible-playbook"), "-i", bench.inventory, "site.yml", *words],
+            cwd=ROOT / "ansible",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert reason in " ".join(done.stdout.split()), done.stdout[-3000:]
+        assert changed_of(done.stdout) == 0
+
+
+def test_converge(bench):
+    assert changed_of(bench.play(name="converge")) > 10
+
+
+def test_a_second_run_changes_nothing(bench):
+    assert changed_of(bench.play(name="idempotence")) == 0
+
+
+def test_nobody_gets_in_with_a_password(bench):
+    assert "Permission denied (publickey)" in ways_in(bench)
+    passwords = [line.split(":")[:2] for line in bench.root("cat /etc/shadow").splitlines()]
+    assert [name for name, word in passwords if word == "" or word.startswith("$")] == []
+    students = subprocess.run(
+        ["ssh", "-F", bench.pi.folder / "ssh_config", "-l", STUDENT, NAME, "id -nG"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "tennis" in students.stdout.split()
+
+
+def test_services_and_kernels_are_as_they_should_be(bench):
+    for unit in ("tennis-tuning", "systemd-timesyncd", "ssh"):
+        bench.root(f"systemctl is-active {unit}")
+    said = json.loads(bench.root("tennis-boot list"))
+    assert said["loader"] == "grub"
+    assert said["default"] == said["fallback"] == said["running"]["flavour"] == "mainline"
+    assert said["flavours"].keys() == {"mainline", "rt"}
+    status = bench.root("dkms status -m racquet")
+    for flavour in said["flavours"].values():
+        assert flavour["missing"] is None
+        assert f"{flavour['release']}, aarch64: installed" in status
+    assert "isolcpus=managed_irq,domain,1" in bench.root("cat /boot/grub/grub.cfg")
+
+
+def test_the_list_says_what_this_bench_is(bench):
+    done = bench.tennis("benches", "--json", "--inventory", str(bench.inventory))
+    (row,) = json.loads(done.stdout)
+    assert row["bench"] == NAME
+    assert row["reachable"]
+    assert row["kernel"] == bench.root("uname -r").strip()
+    assert f"no Pico at {NAME}" in row["trouble"]
+    assert done.returncode == 1
+
+
+def test_two_groups_do_not_get_one_bench(bench):
+    inventory = ["--inventory", str(bench.inventory)]
+    taken = bench.tennis("benches", "lease", NAME, "--for", "10m", "--as", "red", *inventory)
+    assert taken.returncode == 0, taken.stderr
+    for words in (
+        ["benches", "lease", NAME, "--as", "blue"],
+        ["benches", "restore", NAME, "--as", "blue"],
+        ["boot", NAME, "rt", "--as", "blue"],
+    ):
+        refused = bench.tennis(*words, *inventory)
+        assert refused.returncode == 1
+        assert "held by red" in refused.stderr
+    # upgrades wait until the bench is given back
+    bench.root("systemctl start apt-daily-upgrade.service")
+    assert "ConditionResult=no" in bench.root("systemctl show -p ConditionResult apt-daily-upgrade")
+    bench.root("install -o student /dev/null /var/lib/tennis/data/rally")
+    assert bench.tennis("benches", "release", NAME, "--as", "red", *inventory).returncode == 0
+    assert "rally" in bench.root("ls /var/lib/tennis/saved/red-*")
+
+
+def test_a_broken_bench_is_restored(bench):
+    bench.root(
+        f"echo {USER}:{DEFAULT_PASSWORD} | chpasswd; rm /usr/local/sbin/tennis-boot; "
+        "echo 'PasswordAuthentication yes' > /etc/ssh/sshd_config.d/10-tennis.conf; "
+        "systemctl reload ssh; systemctl disable --now tennis-tuning; "
+        "dkms remove $(dkms status -m racquet | sed -n '1s|,.*||p') --all; "
+        "echo mine > /var/lib/tennis/data/rally"
+    )
+    assert "password" in ways_in(bench)
+    since = time.monotonic()
+    done = bench.tennis("benches", "restore", NAME, "--inventory", str(bench.inventory))
+    bench.timed("restore", since)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+    assert "were changed" in done.stdout or "was changed" in done.stdout
+    assert "Permission denied (publickey)" in ways_in(bench)
+    assert bench.root(f"getent shadow {USER}").split(":")[1].startswith("!")
+    bench.root("tennis-boot list && systemctl is-active tennis-tuning && modinfo racquet")
+    assert "mine" in bench.root("cat /var/lib/tennis/saved/*/rally")
+
+
+def test_a_kernel_that_does_not_come_up_costs_two_boots(bench):
+    """Its initramfs is no initramfs: no root file system, a panic, a reset, the default again."""
+    bench.root(
+        "cd /boot && m=$(uname -r) && cp vmlinuz-$m vmlinuz-9.9.9-broken && "
+        "head -c 100000 /dev/zero > initrd.img-9.9.9-broken && "
+        "mkdir -p /lib/modules/9.9.9-broken && "
+        "update-grub && cp /etc/tennis/kernels.json /root/ && "
+        'sed -i \'s/"flavours": {/&"cobalt": {"release": "9.9.9-broken"},/\' '
+        "/etc/tennis/kernels.json",
+        timeout_s=300,
+    )
+    running = bench.root("uname -r").strip()
+    since = time.monotonic()
+    done = bench.tennis(
+        *("boot", NAME, "cobalt", "--wait", "900", "--inventory", str(bench.inventory))
+    )
+    bench.timed("fallback", since)
+    assert done.returncode == 1
+    assert f"did not come up, it is back on {running}" in done.stderr
+    assert "Kernel panic" in bench.pi.console.read_text(errors="replace")
+    assert bench.root("uname -r").strip() == running
+    bench.root(
+        "mv /root/kernels.json /etc/tennis/ && rm /boot/*-9.9.9-broken && "
+        "rmdir /lib/modules/9.9.9-broken && update-grub",
+        timeout_s=300,
+    )
+
+
+def test_boot_into_rt_and_play(bench):
+    since = time.monotonic()
+    done = bench.tennis("boot", NAME, "rt", "--wait", "900", "--inventory", str(bench.inventory))
+    bench.timed("boot rt", since)
+    assert done.returncode == 0, done.stderr + bench.pi.log()
+    release = bench.root("uname -r").strip()
+    assert "-rt-" in release
+    assert bench.root("cat /sys/kernel/realtime").strip() == "1"
+    assert json.loads(bench.root("tennis-boot list"))["default"] == "rt"
+    assert "isolcpus=managed_irq,domain,1" in bench.root("cat /proc/cmdline")
+    assert bench.root("systemctl is-active tennis-tuning").strip() == "active"
+    # the module that DKMS built answers while a load runs
+    bench.root("modprobe racquet && test -d /sys/bus/platform/drivers/racquet/racquet")
+    module = bench.root("modinfo -n racquet").strip()
+    assert module.startswith(f"/lib/modules/{release}/updates/dkms/racquet.ko")
+    bench.root("systemd-run --quiet --unit=load nice stress --cpu 1 --io 1")
+    ready = modules.program(ROOT / "target/virtual/racquet-ready.c")
+    bench.ssh.copy({"racquet-ready": ready}, "/run/tennis", root=True)
+    since = time.monotonic()
+    bench.root("/run/tennis/racquet-ready")
+    seen = bench.pi.played(300)
+    bench.timed(f"{BALLS} balls", since)
+    assert (seen.balls, seen.misses, seen.strays) == (BALLS, 0, 0)
+
+
+def test_no_secret_is_in_any_log(bench):
+    """After all of it: nothing that was written has the key, the password or its hash."""
+    key = (bench.pi.image / "key").read_text().splitlines()[2]
+    secrets = {
+        "private key": key,
+        "hash of the password": bench.folder.joinpath("shadow").read_text().split("$")[-1],
+        "default password": DEFAULT_PASSWORD,
+    }
+    bench.folder.joinpath("shadow").unlink()
+    assert all(len(secret) > 8 for secret in secrets.values())
+    shutil.copy(bench.pi.console, bench.folder / "console.log")
+    for path in bench.folder.rglob("*"):
+        if path.is_file() and path.suffix in {".log", ".json"}:
+            text = path.read_text(errors="replace")
+            assert [name for name, secret in secrets.items() if secret in text] == [], path
