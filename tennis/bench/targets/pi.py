@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tennis.bench import Circumstances, Position, Session, requirements
+from tennis.bench import Circumstances, Position, Session, fleet, requirements
 from tennis.bench import loads as load_folder
 from tennis.bench.findings import Finding
 from tennis.bench.targets import snapshot
@@ -43,7 +43,7 @@ class PiBench:
     repeats = False
 
     def __init__(self, host: str, port: str | None = None, say: Say = lambda _: None) -> None:
-        self.target = SshTarget(host)
+        self.target = fleet.connect(host)
         self._wired = WiredBench(port)
         self.time_note = self._wired.time_note
         self._say = say
@@ -56,6 +56,7 @@ class PiBench:
         """
         try:
             load = load_folder.find(plan.load, plan.load_options)
+            fleet.refuse_if_held(self.target, fleet.holder_here())
             seen = self._seen = self.target.facts()
             flavour = self._check(plan, seen)
             self._check_packages(load)
