@@ -27,6 +27,7 @@ from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Observer, Watch, play, resume
 from tennis.rally import Rally, open_rally
+from tests.emulated_pico import EmulatedPico, respond
 from tests.fake_brickwall import FakeBrickwall
 from tests.mock_target import MockTarget, running
 from tests.sshd import HOST, Sshd
@@ -166,6 +167,43 @@ def test_a_rally_on_a_mock_target(bench):
     other = [line for line in log if line.startswith("chrt -o -p 0")]
     assert [line.split()[-1] for line in fifo] == [line.split()[-1] for line in other]
     assert open_rally(rally.path).balls == 500
+
+
+@pytest.mark.virtual
+def test_an_emulated_pico_plays_with_a_mock_target(bench):
+    """The real firmware as the instrument; its wires lead to a script, not to the target."""
+    bench.load("idle-here", bench.sleep)
+    with EmulatedPico(*respond("answer", rise=1000, width=5000)) as pico:
+        plan = plan_of(
+            bench="pi",
+            port=pico.url,
+            target=HOST,
+            load="idle-here",
+            balls=400,
+            gap_min_us=100,
+            gap_max_us=200,
+            settle_s=0.01,
+            timeout_ms=5,
+        )
+        rally = play(PiBench(HOST, pico.url), plan, bench.folder / "r", Watch())
+    assert (rally.balls, rally.misses, faults(rally)) == (400, 0, [])
+    assert set(rally.interrupt_ticks().tolist()) == {1000}
+    assert rally.manifest.instrument.kind == "brickwall"
+    assert rally.manifest.target.managed == "by tennis, over SSH"
+    bench.await_undone()
+
+
+def test_a_full_disk_leaves_nothing_on_a_mock_target(bench):
+    """What was copied of the rally's folder before the disk was full is removed."""
+    tar = bench.target.programs / "tar"
+    full = "echo 'tar: x: Cannot write: No space left on device' >&2; exit 2"
+    tar.write_text(f'#!/bin/sh\necho "$*" > {bench.target.state}/tar\n/usr/bin/tar "$@"; {full}\n')
+    tar.chmod(0o755)
+    with pytest.raises(BenchError, match="its disk is full: free some space there"):
+        bench.play()
+    assert conductor.PLACE in (bench.target.state / "tar").read_text()
+    assert bench.left == []
+    assert not (bench.folder / "r.part").exists()
 
 
 def test_a_rally_that_is_interrupted_is_undone_on_a_mock_target(bench):

@@ -52,6 +52,7 @@ class Conductor:
         self._words = threading.Condition()
         self._ended = False  # its output did
         self._over = False  # it was told so
+        self._copied = False
         self._peer: subprocess.Popen[bytes] | None = None
         self._peer_folder: Path | None = None
 
@@ -59,6 +60,7 @@ class Conductor:
         self, files: Mapping[str, bytes | Path], settings: Mapping[str, str | int | float]
     ) -> None:
         """Bring the files and the settings (variables of a shell) to the target."""
+        self._copied = True
         lines = (f"{name}={shlex.quote(str(value))}\n" for name, value in settings.items())
         self._target.copy(
             {
@@ -104,6 +106,7 @@ class Conductor:
         self._end_peer()
         process, self._process = self._process, None
         if process is None:
+            self._remove_folder()
             return
         self._over = True
         with contextlib.suppress(OSError):
@@ -121,6 +124,15 @@ class Conductor:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if process.returncode != SSH_FAILED:
+            self._remove_folder()
+
+    def _remove_folder(self) -> None:
+        """Remove what was copied where the target's side never began, so that nothing did that."""
+        if self._copied and "undone" not in self._facts:
+            with contextlib.suppress(BenchError):
+                self._target.attempt(f"rm -rf {self.folder}")
+        self._copied = False
 
     def _end_peer(self) -> None:
         peer, self._peer = self._peer, None
