@@ -162,6 +162,7 @@ def another(rally: Rally, fixture: Fixture) -> str:
     pairs = {
         "kernel": (manifest.target.kernel, played_kernel(plan)),
         "load": (manifest.load.name, plan.load),
+        "load options": (manifest.load.options, plan.load_options),
         "priorities": (manifest.target.priorities, plan.priorities),
         "bottom half": (manifest.target.bottom_half, plan.bottom_half),
         **{

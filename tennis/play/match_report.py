@@ -26,6 +26,7 @@ from tennis.publications.replication import (
 )
 from tennis.rally import Rally, Tally
 from tennis.rally.disk import write_whole
+from tennis.rally.manifest import Health
 from tennis.rally.text import plain
 from tennis.stats.summary import Latency, latency, percent
 from tennis.units import format_us
@@ -80,6 +81,7 @@ class PlayedRow:
     seed: int
     release: str
     late: str  # what N says about later answers
+    health: str  # what the load's health check said, before and after
     wrong: bool
 
 
@@ -272,6 +274,15 @@ def _figures(found: Replication) -> list[FigureShown]:
     return figures
 
 
+def _health(found: Sequence[Health]) -> str:
+    """Say that the load really loaded: its figures before the rally and behind its last ball."""
+    said = []
+    for one in found[:4]:
+        ends = [f"{end:g}" for end in (one.start, one.end) if end is not None]
+        said.append(f"{plain(one.name, 30)} {' / '.join(ends)} {plain(one.unit, 20)}")
+    return ", ".join(said)
+
+
 def _us(value: int) -> str:
     return format_us(value).replace(" us", " µs")
 
@@ -283,7 +294,7 @@ def _played(match: MatchFolder) -> list[PlayedRow]:
         seed = entry.plan.protocol.seed
         if rally is None:
             rows.append(
-                PlayedRow(entry.name, match.trouble(entry.name), None, None, seed, "", "", True)
+                PlayedRow(entry.name, match.trouble(entry.name), None, None, seed, "", "", "", True)
             )
             continue
         manifest = rally.manifest
@@ -298,6 +309,7 @@ def _played(match: MatchFolder) -> list[PlayedRow]:
                 misses=rally.misses,
                 seed=seed,
                 release=plain(manifest.target.release, 60),
+                health=_health(manifest.load.health),
                 late=f"< {percent(min(1.0, 3 / rally.balls))}" if sound else "no claim",
                 wrong=manifest.tainted,
             )
