@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tennis.bench import PreparingBench
 from tennis.bench import loads as load_folder
+from tennis.bench.targets.ssh import SshTarget
 from tennis.bench.targets.virtual import kernels
 from tennis.bench.targets.virtual.kernels import Kernel
 from tennis.checkout import ROOT
@@ -122,7 +124,6 @@ def test_every_rally_has_its_own_seed_and_the_order_is_the_seeds():
 
 
 def test_xenomai_where_a_kernel_is_given(tmp_path):
-    text = SMALL + "[kernels.xenomai]\noptional = true\n"
     text = 'loads = ["idle"]\n[kernels.rt]\n[kernels.xenomai]\noptional = true\n'
     fixtures, left = fixtures_of(plan(text), {}, Path())
     assert [fixture.name for fixture in fixtures] == ["rt-idle-default-tasklet"]
@@ -152,9 +153,11 @@ def test_what_cannot_be_is_left_out_with_its_reason(tmp_path):
         "xenomai-idle-native-thread",
     ]
     whys = {one.name: one.why for one in left}
-    assert whys["rt-idle-native-tasklet"] == "native priorities are Xenomai's"
-    assert "not for Xenomai, whose own are native" in whys["xenomai-idle-default-thread"]
-    assert "not for Xenomai, which has its thread" in whys["xenomai-idle-native-tasklet"]
+    assert whys["rt-idle-native-tasklet"] == (
+        "priorities native are not for rt kernels: default or chrt is"
+    )
+    assert "default are not for evl kernels: native is" in whys["xenomai-idle-default-thread"]
+    assert "tasklet is not for evl kernels: thread is" in whys["xenomai-idle-native-tasklet"]
 
 
 BAD = [
@@ -213,11 +216,11 @@ SENSELESS = [
     (SMALL, {"xenomai": "evl"}, "--kernel xenomai=...: the plan has no kernel 'xenomai'"),
     (SMALL, {"rt": "mainline"}, "flavour mainline: call it otherwise"),
     ('loads = ["idle"]\n[kernels.xenomai]\ntree = "rt"', {}, "is a kernel of flavour rt"),
-    (SMALL + 'priorities = ["native"]', {}, "nothing is left to play: .*are Xenomai's"),
+    (SMALL + 'priorities = ["native"]', {}, "nothing is left to play: .*not for rt kernels"),
     (
         SMALL + '[[rally]]\nkernel = "rt"\nload = "idle"\npriorities = "native"',
         {},
-        "rally rt-idle-native-tasklet: native priorities are Xenomai's",
+        "rally rt-idle-native-tasklet: priorities native are not for rt kernels",
     ),
     (SMALL + '[[rally]]\nkernel = "rt"\nload = "idle"', {}, "is in the plan twice"),
     (SMALL + "gap_min_us = 9\ngap_max_us = 5", {}, "--gap-max-us 5 is below --gap-min-us 9"),
@@ -245,15 +248,38 @@ def test_a_kernel_that_is_not_fetched_is_refused(monkeypatch):
         fixtures_of(plan(SMALL), {}, Path())
 
 
-def test_a_physical_bench_must_be_able_to_prepare_its_target(monkeypatch):
-    asked = plan(SMALL + 'bench = "pi"\nport = "/dev/ttyACM0"\ntarget = "pi@raspberrypi"')
+def test_on_a_physical_bench_kernels_are_what_the_target_boots():
+    text = SMALL + 'bench = "pi"\n'
+    with pytest.raises(UsageError, match="target is missing"):
+        fixtures_of(plan(text), {}, Path())
+    text += 'target = "pi@raspberrypi"\nport = "/dev/ttyACM0"\n'
+    fixtures, _ = fixtures_of(plan(text), {}, Path())
+    made = fixtures[3].plan
+    assert (made.kernel, made.target, made.port) == ("rt", "pi@raspberrypi", "/dev/ttyACM0")
+    assert isinstance(bench_for(plan(text)), PreparingBench)
+    xenomai = text.replace('"rt"', '"xenomai"')
+    with pytest.raises(UsageError, match="a kernel is one of mainline, rt, evl, cobalt"):
+        fixtures_of(plan(xenomai), {}, Path())
+    fixtures, _ = fixtures_of(plan(xenomai), {"xenomai": "evl"}, Path())
+    assert fixtures[3].name == "xenomai-stress-native-thread"
+    assert fixtures[3].plan.kernel == "evl"
 
-    class Wired:
-        kind = "pi"
 
-    monkeypatch.setattr("tennis.play.match.bench_of", lambda *_: Wired())
-    with pytest.raises(UsageError, match="a target that tennis can boot into each kernel"):
-        bench_for(asked)
+def test_before_each_rally_a_physical_target_is_booted(monkeypatch):
+    """Mocked: what boots and who holds the target; both have tests of their own."""
+    asked: list[tuple[str, str, bool]] = []
+
+    def boot(target: SshTarget, flavour: str, _: object, *, again: bool) -> None:
+        asked.append((target.host, flavour, again))
+
+    monkeypatch.setattr("tennis.bench.booting.boot", boot)
+    monkeypatch.setattr("tennis.bench.fleet.refuse_if_held", lambda *_: None)
+    text = 'kernels = ["rt"]\nloads = ["idle"]\nbench = "pi"\ntarget = "board"'
+    fixtures, _ = fixtures_of(plan(text), {}, Path())
+    bench = bench_for(plan(text))
+    assert isinstance(bench, PreparingBench)
+    bench.prepare(fixtures[0].plan)
+    assert asked == [("board", "rt", True)]
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)

@@ -33,7 +33,7 @@ LOCK = ".lock"
 # virtual bench, by load. A guess for --list; while a match is played, what it took so far counts.
 BOOT_S = 5.0
 REBOOT_S = 60.0
-RATE_IDLE = 10_000.0
+RATE_IDLE = 8_000.0
 RATE_BUSY = 600.0
 
 
@@ -57,14 +57,13 @@ class Outcome:
     bad: dict[str, str] = field(default_factory=dict)  # rally -> what is wrong with it
 
 
-def bench_for(plan: MatchPlan) -> Bench:
+def bench_for(plan: MatchPlan, say: Callable[[str], None] = lambda _: None) -> Bench:
     """Return the bench of a match. Raises UsageError where it cannot play one."""
-    bench = bench_of(plan.bench, plan.port)
+    bench = bench_of(plan.bench, plan.port, plan.target, say)
     if bench.kind != "virtual" and not isinstance(bench, PreparingBench):
         raise UsageError(
             f'bench = "{plan.bench}": a match needs a target that tennis can boot into each '
-            "kernel, and it cannot yet on this bench: play single rallies with "
-            f"`tennis rally --bench {plan.bench}`"
+            "kernel: name it, target = ..., as ssh knows it"
         )
     return bench
 
@@ -96,7 +95,7 @@ def play_match(
     where a rally cannot be, RallyError where ``out`` holds something else or another match,
     DiskFullError where the disk is full: then the same match can be gone on with.
     """
-    bench = bench_for(match.plan)
+    bench = bench_for(match.plan, say)
     _check_folder(out)
     fixtures = _with_versions(bench, match.fixtures)
     with writing(out):
@@ -122,7 +121,12 @@ def play_match(
 
 
 def _with_versions(bench: Bench, fixtures: list[Fixture]) -> list[Fixture]:
-    """Fill in the versions, which also finds out whether each rally can be played."""
+    """Fill in the versions, which also finds out whether each rally can be played.
+
+    A bench that is prepared before each rally only knows then: the rallies' manifests have them.
+    """
+    if isinstance(bench, PreparingBench):
+        return fixtures
     found = []
     for fixture in fixtures:
         try:
@@ -196,7 +200,8 @@ def _check_same(before: Record, match: Match, fixtures: list[Fixture], out: Path
             update={"versions": {}}
         ):
             raise RallyError(f"{another_plan} ({old.name} differs): choose another --out")
-        for name in sorted({*old.plan.versions, *new.plan.versions}):
+        # none: a bench that is prepared
+        for name in sorted(old.plan.versions and {*old.plan.versions, *new.plan.versions}):
             was, is_ = old.plan.versions.get(name), new.plan.versions.get(name)
             if was != is_:
                 raise RallyError(
@@ -261,12 +266,12 @@ class _Player:
         journal = part / JOURNAL
         if part.is_dir() and not (journal.is_file() and journal.stat().st_size):
             remove_part(part)  # killed before anything was kept
+        if isinstance(self.bench, PreparingBench):
+            self.bench.prepare(fixture.plan)
         if part.is_dir():
             if Plan.read(part).protocol != fixture.plan.protocol:
                 raise RallyError(f"{part} is the beginning of another rally: move it away")
             return resume(self.bench, place, watch)
-        if isinstance(self.bench, PreparingBench):
-            self.bench.prepare(fixture.plan)
         return play(self.bench, fixture.plan, place, watch)
 
     def _trouble(self, name: str, words: str | None) -> None:

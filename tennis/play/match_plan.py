@@ -17,7 +17,8 @@ from pydantic import Field, StringConstraints, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from tennis.bench import loads as load_folder
-from tennis.bench.targets.virtual import kernels
+from tennis.bench.targets.virtual import kernels, racquets
+from tennis.bench.targets.virtual.kernels import Flavour
 from tennis.errors import UsageError
 from tennis.play.planning import plan_of
 from tennis.rally.manifest import BottomHalf, Part, Priorities, Text
@@ -30,9 +31,12 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,
 Balls = Annotated[int, Field(ge=1, le=10**9)]
 Settle = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
 LoadOptions = Annotated[dict[Name, int], Field(max_length=64)]
-XENOMAI = frozenset({"evl", "cobalt"})
 # a kernel that is called one of these must be one: verdicts go by the names
-CALLED = {"mainline": {"mainline"}, "rt": {"rt"}, "xenomai": XENOMAI}
+CALLED: dict[str, set[Flavour]] = {
+    "mainline": {"mainline"},
+    "rt": {"rt"},
+    "xenomai": {"evl", "cobalt"},
+}
 
 
 class KernelAxis(Part):
@@ -240,6 +244,11 @@ def _check_bench(plan: MatchPlan) -> None:
     for key in ("target", "port"):
         if plan.bench == "virtual" and getattr(plan, key) is not None:
             raise UsageError(f'{key}: belongs to bench = "pi": the virtual bench has none')
+    if plan.bench == "pi" and plan.target is None:
+        raise UsageError(
+            "target is missing: a match must boot its target into each kernel, so say which one it "
+            "is, as ssh knows it"
+        )
 
 
 def _check_loads(plan: MatchPlan) -> None:
@@ -268,40 +277,50 @@ class _Kernel:
     def __init__(self, plan: MatchPlan, name: str, given: str | None, beside: Path) -> None:
         self.name = name
         self.axis = plan.kernels.get(name, KernelAxis())
-        self.flavour = "unknown"
-        self.place = given or self._in_plan(beside)
-        self.there = True
-        if plan.bench != "virtual":  # the target says itself what it boots
-            self.there = given is not None or not self.axis.optional
+        self.place = given or self.axis.tree
+        self.there = self.place is not None or not self.axis.optional
+        self.flavour: Flavour = "evl" if name == "xenomai" else "mainline"  # until it is known
+        if not self.there:
             return
-        if self.place is None and self.axis.optional:
-            self.there = False
-            return
-        try:
-            kernel = kernels.find(self.place or name)
-        except UsageError as error:
-            raise UsageError(
-                f"kernels.{name}: {error} (a plan's own kernel: --kernel {name}=DIR)"
-            ) from error
-        self.flavour = kernel.flavour
+        if plan.bench == "virtual":
+            origin = self._find(None if given else beside)
+        else:
+            origin = self._on_target(plan)
         if self.flavour not in CALLED.get(name, {self.flavour}):
             raise UsageError(
-                f"kernels.{name}: {kernel.origin} is a kernel of flavour {self.flavour}: "
-                f"call it otherwise, or give a tree that is configured as {name}"
+                f"kernels.{name}: {origin} is a kernel of flavour {self.flavour}: "
+                f"call it otherwise, or give one that is configured as {name}"
             )
 
-    def _in_plan(self, beside: Path) -> str | None:
-        tree = self.axis.tree
-        if tree is None or tree in kernels.catalogue():
-            return tree
-        return str(beside / tree)
+    def _find(self, beside: Path | None) -> str:
+        """Find a kernel of the virtual bench; a folder in the plan is relative to ``beside``."""
+        if beside and self.axis.tree and self.axis.tree not in kernels.catalogue():
+            self.place = str(beside / self.axis.tree)
+        try:
+            kernel = kernels.find(self.place or self.name)
+        except UsageError as error:
+            hint = f"a plan's own kernel: --kernel {self.name}=DIR"
+            raise UsageError(f"kernels.{self.name}: {error} ({hint})") from error
+        self.flavour = kernel.flavour
+        return kernel.origin
+
+    def _on_target(self, plan: MatchPlan) -> str:
+        """Take the name for a flavour that the target has: it says itself whether it does."""
+        name = self.place or self.name
+        found = [flavour for flavour in racquets.RACQUETS if flavour == name]
+        if not found:
+            raise UsageError(
+                f'kernels.{self.name}: on bench = "{plan.bench}" a kernel is one of '
+                f"{', '.join(racquets.RACQUETS)} (also as tree, or --kernel {self.name}=...)"
+            )
+        self.flavour = found[0]
+        return name
 
     @property
     def usual(self) -> tuple[Priorities, BottomHalf]:
         """Return priorities and bottom half where nobody says which."""
-        if self.flavour in XENOMAI or (self.name == "xenomai" and not self.there):
-            return "native", "thread"
-        return "default", "tasklet"
+        racquet = racquets.RACQUETS[self.flavour]
+        return racquet.priorities[0], racquet.bottom_halves[0]
 
 
 class _Wanted:
@@ -357,15 +376,15 @@ def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wa
 
 def _impossible(kernel: _Kernel, wanted: _Wanted) -> str:
     """Say why a combination cannot be played; empty where it can."""
-    if kernel.flavour == "unknown":
-        return ""
-    if kernel.flavour in XENOMAI:
-        if wanted.priorities != "native":
-            return f"priorities {wanted.priorities} are not for Xenomai, whose own are native"
-        if wanted.bottom_half != "thread":
-            return f"bottom half {wanted.bottom_half} is not for Xenomai, which has its thread"
-    elif wanted.priorities == "native":
-        return "native priorities are Xenomai's"
+    racquet = racquets.RACQUETS[kernel.flavour]
+    if wanted.priorities not in racquet.priorities:
+        possible = " or ".join(racquet.priorities)
+        return f"priorities {wanted.priorities} are not for {kernel.flavour} kernels: {possible} is"
+    if wanted.bottom_half not in racquet.bottom_halves:
+        possible = " or ".join(racquet.bottom_halves)
+        return (
+            f"bottom half {wanted.bottom_half} is not for {kernel.flavour} kernels: {possible} is"
+        )
     return ""
 
 
@@ -381,6 +400,7 @@ def _fixture(plan: MatchPlan, kernel: _Kernel, wanted: _Wanted, repetition: int)
             bench=plan.bench,
             instrument=plan.instrument,
             port=plan.port,
+            target=plan.target,
             kernel=kernel.place or wanted.kernel,
             load=wanted.load,
             load_options=options,

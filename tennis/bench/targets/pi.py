@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tennis.bench import Circumstances, Position, Session, fleet, requirements
+from tennis.bench import Circumstances, Position, Session, booting, fleet, requirements
 from tennis.bench import loads as load_folder
 from tennis.bench.findings import Finding
 from tennis.bench.targets import snapshot
@@ -48,6 +48,18 @@ class PiBench:
         self.time_note = self._wired.time_note
         self._say = say
         self._seen: snapshot.Snapshot | None = None
+
+    def prepare(self, plan: Plan) -> None:
+        """Boot the target into the plan's kernel, anew even if it runs: a match's rally begins so.
+
+        Raises BenchError where somebody else holds the target, or it does not come back with it.
+        """
+        try:
+            fleet.refuse_if_held(self.target, fleet.holder_here())
+            booting.boot(self.target, plan.kernel, self._say, again=True)
+        except BaseException:
+            self.target.close()
+            raise
 
     def versions(self, plan: Plan) -> dict[str, str]:
         """Return what must stay the same while a rally is played: instrument, kernel, module, load.
