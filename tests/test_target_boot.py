@@ -153,6 +153,14 @@ def test_a_kernel_that_came_up_becomes_the_default_and_goes_again(pi):
     assert "tryboot" not in (pi.root / "reboots").read_text()
 
 
+def test_the_racquets_overlay_goes_along(pi):
+    (pi.firmware / "overlays").mkdir()
+    (pi.firmware / "overlays/tennis-racquet.dtbo").write_text("racquet")
+    pi.does("once", "rt")
+    copy = pi.firmware / "tennis" / RT / "overlays/tennis-racquet.dtbo"
+    assert copy.read_text() == "racquet"
+
+
 def test_an_initramfs_goes_along(pi):
     (pi.root / f"boot/initrd.img-{RT}").write_text("initrd")
     pi.does("once", "rt")
