@@ -23,6 +23,7 @@ from tennis.bench import loads
 from tennis.bench.targets import conductor, pi, snapshot, ssh
 from tennis.bench.targets.pi import PiBench
 from tennis.errors import BenchError, TennisError, UsageError
+from tennis.play.doctor_target import examine_target
 from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Observer, Watch, play, resume
@@ -252,7 +253,8 @@ def test_a_host_that_is_killed_leaves_nothing_on_a_mock_target(bench, tmp_path):
         "from tennis.cli import main; main()"
     )
     words = ["rally", "--bench", "pi", "--target", HOST, "--port", bench.brickwall.port]
-    words += ["--load", "busy", "--balls", "4000", "--out", str(tmp_path / "r")]
+    bench.load("both", bench.sleep, more=f"host = 'sleep 1000; : {bench.word}'\n")
+    words += ["--load", "both", "--balls", "4000", "--out", str(tmp_path / "r")]
     bench.brickwall.balls_a_second = 500
     host = subprocess.Popen([sys.executable, "-c", program, str(loads.FOLDER), *words])
     journal = tmp_path / "r.part" / "frames.bin"
@@ -317,6 +319,14 @@ def test_a_load_with_another_end_on_a_mock_target(bench):
     assert faults(rally) == []
     assert "from the network: echo zeroes" in rally.manifest.load.command
     assert not (rally.path.parent / "r.part").exists()
+
+
+def test_a_load_whose_other_end_ends_on_a_mock_target(bench):
+    bench.load("net", bench.sleep, more="host = 'sleep 3; echo no route >&2; exit 1'\n")
+    rally = bench.play(load="net", balls=MANY)
+    assert faults(rally) == ["load_died"]
+    assert "other end, on this host, ended: no route" in rally.manifest.faults[0].message
+    bench.await_undone()
 
 
 def test_a_module_that_refuses_on_a_mock_target(bench):
@@ -404,7 +414,7 @@ def test_throttling_during_the_rally_taints_it_on_a_mock_target(bench):
         observe=at(100, lambda: bench.target.write("throttled", "throttled=0x50000\n"))
     )
     assert faults(rally) == ["throttled"]
-    assert "under-voltage, throttled" in rally.manifest.faults[0].message
+    assert "throttled, under-voltage" in rally.manifest.faults[0].message
     assert (rally.manifest.ended, rally.manifest.tainted) == ("complete", True)
 
 
@@ -420,6 +430,38 @@ def test_the_kernels_own_words_are_kept_on_a_mock_target(bench):
     rally = bench.play()
     assert any(event.get("text") == "BUG: made up" for event in rally.events)
     assert "hello" in rally.console()
+
+
+BEFORE = "= governor\n cpu0/x performance\n= tracer\n nop\n= throttled\n throttled=0x20000\n= end\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "codes"),
+    [
+        ("", "", []),
+        ("performance", "schedutil", ["governor_changed"]),
+        ("0x20000", "0x30000", ["throttled"]),
+        ("0x20000", "0x20001", ["throttled"]),
+        ("0x20000", "0x20002", ["throttled"]),  # again
+        ("0x20000", "0x20000", []),  # it was so before
+        ("nop", "function", ["tracer_changed"]),
+    ],
+)
+def test_what_changed_during_a_rally_is_a_fault(old, new, codes):
+    before, after = snapshot.read(BEFORE), snapshot.read(BEFORE.replace(old, new))
+    assert [fault.code for fault in pi._changes(before, after)] == codes
+    assert list(pi._changes(before, None)) == []
+
+
+def test_the_doctor_looks_at_a_mock_target(bench):
+    found = {finding.what: finding for finding in examine_target(HOST)}
+    assert found["Racquet"].verdict == "good"
+    assert found["kernel"].found.startswith(os.uname().release)
+    bench.target.write("vermagic", "5.4.0 SMP")
+    bench.target.write("throttled", "throttled=0x1")
+    found = {finding.what: finding for finding in examine_target(HOST)}
+    assert found["Racquet"].verdict == found["power and heat (firmware)"].verdict == "bad"
+    assert bench.target.loaded == []
 
 
 def test_a_target_that_is_not_there(bench):

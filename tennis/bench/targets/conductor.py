@@ -32,6 +32,8 @@ SILENT_S = 35.0  # the target gives the host up, and undoes everything
 READY_S = 300.0  # a load's health check may take its time
 UNDONE_S = 120.0
 PLACE = "/var/tmp"  # noqa: S108 (on the target; each rally has a folder there, of a random name)
+# the load's other end and its watch: both end when the pipe from this program does
+PEER = '(sh -c "$1"; kill -TERM $$) & read -r _; kill -TERM 0'
 AFTER = "tennis: after "  # a line of the snapshot behind the last ball
 
 
@@ -92,14 +94,15 @@ class Conductor:
         scp.parent.mkdir(exist_ok=True)
         scp.write_text(self._target.scp_script(f"{self.folder}/"))
         scp.chmod(0o755)
-        self._peer = subprocess.Popen(
-            ["sh", "-c", f"PATH={shlex.quote(str(scp.parent))}:$PATH; {command}"],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            process_group=0,
-        )
+        with (folder / "errors").open("wb") as errors:
+            self._peer = subprocess.Popen(
+                ["sh", "-c", PEER, "peer", f"PATH={shlex.quote(str(scp.parent))}:$PATH; {command}"],
+                cwd=folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                process_group=0,
+            )
 
     def close(self) -> None:
         """Say that the rally is over, and wait until all is undone. Safe to call twice."""
@@ -140,6 +143,8 @@ class Conductor:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(peer.pid, signal.SIGTERM)
             peer.wait()
+            if peer.stdin:
+                peer.stdin.close()
         if self._peer_folder is not None:
             shutil.rmtree(self._peer_folder, ignore_errors=True)
 
@@ -156,11 +161,19 @@ class Conductor:
             except OSError:
                 return
             if self._peer is not None and self._peer.poll() is not None:
-                self._append("tennis: error load_died the load's other end, on this host, ended")
-                self._trouble("the load's other end, on this host, ended (load_died)")
+                words = f"the load's other end, on this host, ended: {self._peer_words()}"
+                self._append(f"tennis: error load_died {words}")
+                self._trouble(f"{words} (load_died)")
                 return
             with self._words:
                 self._words.wait_for(lambda: self._ended or self._over, ALIVE_EVERY_S)
+
+    def _peer_words(self) -> str:
+        """Return the last line that the load's other end said."""
+        assert self._peer_folder is not None  # noqa: S101
+        with (self._peer_folder / "errors").open("rb") as errors:
+            lines = errors.read(1 << 16).decode(errors="replace").strip().splitlines()
+        return plain(lines[-1], 200) if lines else "it did not say why"
 
     def _listen(self) -> None:
         process = self._process

@@ -264,10 +264,12 @@ def _changes(before: snapshot.Snapshot | None, after: snapshot.Snapshot | None) 
     if before.lines("governor") != after.lines("governor"):
         now = ", ".join(dict.fromkeys(after.pairs("governor").values()))
         yield Fault(code="governor_changed", message=f"somebody changed the governor, to {now}")
-    was, now_before = requirements.throttled(before)[1], requirements.throttled(after)
-    new = [words for words in dict.fromkeys([*now_before[0], *now_before[1]]) if words not in was]
+    was, now = requirements.throttled(before), requirements.throttled(after)
+    new = {w for one, other in zip(was, now, strict=True) for w in other if w not in one}
     if new:
-        yield Fault(code="throttled", message=f"power or heat during the rally: {', '.join(new)}")
+        yield Fault(
+            code="throttled", message=f"power or heat during the rally: {', '.join(sorted(new))}"
+        )
     for fact, words in (("tracer", "the tracer"), ("clocksource", "the clock source")):
         if before.lines(fact) != after.lines(fact):
             yield Fault(
