@@ -18,6 +18,10 @@ static uint period_us = 3700;
 module_param(period_us, uint, 0444);
 MODULE_PARM_DESC(period_us, "how often, in microseconds (default 3700)");
 
+static ulong holds;
+module_param(holds, ulong, 0444);
+MODULE_PARM_DESC(holds, "how often it has held the CPU (not to be set)");
+
 static struct hrtimer timer;
 
 static enum hrtimer_restart hog_fire(struct hrtimer *t)
@@ -30,6 +34,7 @@ static enum hrtimer_restart hog_fire(struct hrtimer *t)
 		mdelay(hold_us / 1000);
 	udelay(hold_us % 1000);
 	local_irq_restore(flags);
+	holds++;
 	hrtimer_forward_now(t, ns_to_ktime(period_us * 1000ull));
 	return HRTIMER_RESTART;
 }

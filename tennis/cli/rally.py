@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from tennis.bench import loads
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.errors import BenchError, UsageError
@@ -62,8 +63,8 @@ def _number(text: str) -> tuple[str, int]:
 )
 @click.option(
     "--load",
-    help="What keeps the target busy: idle, stress or hog (the known answer); on a physical "
-    "bench, what you started there. [default: idle; with --bench pi: unknown]",
+    help=f"What keeps the target busy: {', '.join(loads.names())}; hog is the known answer. On a "
+    "physical bench, what you started there. [default: idle; with --bench pi: unknown]",
 )
 @click.option(
     "--load-option",

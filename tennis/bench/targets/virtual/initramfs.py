@@ -92,6 +92,16 @@ def versions(load_packages: Iterable[str] = ()) -> dict[str, str]:
     }
 
 
+def programs(load_packages: Iterable[str] = ()) -> dict[str, Path]:
+    """Return the programs and libraries of a target: path there -> file here."""
+    root = _userland() / "root"
+    return {
+        place: root / place
+        for package, parts in _needed(load_packages).items()
+        for place in (_place(package, part) for part in parts)
+    }
+
+
 def pack(files: Mapping[str, bytes | Path], load_packages: Iterable[str] = ()) -> int:
     """Pack the initramfs: the programs and ``files`` (path in the target -> content).
 
@@ -99,12 +109,7 @@ def pack(files: Mapping[str, bytes | Path], load_packages: Iterable[str] = ()) -
     executable. Same input, same bytes. Returns the descriptor of a file in memory, so that no disk
     fills and nothing is left behind; the caller closes it.
     """
-    root = _userland() / "root"
-    content: dict[str, bytes | Path] = {
-        place: root / place
-        for package, parts in _needed(load_packages).items()
-        for place in (_place(package, part) for part in parts)
-    }
+    content: dict[str, bytes | Path] = {**programs(load_packages)}
     content.update({name.lstrip("/"): data for name, data in files.items()})
     folders = {str(parent) for name in content for parent in Path(name).parents}
     image = os.memfd_create("initramfs")

@@ -1,0 +1,255 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The loads' folders, and the scripts that run them on any target."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tennis.bench import loads
+from tennis.bench.targets.virtual import initramfs
+from tennis.bench.targets.virtual.drivers import network
+from tennis.bench.targets.virtual.kernels import Kernel
+from tennis.bench.targets.virtual.modules import PREFIX
+from tennis.checkout import ROOT
+from tennis.errors import TennisError, UsageError
+
+NAMES = ("hog", "idle", "memory", "network", "ping-flood", "stress", "xload")
+DECLARATIONS = ROOT / "tests" / "xenomai" / "user"
+
+
+def test_there_is_every_load():
+    assert tuple(loads.names()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_load_is_complete(name):
+    load = loads.find(name)
+    programs = {source.stem: source for part in load.parts for source in part.sources}
+    assert all(path.is_file() for path in programs.values())
+    files = load.files(programs)
+    assert {"start", "parts", "parameters"} <= set(files)
+    # a load that is none, and one that a single module is, have nothing to start or to check
+    assert load.checked == ("health" in files) == (name != "idle")
+    for part in load.parts:
+        if part.health:
+            assert b"tennis: health" in part.health
+            assert os.access(part.folder / "health", os.X_OK)
+    parameters = [p for part in load.parts for p in part.file.parameters]
+    assert len(parameters) == len(set(parameters)), "two parts have a parameter of one name"
+    # every parameter is used, and nothing else is
+    text = " ".join([*(part.file.command + part.file.host for part in load.parts)])
+    if not load.file.module:
+        used = {found.lower() for found in re.findall(r"\$\{?([A-Z_]+)", text)}
+        assert used == set(parameters)
+    table = tomllib.loads(initramfs.PROGRAMS.read_text())
+    for package in [*load.packages, *load.host_packages]:
+        assert package in {*table["base"], *table["load"]}
+
+
+def test_parts_and_parameters():
+    xload = loads.find("xload", {"tasks": 8, "size_mb": 1})
+    assert [part.name for part in xload.parts] == ["stress", "network", "xload"]
+    assert xload.environment["TASKS"] == "8"
+    assert xload.command == (
+        "stress --cpu 4 --io 4 --vm 4 --vm-bytes 16M --hdd 4 --hdd-bytes 64M; "
+        "xload -n 8 -p 98 -t 5000 -r /tmp/tennis-xload; from the network: "
+        "truncate -s 1M zeroes.bin && while scp -q zeroes.bin root@target:.; do :; done"
+    )
+    assert "root@192.0.2.7:." in xload.host_command("192.0.2.7")
+    assert loads.find("idle").host_command("192.0.2.7") == ""
+    assert xload.packages == ["openssh-server", "stress"]
+    with pytest.raises(UsageError, match="no option size: it has size_mb, tasks"):
+        loads.find("xload", {"size": 1})
+
+
+BROKEN = {
+    "a part of itself": {"a": 'also = ["b"]', "b": 'also = ["a"]'},
+    "there is a script start": {"a": 'command = "true"'},
+    "is not right": {"a": "sauce = 1"},
+}
+
+
+@pytest.mark.parametrize("words", BROKEN)
+def test_a_broken_load_says_so(tmp_path, monkeypatch, words):
+    monkeypatch.setattr(loads, "FOLDER", tmp_path)
+    for name, text in BROKEN[words].items():
+        (tmp_path / name).mkdir()
+        lines = f'title = "A"\nabout = "a"\nsource = "a"\n{text}\n'
+        (tmp_path / name / "load.toml").write_text(lines)
+        (tmp_path / name / "start").write_text("#!/bin/sh\n")
+    with pytest.raises(TennisError, match=words):
+        loads.find("a")
+
+
+def folder(tmp_path: Path, **parts: str) -> Path:
+    """Return a load as it is on a target, with these scripts as its parts' start."""
+    place = tmp_path / "load"
+    place.mkdir()
+    for name in ("start", "health"):
+        (place / name).write_bytes((loads.FOLDER / name).read_bytes())
+    (place / "parts").write_text(" ".join(parts))
+    (place / "checked").write_text(" ".join(parts))
+    (place / "parameters").write_text("export PIECES=3\n")
+    for name, text in parts.items():
+        (place / name).mkdir()
+        for kind in ("start", "health"):
+            (place / name / kind).write_text(f"#!/bin/sh\n{text}\n")
+            (place / name / kind).chmod(0o755)
+    return place
+
+
+def alive(marker: str) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if marker.encode() in words:
+            found.append(path.parent.name)
+    return found
+
+
+@pytest.fixture(params=["dash", "bash"])
+def shell(request):
+    return request.param
+
+
+def until(condition, *, limit_s=30):
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.05)
+
+
+def test_everything_ends_with_the_load(tmp_path, shell):
+    """Also what a part leaves behind in the background, as stress does."""
+    marker = f"1000{os.getpid()}"
+    place = folder(
+        tmp_path,
+        careless=f"sleep {marker} & sleep {marker} & wait",
+        single=f"exec sleep {marker}",
+    )
+    process = subprocess.Popen([shell, place / "start"])
+    until(lambda: len(alive(marker)) == 3)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=30) == 0
+    until(lambda: not alive(marker))
+
+
+def test_the_load_ends_with_a_part(tmp_path, shell):
+    marker = f"2000{os.getpid()}"
+    place = folder(
+        tmp_path,
+        weak=f"sleep {marker} & sleep 0.$PIECES; kill -9 $$",
+        strong=f"exec sleep {marker}",
+    )
+    done = subprocess.run(
+        [shell, place / "start"], capture_output=True, text=True, check=False, timeout=30
+    )
+    assert done.returncode == 1
+    assert "the load's part weak ended" in done.stderr
+    until(lambda: not alive(marker))
+
+
+def test_health_of_all_parts(tmp_path, shell):
+    place = folder(
+        tmp_path,
+        good="echo tennis: health pieces $PIECES pieces",
+        bad="echo tennis: health worth 0 points; echo it is worth nothing >&2; exit 1",
+        other="echo never said",
+    )
+    done = subprocess.run(
+        [shell, place / "health"], capture_output=True, text=True, check=False, timeout=30
+    )
+    assert done.stdout == "tennis: health pieces 3 pieces\ntennis: health worth 0 points\n"
+    assert (done.returncode, done.stderr) == (1, "it is worth nothing\n")
+
+
+@pytest.mark.parametrize("name", ["stress", "xload", "memory"])
+def test_health_fails_where_nothing_runs(name, shell):
+    """Without the load; what comes from the network is not for this machine to promise."""
+    environment = {**os.environ, **loads.find(name).environment}
+    done = subprocess.run(
+        [shell, loads.FOLDER / name / "health"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert re.search(r"does not run|it has 0", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("flags", "symbols"),
+    [
+        (["-DXLOAD_EVL"], {"evl_attach_thread", "evl_sleep_until", "pthread_create"}),
+        (["-DXLOAD_ALCHEMY"], {"rt_task_create", "rt_task_wait_period", "rt_task_join"}),
+        ([], {"clock_nanosleep", "pthread_create"}),
+    ],
+)
+def test_compile_check_of_xload(tmp_path, flags, symbols):
+    """A compile check against declarations of our own: no package has libevl or Alchemy."""
+    warnings = ["-O2", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror"]
+    source = loads.FOLDER / "xload" / "xload.c"
+    made = tmp_path / "xload.o"
+    command = [f"{PREFIX}gcc", *warnings, *flags, f"-I{DECLARATIONS}", "-c", source, "-o", made]
+    subprocess.run(command, check=True)
+    listing = subprocess.run(
+        [f"{PREFIX}nm", "-u", made], check=True, capture_output=True, text=True
+    )
+    used = set(re.findall(r"U (\w+)", listing.stdout))
+    assert symbols <= used
+    if flags:
+        assert "clock_nanosleep" not in used  # would leave the real-time core
+
+
+CONFIG = """CONFIG_PCI_HOST_GENERIC=y
+CONFIG_INET=y
+CONFIG_UNIX=y
+CONFIG_NET_NS=y
+CONFIG_VIRTIO_PCI=y
+CONFIG_VIRTIO_NET={net}
+"""
+
+
+def tree(tmp_path: Path, config: str) -> Kernel:
+    (tmp_path / "config").write_text(config)
+    image = tmp_path / "arch/arm64/boot/Image"
+    image.parent.mkdir(parents=True)
+    return Kernel("linux", "6.12.0", "here", image, tmp_path, tmp_path / "config")
+
+
+def test_drivers_of_a_kernel_tree(tmp_path):
+    kernel = tree(tmp_path, CONFIG.format(net="m"))
+    with pytest.raises(UsageError, match="not built"):
+        network(kernel)
+    order = [
+        ("net/core/failover", ""),
+        ("drivers/net/net_failover", "failover"),
+        ("drivers/net/virtio_net", "net_failover,failover"),
+    ]
+    for path, depends in order:
+        file = tmp_path / f"{path}.ko"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"\x7fELF\0license=GPL\0depends=" + depends.encode() + b"\0name=x\0")
+    lines = "".join(f"{path}.o\n" for path, _ in reversed(order))
+    (tmp_path / "modules.order").write_text(lines)
+    assert list(network(kernel)) == ["failover", "net_failover", "virtio_net"]
+
+
+def test_a_kernel_without_network_cards_is_refused(tmp_path):
+    kernel = tree(tmp_path, "")
+    with pytest.raises(UsageError, match=r"lacks CONFIG_PCI_HOST_GENERIC.*CONFIG_VIRTIO_NET"):
+        network(kernel)
+    kernel.config.write_text(CONFIG.format(net="y"))
+    assert network(kernel) == {}

@@ -1,0 +1,190 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Loads on the virtual bench: that they load, that they say so, and that rallies repeat."""
+
+import contextlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tennis.bench.targets.virtual import initramfs
+from tennis.bench.targets.virtual.bench import Extras
+from tennis.bench.targets.virtual.drivers import network
+from tennis.bench.targets.virtual.kernels import find
+from tennis.bench.targets.virtual.modules import PREFIX
+from tests.virtual import played, script
+
+pytestmark = pytest.mark.virtual
+
+# what each says of itself, and the least that it must reach on this bench
+FIGURES = {
+    "hog": {"holds": ("1/s", 243)},
+    "memory": {"activations": ("1/s", 1000), "copied": ("MB/s", 100)},
+    "ping-flood": {"answered-pings": ("pings/s", 2000)},
+    "stress": {"tasks": ("tasks", 17), "cpu": ("%", 50)},
+    "xload": {
+        "tasks": ("tasks", 17),
+        "cpu": ("%", 10),
+        "received": ("bytes/s", 100_000),
+        "received-packets": ("packets/s", 60),
+        "activations": ("1/s", 11_520),
+        "overruns": ("1/s", 0),
+    },
+}
+
+
+@contextlib.contextmanager
+def busy_host():
+    """Two programs that want a processor each, for as long as this lasts."""
+    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
+@pytest.mark.parametrize("load", FIGURES)
+def test_a_load_says_what_it_does(tmp_path, load):
+    rally = played(tmp_path / "r", load=load, balls=200)
+    assert not rally.manifest.tainted, rally.manifest.faults
+    found = {figure.name: figure for figure in rally.manifest.load.health}
+    assert set(found) == set(FIGURES[load])
+    for name, (unit, least) in FIGURES[load].items():
+        assert found[name].unit == unit
+        assert found[name].start >= least
+        assert found[name].end >= least
+    events = [event for event in rally.events if event["what"] == "load_health"]
+    assert len(events) == 2 * len(found)
+
+
+@pytest.mark.parametrize(("kernel", "load"), [("mainline", "network"), ("rt", "ping-flood")])
+def test_a_network_repeats(tmp_path, kernel, load):
+    """The same bytes, also while the host is busy."""
+    plan = {"kernel": kernel, "load": load, "balls": 400, "seed": 3}
+    first = played(tmp_path / "first", **plan)
+    with busy_host():
+        second = played(tmp_path / "second", **plan)
+    assert not first.manifest.tainted
+    assert first.manifest.files == second.manifest.files
+    assert first.manifest.load.health
+
+
+# the load's own parts, so that only the broken one is looked at; sleeping costs no time here
+ALONE = {"/tennis/load/parts": b"dead", "/tennis/load/dead/start": script("exec sleep 1000")}
+NOT_LOADING = {
+    "stress": ({"/tennis/load/stress/start": script("exec stress --cpu 4")}, "17 tasks, it has 5"),
+    "network": (
+        {**ALONE, "/tennis/load/checked": b"network", "/tennis/peer": script("sleep 1000")},
+        "nobody sends",
+    ),
+    "ping-flood": ({"/tennis/peer": script("sleep 1000")}, "answered 0 pings"),
+    "memory": (ALONE, "does not run"),
+    "xload": (
+        {
+            **ALONE,
+            "/tennis/load/checked": b"xload",
+            "/tennis/peer": script("sleep 1000"),
+            "/tennis/load/dead/start": script(
+                "exec /tennis/load/xload/xload -n 32 -p 98 -t 5000 -r /tmp/tennis-xload"
+            ),
+        },
+        "not 11520",
+    ),
+}
+
+
+@pytest.mark.parametrize("load", NOT_LOADING)
+def test_a_load_that_does_not_load_is_no_rally(tmp_path, load):
+    files, words = NOT_LOADING[load]
+    rally = played(tmp_path / "r", Extras(files=files), load=load, balls=200)
+    fault = rally.manifest.faults[0]
+    assert fault.code == "load_died"
+    assert "before the first ball" in fault.message
+    assert words in fault.message
+    assert (rally.balls, rally.manifest.ended) == (0, "fault")
+
+
+DYING = {
+    "stress": ("kill -9 $(pidof stress | cut -d ' ' -f 3)", "ended before the rally"),
+    "memory": ("kill -9 $(pidof memory)", "ended before the rally"),
+    "network": ("kill -9 $(pidof scp)", "other end of the network ended"),
+}
+
+
+@pytest.mark.parametrize("load", DYING)
+def test_a_load_that_dies_in_mid_rally(tmp_path, load):
+    kill, words = DYING[load]
+    extras = Extras(files={"/tennis/after": script(f"sleep 1.2; {kill}; true")})
+    rally = played(tmp_path / "r", extras, load=load, balls=100_000)
+    assert rally.manifest.faults[0].code == "load_died"
+    assert words in rally.manifest.faults[0].message
+    assert (rally.manifest.tainted, rally.manifest.ended) == (True, "fault")
+    assert 0 < rally.balls < 100_000
+
+
+def test_a_load_that_stands_still_in_mid_rally(tmp_path):
+    """No process ends, and nothing loads: that comes out behind the last ball."""
+    extras = Extras(files={"/tennis/after": script("kill -STOP $(pidof stress)")})
+    rally = played(tmp_path / "r", extras, load="stress", balls=200)
+    assert (rally.balls, rally.misses) == (200, 0)
+    fault = rally.manifest.faults[0]
+    assert fault.code == "load_died"
+    assert re.search(r"behind the last ball: stress used \d %", fault.message)
+    assert rally.manifest.tainted
+    cpu = next(figure for figure in rally.manifest.load.health if figure.name == "cpu")
+    assert cpu.start > 10 > cpu.end
+
+
+def test_xload_removes_its_tasks_if_one_cannot_be_created(tmp_path):
+    """There is address space for some of the stacks, and not for all."""
+    before = """
+    xload=/tennis/load/xload/xload
+    (ulimit -v 3000; $xload -n 64 -r report; echo "it returned $?"; ls -d report)
+    echo "tasks left: $(pidof xload | wc -w)"
+    $xload -n 8 -r report &
+    sleep 1; kill -INT $!; wait $!; echo "interrupted: $?, left: $(pidof xload | wc -w)"
+    $xload -p 100; echo "refused: $?"
+    poweroff -f"""
+    extras = Extras(files={"/tennis/before": script(before)})
+    rally = played(tmp_path / "r", extras, load="xload", balls=10)
+    console = rally.console()
+    found = re.search(r"cannot create task (\d+): .*; removing the (\d+) before it", console)
+    assert found
+    assert found[1] == found[2]
+    assert 0 < int(found[1]) < 64
+    assert "it returned 1" in console
+    assert "report: No such file" in console
+    assert "tasks left: 0" in console
+    assert "interrupted: 0, left: 0" in console
+    assert "give a number from 1 to 99" in console
+    assert "refused: 2" in console
+
+
+def test_a_load_without_a_network_has_no_cards(tmp_path):
+    rally = played(tmp_path / "r", load="stress", balls=50)
+    assert "virtio" not in rally.console()
+    assert "network_sha256" not in rally.manifest.tool.versions
+    assert "openssh-server" not in rally.manifest.tool.versions
+
+
+@pytest.mark.parametrize("kernel", ["mainline", "rt", "mainline-6.1", "rt-6.1"])
+def test_the_drivers_of_debians_kernels(kernel):
+    found = list(network(find(kernel)))
+    assert found[-3:] == ["failover", "net_failover", "virtio_net"]
+
+
+@pytest.mark.parametrize("packages", [(), ("openssh-server", "openssh-client"), ("iputils-ping",)])
+def test_every_program_has_its_libraries(packages):
+    needed, there = set(), set()
+    for file in initramfs.programs(packages).values():
+        there.add(file.name)
+        listing = subprocess.run(
+            [f"{PREFIX}readelf", "-d", file], check=True, capture_output=True, text=True
+        )
+        needed |= set(re.findall(r"NEEDED.*\[(.*)\]", listing.stdout))
+    assert needed
+    assert needed <= there
