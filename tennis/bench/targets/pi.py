@@ -262,8 +262,8 @@ def _changes(before: snapshot.Snapshot | None, after: snapshot.Snapshot | None) 
     if before is None or after is None:
         return
     if before.lines("governor") != after.lines("governor"):
-        now = ", ".join(dict.fromkeys(after.pairs("governor").values()))
-        yield Fault(code="governor_changed", message=f"somebody changed the governor, to {now}")
+        to = ", ".join(dict.fromkeys(after.pairs("governor").values()))
+        yield Fault(code="governor_changed", message=f"somebody changed the governor, to {to}")
     was, now = requirements.throttled(before), requirements.throttled(after)
     new = {w for one, other in zip(was, now, strict=True) for w in other if w not in one}
     if new:
