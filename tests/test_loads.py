@@ -69,6 +69,18 @@ def test_parts_and_parameters():
         loads.find("xload", {"size": 1})
 
 
+def test_a_program_that_was_built_for_a_flavour(tmp_path, monkeypatch):
+    monkeypatch.setattr(loads, "FOLDER", tmp_path)
+    (tmp_path / "xload").mkdir()
+    text = 'title = "X"\nabout = "x"\nsource = "x"\nprograms = ["xload"]\ncommand = "xload"\n'
+    (tmp_path / "xload" / "load.toml").write_text(text)
+    built = tmp_path / "xload" / "xload.evl"
+    built.write_bytes(b"built")
+    (part,) = loads.find("xload").parts
+    assert part.prebuilt("xload", "evl") == built
+    assert part.prebuilt("xload", "cobalt") is None
+
+
 BROKEN = {
     "a part of itself": {"a": 'also = ["b"]', "b": 'also = ["a"]'},
     "there is a script start": {"a": 'command = "true"'},
@@ -243,6 +255,9 @@ def test_drivers_of_a_kernel_tree(tmp_path):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(b"\x7fELF\0license=GPL\0depends=" + depends.encode() + b"\0name=x\0")
     lines = "".join(f"{path}.o\n" for path, _ in reversed(order))
+    (tmp_path / "modules.order").write_text("net/core/failover.o\n")
+    with pytest.raises(UsageError, match="not built"):
+        network(kernel)
     (tmp_path / "modules.order").write_text(lines)
     assert list(network(kernel)) == ["failover", "net_failover", "virtio_net"]
 

@@ -83,6 +83,14 @@ class Part:
         """Return the C files of its programs."""
         return [self.folder / f"{program}.c" for program in self.file.programs]
 
+    def prebuilt(self, program: str, flavour: str) -> Path | None:
+        """Return a program that somebody built for kernels of a flavour: PROGRAM.FLAVOUR.
+
+        It takes the place of the one that is built here, which has no Xenomai library to use.
+        """
+        path = self.folder / f"{program}.{flavour}"
+        return path if path.is_file() else None
+
     @property
     def own_files(self) -> list[Path]:
         """Return every file that says what the part does, but for its kernel module."""

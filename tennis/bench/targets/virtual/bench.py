@@ -76,7 +76,8 @@ class VirtualBench:
                 modules.program(TARGET / "racquet" / "racquet-user.c"),
                 modules.program(TARGET / "virtual" / "racquet-ready.c"),
                 {
-                    source.stem: modules.program(source, libraries=part.file.libraries)
+                    source.stem: part.prebuilt(source.stem, kernel.flavour)
+                    or modules.program(source, libraries=part.file.libraries)
                     for part in load.parts
                     for source in part.sources
                 },

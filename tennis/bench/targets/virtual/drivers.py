@@ -42,14 +42,23 @@ def network(kernel: Kernel) -> dict[str, bytes]:
     if wanted:
         paths = _paths(kernel)
         for name in wanted:
-            _add(name, paths, kernel, modules)
+            if name not in paths:
+                raise _not_built(kernel)
+            _add(name, paths, modules)
     return modules
 
 
-def _add(name: str, paths: dict[str, Path], kernel: Kernel, modules: dict[str, bytes]) -> None:
+def _not_built(kernel: Kernel) -> UsageError:
+    return UsageError(
+        f"the kernel {kernel.name} has its network drivers as modules, and they are not built: "
+        "run 'make ARCH=arm64 modules' in its tree"
+    )
+
+
+def _add(name: str, paths: dict[str, Path], modules: dict[str, bytes]) -> None:
     """Add a module behind those that it depends on."""
     if name in modules or name not in paths:
-        # what is not there as a module is built in, or insmod says what is missing
+        # what a module depends on and is no module is built in
         return
     try:
         content = paths[name].read_bytes()
@@ -60,7 +69,7 @@ def _add(name: str, paths: dict[str, Path], kernel: Kernel, modules: dict[str, b
     found = re.search(rb"\0depends=([\w,-]*)\0", content)
     for other in found[1].decode().split(",") if found else ():
         if other:
-            _add(_plain(other), paths, kernel, modules)
+            _add(_plain(other), paths, modules)
     modules[name] = content
 
 
@@ -83,10 +92,7 @@ def _paths(kernel: Kernel) -> dict[str, Path]:
                 for file in (path.with_suffix(".ko"), path.with_suffix(".ko.xz"))
                 if file.is_file()
             }
-    raise UsageError(
-        f"the kernel {kernel.name} has its network drivers as modules, and they are not built: "
-        "run 'make ARCH=arm64 modules' in its tree"
-    )
+    raise _not_built(kernel)
 
 
 def _plain(name: str) -> str:
