@@ -84,7 +84,7 @@ def disturbed(random: np.random.Generator, balls: int) -> NDArray[np.float64]:
 def blocks_claim(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     """Tell whether the rule of `tennis replicate` claims that one side is later."""
     rules = replication().statistics
-    size = blocks.round_size(min(one.size // rules.blocks_min, rules.block_balls_max))
+    size = blocks.size_for(one.size, rules.blocks_min, rules.block_root)
     sure = 1 - (1 - Fraction(str(rules.confidence))) / 2
     a, b = (
         blocks.median(blocks.block_values([values], size, blocks.worst), sure)

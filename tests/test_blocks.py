@@ -21,6 +21,14 @@ def test_sizes_are_round(balls, size):
     assert blocks.round_size(balls) == size
 
 
+@pytest.mark.parametrize(
+    ("balls", "size"),
+    [(2000, 100), (20_000, 1000), (100_000, 2000), (500_000, 5000), (10_000_000, 20_000)],
+)
+def test_longer_rallies_have_more_and_longer_blocks(balls, size):
+    assert blocks.size_for(balls, 20, 50) == size
+
+
 def test_blocks_are_cut_across_batches_and_the_rest_is_left_out():
     values = np.arange(107.0)
     whole = blocks.block_values([values], 10, blocks.worst)

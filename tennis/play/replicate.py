@@ -252,7 +252,7 @@ class Replication:
     def _compared(self, part: RulePart, samples: list[_Sample]) -> Part:
         rules_ = self._rules.statistics
         shortest = min(rally.balls for sample in samples for _, rally in sample.rallies)
-        size = blocks.round_size(min(shortest // rules_.blocks_min, rules_.block_balls_max))
+        size = blocks.size_for(shortest, rules_.blocks_min, rules_.block_root)
         confidence = 1 - (1 - Fraction(str(rules_.confidence))) / len(samples)
         cuts: list[_Cut] = []
         for doubling in range(DOUBLINGS + 1):

@@ -114,7 +114,7 @@ class Statistics(_Rules):
     confidence: float
     balls_min: int
     blocks_min: int
-    block_balls_max: int
+    block_root: int
 
 
 class Tables(_Rules):

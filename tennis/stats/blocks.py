@@ -13,7 +13,7 @@ intervals as in ``intervals``.
 
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from math import sqrt
+from math import isqrt, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +43,15 @@ def round_size(balls: int) -> int:
     while 10 * size <= balls:
         size *= 10
     return next((step * size for step in (5, 2) if step * size <= balls), size)
+
+
+def size_for(balls: int, blocks: int, root: int) -> int:
+    """Return how many balls a block of a rally of ``balls`` has: a round number.
+
+    There are at least ``blocks`` of them, and each has at most sqrt(``root`` * ``balls``) balls: so
+    a longer rally has both more blocks and longer ones.
+    """
+    return round_size(min(balls // blocks, isqrt(root * balls)))
 
 
 def series(rally: Rally, latency: str) -> Iterator[Values]:
