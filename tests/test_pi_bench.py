@@ -27,6 +27,7 @@ from tennis.play.doctor_target import examine_target
 from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Observer, Watch, play, resume
+from tennis.play.report import report
 from tennis.rally import Rally, open_rally
 from tests.emulated_pico import EmulatedPico, respond
 from tests.fake_brickwall import FakeBrickwall
@@ -81,7 +82,7 @@ class Bench:
         bench = PiBench(HOST, self.brickwall.port, self.said.append)
         return play(bench, plan, self.folder / name, Watch(observe, stop))
 
-    def await_undone(self, timeout_s: float = 20) -> None:
+    def await_undone(self, timeout_s: float = 60) -> None:
         """Wait until the target is as it was: no module, no load, no folder."""
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline and (self.target.loaded or running(self.word)):
@@ -143,7 +144,7 @@ def test_a_rally_on_a_mock_target(bench):
 
     manifest = rally.manifest
     assert (rally.balls, manifest.ended, manifest.faults) == (500, "complete", [])
-    assert manifest.target.managed == "by tennis, over SSH"
+    assert manifest.target.managed == "managed by tennis over SSH"
     assert manifest.target.release == os.uname().release
     assert manifest.target.module == "racquet"
     assert len(manifest.target.module_sha256) == 64
@@ -160,6 +161,8 @@ def test_a_rally_on_a_mock_target(bench):
     assert (
         any("architecture: x86_64" in line for line in bench.said) or os.uname().machine != "x86_64"
     )
+
+    assert "managed by tennis over SSH" in report([rally])
 
     log = bench.target.log
     assert "modprobe racquet bottom_half=tasklet" in log
@@ -190,7 +193,7 @@ def test_an_emulated_pico_plays_with_a_mock_target(bench):
     assert (rally.balls, rally.misses, faults(rally)) == (400, 0, [])
     assert set(rally.interrupt_ticks().tolist()) == {1000}
     assert rally.manifest.instrument.kind == "brickwall"
-    assert rally.manifest.target.managed == "by tennis, over SSH"
+    assert rally.manifest.target.managed == "managed by tennis over SSH"
     bench.await_undone()
 
 
@@ -416,6 +419,16 @@ def test_throttling_during_the_rally_taints_it_on_a_mock_target(bench):
     assert faults(rally) == ["throttled"]
     assert "throttled, under-voltage" in rally.manifest.faults[0].message
     assert (rally.manifest.ended, rally.manifest.tainted) == ("complete", True)
+
+
+def test_an_unsound_target_is_said_and_reported_on_a_mock_target(bench):
+    bench.target.write("throttled", "throttled=0x1\n")
+    rally = bench.play()
+    assert faults(rally) == []  # it was so from beginning to end
+    assert any(
+        line.startswith("unsound: power and heat (firmware): now: under") for line in bench.said
+    )
+    assert "power and heat (firmware): now: under-voltage" in report([rally])
 
 
 def test_throttling_before_the_rally_is_a_note_on_a_mock_target(bench):

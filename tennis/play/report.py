@@ -195,6 +195,7 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         "Reply path": f"{target.module}, bottom half: {target.bottom_half}",
         "Priorities": f"{target.priorities}" + (f": {tasks}" if tasks else ""),
         "Governor": target.governor or "",
+        "Unsound": _unsound(rally),
         "Load": f"{manifest.load.name}: {manifest.load.command}".rstrip(": "),
         "Protocol": f"{format_count(protocol.balls, 'ball')} planned, {served}, "
         f"seed {protocol.seed}, pulse {round_time_text(protocol.pulse_ns)}, "
@@ -209,6 +210,12 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         "SHA-256 of the balls": manifest.files.get("balls.parquet", ""),
     }
     return {key: plain(value, 1500) for key, value in facts.items() if value}
+
+
+def _unsound(rally: Rally) -> str:
+    """Say what the target's doctor called bad, before the rally or behind it."""
+    said = (event for event in rally.events if event.get("what") == "unsound")
+    return "; ".join(dict.fromkeys(f"{e.get('text')}" for e in said if e.get("verdict") == "bad"))
 
 
 def _verified(instrument: Instrument, when: str) -> str:

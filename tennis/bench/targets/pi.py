@@ -30,7 +30,7 @@ from tennis.rally.folder import AFTER, BEFORE, CONSOLE
 from tennis.rally.manifest import BenchKind, Fault, LoadRecord, Priority, Target
 from tennis.rally.plan import UNKNOWN, Plan
 
-MANAGED = "by tennis, over SSH"
+MANAGED = "managed by tennis over SSH"
 RACQUET_USER = ROOT / "target" / "racquet" / "racquet-user.c"
 
 Say = Callable[[str], None]
