@@ -84,7 +84,7 @@ def git_source(url: str, ref: str, say: Callable[[str], None]) -> Source:
         raise UsageError(f"{url} {ref}: a repository and a ref do not begin with a dash")
     commit = ref
     if not re.fullmatch(r"[0-9a-f]{40}", ref):
-        said = run(["git", "ls-remote", "--", url, ref, f"{ref}^{{}}"], what=f"asking for {ref}")
+        said = _git(url, ["git", "ls-remote", "--", url, ref, f"{ref}^{{}}"], f"asking for {ref}")
         found = re.findall(r"^([0-9a-f]{40})\t", said, re.MULTILINE)
         if not found:
             raise UsageError(f"{_without_password(url)} has no branch or tag {ref!a}")
@@ -94,10 +94,8 @@ def git_source(url: str, ref: str, say: Callable[[str], None]) -> Source:
         say(f"fetching {ref} ({commit[:12]}) of {_without_password(url)}")
         tree = folder / "source"
         run(["git", "init", "-q", tree], what="making a repository")
-        run(
-            ["git", "-C", tree, "fetch", "-q", "--depth", "1", "--", url, commit],
-            what=f"fetching {commit[:12]}",
-        )
+        words = ["fetch", "-q", "--depth", "1", "--", url, commit]
+        _git(url, ["git", "-C", str(tree), *words], f"fetching {commit[:12]}")
         run(["git", "-C", tree, "checkout", "-q", "FETCH_HEAD"], what="checking it out")
         shutil.rmtree(tree / ".git")
 
@@ -146,6 +144,15 @@ def _a_tree(folder: Path) -> Path:
     if not (folder / "Kconfig").is_file() or not (folder / "arch" / "arm64").is_dir():
         raise UsageError(f"{folder} is no source of Linux: it has no Kconfig or no arch/arm64")
     return folder
+
+
+def _git(url: str, command: Sequence[str], what: str) -> str:
+    """Run git; what it says of a failure names the address, which may hold a password."""
+    try:
+        return run(command, what=what)
+    except BenchError as error:
+        message = str(error).replace(url, _without_password(url))
+        raise BenchError(re.sub(r"//[^/@\s]*@", "//", message)) from None
 
 
 def _without_password(url: str) -> str:

@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Kernels that are built for targets: what decides them, what is refused, and one that plays."""
+
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tennis.bench.targets import kernel_packages as packages
+from tennis.bench.targets.virtual.debian import Suite
+from tennis.checkout import ROOT
+from tennis.errors import BenchError, UsageError
+from tests.virtual import played
+
+SMALL = ROOT / "tests/guest/small.config"
+
+
+def quiet(line: str) -> None:
+    """Say nothing."""
+
+
+@pytest.fixture
+def cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A folder that looks like the source of Linux, in a repository."""
+    folder = tmp_path / "linux"
+    (folder / "arch/arm64").mkdir(parents=True)
+    (folder / "Kconfig").write_text("mainmenu\n")
+    (folder / "arch/arm64/Kconfig").write_text("config ARM64\n")
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder)
+    git(folder, "tag", "v1")
+    return folder
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "tag.gpgsign=false"]
+    return subprocess.check_output(["git", "-C", folder, *who, *words], text=True).strip()
+
+
+def commit(folder: Path) -> str:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "x")
+    return git(folder, "rev-parse", "HEAD")
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_ref_is_fetched_once_and_a_moved_branch_again(tree):
+    said = []
+    first = packages.git_source(f"file://{tree}", "main", said.append)
+    assert (first.folder / "Kconfig").read_text() == "mainmenu\n"
+    assert not (first.folder / ".git").exists()
+    assert packages.git_source(f"file://{tree}", "v1", said.append).key == first.key
+    assert len(said) == 1
+    (tree / "Kconfig").write_text("another\n")
+    moved = commit(tree)
+    assert packages.git_source(f"file://{tree}", "main", said.append).key == moved != first.key
+    assert len(said) == 2
+    assert packages.git_source(f"file://{tree}", "v1", said.append).key == first.key
+
+
+@pytest.mark.usefixtures("cache")
+def test_an_annotated_tag_is_the_commit_that_it_names(tree):
+    git(tree, "tag", "-a", "-m", "x", "v2")
+    assert packages.git_source(f"file://{tree}", "v2", quiet).key == git(tree, "rev-parse", "HEAD")
+
+
+@pytest.mark.usefixtures("cache")
+def test_an_archive_is_its_bytes(tree, tmp_path):
+    archive = tmp_path / "linux.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(tree, "linux-1.0")
+    first = packages.tarball_source(archive, quiet)
+    assert (first.folder / "Kconfig").exists()
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(tree, "linux-1.1")
+    assert packages.tarball_source(archive, quiet).key != first.key
+
+
+def test_a_folder_that_changes_is_another_source(tree):
+    first = packages.tree_source(tree)
+    (tree / "arch/arm64/new.c").write_text("int x;\n")
+    assert packages.tree_source(tree).key != first.key
+    (tree / ".config").write_text("")
+    with pytest.raises(UsageError, match="make mrproper"):
+        packages.tree_source(tree)
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize(
+    ("url", "ref", "reason"),
+    [("--upload-pack=x", "main", "begin with a dash"), ("URL", "none", "no branch or tag 'none'")],
+)
+def test_what_git_must_not_get(tree, url, ref, reason):
+    with pytest.raises(UsageError, match=reason):
+        packages.git_source(url.replace("URL", f"file://{tree}"), ref, quiet)
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_password_in_an_address_is_not_said():
+    assert packages._without_password("https://me:secret@example.org/x") == "https://example.org/x"
+    with pytest.raises(BenchError) as failed:
+        packages.git_source("https://me:secret@localhost:1/linux", "main", quiet)
+    assert "secret" not in str(failed.value)
+
+
+def test_what_is_no_linux_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="no source of Linux"):
+        packages.tree_source(tmp_path)
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize(
+    ("flavour", "base", "fragments", "reason"),
+    [
+        ("xenomai", "defconfig", [], "no flavour 'xenomai': they are mainline, rt, evl, cobalt"),
+        ("rt", "clean", [], "neither a configuration of Linux nor a file"),
+        ("rt", "defconfig", [Path("none.config")], "no such file of a configuration"),
+    ],
+)
+def test_what_cannot_be_built_is_refused(tree, flavour, base, fragments, reason):
+    with pytest.raises(UsageError, match=reason):
+        packages.package(flavour, packages.tree_source(tree), base, fragments, quiet)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Debian's linux-source with a small configuration, as the kernel role builds it."""
+    folder = tmp_path_factory.mktemp("source")
+    suite = Suite("trixie", "arm64")
+    suite.update()
+    suite.unpack([suite.package("linux-source-6.12")], folder, quiet)
+    archive = next(folder.rglob("linux-source-*.tar.xz"))
+    source = packages.tarball_source(archive, quiet)
+    return packages.package("rt", source, "allnoconfig", [SMALL], quiet)
+
+
+@pytest.mark.slow
+def test_a_kernel_from_source_plays_on_the_virtual_bench(built, tmp_path):
+    assert "-tennis-rt-" in built.release
+    rally = played(tmp_path / "r", kernel=str(built.build), load="idle", balls=500)
+    assert (rally.balls, rally.misses, rally.manifest.tainted) == (500, 0, False)
+    assert rally.manifest.target.release == built.release
+
+
+@pytest.mark.slow
+def test_its_package_is_one(built):
+    fields = subprocess.check_output(["dpkg-deb", "-f", built.deb], text=True)
+    assert f"Package: linux-image-{built.release}\n" in fields
+    assert "Architecture: arm64\n" in fields
+    files = subprocess.check_output(["dpkg-deb", "-c", built.deb], text=True)
+    assert f"./boot/vmlinuz-{built.release}\n" in files
+    assert "root/root" in files
+    said = subprocess.check_output(["modinfo", "-F", "vermagic", built.racquet], text=True)
+    assert said.split()[0] == built.release
