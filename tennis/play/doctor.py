@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from tennis.bench.findings import Finding
-from tennis.bench.instruments import emulated
+from tennis.bench.instruments import emulated, sigrok
 from tennis.bench.instruments import virtual as instrument
 from tennis.bench.targets.virtual import initramfs, kernels, modules
 from tennis.bench.targets.virtual.debian import host_architecture
@@ -58,6 +58,9 @@ def _examine_virtual() -> Iterator[Finding]:
     emulator = _check("emulated Pico", emulated.check)
     # only --instrument pico and tennis verify --bench virtual need it
     yield replace(emulator, verdict="note") if emulator.verdict == "bad" else emulator
+    analyser = _check("sigrok-cli", sigrok.version)
+    # only the umpire needs it
+    yield replace(analyser, verdict="note") if analyser.verdict == "bad" else analyser
     free = kernels.free_space_mb()
     yield Finding(
         "good" if free > 1000 else "note",

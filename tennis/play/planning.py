@@ -60,6 +60,8 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     timeout_ms: float = 200,
     settle_s: float = 1,
     operator: str | None = None,
+    umpire: bool = False,
+    analyser: str | None = None,
 ) -> Plan:
     """Return a plan. Raises UsageError where what was asked for does not go together.
 
@@ -75,6 +77,8 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
         racquet = racquets.RACQUETS[flavour]
         bottom_half = bottom_half or racquet.bottom_halves[0]
         priorities = priorities or racquet.priorities[0]
+    if analyser and (bench == "virtual" or not umpire):
+        raise UsageError("--analyser belongs to --umpire on a physical bench")
     given = {
         "--rate-hz": rate_hz,
         "--gap-min-us": gap_min_us,
@@ -119,6 +123,8 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
             bottom_half=bottom_half or UNKNOWN,
             priorities=priorities or UNKNOWN,
             operator=operator,
+            umpire=umpire,
+            analyser=analyser,
             versions={},
             protocol=Protocol(
                 loop="closed" if loop == "closed" else "open",

@@ -10,14 +10,17 @@ import json
 import os
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+import pyarrow as pa
 
 from tennis import __version__, wire
 from tennis.bench import Bench, Circumstances, GoingOnBench, Position, Session
 from tennis.errors import BenchError, RallyError, TennisError, UsageError
 from tennis.play.progress import Progress
+from tennis.play.umpire import simulated, watching
 from tennis.rally.balls import batches_from_frames, records
 from tennis.rally.disk import writing
 from tennis.rally.folder import Rally, finished, part_path, remove_part, seal
@@ -25,6 +28,8 @@ from tennis.rally.journal import Frame, Journal
 from tennis.rally.manifest import Counts, Fault, Manifest, Tool
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain, quoted
+from tennis.umpire.rally_balls import plain_balls
+from tennis.umpire.simulate import Played
 from tennis.units import format_count, ticks_to_ns
 
 Observer = Callable[[Progress], None]
@@ -153,6 +158,7 @@ class _Outcome:
     garbage_bytes: int = 0
     next_frame: int = 0  # its sequence number
     progress: Progress | None = None  # None: nothing was played now
+    umpire: list[str] = field(default_factory=list)  # what is to be said of the capture
 
     @property
     def all_there(self) -> bool:
@@ -191,8 +197,10 @@ def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -
     progress = Progress(planned=plan.protocol.balls)
     outcome = _Outcome(progress=progress)
     held = journal.frames() if journal.size else iter(())
-    session = bench.start(plan, part_path(out))
-    with contextlib.closing(session):
+    with (
+        watching(plan, part_path(out)) as outcome.umpire,
+        contextlib.closing(bench.start(plan, part_path(out))) as session,
+    ):
         for frame in _frames(session, outcome, progress, watch):
             known = next(held, None)
             progress.replaying = known is not None
@@ -333,8 +341,16 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
         tool=Tool(tennis=__version__, versions=plan.versions),
         files={},
     )
-    balls = batches_from_frames(journal.payloads(wire.BALLS), tick_hz)
-    return seal(part, out, manifest, balls, _events(known, journal, tick_hz))
+
+    def balls() -> Iterator[pa.RecordBatch]:
+        return batches_from_frames(journal.payloads(wire.BALLS), tick_hz)
+
+    events = list(_events(known, journal, tick_hz))
+    if plan.umpire and plan.bench == "virtual" and _balls(journal):
+        played = Played(plan.protocol, tick_hz, events, lambda: plain_balls(balls()))
+        outcome.umpire.append(simulated(part, played))
+    events += [{"what": "umpire", "text": said} for said in outcome.umpire]
+    return seal(part, out, manifest, balls(), events)
 
 
 def _noted(journal: Journal) -> collections.Counter[str]:

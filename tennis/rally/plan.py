@@ -36,6 +36,8 @@ class Plan(Part):
     priorities: Priorities
     protocol: Protocol
     operator: Text | None = None
+    umpire: bool = False  # a logic analyser looks on
+    analyser: Text | None = None  # for sigrok-cli; None: the only one
     versions: Annotated[dict[Text, Text], Field(max_length=64, default_factory=dict)]
 
     def write(self, part: Path) -> None:

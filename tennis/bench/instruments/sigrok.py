@@ -1,0 +1,405 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The umpire: a logic analyser that sigrok-cli drives.
+
+Samples come as they are (``-O binary``) through a pipe and go to the disk as a sigrok session, a
+chunk at a time. sigrok-cli's own session output appends each of its packets to a zip file, whose
+directory it writes anew each time: that is slower the longer it takes, and a rally takes long.
+"""
+
+import contextlib
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from tennis.errors import BenchError, TennisError, UsageError
+from tennis.rally.disk import writing
+from tennis.rally.text import plain
+from tennis.umpire.edges import MAX_TICKS
+from tennis.umpire.srzip import Writer
+
+PROGRAM = "sigrok-cli"
+ANSWER_S = 60  # it loads the firmware of some analysers first
+FIRST_SAMPLES_S = 15
+END_S = 10
+READ_BYTES = 1 << 20
+PROBE_SAMPLES = 1000
+USUAL_HZ = 24_000_000  # what an fx2lafw analyser does with eight channels
+UNITS = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}
+RATE = r"([0-9]+(?:\.[0-9]+)?) *([kMG]?Hz)"
+MAX_OUTPUT = 1 << 20
+
+
+@dataclass(frozen=True)
+class Analyser:
+    """A logic analyser that sigrok-cli found."""
+
+    spec: str  # what -d takes: driver, or driver:conn=...
+    name: str
+    channels: tuple[str, ...]  # logic and others
+    rates_hz: tuple[int, ...] = ()  # ascending; or the ends of a range
+    any_rate: bool = False  # a range
+    continuous: bool = False  # streams; otherwise it has a memory of its own
+
+    @property
+    def demo(self) -> bool:
+        """Say whether it is sigrok's pattern generator, which measures nothing."""
+        return self.spec.split(":")[0] == "demo"
+
+    def rate(self, wanted_hz: int) -> int:
+        """Return the highest rate that is not above the wanted one, or the lowest there is."""
+        if not self.rates_hz:
+            return wanted_hz
+        if self.any_rate:
+            return min(max(wanted_hz, self.rates_hz[0]), self.rates_hz[-1])
+        below = [rate for rate in self.rates_hz if rate <= wanted_hz]
+        return below[-1] if below else self.rates_hz[0]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to capture."""
+
+    analyser: Analyser
+    rate_hz: int
+    ping: str  # channels
+    reply: str
+    seconds: float | None = None  # None: until it is stopped
+
+    def warnings(self, pulse_ns: int, needed_s: float | None) -> list[str]:
+        """Say what this capture cannot do for a rally; empty where all is well."""
+        said = []
+        if self.rate_hz * pulse_ns < 2_000_000_000:
+            said.append(
+                f"{self.rate_hz / 1e6:g} MHz is too slow for a ping of {pulse_ns / 1000:g} us: "
+                f"choose {2000 / pulse_ns:g} MHz or more, or a longer --pulse-us"
+            )
+        if not self.analyser.continuous:
+            said.append(
+                f"{plain(self.analyser.name, 40)} keeps its samples in a memory of its own and "
+                "does not say how large that is: it may end before the rally"
+            )
+        if needed_s is not None and self.seconds is not None and self.seconds < needed_s:
+            said.append(
+                f"{self.seconds:g} s are less than the {needed_s:.0f} s that the rally takes: its "
+                "end will not be covered"
+            )
+        if needed_s is not None and needed_s * self.rate_hz > MAX_TICKS:
+            said.append(
+                f"{needed_s:.0f} s at {self.rate_hz / 1e6:g} MHz are more samples than are "
+                f"checked: choose {MAX_TICKS / needed_s / 1e6:.3g} MHz or less"
+            )
+        return said
+
+
+def find_program() -> str:
+    """Return where sigrok-cli is. Raises BenchError."""
+    found = shutil.which(PROGRAM)
+    if not found:
+        raise BenchError("sigrok-cli is not installed: run `apt-get install sigrok-cli`")
+    return found
+
+
+def version() -> str:
+    """Return the version of sigrok-cli. Raises BenchError."""
+    return plain(_ask("--version").partition("\n")[0].removeprefix("sigrok-cli").strip(), 40)
+
+
+def _ask(*words: str) -> str:
+    """Return what sigrok-cli says. Raises BenchError."""
+    command = [find_program(), *words]
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors:
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=errors,
+                timeout=ANSWER_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(
+                f"sigrok-cli {' '.join(words)} does not answer: unplug the analyser, and plug it "
+                "in again"
+            ) from error
+        said.seek(0)
+        errors.seek(0)
+        text = said.read(MAX_OUTPUT).decode(errors="replace")
+        wrong = errors.read(4096).decode(errors="replace")
+    if done.returncode:
+        why = plain(wrong or text, 200)
+        raise BenchError(f"sigrok-cli {' '.join(words)}: {why or 'failed'}: check the analyser")
+    return text
+
+
+def parse_scan(text: str) -> list[Analyser]:
+    """Read ``sigrok-cli --scan``: what has at least two channels."""
+    found = []
+    for line in text.splitlines():
+        match = re.fullmatch(r"([a-z0-9][\w:=./-]*) - (.+?) with ([0-9]+) channels?: (.+)", line)
+        if not match:
+            continue
+        channels = tuple(plain(word, 20) for word in match[4].split()[:64])
+        if len(channels) >= 2:
+            found.append(Analyser(match[1], plain(match[2], 80), channels))
+    return found
+
+
+def parse_show(analyser: Analyser, text: str) -> Analyser:
+    """Add what ``sigrok-cli --show`` says of it."""
+    lines = text.splitlines()
+    rates: list[int] = []
+    any_rate = False
+    for at, line in enumerate(lines):
+        if not line.strip().startswith("samplerate"):
+            continue
+        span = re.search(rf"\({RATE} - {RATE} in steps", line)
+        if span:
+            any_rate = True
+            rates = [_hz(span[1], span[2]), _hz(span[3], span[4])]
+            break
+        for row in lines[at + 1 :]:
+            rate = re.fullmatch(RATE + r"(?: \(current\))?", row.strip())
+            if not rate:
+                break
+            rates.append(_hz(rate[1], rate[2]))
+    continuous = any(line.strip().startswith("continuous:") for line in lines)
+    return replace(
+        analyser, rates_hz=tuple(sorted(rates)), any_rate=any_rate, continuous=continuous
+    )
+
+
+def _hz(number: str, unit: str) -> int:
+    return int(Fraction(number) * UNITS[unit])
+
+
+def scan(spec: str | None = None) -> list[Analyser]:
+    """Return the analysers that sigrok-cli finds; with ``spec``, those of that driver."""
+    return parse_scan(_ask(*(("-d", spec) if spec else ()), "--scan"))
+
+
+def choose(spec: str | None) -> Analyser:
+    """Return the analyser to use: the only one that is plugged in, or the one that is named.
+
+    Raises BenchError where there is none, UsageError where there are several.
+    """
+    found = scan(spec)
+    if spec is None:
+        found = [analyser for analyser in found if not analyser.demo]
+    if not found:
+        raise BenchError(
+            f"sigrok-cli finds no {'analyser ' + spec if spec else 'logic analyser'}: plug one in, "
+            "and check that you may use it (`sigrok-cli --scan`)"
+        )
+    if len(found) > 1:
+        names = ", ".join(analyser.spec for analyser in found[:8])
+        raise UsageError(f"there are several analysers: choose one with --analyser ({names})")
+    analyser = found[0]
+    if spec is not None and ":" in spec:
+        analyser = replace(analyser, spec=spec)
+    return parse_show(analyser, _ask("-d", analyser.spec, "--show"))
+
+
+def settings(
+    spec: str | None = None,
+    *,
+    rate_hz: int | None = None,
+    ping: str | None = None,
+    reply: str | None = None,
+    seconds: float | None = None,
+) -> Settings:
+    """Choose what was not asked for. Raises BenchError, UsageError."""
+    analyser = choose(spec)
+    ping = ping or analyser.channels[0]
+    reply = reply or next(name for name in analyser.channels if name != ping)
+    for name in (ping, reply):
+        if name not in analyser.channels:
+            have = ", ".join(analyser.channels[:16])
+            raise UsageError(f"{plain(analyser.name, 40)} has no channel {name!a}: it has {have}")
+    if ping == reply:
+        raise UsageError(f"{ping} cannot be both ping and reply: name two channels")
+    rate = rate_hz or analyser.rate(USUAL_HZ)
+    if rate_hz and analyser.rates_hz and analyser.rate(rate_hz) != rate_hz:
+        raise UsageError(
+            f"{plain(analyser.name, 40)} cannot sample at {rate_hz / 1e6:g} MHz: the next it can "
+            f"is {analyser.rate(rate_hz) / 1e6:g} MHz"
+        )
+    return Settings(analyser, rate, ping, reply, seconds)
+
+
+class Capture:
+    """A capture that is under way: begun when this is made, kept when it is closed."""
+
+    def __init__(self, chosen: Settings, out: Path) -> None:
+        self._settings = chosen
+        self._out = out
+        self.samples = 0
+        self.trouble = ""  # why it ended early, in words
+        names = [chosen.ping, chosen.reply]
+        order = [name for name in chosen.analyser.channels if name in names]
+        self._unit, self._bits = self._layout(order)
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the rest)
+        with writing(out):
+            self._file = out.open("xb")
+        self._writer = Writer(self._file, chosen.rate_hz)
+        self._first = threading.Event()
+        self._process = subprocess.Popen(
+            [*self._command(), "--continuous"]
+            if chosen.seconds is None
+            else [*self._command(), "--samples", str(round(chosen.seconds * chosen.rate_hz))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            start_new_session=True,  # Ctrl-C is for us: what was captured is kept
+        )
+        self._thread = threading.Thread(target=self._keep, name="umpire", daemon=True)
+        self._thread.start()
+        if not self._first.wait(FIRST_SAMPLES_S) or (self.trouble and not self.samples):
+            self.close()
+            out.unlink(missing_ok=True)
+            why = self.trouble or "no sample comes"
+            raise BenchError(f"{plain(chosen.analyser.name, 40)}: {why}; check the analyser")
+
+    def _command(self) -> list[str]:
+        chosen = self._settings
+        return [
+            *(find_program(), "-d", chosen.analyser.spec),
+            *("--config", f"samplerate={chosen.rate_hz}"),
+            *("-C", f"{chosen.ping},{chosen.reply}", "-O", "binary"),
+        ]
+
+    def _layout(self, order: list[str]) -> tuple[int, tuple[int, int]]:
+        """Return the bytes of a sample, and the bits of ping and reply in it."""
+        chosen = self._settings
+        with tempfile.TemporaryFile() as errors:
+            try:
+                done = subprocess.run(
+                    [*self._command(), "--samples", str(PROBE_SAMPLES)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    timeout=ANSWER_S,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired as error:
+                raise BenchError(
+                    f"{plain(chosen.analyser.name, 40)} does not sample: plug it in again"
+                ) from error
+            errors.seek(0)
+            why = plain(errors.read(4096).decode(errors="replace"), 200)
+        unit = round(len(done.stdout) / PROBE_SAMPLES)
+        if done.returncode or not 1 <= unit <= 8:
+            raise BenchError(
+                f"{plain(chosen.analyser.name, 40)} does not sample: {why or 'nothing came'}; "
+                "check the analyser"
+            )
+        # a sample has a bit for each of the device's logic channels, in their order
+        names = chosen.analyser.channels
+        ping, reply = names.index(chosen.ping), names.index(chosen.reply)
+        if max(ping, reply) >= 8 * unit:
+            # only the channels that are in use
+            ping, reply = order.index(chosen.ping), order.index(chosen.reply)
+        return unit, (ping, reply)
+
+    def _keep(self) -> None:
+        """Take samples from the pipe to the disk, until there are no more."""
+        assert self._process.stdout is not None  # noqa: S101
+        left = b""
+        try:
+            while block := self._process.stdout.read1(READ_BYTES):  # type: ignore[attr-defined]
+                block = left + block
+                whole = len(block) - len(block) % self._unit
+                left = block[whole:]
+                if not whole:
+                    continue
+                if self.samples + whole // self._unit > MAX_TICKS:
+                    self.trouble = "it took longer than any capture that is checked"
+                    break
+                with writing(self._out):
+                    self._writer.write(self._levels(block[:whole]))
+                self.samples += whole // self._unit
+                self._first.set()
+        except (TennisError, ValueError) as error:
+            self.trouble = str(error)
+        finally:
+            self._first.set()
+
+    def _levels(self, block: bytes) -> bytes:
+        ping, reply = self._bits
+        table = np.frombuffer(block, np.uint8).reshape(-1, self._unit)
+        levels = (table[:, ping // 8] >> np.uint8(ping % 8)) & np.uint8(1)
+        levels |= ((table[:, reply // 8] >> np.uint8(reply % 8)) & np.uint8(1)) << np.uint8(1)
+        return levels.tobytes()
+
+    @property
+    def seconds(self) -> float:
+        """Return how much was captured."""
+        return self.samples / self._settings.rate_hz
+
+    @property
+    def running(self) -> bool:
+        """Say whether samples still come."""
+        return self._thread.is_alive()
+
+    def close(self) -> None:
+        """End the capture and finish its file; safe to call twice."""
+        if self._file.closed:
+            return
+        ended_early = self._process.poll() is not None and self._settings.seconds is None
+        self._stop()
+        self._thread.join(END_S)
+        try:
+            with writing(self._out):
+                self._writer.close()
+                self._file.close()
+        except TennisError as error:
+            self.trouble = self.trouble or str(error)
+        if ended_early and not self.trouble:
+            self._errors.seek(0)
+            why = plain(self._errors.read(4096).decode(errors="replace"), 200)
+            self.trouble = f"the analyser stopped by itself ({why or 'it did not say why'})"
+        self._errors.close()
+
+    def _stop(self) -> None:
+        """Press a key, which is how sigrok-cli is stopped; then less politely."""
+        process = self._process
+        assert process.stdin is not None  # noqa: S101
+        with contextlib.suppress(OSError):
+            if process.poll() is None:
+                process.stdin.write(b"\n")
+            process.stdin.close()
+        # what is in the pipe is still taken
+        for end in (process.terminate, process.kill):
+            try:
+                process.wait(END_S / 2)
+                break
+            except subprocess.TimeoutExpired:
+                end()
+        process.wait()
+
+
+@contextlib.contextmanager
+def capturing(chosen: Settings, out: Path) -> Iterator[Capture]:
+    """Capture while the block runs."""
+    capture = Capture(chosen, out)
+    try:
+        yield capture
+    finally:
+        capture.close()
+
+
+def wait(capture: Capture, stop: Callable[[], bool] = lambda: False) -> None:
+    """Wait until a capture ends by itself, or ``stop`` says so."""
+    while capture.running and not stop():
+        time.sleep(0.05)

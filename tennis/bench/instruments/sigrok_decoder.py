@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The umpire's protocol decoder, put where sigrok-cli and PulseView find it."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from tennis.bench.instruments.sigrok import ANSWER_S, find_program
+from tennis.checkout import ROOT
+from tennis.errors import BenchError, RallyError
+from tennis.rally.disk import writing
+
+DECODER = ROOT / "umpire" / "decoder" / "tennis"
+
+
+def decoders_folder() -> Path:
+    """Return where libsigrokdecode looks for the user's decoders."""
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(base) / "libsigrokdecode" / "decoders"
+
+
+def install() -> Path:
+    """Copy the protocol decoder to the user's and see that sigrok finds it; return its folder.
+
+    Raises BenchError, RallyError.
+    """
+    find_program()
+    folder = decoders_folder() / "tennis"
+    with writing(folder):
+        if folder.is_symlink() or folder.is_file():
+            raise RallyError(f"{folder} is no folder: remove it, and install again")
+        folder.mkdir(parents=True, exist_ok=True)
+        for source in sorted(DECODER.glob("*.py")):
+            shutil.copyfile(source, folder / source.name)
+    done = subprocess.run(
+        [find_program(), "-P", "tennis", "--show"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=ANSWER_S,
+    )
+    if done.returncode or "ID: tennis" not in done.stdout:
+        why = (done.stderr or done.stdout).strip().splitlines()
+        raise BenchError(
+            f"sigrok-cli does not see the decoder in {folder} ({why[0] if why else 'no reason'}): "
+            "is SIGROKDECODE_DIR set, or is it older than 0.7?"
+        )
+    return folder

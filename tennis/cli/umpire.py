@@ -1,0 +1,321 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis umpire``: an independent instrument on the same two wires."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tennis.cli.stop import Stop
+from tennis.errors import UsageError
+from tennis.rally.text import plain, quoted
+
+WHICH = click.Choice(["ping", "reply", "both"])
+
+
+@click.group()
+def umpire() -> None:
+    """Hold a logic analyser against the Brickwall: capture both wires, and check a rally by it.
+
+    \b
+    Examples:
+      tennis umpire install
+      tennis rally --umpire --balls 1000 --out first
+      tennis umpire check first --out umpire.html
+    """
+
+
+@umpire.command()
+def install() -> None:
+    """Install the protocol decoder for sigrok-cli and PulseView, for this user.
+
+    \b
+    Example:
+      tennis umpire install
+      sigrok-cli -i first/capture.sr -P tennis:ping=ping:reply=reply -A tennis=miss
+    """
+    from tennis.bench.instruments import sigrok_decoder  # noqa: PLC0415
+
+    folder = sigrok_decoder.install()
+    click.echo(f"{folder}: sigrok-cli sees it; in PulseView it is the decoder Tennis")
+
+
+@umpire.command()
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="The capture; must not exist."
+)
+@click.option(
+    "--analyser",
+    metavar="SPEC",
+    help="What `sigrok-cli -d` takes, as in fx2lafw or fx2lafw:conn=1.7. [default: the only one]",
+)
+@click.option(
+    "--rate-mhz",
+    type=click.FloatRange(0.001, 1000),
+    help="Samples a microsecond. [default: 24, or the next lower that the analyser can]",
+)
+@click.option("--ping", metavar="CHANNEL", help="On the ping wire. [default: the first]")
+@click.option("--reply", metavar="CHANNEL", help="On the reply wire. [default: the second]")
+@click.option(
+    "--seconds", type=click.FloatRange(0.001, 1e6), help="How long. [default: until Ctrl-C]"
+)
+@click.option(
+    "--pulse-us",
+    type=click.FloatRange(0.1, 1e5),
+    default=1,
+    show_default=True,
+    help="How long the pings of the rally stay up: a slower sampling is warned of.",
+)
+def capture(  # the rest is what was asked for
+    out: Path, rate_mhz: float | None, pulse_us: float, **asked: Any
+) -> None:
+    """Capture both wires with the logic analyser that is plugged in, until Ctrl-C.
+
+    Driver, rate and channels are chosen for the analyser that sigrok-cli finds. `tennis rally
+    --umpire` does the same while a rally is played, and keeps the capture in its folder.
+
+    \b
+    Examples:
+      tennis umpire capture --out wires.sr
+      tennis umpire capture --analyser fx2lafw --rate-mhz 12 --seconds 60 --out wires.sr
+    """
+    from tennis.bench.instruments import sigrok  # noqa: PLC0415
+
+    rate = round(rate_mhz * 1e6) if rate_mhz else None
+    if out.exists() or out.is_symlink():
+        raise UsageError(f"{out} exists: choose another name for the capture")
+    chosen = sigrok.settings(asked.pop("analyser"), rate_hz=rate, **asked)
+    name = plain(chosen.analyser.name, 40)
+    for warning in chosen.warnings(round(pulse_us * 1000), chosen.seconds):
+        click.echo(f"tennis: {warning}", err=True)
+    how = f"{chosen.rate_hz / 1e6:g} MHz, ping {chosen.ping}, reply {chosen.reply}"
+    click.echo(f"capturing with {name} ({chosen.analyser.spec}), {how}", err=True)
+    stop = Stop()
+    with sigrok.capturing(chosen, out) as under_way:
+        sigrok.wait(under_way, stop)
+    if under_way.trouble:
+        click.echo(f"tennis: {under_way.trouble}", err=True)
+    click.echo(f"{out}: {under_way.samples} samples, {under_way.seconds:.3f} s")
+    if under_way.trouble:
+        sys.exit(1)
+
+
+@umpire.command()
+@click.argument("rally", type=click.Path(path_type=Path))
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="The capture; must not exist."
+)
+@click.option(
+    "--rate-mhz",
+    type=click.FloatRange(0.001, 1000),
+    default=24,
+    show_default=True,
+    help="Samples a microsecond.",
+)
+@click.option(
+    "--clock-ppm",
+    type=click.FloatRange(-1000, 1000),
+    default=0,
+    show_default=True,
+    help="How much too fast its clock is.",
+)
+@click.option(
+    "--jitter-ns",
+    type=click.FloatRange(0, 1e6),
+    default=0,
+    show_default=True,
+    help="Of each edge (standard deviation).",
+)
+@click.option(
+    "--lead-ms",
+    type=click.FloatRange(0, 1e5),
+    default=10,
+    show_default=True,
+    help="From its start to the first ball, and from the last to its end.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Of jitter and glitches."
+)
+@click.option(
+    "--interrupt-bias-ns",
+    type=click.FloatRange(-1e6, 1e6),
+    default=0,
+    show_default=True,
+    help="What the Brickwall says too much, as in table 6.1.",
+)
+@click.option(
+    "--scheduling-bias-ns",
+    type=click.FloatRange(-1e6, 1e6),
+    default=0,
+    show_default=True,
+    help="The same of the scheduling latency.",
+)
+@click.option(
+    "--late-ms",
+    type=click.FloatRange(0, 1e9),
+    default=0,
+    show_default=True,
+    help="Start so much after the first ball.",
+)
+@click.option(
+    "--early-ms",
+    type=click.FloatRange(0, 1e9),
+    default=0,
+    show_default=True,
+    help="End so much before the last ball.",
+)
+@click.option("--swap", is_flag=True, help="Swap ping and reply.")
+@click.option("--invert", type=WHICH, help="Invert these wires.")
+@click.option(
+    "--glitches",
+    type=click.IntRange(0, 1_000_000),
+    default=0,
+    show_default=True,
+    help="Pulses of 100 ns, anywhere on both wires.",
+)
+@click.option(
+    "--lose-ms",
+    type=click.FloatRange(0, 1e6),
+    default=0,
+    show_default=True,
+    help="Samples that get lost in the middle.",
+)
+@click.option(
+    "--lose-every",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="One ping of so many is not seen; 0: all are.",
+)
+def simulate(
+    rally: Path, out: Path, rate_mhz: float, swap: bool, invert: str | None, **asked: Any
+) -> None:
+    """Write what a logic analyser would have seen of a rally, as a true sigrok session (.sr).
+
+    For tests, exercises, and labs without an analyser. What is planted, the check should find.
+
+    \b
+    Examples:
+      tennis umpire simulate first --out capture.sr
+      tennis umpire simulate first --clock-ppm 30 --interrupt-bias-ns 430 --out thesis.sr
+      tennis umpire simulate first --swap --invert reply --glitches 20 --out bad.sr
+    """
+    from tennis.rally import open_rally  # noqa: PLC0415
+    from tennis.umpire import simulate as simulator  # noqa: PLC0415
+
+    analyser = simulator.Analyser(
+        rate_hz=round(rate_mhz * 1e6),
+        swapped=swap,
+        invert_ping=invert in {"ping", "both"},
+        invert_reply=invert in {"reply", "both"},
+        **asked,
+    )
+    simulator.simulate(open_rally(rally), out, analyser)
+    click.echo(f"{out}; now: tennis umpire check {quoted(rally)} --capture {quoted(out)}")
+
+
+@umpire.command()
+@click.argument("rally", type=click.Path(path_type=Path))
+@click.option(
+    "--capture",
+    "captures",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="The capture: .sr, VCD or CSV. Twice for an oscilloscope that keeps a file a channel: "
+    "ping first. [default: the rally's own capture.sr]",
+)
+@click.option("--ping", metavar="CHANNEL", help="The channel of ping. [default: ping, or the 1st]")
+@click.option("--reply", metavar="CHANNEL", help="That of reply. [default: reply, or the 2nd]")
+@click.option("--invert", type=WHICH, help="These wires are inverted in the capture.")
+@click.option(
+    "--threshold-v",
+    type=click.FloatRange(-100, 100),
+    default=1.65,
+    show_default=True,
+    help="Where a voltage in a table changes its level.",
+)
+@click.option(
+    "--hysteresis-v",
+    type=click.FloatRange(0, 100),
+    default=0.4,
+    show_default=True,
+    help="It must be half of that above or below.",
+)
+@click.option(
+    "--tolerance-ns",
+    type=click.FloatRange(0, 1e9),
+    help="How large a bias may be. [default: 50, and a tick of the Brickwall]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write an HTML page, too.")
+@click.option("--force", is_flag=True, help="Overwrite the page if it exists.")
+def check(
+    rally: Path, captures: tuple[Path, ...], out: Path | None, force: bool, **asked: Any
+) -> None:
+    """Check a rally by a capture of it: bias, spread, unmatched balls, clocks, and a verdict.
+
+    The exit code is 0 only for the verdict pass. Errors are Brickwall minus analyser.
+
+    \b
+    Examples:
+      tennis umpire check first
+      tennis umpire check first --capture wires.sr --ping D2 --reply D3 --json
+      tennis umpire check first --capture scope.csv --threshold-v 1.4 --out umpire.html
+    """
+    from tennis.play import umpire as player  # noqa: PLC0415
+    from tennis.rally import open_rally  # noqa: PLC0415
+    from tennis.rally.disk import refuse_existing  # noqa: PLC0415
+    from tennis.umpire import Wires  # noqa: PLC0415
+    from tennis.umpire.table import Threshold  # noqa: PLC0415
+
+    if out:
+        refuse_existing(out, force=force)
+    invert = asked["invert"]
+    wires = Wires(
+        ping=asked["ping"],
+        reply=asked["reply"],
+        invert_ping=invert in {"ping", "both"},
+        invert_reply=invert in {"reply", "both"},
+        threshold=Threshold(asked["threshold_v"], asked["hysteresis_v"]),
+    )
+    found = player.umpire(open_rally(rally), captures, wires, asked["tolerance_ns"])
+    if asked["as_json"]:
+        click.echo(json.dumps(found.as_json(), indent=2))
+    else:
+        _tell(found)
+    if out:
+        from tennis.play.umpire_page import write_page  # noqa: PLC0415
+
+        write_page(found, out, force=force)
+        if not asked["as_json"]:
+            click.echo(f"page: {out}")
+    if found.verdict != "pass":
+        sys.exit(1)
+
+
+def _tell(found: Any) -> None:
+    from tennis.play.umpire import facts, table  # noqa: PLC0415
+
+    rows = table(found)
+    if rows:
+        shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+        shown.add_column("us", no_wrap=True)
+        for name in ("balls", "analyser", "Brickwall", "error"):
+            shown.add_column(name, justify="right", no_wrap=True)
+        for row in rows:
+            figures = (f"{row['analyser_us']:.3f}", f"{row['brickwall_us']:.3f}")
+            error = f"{row['error_ns'] / 1000:+.4f}"
+            shown.add_row(row["kind"], str(row["balls"]), *figures, error)
+        console = Console(highlight=False, width=max(80, Console().width))
+        console.print(shown)
+    for key, value in facts(found).items():
+        click.echo(f"{key}: {plain(value, 400)}")
+    for note in found.notes:
+        click.echo(f"Note: {plain(note, 400)}")
+    click.echo(f"{found.verdict}: {plain(found.reason, 600)}")

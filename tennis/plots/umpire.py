@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Pictures of a check: how far two instruments agree, and all balls on one oscilloscope's grid."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from numpy.typing import NDArray
+
+from tennis.plots.one import WIDTH, nothing
+from tennis.plots.picture import (
+    BLACK,
+    GREY,
+    LATENCIES,
+    Picture,
+    count_text,
+    drawn,
+    round_time_text,
+    time_axis,
+    time_text,
+)
+from tennis.umpire import Check
+from tennis.umpire.pictures import Persistence
+from tennis.units import format_count
+
+# few balls violet, many red, as on Koeker's oscilloscope
+COLOURS = "rainbow"
+TRACE = 10  # rows of pixels between low and high
+DIVISIONS = 10
+
+
+def check_note(found: Check) -> str:
+    """Say what must stand beside every picture of a check."""
+    manifest = found.rally.manifest
+    rate = f"a sample each {found.capture.resolution_ns:.3g} ns" if found.capture else "no capture"
+    said = f"{manifest.bench} bench: {manifest.time_note}  ·  {rate}"
+    return f"{said}  ·  {format_count(found.balls, 'ball')}, {found.unmatched} unmatched"
+
+
+@drawn
+def agreement(found: Check) -> Picture:
+    """Draw Bland and Altman's plot of both latencies: difference over mean, bias, spread."""
+    title = f"Brickwall - analyser: {found.rally.label}"
+    picture = Picture(WIDTH, 4.2, title, _agreement_words(found))
+    picture.head(check_note(found))
+    panels = picture.subplots(1, 2)
+    for axes, kind in zip(panels, LATENCIES, strict=True):
+        axes.set_title(f"{kind} latency")
+        points = found.points.get(kind)
+        difference = getattr(found, kind)
+        if difference is None or points is None or not len(points.table):
+            nothing(axes, "no ball that both saw")
+            continue
+        _, mean, off = points.table.T
+        axes.plot(mean, off, ".", color=LATENCIES[kind], ms=2.5, alpha=0.55, rasterized=True)
+        if mean.min() > 0 and mean.max() > 12 * np.median(mean):
+            time_axis(axes, "x", log=True)
+        else:
+            time_axis(axes, "x", log=False)
+        time_axis(axes, "y", log=False)
+        low, high = difference.bias_ci_ns
+        axes.axhspan(low, high, color=BLACK, alpha=0.15, lw=0)
+        axes.axhline(difference.bias_ns, color=BLACK, lw=1)
+        for sign in (-1, 1):
+            level = difference.bias_ns + sign * 1.96 * difference.sd_ns
+            axes.axhline(level, color=GREY, lw=0.9, ls=(0, (4, 3)))
+        axes.set_xlabel("mean of both")
+        bias = f"bias {difference.bias_ns:+.1f} ns ({low:.1f} to {high:.1f})"
+        words = f"{bias}, sd {difference.sd_ns:.1f} ns"
+        axes.annotate(
+            words,
+            (0.99, 0.99),
+            xycoords="axes fraction",
+            ha="right",
+            va="top",
+            size=8.5,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+        )
+    panels[0].set_ylabel("Brickwall - analyser")
+    return picture
+
+
+def _agreement_words(found: Check) -> str:
+    said = [f"Bland-Altman plot of {found.rally.label}."]
+    for kind in LATENCIES:
+        difference = getattr(found, kind)
+        if difference is None:
+            said.append(f"No {kind} latency was compared.")
+            continue
+        low, high = difference.bias_ci_ns
+        said.append(
+            f"{kind.capitalize()} latency of {format_count(difference.balls, 'ball')}: bias "
+            f"{difference.bias_ns:+.1f} ns (95 %: {low:.1f} to {high:.1f} ns), standard deviation "
+            f"{difference.sd_ns:.1f} ns."
+        )
+    return " ".join(said)
+
+
+@drawn
+def persistence(found: Check) -> Picture:
+    """Draw all balls of the capture over each other, colour by count, on a scope's grid."""
+    seen = found.persistence
+    title = f"All balls overlaid: {found.rally.label}"
+    balls = seen.balls if seen else 0
+    words = f"Cumulative recording of {format_count(balls, 'ball')} as the analyser saw them"
+    picture = Picture(WIDTH, 4.4, title, f"{words}: ping above, reply below.")
+    picture.head(check_note(found))
+    axes = picture.subplots()
+    if seen is None or not seen.balls:
+        nothing(axes, "no ball in the capture")
+        return picture
+    _grid(axes)
+    pulse = found.rally.manifest.protocol.pulse_ns
+    norm = LogNorm(1, max(2, seen.balls))
+    style: dict[str, Any] = {
+        "aspect": "auto",
+        "origin": "lower",
+        "cmap": colormaps[COLOURS],
+        "norm": norm,
+        "interpolation": "nearest",
+    }
+    columns = np.arange(seen.columns)
+    up = int(pulse / seen.column_ns)
+    ping = np.where(columns < up, seen.balls, 0)
+    edges = np.zeros(seen.columns, np.int64)
+    edges[0] = seen.balls
+    if up < seen.columns:
+        edges[up] += seen.balls
+    window = seen.window_ns
+    for bottom, image in ((5.0, _trace(ping, edges, seen)), (1.0, _reply(seen))):
+        shown = np.ma.masked_less(image, 1)
+        picture_of = axes.imshow(shown, extent=(0, window, bottom, bottom + 2.4), **style)
+    axes.set(xlim=(0, window), ylim=(0, 8))
+    axes.set_xticks(np.linspace(0, window, DIVISIONS + 1))
+    axes.set_xticklabels([round_time_text(round(x)) for x in np.linspace(0, window, DIVISIONS + 1)])
+    for y, name in ((6.2, "ping"), (2.2, "reply")):
+        axes.annotate(
+            name, (0.995, y / 8), xycoords="axes fraction", ha="right", color="white", size=10
+        )
+    axes.set_xlabel(f"time since the ping rose ({time_text(window / DIVISIONS)} a division)")
+    bar = picture.colorbar(picture_of, ax=axes, pad=0.01, fraction=0.04)
+    bar.ax.yaxis.set_major_formatter(lambda value, _: count_text(value))
+    bar.set_label("balls")
+    return picture
+
+
+def _grid(axes: Axes) -> None:
+    axes.set_facecolor("#101418")
+    axes.grid(True, color="#3a424a", lw=0.6)
+    axes.set_yticks(range(9))
+    axes.set_yticklabels([])
+    axes.tick_params(length=0)
+
+
+def _reply(seen: Persistence) -> NDArray[np.int64]:
+    edges = (seen.rises + seen.falls)[: seen.columns]
+    return _trace(seen.high, edges, seen)
+
+
+def _trace(
+    high: NDArray[np.int64], edges: NDArray[np.int64], seen: Persistence
+) -> NDArray[np.int64]:
+    """Return counts (rows, columns): low at the bottom, high at the top, edges between them."""
+    image = np.tile(edges, (TRACE, 1))
+    image[0] = np.maximum(seen.balls - high, edges)
+    image[1] = image[0]
+    image[-1] = np.maximum(high, edges)
+    image[-2] = image[-1]
+    return image

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Hold an analyser's capture against a rally: does the instrument say what happened."""
+
+from tennis.rally import Rally
+from tennis.umpire.edges import Capture, CaptureError
+from tennis.umpire.probes import other_wiring, wiring_words
+from tennis.umpire.result import TOLERANCE_NS, Check
+from tennis.umpire.side_by_side import SideBySide
+from tennis.umpire.verdict import judge
+from tennis.units import format_ns, tick_ns
+
+
+def check(rally: Rally, capture: Capture, tolerance_ns: float | None = None) -> Check:
+    """Check a rally by a capture of it. What is wrong with the capture is in the verdict.
+
+    Raises RallyError where the rally cannot be read, OSError.
+    """
+    if tolerance_ns is None:
+        tolerance_ns = TOLERANCE_NS + tick_ns(rally.tick_hz)
+    found = Check("not run", "", rally, capture, tolerance_ns)
+    found.reason = _cannot(rally, capture)
+    if found.reason:
+        return found
+    try:
+        run = SideBySide(rally, capture, found)
+        wrong = run.pair()
+        if wrong:
+            better = other_wiring(rally, capture)
+            reason = wiring_words(better, capture) if better is not None else wrong
+            # nothing that was counted means anything
+            return Check("not run", reason, rally, capture, tolerance_ns)
+        run.conclude()
+    except CaptureError as error:
+        found.verdict, found.reason = "not run", str(error)
+        return found
+    found.verdict, found.reason = judge(found)
+    return found
+
+
+def _cannot(rally: Rally, capture: Capture) -> str:
+    """Say why a capture cannot be checked at all; empty where it can."""
+    pulse = rally.manifest.protocol.pulse_ns
+    if rally.balls == 0:
+        return "the rally has no ball: play it again"
+    if capture.resolution_ns > pulse:
+        return (
+            f"the ping is up for {format_ns(pulse)}, and the analyser looked every "
+            f"{format_ns(round(capture.resolution_ns))}: it cannot see each ball; capture at "
+            f"{2e3 / pulse:.3g} MHz or more"
+        )
+    return ""

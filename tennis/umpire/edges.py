@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Edges on two wires: all that is left of a capture, whatever file it came in."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis.errors import RallyError
+from tennis.rally.text import plain
+from tennis.units import NS_PER_S
+
+# A code is the wire (0: ping, 1: reply) and twice the level after the edge. Of edges in one sample
+# the smaller code comes first: an answer ends before a ball begins, and begins after it.
+PING_FALL, REPLY_FALL, PING_RISE, REPLY_RISE = range(4)
+
+# Longer captures are refused, in ticks and in edges: 3 hours at 24 MHz, and 10 million balls, fit.
+MAX_TICKS = 1 << 38
+MAX_EDGES = 1 << 31
+MAX_SECONDS = 10**6  # of captures whose idle time costs nothing
+
+Ticks = NDArray[np.int64]
+
+
+class CaptureError(RallyError):
+    """A capture cannot be used; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Some edges in the order of their times: ``ticks`` (int64) and ``codes`` (uint8), 1-D."""
+
+    ticks: Ticks
+    codes: NDArray[np.uint8]
+
+
+@dataclass
+class Capture:
+    """A capture that can be read, again and again, a batch of edges at a time."""
+
+    path: Path
+    form: str  # "sigrok session", "VCD", "CSV"
+    tick_hz: Fraction
+    ping: str  # the names of the channels
+    reply: str
+    read: Callable[["Capture"], Iterator[Edges]]
+    names: list[str] = field(default_factory=list)  # of all channels
+    resolution_ticks: Fraction = Fraction(1)  # how far apart two samples are
+    # what reading finds out
+    end_ticks: int = 0  # so far
+    first_ticks: int = 0
+    high_at_start: tuple[bool, bool] = (False, False)  # ping, reply
+
+    @property
+    def tick_ns(self) -> float:
+        """Return the length of a tick in nanoseconds."""
+        return float(NS_PER_S / self.tick_hz)
+
+    @property
+    def resolution_ns(self) -> float:
+        """Return the time between two samples."""
+        return float(NS_PER_S * self.resolution_ticks / self.tick_hz)
+
+    def edges(self) -> Iterator[Edges]:
+        """Read all edges. Raises CaptureError."""
+        self.end_ticks, self.high_at_start = 0, (False, False)
+        count = 0
+        for batch in self.read(self):
+            count += batch.ticks.size
+            if count > MAX_EDGES:
+                raise CaptureError(
+                    f"{self.path} has more than {MAX_EDGES} edges: capture a shorter rally"
+                )
+            if batch.ticks.size:
+                yield batch
+
+
+def sampling_rate(path: Path, hz: Fraction) -> Fraction:
+    """Return a sample rate that can be: 1 Hz to 1 THz. Raises CaptureError."""
+    if not 1 <= hz <= 10**12:
+        raise CaptureError(f"{path} says that it was sampled at {float(hz):g} Hz: that cannot be")
+    return hz
+
+
+def alternating(ticks: Ticks, up: NDArray[np.bool_], level: bool) -> NDArray[np.intp]:
+    """Return the indices of what changes a wire's level, in the order of their times.
+
+    ``level`` is that before the first. Several edges in one tick are what is left at its end.
+    """
+    if not ticks.size:
+        return np.zeros(0, np.intp)
+    last = np.flatnonzero(np.diff(ticks, append=ticks[-1] + 1))
+    before = np.concatenate([[level], up[last][:-1]])
+    changes: NDArray[np.intp] = last[up[last] != before]
+    return changes
+
+
+def merged(ping: tuple[Ticks, NDArray[np.bool_]], reply: tuple[Ticks, NDArray[np.bool_]]) -> Edges:
+    """Put the edges of both wires, each (ticks, up) in their order, into one order."""
+    ticks = np.concatenate([ping[0], reply[0]])
+    codes = np.concatenate([ping[1] * np.uint8(2), reply[1] * np.uint8(2) + np.uint8(1)])
+    order = np.lexsort((codes, ticks))
+    return Edges(ticks[order], codes[order].astype(np.uint8))
+
+
+def chosen(path: Path, names: list[str], ping: str | None, reply: str | None) -> tuple[int, int]:
+    """Return which of the channels are ping and reply. Raises CaptureError.
+
+    Where nobody said: those of that name, else the first and the second.
+    """
+    lower = [name.strip().lower() for name in names]
+
+    def find(asked: str | None, usual: str, place: int) -> int:
+        if asked is not None:
+            if asked.strip().lower() in lower:
+                return lower.index(asked.strip().lower())
+            have = ", ".join(plain(name, 20) for name in names[:16])
+            raise CaptureError(f"{path} has no channel {asked!a}: it has {have or 'none'}")
+        if usual in lower:
+            return lower.index(usual)
+        return place
+
+    if len(names) < 2:
+        raise CaptureError(
+            f"{path} holds {len(names)} of the two channels that are needed: "
+            "capture the ping wire and the reply wire at once"
+        )
+    if ping is not None or reply is not None:
+        first = find(ping, "ping", 0)
+        rest = [i for i in range(len(names)) if i != first]
+        second = find(reply, "reply", rest[0])
+        if ping is None and first == second:
+            first = next(i for i in range(len(names)) if i != second)
+    else:
+        both = "ping" in lower and "reply" in lower
+        first, second = (lower.index("ping"), lower.index("reply")) if both else (0, 1)
+    if first == second:
+        raise CaptureError(f"{plain(names[first], 20)} cannot be both ping and reply: name two")
+    return first, second

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A rally's balls as plain arrays, a batch at a time."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tennis.rally import Rally
+
+ROWS = 1 << 16
+NONE = -1
+
+
+@dataclass(frozen=True)
+class RallyBalls:
+    """Balls in their order, int64, 1-D; ``rise`` and ``fall``: ticks since served, or ``NONE``."""
+
+    served_ns: NDArray[np.int64]
+    rise: NDArray[np.int64]
+    fall: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return int(self.served_ns.size)
+
+    def __getitem__(self, where: slice) -> "RallyBalls":
+        return RallyBalls(self.served_ns[where], self.rise[where], self.fall[where])
+
+    @classmethod
+    def joined(cls, parts: list["RallyBalls"]) -> "RallyBalls":
+        """Put batches together."""
+        none = np.zeros(0, np.int64)
+        return cls(
+            np.concatenate([none, *(part.served_ns for part in parts)]),
+            np.concatenate([none, *(part.rise for part in parts)]),
+            np.concatenate([none, *(part.fall for part in parts)]),
+        )
+
+
+def rally_balls(rally: Rally, first: int = 0) -> Iterator[RallyBalls]:
+    """Read a rally from the ball with number ``first`` on."""
+    return plain_balls(rally.batches(["served_ns", "rise_ticks", "fall_ticks"]), first)
+
+
+def plain_balls(batches: Iterable[pa.RecordBatch], first: int = 0) -> Iterator[RallyBalls]:
+    """Turn record batches with the columns of ``balls.parquet`` into arrays."""
+    skip = first
+    for batch in batches:
+        if skip >= batch.num_rows:
+            skip -= batch.num_rows
+            continue
+        for start in range(skip, batch.num_rows, ROWS):
+            rows = batch.slice(start, ROWS)
+            served = rows["served_ns"].to_numpy(zero_copy_only=False)
+            rise, fall = (
+                pc.fill_null(rows[name].cast("int64"), NONE).to_numpy(zero_copy_only=False)
+                for name in ("rise_ticks", "fall_ticks")
+            )
+            yield RallyBalls(served, rise, fall)
+        skip = 0

@@ -1,0 +1,374 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""sigrok's session files (.sr): a zip of ``version``, ``metadata`` and chunks of samples.
+
+The form is that of https://sigrok.org/wiki/File_format:Sigrok/v2. A sample is ``unitsize`` bytes, a
+bit a channel. Samples between two edges are looked at eight at a time, and never kept.
+"""
+
+import configparser
+import os
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis.rally.disk import writing
+from tennis.rally.text import plain
+from tennis.umpire.edges import MAX_TICKS, Capture, CaptureError, Edges, chosen, sampling_rate
+
+# bounds for what came from somebody else
+MAX_MEMBERS = 1 << 20
+MAX_DIRECTORY = 1 << 27  # bytes
+MAX_METADATA = 1 << 16  # bytes
+MAX_CHANNELS = 64
+READ_BYTES = 1 << 20
+
+CHUNK_SAMPLES = 1 << 22  # of what is written
+UNITS = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
+DAMAGED = "it was truncated or damaged; copy it again from its origin, or capture again"
+
+
+def open_srzip(path: Path, ping: str | None, reply: str | None) -> Capture:
+    """Open a session file. Raises CaptureError."""
+    with _archive(path) as archive:
+        device = _device(path, archive)
+        names = _names(path, device)
+        members = _members(path, archive, device)
+        unit = _whole(path, device, "unitsize", 1, 8)
+        rate = _rate(path, device.get("samplerate", ""))
+    which = chosen(path, [name for _, name in names], ping, reply)
+    bits = [names[place][0] for place in which]
+    if max(bits) >= 8 * unit:
+        raise CaptureError(f"{path} names more channels than its samples hold: {DAMAGED}")
+
+    def read(capture: Capture) -> Iterator[Edges]:
+        return _read(capture, members, unit, (bits[0], bits[1]))
+
+    return Capture(
+        path=path,
+        form="sigrok session",
+        tick_hz=rate,
+        ping=names[which[0]][1],
+        reply=names[which[1]][1],
+        names=[name for _, name in names],
+        read=read,
+    )
+
+
+class _archive:  # noqa: N801 (a context manager that reads as a word)
+    """A zip file, opened only if its directory is no larger than it may be."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> zipfile.ZipFile:
+        _check_directory(self.path)
+        try:
+            self.zip = zipfile.ZipFile(self.path)
+        except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError) as error:
+            raise CaptureError(f"{self.path} is not a whole zip file: {DAMAGED}") from error
+        return self.zip
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.zip.close()
+        damage = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError)
+        if isinstance(error, damage):
+            raise CaptureError(f"{self.path} cannot be unpacked: {DAMAGED}") from error
+        if isinstance(error, RuntimeError) and "encrypted" in str(error):
+            raise CaptureError(f"{self.path} is encrypted: capture again") from error
+
+
+def _check_directory(path: Path) -> None:
+    """Refuse a zip file whose directory alone would fill the memory. Raises CaptureError."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - (1 << 16) - 22))
+        tail = file.read()
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or at + 22 > len(tail):
+        raise CaptureError(f"{path} is not a whole zip file: {DAMAGED}")
+    entries, directory = struct.unpack_from("<HI", tail, at + 10)
+    big = tail.rfind(b"PK\x06\x06")
+    if entries == 0xFFFF or directory == 0xFFFFFFFF:
+        if big < 0 or big + 56 > len(tail):
+            raise CaptureError(f"{path} is not a whole zip file: {DAMAGED}")
+        entries, directory = struct.unpack_from("<QQ", tail, big + 32)
+    if entries > MAX_MEMBERS or directory > MAX_DIRECTORY:
+        raise CaptureError(
+            f"{path} has {entries} members, at most {MAX_MEMBERS} are read: "
+            "it is no capture of a rally"
+        )
+
+
+def _device(path: Path, archive: zipfile.ZipFile) -> configparser.SectionProxy:
+    """Return the metadata of the first device."""
+    for name in ("version", "metadata"):
+        try:
+            info = archive.getinfo(name)
+        except KeyError as error:
+            raise CaptureError(
+                f"{path} holds no {name}: it is a zip file, but not one of sigrok's"
+            ) from error
+        if info.file_size > MAX_METADATA:
+            raise CaptureError(f"{path}: its {name} is too large: it is not one of sigrok's")
+    version = archive.read("version").strip()
+    if version not in {b"1", b"2"}:
+        raise CaptureError(f"{path} has version {version[:8]!r} of sigrok's form: 1 and 2 are read")
+    # keys are kept as they are; % is just a letter
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(archive.read("metadata").decode("utf-8", errors="replace"))
+    except configparser.Error as error:
+        raise CaptureError(f"{path}: its metadata cannot be read: {DAMAGED}") from error
+    if not parser.has_section("device 1"):
+        raise CaptureError(f"{path} names no device: {DAMAGED}")
+    return parser["device 1"]
+
+
+def _names(path: Path, device: configparser.SectionProxy) -> list[tuple[int, str]]:
+    """Return (bit, name) of each logic channel."""
+    found = []
+    for key, value in device.items():
+        number = re.fullmatch(r"probe([0-9]{1,4})", key)
+        if number and 1 <= int(number[1]) <= MAX_CHANNELS:
+            found.append((int(number[1]) - 1, plain(value, 40)))
+    if not found and any(key.startswith("analog") for key in device):
+        raise CaptureError(
+            f"{path} holds analog channels only: export them as CSV, which is read, too"
+        )
+    return sorted(found)
+
+
+def _whole(path: Path, device: configparser.SectionProxy, key: str, low: int, high: int) -> int:
+    text = device.get(key, "")
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
+        raise CaptureError(f"{path}: {key} is {plain(text, 20)!a}, not {low} to {high}: {DAMAGED}")
+    return int(text)
+
+
+def _rate(path: Path, text: str) -> Fraction:
+    """Read "24 MHz"."""
+    found = re.fullmatch(
+        r"([0-9]{1,15}(?:\.[0-9]{1,9})?) *([kMG]?Hz)?", text.strip(), re.IGNORECASE
+    )
+    if not found:
+        raise CaptureError(
+            f"{path} does not say how fast it was sampled: set the rate when you capture"
+        )
+    return sampling_rate(path, Fraction(found[1]) * UNITS[(found[2] or "Hz").lower()])
+
+
+def _members(
+    path: Path, archive: zipfile.ZipFile, device: configparser.SectionProxy
+) -> list[tuple[str, int]]:
+    """Return the names and sizes of the members that hold samples, in their order."""
+    base = device.get("capturefile", "logic-1")
+    sizes = {info.filename: info.file_size for info in archive.infolist()}
+    if base in sizes:
+        found = [base]
+    else:
+        found = []
+        while f"{base}-{len(found) + 1}" in sizes:
+            found.append(f"{base}-{len(found) + 1}")
+        held = sum(name.startswith(f"{base}-") for name in sizes)
+        if held > len(found):
+            raise CaptureError(f"{path} lacks {plain(base, 20)}-{len(found) + 1}: {DAMAGED}")
+    if not found:
+        raise CaptureError(f"{path} holds no samples: capture again")
+    if sum(sizes[name] for name in found) > MAX_TICKS:
+        raise CaptureError(
+            f"{path} holds more than {MAX_TICKS} samples: it is no capture of a rally, or one at "
+            "too high a rate"
+        )
+    return [(name, sizes[name]) for name in found]
+
+
+def _read(
+    capture: Capture, members: list[tuple[str, int]], unit: int, bits: tuple[int, int]
+) -> Iterator[Edges]:
+    changes = Changes(unit, bits)
+    left = b""
+    with _archive(capture.path) as archive:
+        for name, _ in members:
+            with archive.open(name) as data:
+                while block := data.read(READ_BYTES):
+                    block = left + block
+                    whole = len(block) - len(block) % unit
+                    left = block[whole:]
+                    if not whole:
+                        continue
+                    first = changes.samples == 0
+                    edges = changes.take(block[:whole])
+                    if first:
+                        capture.high_at_start = changes.high_at_start
+                    capture.end_ticks = changes.samples
+                    yield edges
+    if left:
+        raise CaptureError(f"{capture.path} ends within a sample: {DAMAGED}")
+
+
+class Changes:
+    """Finds the edges in blocks of samples."""
+
+    def __init__(self, unit: int, bits: tuple[int, int]) -> None:
+        self.unit = unit
+        self.bits = bits
+        self.samples = 0  # taken so far
+        self.high_at_start = (False, False)
+        self._level = 0  # the last sample: bit 0 ping, bit 1 reply
+
+    def take(self, block: bytes | memoryview) -> Edges:
+        """Return the edges of a block, which is a whole number of samples."""
+        found = self._states(np.frombuffer(block, np.uint8))
+        if self.samples == 0:
+            self._level = int(found[1][0])
+            self.high_at_start = (bool(self._level & 1), bool(self._level & 2))
+        where, states = found
+        before = np.concatenate([[self._level], states[:-1]]).astype(np.uint8)
+        ticks, codes = [], []
+        for wire in (0, 1):
+            mask = np.uint8(1 << wire)
+            changed = np.flatnonzero((states ^ before) & mask)
+            ticks.append(where[changed] + self.samples)
+            codes.append(((states[changed] & mask) >> wire).astype(np.uint8) * 2 + wire)
+        self._level = int(states[-1])
+        self.samples += len(block) // self.unit
+        every, kinds = np.concatenate(ticks), np.concatenate(codes)
+        order = np.lexsort((kinds, every))
+        return Edges(every[order], kinds[order].astype(np.uint8))
+
+    def _states(self, data: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Return samples at which something may have changed, the first one among them."""
+        ping, reply = self.bits
+        if self.unit > 1:
+            table = data.reshape(-1, self.unit)
+            state = (table[:, ping // 8] >> np.uint8(ping % 8)) & np.uint8(1)
+            state = state | (
+                ((table[:, reply // 8] >> np.uint8(reply % 8)) & np.uint8(1)) << np.uint8(1)
+            )
+            changed = np.flatnonzero(np.diff(state, prepend=state[0] ^ 1)).astype(np.int64)
+            return changed, state[changed]
+        mask = (1 << ping) | (1 << reply)
+        words = data[: data.size - data.size % 8].view(np.uint64) & np.uint64(
+            mask * 0x0101010101010101
+        )
+        # eight samples at once: they differ among each other, or from the eight before
+        odd = words != (words & np.uint64(0xFF)) * np.uint64(0x0101010101010101)
+        odd[1:] |= words[1:] != words[:-1]
+        odd[:1] = True
+        picked = np.flatnonzero(odd)
+        eights = (picked[:, None] * 8 + np.arange(8)).ravel().astype(np.int64)
+        rest = np.arange(words.size * 8, data.size, dtype=np.int64)
+        where = np.concatenate([eights, rest])
+        picks = data[where]
+        state = (picks >> np.uint8(ping)) & np.uint8(1)
+        return where, state | (((picks >> np.uint8(reply)) & np.uint8(1)) << np.uint8(1))
+
+
+class Writer:
+    """Writes a session file a chunk at a time: idle wires take next to nothing."""
+
+    def __init__(
+        self, out: IO[bytes] | Path, rate_hz: int, names: tuple[str, ...] = ("ping", "reply")
+    ) -> None:
+        self._zip = zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+        self._chunks = 0
+        self._held = bytearray()
+        self._store("version", b"2")
+        probes = "".join(f"probe{n}={name}\n" for n, name in enumerate(names, 1))
+        self._store(
+            "metadata",
+            (
+                "[global]\nsigrok version=0.5.2\n\n[device 1]\ncapturefile=logic-1\n"
+                f"total probes={len(names)}\nsamplerate={_rate_text(rate_hz)}\n"
+                f"total analog=0\n{probes}unitsize=1\n"
+            ).encode(),
+        )
+
+    def _store(self, name: str, data: bytes | memoryview) -> None:
+        # the same samples give the same bytes
+        info = zipfile.ZipInfo(name, (2008, 1, 1, 0, 0, 0))
+        info.compress_type = zipfile.ZIP_DEFLATED
+        info.external_attr = 0o644 << 16
+        self._zip.writestr(info, bytes(data), zipfile.ZIP_DEFLATED, compresslevel=1)
+
+    def write(self, samples: bytes | memoryview) -> None:
+        """Append samples, a byte each."""
+        if not self._held and len(samples) == CHUNK_SAMPLES:
+            self._chunk(samples)
+            return
+        self._held += samples
+        while len(self._held) >= CHUNK_SAMPLES:
+            with memoryview(self._held) as view, view[:CHUNK_SAMPLES] as chunk:
+                self._chunk(chunk)
+            del self._held[:CHUNK_SAMPLES]
+
+    def _chunk(self, samples: bytes | memoryview) -> None:
+        self._chunks += 1
+        self._store(f"logic-1-{self._chunks}", samples)
+
+    def close(self) -> None:
+        """Write what is left, and the zip's directory."""
+        if self._held:
+            self._chunk(bytes(self._held))
+            self._held.clear()
+        self._zip.close()
+
+
+def _rate_text(hz: int) -> str:
+    for unit, size in (("GHz", 10**9), ("MHz", 10**6), ("kHz", 10**3)):
+        if hz % size == 0:
+            return f"{hz // size} {unit}"
+    return f"{hz} Hz"
+
+
+def write_levels(
+    out: Path, rate_hz: int, batches: Iterator[Edges], start: int, samples: Callable[[], int]
+) -> None:
+    """Write edges as a session file: ``start`` is the first level (bit 0 ping, bit 1 reply).
+
+    ``samples`` says, once the last batch came, how long it is. Raises DiskFullError, RallyError.
+    """
+    with writing(out), out.open("xb") as file:
+        writer = Writer(file, rate_hz)
+        level, at = start, 0
+        for edges in batches:
+            states = level ^ np.bitwise_xor.accumulate(np.uint8(1) << (edges.codes & 1))
+            begins = np.concatenate([[at], edges.ticks])
+            levels = np.concatenate([[level], states]).astype(np.uint8)
+            # no more than a chunk at once, however long nothing happens
+            for i in range(0, edges.ticks.size, 4096):
+                piece = slice(i, min(i + 4096, edges.ticks.size))
+                lengths = np.diff(begins[piece.start : piece.stop + 1])
+                _repeat(writer, levels[piece], lengths)
+            if edges.ticks.size:
+                level, at = int(states[-1]), int(edges.ticks[-1])
+        end = samples()
+        if end > at:
+            _repeat(writer, np.array([level], np.uint8), np.array([end - at]))
+        writer.close()
+
+
+def _repeat(writer: Writer, levels: NDArray[np.uint8], lengths: NDArray[np.int64]) -> None:
+    if int(lengths.sum()) <= 4 * CHUNK_SAMPLES:
+        writer.write(np.repeat(levels, lengths).tobytes())
+        return
+    for level, length in zip(levels.tolist(), lengths.tolist(), strict=True):
+        block = bytes([level]) * min(length, CHUNK_SAMPLES)
+        for _ in range(length // CHUNK_SAMPLES):
+            writer.write(block)
+        writer.write(block[: length % CHUNK_SAMPLES])

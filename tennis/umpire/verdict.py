@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""From what was found to a verdict, its reason and a next step."""
+
+from tennis.rally.manifest import Verdict
+from tennis.umpire.fit import Difference
+from tennis.umpire.result import KINDS, MAX_CLOCK_PPM, Check
+from tennis.units import format_count
+
+MIN_BALLS = 100  # for a verdict
+
+
+def judge(found: Check) -> tuple[Verdict, str]:
+    """Return the verdict, and why."""
+    decoder = found.decoder
+    assert decoder is not None  # noqa: S101
+    assert found.capture is not None  # noqa: S101
+    counts = found.rally.manifest.counts
+    extra = decoder.strays.count + decoder.doubles.count - counts.strays - counts.doubles
+    glitches = decoder.ping.short + max(extra, 0)
+    if found.lost:
+        where = found.notes[-1] if found.notes else "the first balls do not fit"
+        return "inconclusive", (
+            f"{where}: samples were lost there, or a clock jumped; capture again at a lower rate, "
+            "with nothing else on the analyser's USB bus"
+        )
+    scope = f"{format_count(found.balls, 'ball')}"
+    if found.uncovered:
+        scope += f" of {found.rally.balls} (the capture does not cover the others)"
+    if found.disagree or found.off or found.unmatched:
+        return _contradicted(found, glitches)
+    if found.unseen:
+        return "inconclusive", (
+            f"{found.unseen} replies were shorter than a sample and were not seen: capture at a "
+            "higher rate"
+        )
+    results: list[tuple[str, Difference]] = []
+    for kind in KINDS:
+        difference = getattr(found, kind)
+        if difference is None or difference.balls < MIN_BALLS:
+            return "inconclusive", (
+                f"too few balls ({difference.balls if difference else 0} of {MIN_BALLS} with an "
+                f"answer that both saw): play more of them"
+            )
+        results.append((kind, difference))
+    return _by_intervals(found, results, scope)
+
+
+def _contradicted(found: Check, glitches: int) -> tuple[Verdict, str]:
+    """Judge where the two instruments saw different things."""
+    said = []
+    if found.unmatched_brickwall:
+        said.append(
+            f"{format_count(found.unmatched_brickwall, 'ball')} of the rally not seen by the "
+            "analyser"
+        )
+    if found.unmatched_analyser:
+        said.append(
+            f"{format_count(found.unmatched_analyser, 'ball')} seen by the analyser and not in the "
+            "rally"
+        )
+    if found.disagree:
+        said.append(f"{format_count(found.disagree, 'ball')} answered by one and missed by other")
+    if found.off:
+        said.append(f"{format_count(found.off, 'latency', 'latencies')} far off the others")
+    words = "; ".join(said)
+    if glitches:
+        return "inconclusive", (
+            f"{words}; {format_count(glitches, 'edge')} belong to no ball: glitches, "
+            "or pings that the analyser missed; check ground and probes, keep the leads short, and "
+            "capture again"
+        )
+    return "fail", (
+        f"{words}: one of both instruments is wrong; run tennis verify, then capture another rally"
+    )
+
+
+def _by_intervals(
+    found: Check, results: list[tuple[str, Difference]], scope: str
+) -> tuple[Verdict, str]:
+    tolerance = found.tolerance_ns
+    wide = []
+    for kind, difference in results:
+        low, high = difference.bias_ci_ns
+        if low > tolerance or high < -tolerance:
+            return "fail", (
+                f"the Brickwall's {kind} latency is off by {difference.bias_ns:+.1f} ns "
+                f"({low:.1f} to {high:.1f}), more than {tolerance:.0f} ns: run tennis verify, and "
+                "look at both wires with short leads"
+            )
+        if low < -tolerance or high > tolerance:
+            wide.append((kind, low, high))
+    if found.clock_ci is not None and (
+        found.clock_ci[0] > MAX_CLOCK_PPM or found.clock_ci[1] < -MAX_CLOCK_PPM
+    ):
+        assert found.clock is not None  # noqa: S101
+        return "fail", (
+            f"the clocks differ by {found.clock.ppm:+.0f} ppm, crystals by no more than "
+            f"{MAX_CLOCK_PPM:.0f}: one of both instruments has a wrong clock; try another analyser"
+        )
+    if wide:
+        kind, low, high = wide[0]
+        step = "play more balls, or capture at a higher rate"
+        if any(found.unevenness.values()):
+            step = (
+                "the balls are in step with the analyser's samples, which hides what is between "
+                "two of them; choose another sample rate, or a closed loop"
+            )
+        return "inconclusive", (
+            f"the {kind} bias may be {low:.1f} to {high:.1f} ns, the tolerance is {tolerance:.0f} "
+            f"ns: {step}"
+        )
+    worst = max(max(map(abs, difference.bias_ci_ns)) for _, difference in results)
+    return "pass", f"{scope}: no bias above {worst:.1f} ns, no contradiction"
