@@ -82,9 +82,11 @@ class FactRule(_Part):
     allow: list[str] | None = None
     maximum: int | None = None
     absent: Literal["good", "note", "bad"] = "good"
+    told_by: str | None = None  # boards whose model says this do tell it
     level: Level
     reason: str
     advice: str
+    missing: str = ""  # what to do where it is not told by who could
 
 
 class Requirements(_Part):
@@ -241,6 +243,8 @@ def _check_command_line(known: Requirements, snapshot: Snapshot) -> Iterator[Fin
 
 def _check_fact(rule: FactRule, snapshot: Snapshot) -> Finding:
     lines = snapshot.lines(rule.name)
+    if not lines and rule.told_by and rule.told_by in (snapshot.line("model") or ""):
+        return Finding("note", rule.title, f"not told, and a {rule.told_by} could", rule.missing)
     if not lines:
         none = "none" if rule.allow == [] else "not told here"
         advice = "" if rule.absent == "good" else rule.advice

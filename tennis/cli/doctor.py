@@ -59,7 +59,9 @@ def doctor(port: str | None, target: str | None, as_json: bool) -> None:
         click.echo(f"\n{bad} to mend before {what}.")
         sys.exit(1)
     if target:
-        where = "" if target.startswith("virtual") else f"--bench pi --target {target} "
+        kind, _, kernel = target.partition(":")
+        virtual = f"--kernel {kernel} " if kernel else ""
+        where = virtual if kind == "virtual" else f"--bench pi --target {target} "
     else:
         where = f"--bench pi --port {port} " if port else "--kernel rt --load stress "
     click.echo(f"\nReady: tennis rally {where}--out first")

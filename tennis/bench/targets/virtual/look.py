@@ -7,8 +7,10 @@ import time
 from pathlib import Path
 
 from tennis.bench.targets import snapshot
+from tennis.bench.targets.virtual import kernels
 from tennis.bench.targets.virtual.bench import VirtualBench
 from tennis.bench.targets.virtual.machine import Extras, Machine
+from tennis.bench.targets.virtual.racquets import RACQUETS
 from tennis.errors import BenchError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Protocol
@@ -39,13 +41,15 @@ def look(kernel: str) -> snapshot.Snapshot:
         timeout_ns=1000,
         settle_ns=0,
     )
+    # nothing answers here, but a plan has to fit its kernel
+    racquet = RACQUETS[kernels.flavour_of(kernel)]
     plan = Plan(
         bench="virtual",
         kernel=kernel,
         load="idle",
         load_options={},
-        bottom_half="tasklet",
-        priorities="default",
+        bottom_half=racquet.bottom_halves[0],
+        priorities=racquet.priorities[0],
         protocol=protocol,
         versions={},
     )
