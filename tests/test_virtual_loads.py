@@ -23,7 +23,7 @@ FIGURES = {
     "hog": {"holds": ("1/s", 243)},
     "memory": {"activations": ("1/s", 1000), "copied": ("MB/s", 100)},
     "ping-flood": {"answered-pings": ("pings/s", 2000)},
-    "stress": {"tasks": ("tasks", 17), "cpu": ("%", 50)},
+    "stress": {"tasks": ("tasks", 17), "cpu": ("%", 20)},
     "xload": {
         "tasks": ("tasks", 17),
         "cpu": ("%", 10),
