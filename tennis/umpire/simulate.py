@@ -124,9 +124,9 @@ class Sampled:
         # the analyser's time 0, and its end, on the Brickwall's clock
         self._origin = first
         self._begin = analyser.late_ms * 1e6 if analyser.late_ms else -lead
-        timeout = played.protocol.timeout_ns
-        end = float(last - first) + min(timeout, 1e9)
-        self._end = end - analyser.early_ms * 1e6 if analyser.early_ms else end + lead
+        last_ns = float(last - first)
+        ended = last_ns + min(played.protocol.timeout_ns, 1e9)  # of the last ball, at the latest
+        self._end = last_ns - analyser.early_ms * 1e6 if analyser.early_ms else ended + lead
         if self._end <= self._begin:
             raise UsageError("nothing would be left of the rally: start earlier, or end later")
         self._scale = analyser.rate_hz / NS_PER_S * (1 + analyser.clock_ppm * 1e-6)

@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Captures made up in milliseconds, and what sigrok says of them."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tennis.checkout import ROOT
+from tennis.umpire.edges import Edges
+from tennis.umpire.srzip import write_levels
+
+MHZ = 1_000_000
+
+
+def edges(*events: tuple[int, str]) -> Edges:
+    """Return edges from (tick, "p+", "p-", "r+" or "r-")."""
+    codes = [("p-", "r-", "p+", "r+").index(what) for _, what in events]
+    return Edges(np.array([tick for tick, _ in events], np.int64), np.array(codes, np.uint8))
+
+
+def ball(at: int, rise: int, fall: int, pulse: int = 1) -> list[tuple[int, str]]:
+    """Return the edges of a whole ball; times since ``at``."""
+    events = [(at, "p+"), (at + pulse, "p-"), (at + rise, "r+"), (at + fall, "r-")]
+    return sorted(events, key=lambda event: event[0])
+
+
+def write(
+    path: Path, events: Sequence[tuple[int, str]], end: int, *, start: int = 0, rate: int = MHZ
+) -> Path:
+    """Write a session file; ``start`` is the first level, bit 0 ping, bit 1 reply."""
+    write_levels(path, rate, iter([edges(*events)]), start, lambda: end)
+    return path
+
+
+def sigrok(*words: str | Path) -> str:
+    """Run sigrok-cli with the decoder of this checkout; fail where it is not installed."""
+    assert shutil.which("sigrok-cli"), "sigrok-cli is not installed: scripts/setup.sh --test"
+    done = subprocess.run(
+        ["sigrok-cli", *map(str, words)],
+        env=os.environ | {"SIGROKDECODE_DIR": str(ROOT / "umpire/decoder")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+def decoded(path: Path, *outputs: str, **options: str | float) -> str:
+    """Decode a session with sigrok's own library."""
+    asked = "".join(f":{key}={value}" for key, value in options.items())
+    return sigrok("-i", path, "-P", f"tennis:ping=ping:reply=reply{asked}", *outputs)
