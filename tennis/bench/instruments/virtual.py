@@ -19,8 +19,8 @@ from tennis.errors import BenchError
 from tennis.rally.manifest import Instrument, Protocol
 
 FOLDER = ROOT / "target" / "virtual"
-SOURCES = ("machine.c", "machine.h", "qemu.h")  # of both plugins
-Plugin = Literal["instrument", "link"]
+SOURCES = ("machine.c", "machine.h", "qemu.h")  # of both instruments
+Plugin = Literal["instrument", "link", "profile"]
 FIRMWARE_VERSION = "1"
 TICK_HZ = 1_000_000_000
 # A latency is a uint32 of ticks on the wire, and its last value means "none".
@@ -63,7 +63,7 @@ def find_qemu() -> Qemu:
         raise BenchError(
             f"{found} is too old ({text.splitlines()[0]}): QEMU 7.2 or newer is needed"
         )
-    missing = _needed_symbols() - _exported_symbols(Path(found))
+    missing = _needed_symbols() - exported_symbols(Path(found))
     if missing:
         raise BenchError(
             f"{found} does not export {', '.join(sorted(missing)[:3])}"
@@ -80,14 +80,16 @@ def _needed_symbols() -> set[str]:
     )
 
 
-def _exported_symbols(program: Path) -> set[str]:
+def exported_symbols(program: Path) -> set[str]:
+    """Return the names that a program offers to its plugins."""
     text = run(["nm", "-D", "--defined-only", program], what="reading QEMU's symbols")
     return {line.split()[-1].split("@")[0] for line in text.splitlines() if line.strip()}
 
 
 def sources(plugin: Plugin) -> list[Path]:
     """Return the files that a plugin is made of."""
-    return [FOLDER / name for name in (f"{plugin}.c", *SOURCES)]
+    others = ("profile.h", "qemu.h") if plugin == "profile" else SOURCES
+    return [FOLDER / name for name in (f"{plugin}.c", *others)]
 
 
 def build(qemu: Qemu, plugin: Plugin = "instrument") -> Path:

@@ -20,6 +20,7 @@ from tennis.bench.targets.virtual import initramfs
 from tennis.bench.targets.virtual.console import LIMIT_BYTES, Console
 from tennis.bench.targets.virtual.kernels import Kernel
 from tennis.checkout import ROOT
+from tennis.errors import BenchError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.plan import Plan
 
@@ -42,8 +43,17 @@ _NETWORK = (
 
 
 @dataclass(frozen=True)
+class Onlooker:
+    """A plugin beside the instrument: it looks on and changes nothing."""
+
+    plugin: Path
+    parameters: Mapping[str, int]
+    descriptors: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
 class Extras:
-    """What tests and benchmarks add to a target.
+    """What tests, benchmarks and explanations add to a target.
 
     ``files``: path in the target -> content; ``/tennis/before`` and ``/tennis/after`` are run
     before the load and after the ready line. ``device_tree``: a blob in place of QEMU's own.
@@ -53,6 +63,7 @@ class Extras:
     parameters: str = ""  # more kernel parameters
     device_tree: Path | None = None
     instrument: bool = True
+    onlooker: Onlooker | None = None
     # known answers in the target's place, see machine.c: answer_seed, answer_min, answer_max (ns)
     answers: Mapping[str, int] = field(default_factory=dict)
 
@@ -90,8 +101,10 @@ class Machine:
         image = initramfs.pack({**_target_files(parts), **extras.files}, packages_of(parts.load))
         command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
         if extras.instrument:
-            words = [f"{name}={value}" for name, value in {**plugin, **extras.answers}.items()]
-            command += ["-plugin", ",".join([_escape(parts.plugin), *words])]
+            command += _plugin(parts.plugin, {**plugin, **extras.answers})
+        if extras.onlooker:
+            command += _plugin(extras.onlooker.plugin, extras.onlooker.parameters)
+            descriptors = [*descriptors, *extras.onlooker.descriptors]
         with self._stderr.open("wb") as errors:
             # a session of its own: Ctrl-C is for the host, which then asks QEMU to end
             self._process = subprocess.Popen(
@@ -108,6 +121,13 @@ class Machine:
     def running(self) -> bool:
         """Tell whether QEMU has not ended."""
         return self._process.poll() is None
+
+    def wait(self, limit_s: float) -> None:
+        """Wait until the target switches itself off. Raises BenchError after ``limit_s``."""
+        try:
+            self._process.wait(limit_s)
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"the target did not end within {limit_s:g} s") from error
 
     def stop(self) -> None:
         """Ask QEMU to end; the instrument sends what it holds."""
@@ -130,6 +150,11 @@ class Machine:
 def packages_of(load: Load) -> list[str]:
     """Return the Debian packages of a load: here target and peer are one machine."""
     return sorted({*load.packages, *load.host_packages})
+
+
+def _plugin(path: Path, parameters: Mapping[str, int]) -> list[str]:
+    words = [f"{name}={value}" for name, value in parameters.items()]
+    return ["-plugin", ",".join([_escape(path), *words])]
 
 
 def command_line(plan: Plan, extras: Extras) -> str:

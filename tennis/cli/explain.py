@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis explain``: why a ball of the virtual bench was late."""
+
+import json
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tennis.cli.progress import shown
+from tennis.play.explain import Explanation
+from tennis.play.explain import explain as explained
+from tennis.play.explain_page import PAGE, about, check_folder, write
+from tennis.play.rally import Watch
+from tennis.units import format_count, format_ns
+
+ROWS = 8
+
+
+@click.command()
+@click.argument("rally", metavar="RALLY", type=click.Path(path_type=Path))
+@click.option("--ball", type=int, help="Explain this ball (the first is 0).")
+@click.option("--worst", type=int, help="Explain this many of the latest balls.  [default: 20]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="A new folder for the page with flame graph and timeline.",
+)
+def explain(
+    rally: Path, *, ball: int | None, worst: int | None, as_json: bool, out: Path | None
+) -> None:
+    """Name the kernel code that ran while the late balls of a RALLY waited.
+
+    The rally is played again on the virtual bench up to the last ball that is asked about, with a
+    profiler that counts every instruction and costs no virtual time. Every ball of the replay must
+    be the rally's, tick for tick. The latest balls are those with the longest time from the ping
+    to the reply's fall, missed ones first.
+
+    \b
+    Examples:
+      tennis explain first
+      tennis explain first --out why
+      tennis explain first --ball 1234
+    """
+    if out is not None:
+        check_folder(out)
+    say = Console(stderr=True, highlight=False)
+    with shown("explain") as observe:
+        found = explained(
+            rally,
+            ball=ball,
+            worst=worst,
+            watch=Watch(observe),
+            say=lambda text: say.print(Text(text), soft_wrap=True),
+        )
+    if out is not None:
+        write(found, out)
+    if as_json:
+        click.echo(json.dumps(found.as_json(), indent=2))
+        return
+    _print(found, out)
+
+
+def _print(found: Explanation, out: Path | None) -> None:
+    console = Console(highlight=False)
+
+    def line(text: str, style: str = "") -> None:
+        console.print(Text(text, style=style), soft_wrap=True)
+
+    line(found.story.sentence, "bold")
+    line("")
+    line(f"{found.rule[0].upper()}{found.rule[1:]}: {format_ns(found.waited)} of waiting.")
+    console.print(_table(found))
+    if len(found.stories) > 1:
+        line("Their causes:")
+        for words, balls, ns in found.causes()[:ROWS]:
+            line(f"  {format_count(balls, 'ball')}, {format_ns(ns)}: {words}")
+        line("")
+    line(about(found), "dim")
+    if out is not None:
+        line(f"The flame graph and the timeline: {out / PAGE}")
+    else:
+        line("With --out DIR: a page with a flame graph and a timeline.", "dim")
+
+
+def _table(found: Explanation) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in ("share", "time", "balls"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("what ran")
+    table.add_column("mostly in", overflow="fold")
+    for share in found.shares()[:ROWS]:
+        table.add_row(
+            f"{100 * share.ns / found.waited:.1f} %",
+            format_ns(share.ns),
+            str(share.balls),
+            Text(str(share.what)),
+            Text(share.blame.short),
+        )
+    return table

@@ -1,0 +1,295 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""tennis explain: the code that ran while a ball waited, by name; and what is refused."""
+
+import json
+import shutil
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from synthetic import make_rally
+
+from tennis.bench.profile.plugin import USER, Phase
+from tennis.bench.profile.symbols import Symbol, _table
+from tennis.cli import main
+from tennis.errors import RallyError, UsageError
+from tennis.play.explain import explain, plan_again
+from tennis.play.explain_flame import flame_svg
+from tennis.play.explain_page import FLAME, NUMBERS, PAGE, TIMELINE
+from tennis.play.explain_story import Frame, Names, flame, tell
+from tennis.play.explain_timeline import timeline_svg
+from tennis.rally import open_rally
+from tennis.rally.folder import seal
+from tests.virtual import played, table
+
+virtual = pytest.mark.virtual
+
+
+# --- stories, from made-up phases: no bench needed ---
+
+FUNCTIONS = [
+    Symbol(0x1000, "vectors"),
+    Symbol(0x2000, "el1h_64_irq"),
+    Symbol(0x3000, "racquet_top_half", "racquet"),
+    Symbol(0x4000, "grab<&lock>"),
+    Symbol(0x5000, "__arm64_sys_write"),
+    Symbol(0x6000, "cpu_do_idle"),
+]
+VECTORS, IRQ, RACQUET, GRAB, WRITE, IDLE = range(6)
+NODE = np.dtype(
+    [("parent", "<i4"), ("function", "<i4"), ("instructions", "<u8"), ("masked", "<u8")]
+)
+SEGMENT = np.dtype([("node", "<u4"), ("flags", "<u4"), ("instructions", "<u4")])
+HOSTILE = "</title><b onload=x>\x1b[2J"
+
+
+def phase(number, nodes, segments, length=None, task=HOSTILE):
+    """Return a phase of ball 3; nodes: (parent, function), segments: (node, masked, count)."""
+    counts = [[0, 0] for _ in nodes]
+    for node, masked, count in segments:
+        counts[node][0] += count
+        counts[node][1] += count * masked
+    ns = 2 * sum(count for _, _, count in segments) if length is None else length
+    return Phase(
+        3,
+        number,
+        1000,
+        1000 + ns,
+        [task],
+        np.array([(*node, *count) for node, count in zip(nodes, counts, strict=True)], NODE),
+        np.array(segments, SEGMENT),
+        0,
+    )
+
+
+def late_ball(task=HOSTILE):
+    """Return the story of a ball that waited 4 us in grab with interrupts off."""
+    nodes = [(-1, 0), (0, WRITE), (1, GRAB), (1, IRQ), (3, RACQUET), (0, USER)]
+    first = phase(0, nodes, [(5, 0, 5), (2, 1, 2000), (3, 1, 100), (4, 1, 50)], task=task)
+    second = phase(1, nodes, [(4, 1, 10), (3, 1, 30), (4, 0, 20)], task=task)
+    return tell(3, 1000, (4310, 4430), [first, second], Names(FUNCTIONS))
+
+
+def test_a_story_names_what_had_interrupts_off():
+    story = late_ball("dd")
+    assert story.sentence == (
+        "Ball 3 waited 4.43 us: interrupts were off for 4.00 us in grab<&lock>, called from "
+        "__arm64_sys_write (system call write, process dd); the last function with interrupts "
+        "off was grab<&lock>."
+    )
+    assert story.latency == "interrupt"
+    assert story.moments == [
+        ("ping rises", 0),
+        ("interrupt taken", 4010),
+        ("top half begins", 4210),
+        ("reply rises", 4310),
+        ("bottom half begins", 4390),
+        ("reply falls", 4430),
+    ]
+    found = {str(share.what): (share.ns, share.masked_ns) for share in story.shares()}
+    assert found == {
+        "system call write of dd, interrupts off": (4000, 4000),
+        "interrupt entry and exit": (260, 260),
+        "the Racquet: racquet_top_half": (160, 120),
+        "user space of dd": (10, 0),
+    }
+    assert [step.ns for step in story.steps()] == [10, 4000, 200, 120, 60, 40]
+
+
+def test_sleep_is_time_too():
+    """A processor that waits for an interrupt executes nothing."""
+    nodes = [(-1, 0), (0, IDLE), (0, USER)]
+    asleep = phase(0, nodes, [(2, 0, 10), (1, 0, 5), (2, 0, 10)], length=100_000)
+    story = tell(3, 1000, (None, None), [asleep], Names(FUNCTIONS))
+    assert story.shares()[0].what.kind == "idle"
+    assert sum(share.ns for share in story.shares()) == 100_000
+    assert story.sentence.startswith("Ball 3 was missed: the reply did not rise within 100 us")
+
+
+def test_pictures_are_well_formed_and_escape_what_the_target_says():
+    story = late_ball()
+    for svg in (
+        flame_svg(flame([story]), "title <&>", "note"),
+        timeline_svg(story, "title <&>", "note"),
+    ):
+        tree = ElementTree.fromstring(svg)  # noqa: S314
+        names = {element.tag.rpartition("}")[2] for element in tree.iter()}
+        assert names <= {"svg", "title", "desc", "rect", "text", "g", "path"}
+        assert not any(key.startswith("on") for e in tree.iter() for key in e.attrib)
+        assert "\x1b" not in svg
+        text = " ".join(tree.itertext())
+        assert "grab<&lock>" in text
+        assert "system call write" in text or "__arm64_sys_write" in text
+
+
+def test_flame_widths_are_shares():
+    root = Frame("2 late balls", ns=100)
+    for name, ns in (("wide", 75), ("narrow", 25)):
+        root.child(name).ns = ns
+    svg = ElementTree.fromstring(flame_svg(root, "t", "n"))  # noqa: S314
+    space = "{http://www.w3.org/2000/svg}"
+    bars = {
+        group.find(f"{space}title").text.partition(":")[0]: float(
+            group.find(f"{space}rect").get("width")
+        )
+        for group in svg.iter(f"{space}g")
+    }
+    assert bars["wide"] / bars["narrow"] == pytest.approx(3, rel=0.01)
+    assert bars["wide"] + bars["narrow"] == pytest.approx(bars["2 late balls"], abs=1)
+
+
+def test_kallsyms_are_read():
+    text = (
+        "ffff800080010000 t $x\n"
+        "ffff800080010000 T short\n"
+        "ffff800080010000 T a_longer_alias\n"
+        "ffff80007a4fc008 t hog_fire\t[hog]\n"
+        "0000000000000000 t hidden\n"
+        "ffff800080020000 d data\n"
+        "garbage\n"
+    )
+    assert list(map(str, _table(text))) == ["hog_fire [hog]", "short"]
+
+
+# --- what cannot be explained ---
+
+
+def test_only_the_virtual_bench_is_explained(tmp_path):
+    rally = make_rally(tmp_path / "r", balls=10)
+    with pytest.raises(UsageError, match="played on the bench replay: only the virtual bench"):
+        explain(rally)
+
+
+def with_manifest(rally, out, **changes):
+    """Return a rally with the same balls and another manifest."""
+    part = out.with_name(out.name + ".part")
+    part.mkdir()
+    shutil.copy(rally.path / "console.log", part)
+    manifest = rally.manifest.model_copy(update={"files": {}, **changes})
+    return seal(part, out, manifest, rally.batches(), rally.events)
+
+
+@pytest.fixture(scope="module")
+def hog(tmp_path_factory):
+    """Return a rally under the load whose answer is known."""
+    return played(tmp_path_factory.mktemp("explain") / "hog", load="hog", balls=500)
+
+
+@virtual
+def test_the_hog_is_named(hog, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "why"
+    monkeypatch.setattr("sys.argv", ["tennis", "explain", str(hog.path), "--out", str(out)])
+    main()
+    said = capsys.readouterr().out
+    assert "hog_fire [hog]" in said.splitlines()[0]
+    assert "all the same in every tick" in said
+    found = json.loads((out / NUMBERS).read_text())
+    latest = found["explained"][0]
+    assert "hog_fire [hog]" in latest["sentence"]
+    assert "hog_fire [hog]" in [latest["cause"]["function"], *latest["cause"]["callers"]]
+    fall = table(hog)["fall_ticks"].to_numpy()
+    assert (latest["ball"], latest["waited_ns"]) == (fall.argmax(), fall.max())
+    # every nanosecond is accounted for
+    for ball in found["explained"]:
+        assert sum(share["ns"] for share in ball["shares"]) == ball["waited_ns"]
+    # who holds it, holds it with interrupts off, and nearly all of the wait
+    held = next(share for share in latest["shares"] if "hog_fire" in share["what"])
+    assert held["interrupts_off_ns"] == held["ns"] > 0.9 * latest["waited_ns"]
+    for name in (FLAME, TIMELINE):
+        ElementTree.parse(out / name)  # noqa: S314
+    assert "hog_fire [hog]" in (out / FLAME).read_text()
+    page = (out / PAGE).read_text()
+    assert "<script" not in page
+    assert latest["sentence"].partition("<")[0] in page
+
+
+@virtual
+def test_one_ball_that_was_not_late(hog):
+    fall = table(hog)["fall_ticks"].to_numpy()
+    ball = int(fall[:200].argmin())
+    found = explain(hog, ball=ball)
+    assert [story.ball for story in found.stories] == [ball]
+    assert ball < found.replayed < 500  # no further than needed
+    assert (
+        "the interrupt was taken after" in found.story.sentence or "began" in found.story.sentence
+    )
+    assert found.story.rise + sum(part.ns for part in found.story.parts[1:]) == fall[ball]
+
+
+@virtual
+@pytest.mark.parametrize("options", [{"ball": -1}, {"ball": 500}, {"worst": 0}, {"worst": 10**9}])
+def test_balls_that_are_not_there(hog, options):
+    with pytest.raises(UsageError, match=r"use 1 to|has the balls 0 to 499"):
+        explain(hog, **options)
+
+
+@virtual
+def test_altered_balls_are_refused(hog, tmp_path):
+    """One tick of one ball, in a folder whose sums are right all the same."""
+    balls = table(hog)
+    rise = balls["rise_ticks"].to_numpy().copy()
+    rise[7] += 1
+    forged = balls.set_column(2, balls.schema.field(2), pa.array(rise, pa.uint32()))
+    part = tmp_path / "forged.part"
+    part.mkdir()
+    manifest = hog.manifest.model_copy(update={"files": {}})
+    rally = seal(part, tmp_path / "forged", manifest, forged, hog.events)
+    with pytest.raises(RallyError, match=r"ball 7 has rise \d+ in the rally and \d+ now, with the"):
+        explain(open_rally(rally.path), ball=10)
+
+
+@virtual
+def test_another_version_is_named(hog, tmp_path):
+    protocol = hog.manifest.protocol.model_copy(update={"seed": 2})
+    tool = hog.manifest.tool.model_copy(
+        update={"versions": {**hog.manifest.tool.versions, "qemu": "6.0"}}
+    )
+    rally = with_manifest(hog, tmp_path / "other", protocol=protocol, tool=tool)
+    with pytest.raises(RallyError, match=r"ball 0 has served_ns.*; versions differ: qemu was 6\.0"):
+        explain(rally, ball=0)
+
+
+@virtual
+def test_physical_and_pico_rallies_are_refused(hog, tmp_path):
+    instrument = hog.manifest.instrument.model_copy(update={"kind": "brickwall"})
+    for changes, words in (
+        ({"bench": "pi"}, "bench pi: only the virtual bench gives the same balls again"),
+        ({"instrument": instrument}, "only rallies with the built-in instrument"),
+    ):
+        rally = with_manifest(hog, tmp_path / words[:5], **changes)
+        with pytest.raises(UsageError, match=words):
+            plan_again(rally)
+
+
+@virtual
+@pytest.mark.parametrize(
+    ("what", "words"), [("nothing", "does not exist"), ("empty", "holds no manifest.json")]
+)
+def test_not_a_rally(tmp_path, monkeypatch, capsys, what, words):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setattr("sys.argv", ["tennis", "explain", str(tmp_path / what)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 1
+    assert words in capsys.readouterr().err
+
+
+def test_an_unfinished_rally(tmp_path):
+    (tmp_path / "r.part").mkdir()
+    with pytest.raises(RallyError, match="is unfinished: go on with"):
+        explain(tmp_path / "r")
+
+
+@virtual
+def test_a_missed_ball_is_explained_until_it_was_given_up(tmp_path):
+    """In an open loop a hold of 400 us costs balls: the next is served meanwhile."""
+    options = {"load": "hog", "load_options": {"hold_us": 400}}
+    rally = played(tmp_path / "r", loop="open", rate_hz=10_000, balls=300, **options)
+    assert rally.misses
+    found = explain(rally, worst=1)
+    story = found.story
+    assert (story.rise, story.waited) == (None, 100_000)
+    assert "was missed: the reply did not rise within 100 us" in story.sentence
+    assert "hog_fire [hog]" in story.sentence
