@@ -278,7 +278,11 @@ def _health(found: Sequence[Health]) -> str:
     """Say that the load really loaded: its figures before the rally and behind its last ball."""
     said = []
     for one in found[:4]:
-        ends = [f"{end:g}" for end in (one.start, one.end) if end is not None]
+        ends = [
+            f"{end:,.0f}" if end >= 100 else f"{end:.3g}"
+            for end in (one.start, one.end)
+            if end is not None
+        ]
         said.append(f"{plain(one.name, 30)} {' / '.join(ends)} {plain(one.unit, 20)}")
     return ", ".join(said)
 

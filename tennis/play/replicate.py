@@ -326,6 +326,10 @@ class Replication:
         return self._cuts[key]
 
 
+def _words(side: Side | None) -> str:
+    return side.words if side else ""
+
+
 def _not_played(samples: Sequence[_Sample]) -> str:
     """Say what was not played, and why; the same reason once."""
     whys: dict[str, list[str]] = {}
@@ -347,7 +351,7 @@ def _verdict(part: RulePart, cuts: list[_Cut], size: int, shortest: int) -> Part
         return Part(
             part.says,
             "inconclusive",
-            f"{to[0].sample.words} and {than[0].sample.words} cannot be told apart",
+            f"{_words(part.to)} and {_words(part.than)} cannot be told apart",
             f"play {_balls(4 * shortest)} a rally",
             part.measure,
             block_balls=size,
