@@ -19,15 +19,19 @@ from pathlib import Path
 import pytest
 
 from tennis.bench import fleet
+from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.bench.targets.virtual import modules
 from tennis.checkout import ROOT
+from tennis.rally import open_rally
+from tests.fake_brickwall import FakeBrickwall
 from tests.virtual_pi import DEFAULT_PASSWORD, NAME, USER, VirtualPi
 
 # all on one worker: they share a machine
 pytestmark = [pytest.mark.provision, pytest.mark.xdist_group("virtual-pi")]
 
 BALLS = 300
+FIFO = ("SCHED_FIFO", 99)  # what chrt sets
 STUDENT = "student"
 
 
@@ -309,6 +313,39 @@ def test_boot_into_rt_and_play(bench):
     seen = bench.pi.played(300)
     bench.timed(f"{BALLS} balls", since)
     assert (seen.balls, seen.misses, seen.strays) == (BALLS, 0, 0)
+
+
+def test_a_managed_rally_leaves_the_bench_as_it_was(bench):
+    """Load, Racquet and priorities are real; a fake instrument makes the balls up."""
+    look = (
+        "lsmod | grep -c ^racquet; cat /sys/module/racquet/parameters/bottom_half; "
+        "pgrep -c '^stress$'; ls -d /var/tmp/tennis-* 2>/dev/null; "
+        "for pid in $(pgrep '^(ksoftirqd|ktimers)/'); do chrt -p $pid; done"
+    )
+    # "nice stress" of the test before ends here
+    bench.root("systemctl stop load; modprobe -r racquet; modprobe racquet bottom_half=workqueue")
+    before = bench.root(f"{look}; true")
+    with FakeBrickwall() as instrument:
+        instrument.balls_a_second = 100
+        words = ["--bench", "pi", "--target", NAME, "--port", instrument.port, "--kernel", "rt"]
+        words += ["--load", "stress", "--priorities", "chrt", "--bottom-half", "thread"]
+        since = time.monotonic()
+        done = bench.tennis("rally", *words, "--balls", "1000", "--out", "managed")
+        bench.timed("managed rally", since)
+    assert done.returncode == 0, done.stderr
+    rally = open_rally(bench.folder / "managed")
+    manifest = rally.manifest
+    assert (rally.balls, manifest.faults, manifest.ended) == (1000, [], "complete")
+    assert (manifest.target.kernel, manifest.target.module) == ("rt", "racquet")
+    assert manifest.target.release == bench.root("uname -r").strip()
+    fifo = {task.task for task in manifest.target.tasks if (task.policy, task.priority) == FIFO}
+    assert any(name.startswith("irq/") and "racquet" in name for name in fifo), fifo
+    assert any(name.startswith("ksoftirqd/") for name in fifo), fifo
+    health = {figure.name: figure for figure in manifest.load.health}
+    assert health["tasks"].start == health["tasks"].end == 17
+    after = snapshot.read((rally.path / "target-after.txt").read_text())
+    assert any("racquet" in line for line in after.lines("interrupts"))
+    assert bench.root(f"{look}; true") == before
 
 
 def test_no_secret_is_in_any_log(bench):

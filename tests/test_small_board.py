@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Managed rallies on a real kernel in QEMU: modules, priorities, loads, interrupts are real.
+
+The instrument is a fake: the balls are made up, and nothing here measures a latency.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tennis.bench.targets import snapshot
+from tennis.bench.targets.pi import PiBench
+from tennis.bench.targets.ssh import SshTarget
+from tennis.errors import BenchError
+from tennis.play.doctor_target import examine_target
+from tennis.play.planning import plan_of
+from tennis.play.rally import Watch, play
+from tennis.rally import Rally
+from tests.fake_brickwall import FakeBrickwall
+from tests.small_board import HOST, SmallBoard
+
+# all on one worker: they share a machine
+pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("small-board")]
+
+FIFO = ("SCHED_FIFO", 99)
+# what a rally changes, as the board tells it
+STATE = (
+    "cat /proc/modules | grep -c ^racquet; cat /sys/module/racquet/parameters/bottom_half; "
+    "ls -d /var/tmp/tennis-*; for comm in /proc/[0-9]*/comm; do read -r name < $comm; "
+    'case $name in stress) echo "$name";; ksoftirqd/*) chrt -p $(echo "$comm" | cut -d / -f 3);; '
+    "esac; done; true"
+)
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory) -> Iterator[SmallBoard]:
+    machine = SmallBoard(tmp_path_factory.mktemp("board"))
+    yield machine
+    machine.close()
+
+
+@pytest.fixture
+def target(board, monkeypatch, tmp_path) -> Iterator[SshTarget]:
+    monkeypatch.setenv("TENNIS_SSH_CONFIG", str(board.config))
+    monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "data"))
+    with SshTarget(HOST) as found:
+        found.wait_until_up(180)
+        yield found
+
+
+def state(target: SshTarget) -> str:
+    return target.run(STATE, what="looking")
+
+
+def played(out: Path, *, rate: float = 100, **asked) -> Rally:
+    with FakeBrickwall() as fake:
+        fake.balls_a_second = rate
+        plan = plan_of(bench="pi", port=fake.port, target=HOST, **{"balls": 500, **asked})
+        return play(PiBench(HOST, fake.port), plan, out, Watch())
+
+
+@pytest.mark.parametrize(
+    ("bottom_half", "answering"),
+    [("thread", "irq/"), ("user", "racquet-user"), ("tasklet", "ksoftirqd/")],
+)
+def test_a_rally_leaves_the_board_as_it_was(target, tmp_path, bottom_half, answering):
+    target.run("modprobe racquet bottom_half=workqueue", what="loading")  # as at boot
+    before = state(target)
+    assert "workqueue" in before
+    rally = played(
+        tmp_path / "r", load="stress", priorities="chrt", bottom_half=bottom_half, kernel="mainline"
+    )
+    manifest = rally.manifest
+    assert (rally.balls, manifest.faults, manifest.ended) == (500, [], "complete")
+    tasks = {task.task: (task.policy, task.priority) for task in manifest.target.tasks}
+    assert any(name.startswith(answering) and how == FIFO for name, how in tasks.items()), tasks
+    health = {figure.name: figure for figure in manifest.load.health}
+    assert (health["tasks"].start, health["tasks"].end) == (17, 17)
+    after = snapshot.read(rally.file("target-after.txt").read_text())
+    assert any("racquet" in line for line in after.lines("interrupts"))
+    assert manifest.target.config_sha256
+    assert "Linux version" not in rally.console()  # the kernel's words since the rally began
+    assert f"bottom half: {bottom_half}" in rally.console()
+    assert state(target) == before
+
+
+def test_a_host_that_is_killed_leaves_the_board_as_it_was(target, tmp_path):
+    before = state(target)
+    words = ["rally", "--bench", "pi", "--target", HOST, "--load", "stress", "--priorities", "chrt"]
+    with FakeBrickwall() as fake:
+        fake.balls_a_second = 100
+        words += ["--port", fake.port, "--balls", "100000", "--out", str(tmp_path / "r")]
+        command = [sys.executable, "-c", "from tennis.cli import main; main()", *words]
+        host = subprocess.Popen(command)
+        deadline = time.monotonic() + 120
+        journal = tmp_path / "r.part" / "frames.bin"
+        while time.monotonic() < deadline and not (journal.exists() and journal.stat().st_size):
+            time.sleep(0.5)
+        assert journal.stat().st_size
+        assert "stress" in state(target)
+        host.kill()
+        host.wait()
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and state(target) != before:
+        time.sleep(1)
+    assert state(target) == before
+
+
+@pytest.mark.usefixtures("target")
+def test_another_kernel_is_refused(tmp_path):
+    with pytest.raises(BenchError, match=r"runs mainline .*, not rt: boot it with `tennis boot"):
+        played(tmp_path / "r", kernel="rt")
+
+
+def test_the_doctor_looks_at_the_board(target):
+    found = {finding.what: finding for finding in examine_target(HOST)}
+    assert found["Racquet"].verdict == "good", found["Racquet"]
+    assert found["architecture"].found == "aarch64"
+    target.run("echo function > /sys/kernel/tracing/current_tracer", what="tracing")
+    try:
+        found = {finding.what: finding for finding in examine_target(HOST)}
+        assert (found["tracer"].verdict, found["tracer"].found[:8]) == ("bad", "function")
+    finally:
+        target.run("echo nop > /sys/kernel/tracing/current_tracer", what="tracing")
+
+
+@pytest.mark.usefixtures("target")
+def test_a_board_whose_plug_is_pulled(board, tmp_path):
+    """The last one: the board is gone behind it."""
+    with FakeBrickwall() as fake:
+        fake.balls_a_second = 100
+        plan = plan_of(bench="pi", port=fake.port, target=HOST, balls=100_000)
+        gone = []
+
+        def pull(progress) -> None:
+            if progress.balls >= 200 and not gone:
+                gone.append(board.close())
+
+        rally = play(PiBench(HOST, fake.port), plan, tmp_path / "r", Watch(pull))
+    assert rally.manifest.ended == "fault"
+    assert rally.manifest.faults[0].code == "target_lost"
+    assert rally.balls >= 200
