@@ -5,13 +5,16 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from captures import decoded
 from synthetic import latencies, make_rally
 
 from tennis.cli import main
+from tennis.play.report import report
 from tennis.play.umpire import umpire
-from tennis.rally import Rally
+from tennis.rally import Rally, part_path, seal
+from tennis.rally.balls import schema
 from tennis.umpire import Check, check, open_capture
 from tennis.umpire.simulate import Analyser, simulate
 
@@ -49,10 +52,6 @@ def open_loop(out, balls=1000, rate_hz=1000, spread=True, seed=1) -> Rally:
     )
     table = next(iter(made.batches()))
     served = 10**9 + np.arange(balls, dtype=np.int64) * (10**9 // rate_hz)
-    import pyarrow as pa  # noqa: PLC0415
-
-    from tennis.rally import part_path, seal  # noqa: PLC0415
-    from tennis.rally.balls import schema  # noqa: PLC0415
 
     rows = pa.table(
         [table["ball"], pa.array(served), table["rise_ticks"], table["fall_ticks"]],
@@ -239,10 +238,6 @@ def test_another_rally_with_the_same_gaps_is_told(tmp_path):
         made = make_rally(tmp_path / f"{name}-plain", rise=rise, schedule=schedule)
         table = next(iter(made.batches()))
         served = np.concatenate([[0], np.cumsum(gaps + rise + schedule)[:-1]])
-        import pyarrow as pa  # noqa: PLC0415
-
-        from tennis.rally import part_path, seal  # noqa: PLC0415
-        from tennis.rally.balls import schema  # noqa: PLC0415
 
         rows = pa.table(
             [table["ball"], pa.array(served), table["rise_ticks"], table["fall_ticks"]],
@@ -351,6 +346,22 @@ def test_a_rally_without_a_capture_is_told_what_to_do(rally, tennis):
     assert "not run" in out
     assert "tennis rally --umpire" in out
     assert umpire(rally).verdict == "not run"
+
+
+def test_a_report_says_what_the_umpire_saw(rally, tmp_path):
+    """A folder whose manifest lists a capture; what is broken in it is no verdict, and no crash."""
+    assert "Umpire" not in report([rally])
+    for content, words in ((None, "pass: 1000 balls"), (b"PK broken", "not run: ")):
+        part = part_path(tmp_path / f"with-{content is None}")
+        part.mkdir()
+        (part / "frames.bin").write_bytes(b"")
+        if content is None:
+            simulate(rally, part / "capture.sr", Analyser())
+        else:
+            (part / "capture.sr").write_bytes(content)
+        bare = rally.manifest.model_copy(update={"files": {}})
+        watched = seal(part, part.with_suffix(""), bare, rally.batches(), [])
+        assert f"<dt>Umpire</dt><dd>{words}" in report([watched])
 
 
 def test_nothing_is_overwritten(rally, tmp_path, tennis):

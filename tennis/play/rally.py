@@ -233,6 +233,8 @@ def _go_on(bench: GoingOnBench, plan: Plan, out: Path, journal: Journal, watch: 
             progress.add(frame.payload)
             clock_ticks = int(records(frame.payload)["served"][-1])
     outcome = _Outcome(next_frame=sequence, progress=progress)
+    if plan.umpire:
+        outcome.umpire.append("the rally was interrupted: the capture ends there")
     if progress.balls < progress.planned:
         # a second of the clock stands for the pause, which nobody measured
         position = Position(progress.balls, sequence, clock_ticks + progress.tick_hz)

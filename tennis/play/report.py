@@ -11,6 +11,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from tennis import __version__
+from tennis.play.umpire import in_a_line
 from tennis.plots import Picture, comparison, distribution, histogram, overview, series
 from tennis.plots.compare import names
 from tennis.plots.picture import bench_note, latencies, note, round_time_text, time_text
@@ -205,6 +206,7 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         f"{instrument.tick_hz} ticks a second"
         + (f", serial {instrument.serial}" if instrument.serial else ""),
         "Verified": _verified(instrument, manifest.created),
+        "Umpire": in_a_line(rally),
         "Line": _line(manifest.line),
         "Versions": f"tennis {manifest.tool.tennis}" + (f", {versions}" if versions else ""),
         "SHA-256 of the balls": manifest.files.get("balls.parquet", ""),

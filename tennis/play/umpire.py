@@ -20,6 +20,8 @@ from tennis.umpire.table import open_pair
 
 MARGIN_S = 3.0
 USUAL = Wires()
+# what a report checks by the way: a minute and a half at 24 MHz
+QUICK_SAMPLES = 1 << 31
 SIMULATED = (
     "the capture was made from the rally itself: it shows how a check works, not that the "
     "instrument is right"
@@ -112,6 +114,22 @@ def simulated(part: Path, played: Played) -> str:
     except UsageError as error:
         return f"no capture: {error}"
     return SIMULATED
+
+
+def in_a_line(rally: Rally) -> str:
+    """Return what an umpire says of a rally, for a report; empty where there was none."""
+    own = rally.file(CAPTURE)
+    if own is None:
+        return ""
+    try:
+        samples = open_capture(own).samples or 0
+    except RallyError as error:
+        return f"not run: {error}"
+    if samples > QUICK_SAMPLES:
+        return "there is a long capture: `tennis umpire check` says what it shows"
+    found = umpire(rally)
+    said = f"{found.verdict}: {found.reason}"
+    return f"{said} ({'; '.join(found.notes)})" if found.notes else said
 
 
 def facts(found: Check) -> dict[str, str]:

@@ -50,6 +50,7 @@ class Capture:
     read: Callable[["Capture"], Iterator[Edges]]
     names: list[str] = field(default_factory=list)  # of all channels
     resolution_ticks: Fraction = Fraction(1)  # how far apart two samples are
+    samples: int | None = None  # as many as a session says that it holds
     # what reading finds out
     end_ticks: int = 0  # so far
     first_ticks: int = 0

@@ -61,6 +61,7 @@ def open_srzip(path: Path, ping: str | None, reply: str | None) -> Capture:
         reply=names[which[1]][1],
         names=[name for _, name in names],
         read=read,
+        samples=sum(size for _, size in members) // unit,
     )
 
 
