@@ -243,6 +243,18 @@ def test_sides_that_are_equal_leave_c3_open(maker):
     assert "cannot be told apart" in found.why
 
 
+@pytest.mark.parametrize("mainline", [0, 5000])
+def test_latencies_of_nothing_and_balls_that_all_missed_break_nothing(maker, mainline):
+    for load_name in ("idle", "stress", "network"):
+        maker.rally("rt", "default", load_name, bursts(0, base=0))
+        maker.rally("rt", "chrt", load_name, bursts(0, base=0))
+        maker.rally("mainline", "default", load_name, bursts(mainline), misses=2000 - mainline // 5)
+    found = Replication(maker.sealed())
+    assert found.claim(KNUTSSON, "c3").verdict != "confirmed"
+    assert json.dumps(found.as_json(), allow_nan=False)
+    assert "every ball was missed" in match_report(found) or mainline
+
+
 def test_another_bottom_half_takes_no_part(maker):
     idle_pair(maker, bursts(5000), bursts(6000))
     maker.rally("rt", "chrt", "idle", bursts(4000), half="thread")

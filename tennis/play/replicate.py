@@ -359,9 +359,9 @@ def _verdict(part: RulePart, cuts: list[_Cut], size: int, shortest: int) -> Part
         )
     if than:
         # nearer: on the same side of the geometric middle
-        estimate = one.value / math.sqrt(other.value * third.value)
-        low = one.low / math.sqrt(other.high * third.high)
-        high = one.high / math.sqrt(other.low * third.low)
+        estimate = _ratio(one.value, math.sqrt(other.value * third.value))
+        low = _ratio(one.low, math.sqrt(other.high * third.high))
+        high = _ratio(one.high, math.sqrt(other.low * third.low))
         above, below = (1.0, None) if other.low > third.high else (None, 1.0)
         largest = _ratio(largest_of, math.sqrt(largest_to * largest_than))
         if (largest_to > largest_than) != (other.low > third.high):

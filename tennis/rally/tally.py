@@ -58,8 +58,9 @@ class Tally:
 
     @classmethod
     def joined(cls, tallies: Iterable["Tally"]) -> "Tally":
-        """Add tallies of the same clock up (at least one)."""
-        return _join(list(tallies))
+        """Add tallies of the same clock up."""
+        some = [tally for tally in tallies if tally.n]
+        return _join(some) if some else cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 class Counter:

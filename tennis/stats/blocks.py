@@ -105,7 +105,8 @@ def concentration(blocks: Values) -> Values:
     """Return (q3 - q1) / (max - min) of each block; 0 where all are equal, infinite with misses."""
     if not blocks.size:
         return np.zeros(0)
-    width = blocks.max(axis=1) - blocks.min(axis=1)
+    with np.errstate(invalid="ignore"):  # infinite minus infinite: all were missed
+        width = blocks.max(axis=1) - blocks.min(axis=1)
     found = np.where(np.isfinite(width), 0.0, np.inf)
     some = np.isfinite(width) & (width > 0)
     found[some] = quartile_distance(blocks[some]) / width[some]
