@@ -347,12 +347,13 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
     def balls() -> Iterator[pa.RecordBatch]:
         return batches_from_frames(journal.payloads(wire.BALLS), tick_hz)
 
-    events = list(_events(known, journal, tick_hz))
     if plan.umpire and plan.bench == "virtual" and _balls(journal):
+        events = list(_events(known, journal, tick_hz))
         played = Played(plan.protocol, tick_hz, events, lambda: plain_balls(balls()))
         outcome.umpire.append(simulated(part, played))
-    events += [{"what": "umpire", "text": said} for said in outcome.umpire]
-    return seal(part, out, manifest, balls(), events)
+    said = ({"what": "umpire", "text": words} for words in outcome.umpire)
+    every = itertools.chain(_events(known, journal, tick_hz), said)
+    return seal(part, out, manifest, balls(), every)
 
 
 def _noted(journal: Journal) -> collections.Counter[str]:
