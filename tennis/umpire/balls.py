@@ -177,7 +177,7 @@ class Decoder:
         other = self._taken()
         if not len(other):
             return whole
-        both = Balls.joined([whole, other])
+        both = Balls.joined([other, whole])  # of two in one tick the whole one comes last
         order = np.argsort(both.served, kind="stable")
         return Balls(both.served[order], both.rise[order], both.fall[order])
 
