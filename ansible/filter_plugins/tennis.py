@@ -3,6 +3,7 @@
 """What the roles need that Ansible has no filter for."""
 
 import hashlib
+import re
 import tomllib
 from pathlib import Path
 
@@ -25,9 +26,61 @@ def checksum_of(paths):
     return sha.hexdigest()
 
 
+def debs_of(flavours, built):
+    """Return [flavour, file] of every package that this machine has or has built."""
+    pairs = []
+    for name, flavour in flavours.items():
+        files = [*flavour.get("debs", []), *built.get(name, {}).get("debs", [])]
+        pairs += [[name, file] for file in files]
+    return pairs
+
+
+def deb_fields(results):
+    """Return what ``dpkg-deb -f`` said, as a list of flavour, file, Package, Version, ..."""
+    found = []
+    for result in results:
+        fields = dict(re.findall(r"^([A-Z]\w+): *(\S+)", result["stdout"], re.MULTILINE))
+        flavour, file = result["item"]
+        found.append({"flavour": flavour, "file": file, **fields})
+    return found
+
+
+def debs_missing(debs, installed):
+    """Return the files of those packages of which this very version is not installed."""
+    return [
+        deb["file"]
+        for deb in debs
+        if f"{deb['Package']}={deb['Version']}=installed" not in installed
+    ]
+
+
+def kernel_entries(flavours, debs):
+    """Return FLAVOUR=PACKAGE[,stock] for ``tennis-boot register``."""
+    entries = []
+    for name, flavour in flavours.items():
+        packages = [
+            *flavour.get("packages", []),
+            *(deb["Package"] for deb in debs if deb["flavour"] == name),
+        ]
+        images = [package for package in packages if package.startswith("linux-image-")]
+        if not images:
+            raise ValueError(f"{name}: none of its packages is a linux-image: {packages}")
+        entries.append(f"{name}={images[0]}{',stock' if flavour.get('stock') else ''}")
+    return entries
+
+
+def racquets_of(built):
+    """Return flavour -> module of the kernels that were built here."""
+    return {name: said["racquet"] for name, said in built.items() if said.get("racquet")}
+
+
 class FilterModule:
     """Tells Ansible the names."""
 
     def filters(self):
         """Return name -> filter."""
-        return {"checksum_of": checksum_of, "loads_of": loads_of}
+        filters = (
+            *(checksum_of, deb_fields, debs_missing, debs_of),
+            *(kernel_entries, loads_of, racquets_of),
+        )
+        return {function.__name__: function for function in filters}
