@@ -30,14 +30,14 @@ test: ## everything: setup, lint, books, unit tests, real kernels on the virtual
 	@scripts/setup.sh --test
 	@$(MAKE) READY=1 lint
 	@$(MAKE) READY=1 docs
-	@$(PYTEST) -q --numprocesses auto -m "not slow"
+	@$(PYTEST) -q --numprocesses auto -m "not slow and not provision"
 
 .PHONY: unit
 unit: setup-test ## the tests that boot no kernel (TESTS= chooses files)
 	@$(PYTEST) -q --numprocesses auto -m "not virtual and not provision and not slow" $(TESTS)
 
 .PHONY: provision-test
-provision-test: setup-test ## the tests that provision a system in QEMU (they are a part of make test)
+provision-test: setup-test ## provision a whole system in QEMU and boot its kernels (make test leaves it out)
 	@$(PYTEST) -q -m provision
 
 .PHONY: slow-test

@@ -140,6 +140,7 @@ def _build(folder: Path) -> None:
         ],
         what="building the virtual Pi's file system",
     )
+    os.utime(root / "var/lib/apt/lists", (0, 0))  # they are empty: apt must not think them fresh
     disk = folder / "disk.img"
     _write_disk(root, disk, folder)
     shutil.rmtree(root)
