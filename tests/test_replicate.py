@@ -205,6 +205,17 @@ def test_missed_balls_are_later_than_anything(maker):
     assert stress["interval"][1] is None
 
 
+@pytest.mark.parametrize("misses", [1, 40])
+def test_missed_balls_confirm_that_a_side_is_later(maker, misses):
+    """One missed ball is the largest of all; one in each block makes every interval unbounded."""
+    idle_pair(maker, bursts(5000), bursts(6000), misses=0)
+    maker.rally("mainline", "default", "stress", bursts(900_000), misses=misses)
+    maker.rally("rt", "chrt", "stress", bursts(6000))
+    found = claim(maker.sealed(), "c2")
+    assert [part.verdict for part in found.parts] == ["confirmed"] * 3, found.why
+    assert math.isinf(found.parts[0].largest)
+
+
 def test_blocks_that_drift_are_not_believed(maker):
     drifting = bursts(5000) + np.arange(2000) // 10
     idle_pair(maker, drifting, bursts(6000))

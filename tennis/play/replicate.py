@@ -402,17 +402,20 @@ def _decide(
 ) -> tuple[Verdict, str]:
     """Hold an interval, and the ratio of the largest of all balls, against a rule."""
     low, high = interval
-    bottom = -math.inf if bounds[0] is None else bounds[0]
-    top = math.inf if bounds[1] is None else bounds[1]
+    above, below = bounds
     said = f"{number(low)} to {number(high)}, the rule: {_bounds(*bounds)}"
-    inside, outside = low > bottom and high < top, high <= bottom or low >= top
+    # what is not bounded (missed balls) is above every rule that has no upper end
+    inside = (above is None or low > above) and (below is None or high < below)
+    outside = (above is not None and high <= above) or (below is not None and low >= below)
     if math.isnan(low) or math.isnan(high):
         return "inconclusive", "too many balls were not answered to compare"
     if not inside and not outside:
         return "inconclusive", f"the interval holds both: {said}"
     if largest is not None and math.isnan(largest):
         return "inconclusive", f"{said}; but the largest of all balls rank otherwise"
-    if largest is not None and (bottom < largest < top) != inside:
+    if largest is not None and inside != (
+        (above is None or largest > above) and (below is None or largest < below)
+    ):
         why = f"for the largest of all balls it is {number(largest)}: rare events decide"
         return "inconclusive", f"{said}; but {why}"
     return ("confirmed" if inside else "contradicted"), said
