@@ -8,7 +8,7 @@ What the keys mean is in docs/match.md; plans/*.toml are examples.
 import hashlib
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from itertools import product
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
@@ -39,6 +39,18 @@ CALLED: dict[str, set[Flavour]] = {
 }
 
 
+def _distinct(value: Any) -> Any:
+    """Refuse a list that is empty, or names one thing twice."""
+    if value is not None and not value:
+        raise PydanticCustomError("empty", "is empty: name at least one")
+    if isinstance(value, list):
+        twice = [name for name, count in Counter(map(str, value)).items() if count > 1]
+        if twice:
+            words = "names {name} twice: for more of the same use repetitions"
+            raise PydanticCustomError("twice", words, {"name": plain(twice[0], 64)})
+    return value
+
+
 class KernelAxis(Part):
     """A kernel of the plan; what it does not say is what the plan says for all kernels."""
 
@@ -47,6 +59,11 @@ class KernelAxis(Part):
     loads: list[Name] | None = None
     priorities: list[Priorities] | None = None
     bottom_halves: list[BottomHalf] | None = None
+
+    @field_validator("loads", "priorities", "bottom_halves", mode="before")
+    @classmethod
+    def _some(cls, value: Any) -> Any:
+        return _distinct(value)
 
 
 class LoadAxis(Part):
@@ -109,16 +126,15 @@ class MatchPlan(Part):
     @classmethod
     def _listed(cls, value: Any) -> Any:
         """Take a list of names for a table without further words."""
+        _distinct(value)
         if isinstance(value, list) and all(isinstance(name, str) for name in value):
             return {name: {} for name in value}
         return value
 
-    @field_validator("kernels", "loads", "priorities", "bottom_halves")
+    @field_validator("priorities", "bottom_halves", mode="before")
     @classmethod
     def _some(cls, value: Any) -> Any:
-        if value is not None and not value:
-            raise PydanticCustomError("empty", "is empty: name at least one")
-        return value
+        return _distinct(value)
 
 
 class Fixture(Part):
@@ -186,7 +202,7 @@ def _first(error: ValidationError) -> str:
     if found["type"] == "extra_forbidden":
         return f"{where} is no key of a plan: see docs/match.md"
     if found["type"] == "string_pattern_mismatch":
-        return f"{where} is no name: letters, digits, and . _ + - inside"
+        return f"{where} is no name: up to 64 letters, digits, and . _ + - inside"
     given = found["input"]
     said = f" (it is {plain(repr(given), 60)})" if isinstance(given, (str, int, float)) else ""
     return f"{where}: {found['msg'][:1].lower()}{found['msg'][1:]}{said}"
@@ -224,11 +240,11 @@ def fixtures_of(
                     why=why,
                 )
             )
+            _check_count(left)
             continue
         for repetition in range(1, plan.repetitions + 1):
             fixtures.append(_fixture(plan, known[wanted.kernel], wanted, repetition))
-            if len(fixtures) > RALLIES_MAX:
-                raise UsageError(f"the plan has more than {RALLIES_MAX} rallies: make it smaller")
+            _check_count(fixtures)
     for name, count in Counter(fixture.name for fixture in fixtures).items():
         if count > 1:
             raise UsageError(f"{name} is in the plan twice: for more of the same use repetitions")
@@ -238,6 +254,11 @@ def fixtures_of(
     if plan.order == "shuffled":
         fixtures.sort(key=lambda fixture: _digest(plan.seed, "order", fixture.name))
     return fixtures, left
+
+
+def _check_count(rallies: Sized) -> None:
+    if len(rallies) > RALLIES_MAX:
+        raise UsageError(f"the plan has more than {RALLIES_MAX} rallies: make it smaller")
 
 
 def _check_bench(plan: MatchPlan) -> None:
