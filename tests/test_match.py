@@ -159,6 +159,13 @@ def test_other_data_are_left_alone(tmp_path, path, whole):
     assert "holds something else than a match" in done.stderr
     assert [file.name for file in (tmp_path / "mine").iterdir()] == ["thesis.doc"]
 
+    (tmp_path / "plan").touch()  # where a match of plan.toml is kept unless --out says otherwise
+    done = subprocess.run(
+        [*TENNIS, "match", path], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "plan is no folder" in done.stderr
+
     before = (whole / "match.json").read_bytes()
     path.write_text(PLAN.replace("300", "301"))
     done = tennis("match", path, "--out", whole)

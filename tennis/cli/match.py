@@ -26,7 +26,8 @@ def _kernel(text: str) -> tuple[str, str]:
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The match's folder. Where it holds a part of the same match, the rest is played.",
+    help="The match's folder; by default it is named after PLAN, without .toml, and lies here. "
+    "Where it holds a part of the same match, the rest is played.",
 )
 @click.option(
     "--kernel",
@@ -48,7 +49,7 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
     \b
     Examples:
       tennis match plans/quick.toml --list
-      tennis match plans/quick.toml --out quick
+      tennis match plans/quick.toml
       tennis match plans/knutsson.toml --kernel xenomai=../linux-evl --out chapter-7
 
     Ctrl-C seals the rally that is being played. The same command goes on: after Ctrl-C, after
@@ -61,15 +62,14 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
     from tennis.play.match_report import write_match_report  # noqa: PLC0415
     from tennis.play.replicate import Replication  # noqa: PLC0415
 
-    if not list_only and out is None:
-        raise UsageError("say where to keep the match: --out DIR (or --list)")
+    if out is None:
+        out = Path(plan.stem)
     asked = read_plan(plan)
     wanted = Match(asked, *fixtures_of(asked, dict(map(_kernel, kernels)), plan.parent))
     console = Console()
     if list_only:
         _list(console, wanted)
         return
-    assert out is not None  # noqa: S101
     bench_for(asked)
     for entry in wanted.not_played:
         click.echo(f"not played: {entry.name}: {entry.why}")
