@@ -264,6 +264,21 @@ def test_physical_and_pico_rallies_are_refused(hog, tmp_path):
 
 
 @virtual
+def test_a_rally_does_not_choose_the_tree_whose_makefile_is_run(hog, tmp_path):
+    tool = hog.manifest.tool.model_copy(
+        update={"versions": {**hog.manifest.tool.versions, "kernel": str(tmp_path)}}
+    )
+    target = hog.manifest.target.model_copy(update={"kernel": "../tree"})
+    for name, changes in (("a", {"tool": tool}), ("b", {"target": target})):
+        rally = with_manifest(hog, tmp_path / name, **changes)
+        with pytest.raises(UsageError, match="name it with --kernel DIR"):
+            explain(rally)
+        assert plan_again(rally, "mine").kernel == "mine"
+    with pytest.raises(UsageError, match="was played on mainline: leave it out"):
+        explain(hog, kernel="mine")
+
+
+@virtual
 @pytest.mark.parametrize(
     ("what", "words"), [("nothing", "does not exist"), ("empty", "holds no manifest.json")]
 )

@@ -25,6 +25,9 @@ ROWS = 8
 @click.argument("rally", metavar="RALLY", type=click.Path(path_type=Path))
 @click.option("--ball", type=int, help="Explain this ball (the first is 0).")
 @click.option("--worst", type=int, help="Explain this many of the latest balls.  [default: 20]")
+@click.option(
+    "--kernel", metavar="DIR", help="The built tree, where the rally was played on one."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 @click.option(
     "--out",
@@ -32,7 +35,13 @@ ROWS = 8
     help="A new folder for the page with flame graph and timeline.",
 )
 def explain(
-    rally: Path, *, ball: int | None, worst: int | None, as_json: bool, out: Path | None
+    rally: Path,
+    *,
+    ball: int | None,
+    worst: int | None,
+    kernel: str | None,
+    as_json: bool,
+    out: Path | None,
 ) -> None:
     """Name the kernel code that ran while the late balls of a RALLY waited.
 
@@ -46,6 +55,7 @@ def explain(
       tennis explain first
       tennis explain first --out why
       tennis explain first --ball 1234
+      tennis explain evl-idle --kernel ../linux-evl
     """
     if out is not None:
         check_folder(out)
@@ -55,6 +65,7 @@ def explain(
             rally,
             ball=ball,
             worst=worst,
+            kernel=kernel,
             watch=Watch(observe),
             say=lambda text: say.print(Text(text), soft_wrap=True),
         )

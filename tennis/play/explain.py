@@ -23,6 +23,7 @@ from tennis import wire
 from tennis.bench import Session
 from tennis.bench.profile import symbols
 from tennis.bench.profile.plugin import Phase, Profile, Window
+from tennis.bench.targets.virtual import kernels
 from tennis.bench.targets.virtual.bench import VirtualBench
 from tennis.bench.targets.virtual.machine import COMMAND_LINE, Extras
 from tennis.errors import BenchError, RallyError, UsageError
@@ -107,6 +108,7 @@ def explain(
     *,
     ball: int | None = None,
     worst: int | None = None,
+    kernel: str | None = None,
     watch: Watch | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Explanation:
@@ -114,13 +116,13 @@ def explain(
 
     ``ball`` counts from 0; ``worst`` is how many of the latest (default 20, or all that there are).
     The latest are those with the longest time from the ping to the reply's fall, and missed balls
-    before them. ``say`` gets a line where something takes a while.
+    before them. ``kernel`` is the built tree of a rally that was played on one. ``say`` gets a line where something takes a while.
 
     Raises UsageError for what cannot be meant or explained, RallyError where the replay's balls are
     not the rally's, BenchError, and KeyboardInterrupt when told to stop.
     """
     rally = path if isinstance(path, Rally) else open_rally(path)
-    plan = plan_again(rally)
+    plan = plan_again(rally, kernel)
     if ball is not None and worst is not None:
         raise UsageError("--ball and --worst: use one of them")
     if not rally.balls:
@@ -176,8 +178,12 @@ def explain(
     return Explanation(rally, rule, stories, replayed, changed)
 
 
-def plan_again(rally: Rally) -> Plan:
-    """Return the plan of a sealed rally. Raises UsageError where it cannot be played again."""
+def plan_again(rally: Rally, tree: str | None = None) -> Plan:
+    """Return the plan of a sealed rally. Raises UsageError where it cannot be played again.
+
+    ``tree`` is the kernel where it was no named one. What the manifest says is never taken for a
+    folder: the Racquet is built by a tree's own Makefile, which may do anything.
+    """
     manifest = rally.manifest
     if manifest.bench != "virtual":
         raise UsageError(
@@ -195,10 +201,17 @@ def plan_again(rally: Rally) -> Plan:
             f"{rally.path} was played with other kernel parameters than tennis gives: "
             "it cannot be played again"
         )
-    recorded = manifest.tool.versions
     kernel = manifest.target.kernel
-    if recorded.get("kernel", "").startswith("/"):
-        kernel = recorded["kernel"]  # a tree's folder
+    named = kernel in kernels.catalogue()
+    if manifest.tool.versions.get("kernel", "").startswith("/") or not named:
+        if tree is None:
+            raise UsageError(
+                f"{rally.path} was played on a kernel tree, {plain(kernel, 60)}: name it with "
+                "--kernel DIR; its Makefile is run, so let it be one that you trust"
+            )
+        kernel = tree
+    elif tree is not None:
+        raise UsageError(f"--kernel: {rally.path} was played on {kernel}: leave it out")
     try:
         return Plan(
             bench="virtual",
