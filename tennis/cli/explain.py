@@ -25,9 +25,7 @@ ROWS = 8
 @click.argument("rally", metavar="RALLY", type=click.Path(path_type=Path))
 @click.option("--ball", type=int, help="Explain this ball (the first is 0).")
 @click.option("--worst", type=int, help="Explain this many of the latest balls.  [default: 20]")
-@click.option(
-    "--kernel", metavar="DIR", help="The built tree, where the rally was played on one."
-)
+@click.option("--kernel", metavar="DIR", help="The built tree, where the rally was played on one.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 @click.option(
     "--out",

@@ -103,7 +103,7 @@ class Explanation:
         }
 
 
-def explain(
+def explain(  # noqa: PLR0913
     path: Path | Rally,
     *,
     ball: int | None = None,
@@ -116,7 +116,8 @@ def explain(
 
     ``ball`` counts from 0; ``worst`` is how many of the latest (default 20, or all that there are).
     The latest are those with the longest time from the ping to the reply's fall, and missed balls
-    before them. ``kernel`` is the built tree of a rally that was played on one. ``say`` gets a line where something takes a while.
+    before them. ``kernel`` is the built tree of a rally that was played on one. ``say`` gets a line
+    where something takes a while.
 
     Raises UsageError for what cannot be meant or explained, RallyError where the replay's balls are
     not the rally's, BenchError, and KeyboardInterrupt when told to stop.
