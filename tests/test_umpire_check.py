@@ -3,6 +3,7 @@
 """A check finds what was planted and nothing else; a bad capture never gives a wrong verdict."""
 
 import json
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -136,7 +137,9 @@ def test_balls_at_a_fixed_rate_are_paired_by_their_latencies(tmp_path):
 
 def test_alike_balls_at_a_fixed_rate_are_paired_only_if_all_are_there(tmp_path):
     rally = open_loop(tmp_path / "alike", spread=False)
-    assert checked(rally, tmp_path, clock_ppm=12).balls == 1000
+    found = checked(rally, tmp_path, clock_ppm=12)
+    assert (found.balls, found.verdict) == (1000, "inconclusive")
+    assert "nothing shows that it is a capture of this rally" in found.reason
     found = checked(rally, tmp_path, late_ms=300.4, clock_ppm=12)
     assert found.verdict == "not run"
     assert "nobody can tell which is which" in found.reason
@@ -228,6 +231,30 @@ def test_a_capture_of_another_rally_is_told(rally, tmp_path):
     found = check(rally, open_capture(capture))
     assert found.verdict == "not run"
     assert "another rally" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("rate_hz", "spread_ns", "late_ms"), [(2_000_000, 100, 0), (RATE_HZ, 20, 50.4)]
+)
+def test_another_rally_at_the_same_rate_is_told(tmp_path, monkeypatch, rate_hz, spread_ns, late_ms):
+    """Latencies that spread no more than the samples fit anywhere: they must have a relation."""
+
+    def alike(balls, seed):
+        return np.random.default_rng(seed).normal(5000, spread_ns, balls)
+
+    monkeypatch.setitem(open_loop.__globals__, "latencies", alike)
+    one, two = (open_loop(tmp_path / f"r{seed}", 2000, seed=seed) for seed in (1, 7))
+    analyser = {"rate_hz": rate_hz, "clock_ppm": 17.3, "late_ms": late_ms}
+    assert checked(one, tmp_path, **analyser).verdict == "pass"
+    found = check(two, open_capture(tmp_path / "capture.sr"))
+    assert found.verdict == ("not run" if late_ms else "inconclusive"), found.reason
+    assert "latencies are all alike" in found.reason
+
+
+def test_noisy_edges_are_no_other_rally(rally, tmp_path):
+    found = checked(rally, tmp_path, rate_hz=100_000_000, jitter_ns=20.0)
+    assert found.verdict == "pass", found.reason
+    assert found.scheduling.sd_ns == pytest.approx(20 * np.sqrt(2), rel=0.15)
 
 
 def test_another_rally_with_the_same_gaps_is_told(tmp_path):
@@ -330,6 +357,21 @@ def test_a_suggested_option_mends_the_check(rally, tmp_path, tennis):
     mended = ("--ping", "reply", "--reply", "ping", "--invert", "reply")
     code, out, _ = tennis("umpire", "check", rally.path, "--capture", capture, *mended)
     assert code == 0, out
+
+
+def test_a_suggested_option_can_be_copied_into_a_shell(rally, tmp_path, tennis):
+    plain, capture = tmp_path / "plain.sr", tmp_path / "capture.sr"
+    simulate(rally, plain, Analyser(swapped=True))
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(capture, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name == "metadata":
+                content = content.replace(b"probe1=ping", b"probe1=Ping (V)")
+                content = content.replace(b"probe2=reply", b"probe2=$(reboot)")
+            target.writestr(name, content)
+    code, out, _ = tennis("umpire", "check", rally.path, "--capture", capture)
+    assert code == 1
+    assert "--ping '$(reboot)' --reply 'Ping (V)'" in out
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04garbage", b"hello\n"])

@@ -29,6 +29,7 @@ class Comparison:
         self._centre: dict[str, float] = {}
         self._limit: dict[str, float] = {}
         self.spread_ns: dict[str, float] = {}  # usual, of the first differences
+        self.related = 0.0  # rank correlation of the first latencies, in standard errors
         self._ratio = 1.0
         self._phases = {name: Phases() for name in ("ping", "rise", "fall")}
         self._waiting: list[Pairs] = []  # until it is known what is usual
@@ -74,6 +75,7 @@ class Comparison:
             self._centre[kind] = centre
             self._limit[kind] = max(FAR * limit, FAR_MADS * mad)
             self.spread_ns[kind] = mad
+            self.related = max(self.related, _related(table[:, 1], table[:, 2]))
             self._biases[kind] = Bias(ratio)
         self._ratio = ratio
         for pairs in waiting:
@@ -153,3 +155,18 @@ class Comparison:
                 share = min(1.0, sum(uneven[edge] for edge in edges))
                 setattr(found, kind, self._biases[kind].fit(ratio, share * step))
         found.offset_ns = self._clock.offset_ns
+
+
+def _related(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Return Spearman's rank correlation in standard errors; 0 where either is always the same."""
+    if one.size < 3:
+        return 0.0
+    ranks = []
+    for values in (one, other):
+        _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+        rank = (np.cumsum(counts) - (counts - 1) / 2)[which]
+        ranks.append(rank - rank.mean())
+    spread = float(np.sqrt((ranks[0] ** 2).sum() * (ranks[1] ** 2).sum()))
+    if not spread:
+        return 0.0
+    return float((ranks[0] * ranks[1]).sum()) / spread * float(np.sqrt(one.size - 1))

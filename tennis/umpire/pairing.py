@@ -28,6 +28,7 @@ FOLLOWED_NS = 20_000.0  # how far off a ball may be from where it is expected
 KNOWN_NS = 3_000.0  # the same once the clocks' ratio is known
 LOST_AFTER = 64  # balls of which fewer than half are found: the pairing is lost
 LAST = 3  # balls in a row at the end that are not found: it was lost there
+JITTER_NS = 40.0  # of an edge (sd), where it is slow or noisy: as much is borne
 SPREADS = 256  # steps of which it is kept how well they fitted
 MANY = 1000  # places that fit are too many to try any further
 
@@ -40,12 +41,19 @@ class Scale:
     sample_ns: float  # of the capture: one tick of it
     resolution_ns: float  # between two samples
     gap_ns: float  # the shortest from one serve to the next, or less
-    window: int = WINDOW
+    even: bool = False  # gaps are alike: an open loop, or a closed one without random gaps
+
+    @property
+    def window(self) -> int:
+        """Return how many balls in a row anchor."""
+        return LONG_WINDOW if self.even else WINDOW
 
     @property
     def slack_ns(self) -> float:
         """Return how much two differences may differ without a clock's fault."""
-        return 2 * self.resolution_ns + 2 * self.tick_ns + 20
+        # where gaps are alike, the latencies are all there is to tell one place from another
+        jitter = 20.0 if self.even else 6 * JITTER_NS
+        return 2 * self.resolution_ns + 2 * self.tick_ns + jitter
 
     @property
     def reach_ns(self) -> float:

@@ -48,6 +48,7 @@ class Check:
     points: dict[str, Points] = field(default_factory=dict)
     classes: dict[str, Classes] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    by_order: bool = False  # nothing but their order says which ball is which
     lost: bool = False  # from some ball on nothing fits any more
 
     @property

@@ -3,7 +3,7 @@
 """Go through a capture and a rally once, side by side, and pair their balls."""
 
 import itertools
-from math import sqrt
+from math import floor, log10, sqrt
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tennis.umpire.balls import NONE, Balls, Decoder
 from tennis.umpire.comparing import Comparison
 from tennis.umpire.edges import Capture
 from tennis.umpire.pairing import Anchor, Follower, Pairs, Scale, find_anchor
-from tennis.umpire.pictures import Persistence
+from tennis.umpire.pictures import DIVISIONS, Persistence
 from tennis.umpire.queues import CaptureQueue, RallyQueue, reaches
 from tennis.umpire.rally_balls import RallyBalls, rally_balls
 from tennis.umpire.result import KINDS, MAX_CLOCK_PPM, Check
@@ -22,6 +22,7 @@ from tennis.units import format_count, format_ns, tick_ns
 
 RIGHT = 0.9  # of the balls must pair, where it is this rally on these wires
 SPREAD = 3.0  # times what the resolutions explain: then these are not the same balls
+RELATED = 5.0  # standard errors of the rank correlation of what both say, or it may be chance
 OTHER_RALLY = (
     "it is a capture of another rally, or of other wires; name the capture that was taken with it"
 )
@@ -39,8 +40,7 @@ def _scale(rally: Rally, capture: Capture) -> Scale:
     is_open = protocol.loop == "open" and protocol.rate_hz
     gap = 1e9 / protocol.rate_hz if is_open and protocol.rate_hz else protocol.gap_min_ns
     even = bool(is_open) or protocol.gap_max_ns - protocol.gap_min_ns < 10 * capture.resolution_ns
-    window = pairing.LONG_WINDOW if even else pairing.WINDOW
-    return Scale(tick_ns(rally.tick_hz), capture.tick_ns, capture.resolution_ns, gap, window)
+    return Scale(tick_ns(rally.tick_hz), capture.tick_ns, capture.resolution_ns, gap, even)
 
 
 class SideBySide:
@@ -219,12 +219,19 @@ class SideBySide:
             return said
         if not found.lost and 2 * found.balls < found.balls + found.unmatched:
             return said
-        if self._by_order and (found.lost or found.uncovered or found.unmatched):
+        # gaps that are alike show nothing: which ball is which, the latencies must
+        found.by_order = self._by_order
+        if self._scale.even:
+            found.by_order = self._comparison.related < RELATED
+        if (self._by_order or found.by_order) and (
+            found.lost or found.uncovered or found.unmatched
+        ):
             return (
                 "the balls came at a fixed rate and their latencies are all alike, so that nobody "
                 "can tell which is which: capture the whole rally, or play a closed loop"
             )
         explained = SPREAD * (self._capture.resolution_ns + found.tick_ns)
+        explained += 1.5 * pairing.JITTER_NS
         if self._spread_ns > explained:
             return said
         if any(self._comparison.spread_ns.get(kind, 0) > explained for kind in KINDS):
@@ -258,10 +265,12 @@ class SideBySide:
 
 
 def _window_ns(rally: Rally) -> float:
-    """Return how much time a picture of all balls should show."""
+    """Return how much time a picture of all balls should show: ten divisions of an oscilloscope."""
     tick = tick_ns(rally.tick_hz)
     found = 0.0
     for tally in (rally.interrupt, rally.scheduling):
         if tally.n:
             found += tally.at(max(1, round(0.99 * tally.n))) * tick
-    return max(1.3 * found, 2.0 * rally.manifest.protocol.pulse_ns)
+    least = max(1.3 * found, 2.0 * rally.manifest.protocol.pulse_ns) / DIVISIONS
+    decade = 10.0 ** floor(log10(least))
+    return DIVISIONS * decade * next(step for step in (1, 2, 5, 10) if step * decade >= least)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """From what was found to a verdict, its reason and a next step."""
 
+from tennis.rally.folder import CAPTURE
 from tennis.rally.manifest import Verdict
 from tennis.umpire.fit import Difference
 from tennis.umpire.result import KINDS, MAX_CLOCK_PPM, Check
@@ -110,5 +111,17 @@ def _by_intervals(
             f"the {kind} bias may be {low:.1f} to {high:.1f} ns, the tolerance is {tolerance:.0f} "
             f"ns: {step}"
         )
+    if found.by_order and not _own(found):
+        return "inconclusive", (
+            "the balls came at a fixed rate and their latencies are all alike: nothing shows that "
+            "it is a capture of this rally; play with `tennis rally --umpire`, which keeps the "
+            "capture with the rally, or play a closed loop"
+        )
     worst = max(max(map(abs, difference.bias_ci_ns)) for _, difference in results)
     return "pass", f"{scope}: no bias above {worst:.1f} ns, no contradiction"
+
+
+def _own(found: Check) -> bool:
+    """Say whether the capture was sealed with the rally."""
+    own = found.rally.file(CAPTURE)
+    return own is not None and found.capture is not None and own.samefile(found.capture.path)
