@@ -343,6 +343,7 @@ def test_dumps_that_are_none(text, words, tmp_path):
         ("Time,A,B\n0,0,0\n1e-6,1,0\n2e-6,1,0\n3e-6,1\n", "cannot be read"),
         ("Time,A,B\n3,0,0\n3,1,0\n3,1,0\n", "does not go on"),
         ("Time,A,B\n0,0,0\n1,1,0\n5,1,0\n2,1,0\n", "goes back"),
+        ("Time,A,B\n0,0,0\n1e300,1,0\n1e305,1,1\n", "longer than any rally"),
     ],
 )
 def test_tables_that_are_none(text, words, tmp_path):

@@ -23,13 +23,12 @@ from tennis.plots.picture import (
     time_text,
 )
 from tennis.umpire import Check
-from tennis.umpire.pictures import Persistence
+from tennis.umpire.pictures import DIVISIONS, Persistence
 from tennis.units import format_count
 
 # few balls violet, many red, as on Koeker's oscilloscope
 COLOURS = "rainbow"
 TRACE = 10  # rows of pixels between low and high
-DIVISIONS = 10
 
 
 def check_note(found: Check) -> str:
@@ -68,6 +67,8 @@ def agreement(found: Check) -> Picture:
             level = difference.bias_ns + sign * 1.96 * difference.sd_ns
             axes.axhline(level, color=GREY, lw=0.9, ls=(0, (4, 3)))
         axes.set_xlabel("mean of both")
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(bottom, top + 0.12 * (top - bottom))  # room for the words
         bias = f"bias {difference.bias_ns:+.1f} ns ({low:.1f} to {high:.1f})"
         words = f"{bias}, sd {difference.sd_ns:.1f} ns"
         axes.annotate(
@@ -96,6 +97,7 @@ def _agreement_words(found: Check) -> str:
             f"{difference.bias_ns:+.1f} ns (95 %: {low:.1f} to {high:.1f} ns), standard deviation "
             f"{difference.sd_ns:.1f} ns."
         )
+    said.append("Grey: the bias with its interval. Dashed: 1.96 standard deviations about it.")
     return " ".join(said)
 
 
@@ -129,10 +131,10 @@ def persistence(found: Check) -> Picture:
     edges[0] = seen.balls
     if up < seen.columns:
         edges[up] += seen.balls
-    window = seen.window_ns
+    window, end = seen.window_ns, seen.columns * seen.column_ns
     for bottom, image in ((5.0, _trace(ping, edges, seen)), (1.0, _reply(seen))):
         shown = np.ma.masked_less(image, 1)
-        picture_of = axes.imshow(shown, extent=(0, window, bottom, bottom + 2.4), **style)
+        picture_of = axes.imshow(shown, extent=(0, end, bottom, bottom + 2.4), **style)
     axes.set(xlim=(0, window), ylim=(0, 8))
     axes.set_xticks(np.linspace(0, window, DIVISIONS + 1))
     axes.set_xticklabels([round_time_text(round(x)) for x in np.linspace(0, window, DIVISIONS + 1)])

@@ -26,7 +26,10 @@ def check(rally: Rally, capture: Capture, tolerance_ns: float | None = None) -> 
         run = SideBySide(rally, capture, found)
         wrong = run.pair()
         if wrong:
-            better = other_wiring(rally, capture)
+            # a wire on which nothing happens is not mended by another name
+            seen = found.decoder
+            alive = seen is not None and seen.ping.count > 0 and seen.reply.count > 0
+            better = other_wiring(rally, capture) if alive else None
             reason = wiring_words(better, capture) if better is not None else wrong
             # nothing that was counted means anything
             return Check("not run", reason, rally, capture, tolerance_ns)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tennis.umpire.balls import NONE, Balls
 
 COLUMNS = 800
+DIVISIONS = 10  # of the time that an oscilloscope shows
 POINTS = 4096
 EXTREMES = 128
 
@@ -25,15 +26,11 @@ class Persistence:
         step = max(resolution_ns, window_ns / COLUMNS)
         self.column_ns = resolution_ns * ceil(step / resolution_ns - 1e-9)
         self.columns = max(2, ceil(window_ns / self.column_ns))
+        self.window_ns = window_ns  # the last column may go beyond
         self._tick_ns = tick_ns
         self.balls = 0
         self.rises = np.zeros(self.columns + 1, np.int64)  # the last one: beyond the window
         self.falls = np.zeros(self.columns + 1, np.int64)
-
-    @property
-    def window_ns(self) -> float:
-        """Return how much time the picture shows."""
-        return self.columns * self.column_ns
 
     def add(self, balls: Balls) -> None:
         """Take balls of the capture."""

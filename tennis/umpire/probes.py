@@ -3,13 +3,13 @@
 """Probes on the wrong wires: swapped, inverted, both."""
 
 import itertools
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tennis.rally import Rally
-from tennis.rally.text import plain
 from tennis.umpire.edges import Capture, Edges
 from tennis.umpire.result import Check
 from tennis.umpire.side_by_side import RIGHT, SideBySide
@@ -67,7 +67,7 @@ def other_wiring(rally: Rally, capture: Capture) -> Wiring | None:
 def wiring_words(wiring: Wiring, capture: Capture) -> str:
     """Say what is wrong with the probes, and what to do about it."""
     words, options = [], []
-    ping, reply = plain(capture.ping, 20), plain(capture.reply, 20)
+    ping, reply = shlex.quote(capture.ping), shlex.quote(capture.reply)
     if wiring.swapped:
         words.append("ping and reply are swapped")
         options.append(f"--ping {reply} --reply {ping}")

@@ -279,6 +279,8 @@ def _rate(form: _Form, times: NDArray[np.float64] | None) -> tuple[Fraction, boo
     span = float(times[-1] - times[0])
     if not span > 0:
         raise CaptureError(f"{path}: its time does not go on: {DAMAGED}")
+    if span > MAX_SECONDS:
+        raise CaptureError(f"{path} is longer than any rally: {DAMAGED}")
     interval = float(form.interval_s) if form.interval_s else span / (times.size - 1)
     # times are written with few digits: look at many steps at once
     steps = times[:: max(1, times.size // 16)]
