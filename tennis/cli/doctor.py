@@ -48,6 +48,8 @@ def doctor(port: str | None, target: str | None, as_json: bool) -> None:
 
     if port and target:
         raise UsageError("--port looks at a Brickwall, --target at a target: one at a time")
+    if target is not None and not target.strip():  # a shell's variable that is not set
+        raise UsageError("--target is empty: name a host as for ssh, or virtual")
     findings = examine_target(target) if target else examine(port)
     if as_json:
         found = list(findings)
