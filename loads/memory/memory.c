@@ -113,11 +113,16 @@ int main(int argc, char **argv)
 		fprintf(stderr, "memory: cannot create its thread: %s\n", strerror(error));
 		return 1;
 	}
-	while (!told_to_end(&signals) && (file < 0 || report(file, activations, bytes)))
-		;
+	while (!told_to_end(&signals)) {
+		if (file >= 0 && !report(file, activations, bytes)) {
+			error = errno;
+			fprintf(stderr, "memory: cannot write its report: %s\n", strerror(error));
+			break;
+		}
+	}
 	ending = true;
 	pthread_join(thread, NULL);
 	if (path)
 		unlink(path);
-	return 0;
+	return error ? 1 : 0;
 }

@@ -290,8 +290,10 @@ int main(int argc, char **argv)
 		}
 	}
 	while (!told_to_end(&signals)) {
-		if (failure || !report_all(file, tasks)) {
-			fprintf(stderr, "xload: %s\n", strerror(failure ? failure : errno));
+		if (!failure && !report_all(file, tasks))
+			failure = errno;
+		if (failure) {
+			fprintf(stderr, "xload: %s\n", strerror(failure));
 			break;
 		}
 	}

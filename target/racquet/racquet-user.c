@@ -33,14 +33,15 @@ int main(int argc, char **argv)
 	struct sched_param param = { .sched_priority = 50 };
 	uint32_t served;
 	char *end;
+	long priority;
 	int opt, fd;
 
 	while ((opt = getopt(argc, argv, "hp:")) != -1) {
 		switch (opt) {
 		case 'p':
-			param.sched_priority = strtol(optarg, &end, 10);
-			if (*optarg && !*end && param.sched_priority >= 0 &&
-			    param.sched_priority <= 99)
+			priority = strtol(optarg, &end, 10);
+			param.sched_priority = priority;
+			if (*optarg && !*end && priority >= 0 && priority <= 99)
 				break;
 			fprintf(stderr, "racquet-user: priority %s: use 0 to 99\n", optarg);
 			return 2;
