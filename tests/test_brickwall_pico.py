@@ -128,6 +128,7 @@ def test_the_firmware_measures_known_delays_to_the_tick():
 def test_the_generator_inside_of_the_chip():
     with EmulatedPico() as pico:
         done = tennis("verify", "--port", pico.url, "--source", "internal", "--balls", 2, "--json")
+    assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["verdict"] == "pass", done.stdout
 
 

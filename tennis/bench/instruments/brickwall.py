@@ -231,13 +231,14 @@ class Brickwall:
         """Send a command until it is answered."""
         self._heard = b""
         attempts = max(1, round(patience_s / (REPEAT_TICKS * TICK_S)))
-        reads = read_bytes = 0
+        reads = read_bytes = strange = 0
         for attempt in range(attempts):
-            if self._heard and attempt >= STRANGER_ATTEMPTS:
+            # a piece of an answer and then silence may be a Brickwall on a busy line
+            if strange >= STRANGER_ATTEMPTS:
                 break
             self.counts.repeated_commands += attempt > 0
             self.link.write(line)
-            quiet = 0
+            quiet, before = 0, read_bytes
             while quiet < REPEAT_TICKS and reads < READS_MAX and read_bytes < READ_BYTES_MAX:
                 reads += 1
                 data = self._poll()
@@ -247,7 +248,9 @@ class Brickwall:
                     return self._accept(answer)
                 if self._misunderstood:
                     self._misunderstood = False
+                    before = read_bytes
                     break
+            strange += read_bytes > before
         raise self._nobody(line)
 
     def _line(self, verb: str, values: dict[str, int | str]) -> tuple[int, bytes]:
