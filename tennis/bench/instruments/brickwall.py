@@ -38,7 +38,7 @@ RECONNECT_S = 60.0
 RECONNECT_EVERY_S = 0.25
 HELLO_AGAIN_S = 2.0
 HEARD_BYTES = 400
-BOOT_S = 8.0  # from power to the first answer, with some to spare
+BOOT_S = 15.0  # from power to the first answer; an emulated Pico on a busy host takes its time
 STRANGER_ATTEMPTS = 4  # so often is asked who answers something else
 
 
