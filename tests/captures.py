@@ -37,10 +37,9 @@ def write(
     return path
 
 
-def sigrok(*words: str | Path) -> str:
-    """Run sigrok-cli with the decoder of this checkout; fail where it is not installed."""
+def _run(*words: str | Path) -> subprocess.CompletedProcess[str]:
     assert shutil.which("sigrok-cli"), "sigrok-cli is not installed: scripts/setup.sh --test"
-    done = subprocess.run(
+    return subprocess.run(
         ["sigrok-cli", *map(str, words)],
         env=os.environ | {"SIGROKDECODE_DIR": str(ROOT / "umpire/decoder")},
         capture_output=True,
@@ -48,6 +47,11 @@ def sigrok(*words: str | Path) -> str:
         timeout=120,
         check=False,
     )
+
+
+def sigrok(*words: str | Path) -> str:
+    """Run sigrok-cli with the decoder of this checkout; fail where it is not installed."""
+    done = _run(*words)
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr
     return done.stdout
@@ -57,3 +61,9 @@ def decoded(path: Path, *outputs: str, **options: str | float) -> str:
     """Decode a session with sigrok's own library."""
     asked = "".join(f":{key}={value}" for key, value in options.items())
     return sigrok("-i", path, "-P", f"tennis:ping=ping:reply=reply{asked}", *outputs)
+
+
+def told(path: Path, option: str) -> tuple[str, str]:
+    """Return what sigrok-cli writes, and what it says, of a session with an option that is bad."""
+    done = _run("-i", path, "-P", f"tennis:ping=ping:reply=reply:{option}", "-A", "tennis")
+    return done.stdout, done.stderr

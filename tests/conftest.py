@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: MIT
 """What all tests share."""
 
+import signal
+from collections.abc import Iterator
+
 import pytest
 
 
@@ -13,3 +16,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return 1 if marks[0] else 2 if marks[1] else 0
 
     items.sort(key=turn)
+
+
+@pytest.fixture
+def in_time() -> Iterator[None]:
+    """Let a test fail that waits for ever."""
+
+    def late(*_: object) -> None:
+        pytest.fail("this waited for half a minute, and would have gone on")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(30)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)

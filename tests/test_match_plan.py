@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A match's plan: what it becomes, and how bad ones are refused: one line that names the key."""
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -199,7 +200,9 @@ def test_bad_plans(tmp_path, text, words):
     assert "plan.toml" in str(error.value)
 
 
-@pytest.mark.parametrize(("place", "words"), [("nothing", "No such file"), (".", "directory")])
+@pytest.mark.parametrize(
+    ("place", "words"), [("nothing", "No such file"), (".", "not a regular file")]
+)
 def test_plans_that_cannot_be_read(tmp_path, place, words):
     with pytest.raises(UsageError, match=words):
         read_plan(tmp_path / place)
@@ -315,3 +318,14 @@ def test_the_estimate_knows_what_takes_long():
 def test_all_loads_that_plans_name_exist():
     for path in PLANS:
         assert set(read_plan(path).loads) <= set(load_folder.names())
+
+
+@pytest.mark.usefixtures("in_time")
+def test_what_is_no_plan_file(tmp_path):
+    """A FIFO would be waited for, and /dev/zero has no end."""
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", Path("/dev/zero")):
+        with pytest.raises(
+            UsageError, match="not a regular file: name the TOML file of a match's plan"
+        ):
+            read_plan(path)

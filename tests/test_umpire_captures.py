@@ -3,9 +3,11 @@
 """Captures of all forms give the same edges; what is damaged or hostile is told, and bounded."""
 
 import itertools
+import os
 import resource
 import time
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -338,8 +340,15 @@ def test_dumps_that_are_none(text, words, tmp_path):
         ("hello\nworld\n", "nor a table"),
         ("\x00\x01\x02", "neither"),
         ("CH1,CH2\n0,1\n1,0\n", "neither when its samples were taken nor"),
-        ("Time,A,B\n0,0,0\n1e-6,x,0\n2e-6,1,0\n", "holds no samples"),
-        ("Time,A,B\n0,0,0\n1e-6,1,0\n2e-6,1,0\n3e-6,,0\n", "without a number"),
+        ("Time,A,B\n0,0,0\n1e-6,x,0\n2e-6,1,0\n", r"line 3 \(1e-6,x,0\) is no row of numbers"),
+        ("Time,A,B\n0,nan,0\n1e-6,1,0\n2e-6,1,0\n", r"line 2 \(0,nan,0\) is no row"),
+        ("Time,A,B\ninf,0,0\n1e-6,1,0\n2e-6,1,0\n", "line 2"),
+        ("Time,A,B\n0,0,-Infinity\n1e-6,1,0\n2e-6,1,0\n", "line 2"),
+        ("Time,A,B\n0,,\n1e-6,1,0\n2e-6,1,0\n", r"line 2 \(0,,\)"),
+        ("Time,A,B\n,0,\n1e-6,1,0\n2e-6,1,0\n", "line 2"),
+        ("Time,A,B\n0,,0\n1e-6,1,0\n2e-6,1,0\n", "row 1 of its samples lacks a number"),
+        ("Time,A,B\n0,0,0\n1e-6,nan,0\n2e-6,1,0\n3e-6,1,0\n", "line 3"),
+        ("Time,A,B\n0,0,0\n1e-6,1,0\n2e-6,1,0\n3e-6,,0\n", "row 4 of its samples lacks"),
         ("Time,A,B\n0,0,0\n1e-6,1,0\n2e-6,1,0\n3e-6,1\n", "cannot be read"),
         ("Time,A,B\n3,0,0\n3,1,0\n3,1,0\n", "does not go on"),
         ("Time,A,B\n0,0,0\n1,1,0\n5,1,0\n2,1,0\n", "goes back"),
@@ -367,10 +376,33 @@ def test_garbage_is_told_in_one_line(data, head, tmp_path_factory):
         assert "\n" not in str(error)
 
 
+@pytest.mark.usefixtures("in_time")
 def test_what_is_no_file_is_told(tmp_path):
-    for path in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(CaptureError):
+    """A FIFO would be waited for, and /dev/zero has no end."""
+    os.mkfifo(tmp_path / "fifo")
+    good = tmp_path / "good.csv"
+    good.write_text("Time,A\n0,0\n1e-6,1\n2e-6,1\n")
+    for path in (tmp_path, tmp_path / "missing", tmp_path / "fifo", Path("/dev/zero")):
+        with pytest.raises(CaptureError, match="cannot read"):
             open_capture(path)
+        for pair in ((path, good), (good, path)):
+            with pytest.raises(CaptureError, match="cannot read"):
+                open_pair(*pair, (None, None), Threshold())
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        ("Time,A\n0,0\n1e-6,1\n2e-6,1\n", "B", "has A: name the one that is meant"),
+        ("Time,A,B\n0,0,0\n1e-6,1,0\n2e-6,1,0\n", None, "has A, B: name"),
+        ("Time,Start\n0,0\n1e-6,1\n2e-6,1\n", "A", "has no channel: name"),
+    ],
+)
+def test_a_channel_that_is_not_in_the_file_of_a_wire(text, name, words, tmp_path):
+    path = tmp_path / "C1.csv"
+    path.write_text(text)
+    with pytest.raises(CaptureError, match=words):
+        open_pair(path, path, (name, name), Threshold())
 
 
 def test_the_same_edges_give_the_same_bytes(tmp_path):

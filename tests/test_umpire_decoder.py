@@ -4,11 +4,12 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from captures import ball, decoded, sigrok, write
+from captures import ball, decoded, sigrok, told, write
 
 from tennis.umpire import open_capture
 from tennis.umpire.balls import NONE, Balls, Decoder
@@ -82,6 +83,28 @@ def test_sigrok_shows_channels_options_rows_and_outputs():
         "- histogram",
     ):
         assert words in shown
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("timeout_ms", "nan"),
+        ("timeout_ms", "inf"),
+        ("timeout_ms", "-1"),
+        ("timeout_ms", "0"),
+        ("timeout_ms", "1e30"),
+        ("interrupt_limit_us", "nan"),
+        ("scheduling_limit_us", "-1"),
+        ("statistics_every", "-1"),
+    ],
+)
+def test_options_that_cannot_be_are_told_in_one_line(option, value, tmp_path):
+    """Also where the capture comes in many pieces after that."""
+    events = [*ball(100, 4, 9), *ball(20_000_000, 3, 30)]
+    path = write(tmp_path / "capture.sr", events, 30_000_000)
+    found, said = told(path, f"{option}={value}")
+    assert re.fullmatch(rf"tennis: {option}=\S+: use \S+ to \S+\n", said)
+    assert found == f"tennis-1: {said.removeprefix('tennis: ')}"  # PulseView has no terminal
 
 
 def random_edges(seed: int, count: int) -> list[tuple[int, str]]:

@@ -11,6 +11,7 @@ from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.bench.targets.virtual.look import look
 from tennis.errors import TennisError
+from tennis.rally.disk import open_regular
 
 VIRTUAL = "virtual"
 
@@ -45,7 +46,7 @@ def examine_config(flavour: str, path: Path) -> Iterator[Finding]:
     """Yield what there is to say about a configuration file. Raises TennisError."""
     known = requirements.requirements(flavour)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             text = file.read(snapshot.SIZE_MAX).decode(errors="replace")
     except OSError as error:
         raise TennisError(f"{path}: {error.strerror}: name a kernel's .config") from error

@@ -21,6 +21,7 @@ from tennis.bench.targets.virtual import kernels, racquets
 from tennis.bench.targets.virtual.kernels import Flavour
 from tennis.errors import UsageError
 from tennis.play.planning import plan_of
+from tennis.rally.disk import open_regular
 from tennis.rally.manifest import BottomHalf, Part, Priorities, Text
 from tennis.rally.plan import InstrumentKind, Plan
 from tennis.rally.text import plain
@@ -173,7 +174,7 @@ class NotPlayed(Part):
 def read_plan(path: Path) -> MatchPlan:
     """Read a plan's file. Raises UsageError, one line that names the key."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(SIZE_MAX + 1)
     except OSError as error:
         why = error.strerror or "it cannot be read"

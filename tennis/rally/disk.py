@@ -5,8 +5,10 @@
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from tennis.errors import DiskFullError, RallyError, UsageError
 
@@ -27,6 +29,18 @@ def writing(path: Path, then: str = "then try again") -> Iterator[None]:
             raise DiskFullError(f"{why} for {path}: free some space, {then}") from error
         reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
         raise RallyError(f"cannot write {path} ({reason}): choose another place") from error
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file, or a link to one, for reading: somebody else may have put it there.
+
+    Nothing else is opened: a FIFO is waited for without end, a device may do something. Raises
+    OSError; its ``strerror`` fits in parentheses.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    # somebody may have changed it meanwhile
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
 
 
 def sync(path: Path) -> None:

@@ -5,11 +5,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from stat import S_ISREG
 
 import numpy as np
 
-from tennis.umpire.edges import Capture, CaptureError, Edges
+from tennis.umpire.edges import Capture, CaptureError, Edges, opened
 from tennis.umpire.srzip import open_srzip
 from tennis.umpire.table import Threshold, open_table
 from tennis.umpire.vcd import open_vcd
@@ -27,15 +26,10 @@ class Wires:
 
 
 def open_capture(path: Path, wires: Wires = Wires()) -> Capture:
-    """Open a capture: a sigrok session, VCD or CSV. Raises CaptureError, OSError."""
+    """Open a capture: a sigrok session, VCD or CSV. Raises CaptureError."""
     path = Path(path)
-    try:
-        if not S_ISREG(path.stat().st_mode):
-            raise CaptureError(f"{path} is not a plain file: name a capture (.sr, .vcd, .csv)")
-        with path.open("rb") as file:
-            head = file.read(4096)
-    except OSError as error:
-        raise CaptureError(f"cannot read {path} ({error.strerror}): name a capture") from error
+    with opened(path) as file:
+        head = file.read(4096)
     if not head:
         raise CaptureError(f"{path} is empty: capture again")
     if head.startswith(b"PK"):

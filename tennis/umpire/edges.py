@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tennis.errors import RallyError
+from tennis.rally.disk import open_regular
 from tennis.rally.text import plain
 from tennis.units import NS_PER_S
 
@@ -78,6 +80,16 @@ class Capture:
                 )
             if batch.ticks.size:
                 yield batch
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open a capture's file, which may come from somebody else. Raises CaptureError."""
+    try:
+        return open_regular(path)
+    except OSError as error:
+        raise CaptureError(
+            f"cannot read {path} ({error.strerror}): name a capture (.sr, .vcd, .csv)"
+        ) from error
 
 
 def sampling_rate(path: Path, hz: Fraction) -> Fraction:

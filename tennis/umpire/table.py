@@ -29,6 +29,7 @@ from tennis.umpire.edges import (
     alternating,
     chosen,
     merged,
+    opened,
     sampling_rate,
 )
 
@@ -40,6 +41,7 @@ DECIMALS = 9  # of the interval in ps, as a fraction
 PS_PER_S = 10**12
 DAMAGED = "it was truncated or edited; export it again"
 NUMBER = re.compile(r"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
+NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)  # no sample, but no name either
 TIME = re.compile(r"time.*|second.*|x|sequence|t|s|.*seconds", re.IGNORECASE)
 TIME_UNITS = {
     "milliseconds": 10**3,
@@ -84,10 +86,16 @@ def open_table(
     columns = [i for i in form.channels if form.names[i].lower() not in {"start", "increment", ""}]
     names = [form.names[i] for i in columns]
     if single:
-        wanted = next((n for n in (ping, reply) if n), None)
-        if wanted is None and len(names) != 1:
-            raise CaptureError(f"{path} holds {len(names)} channels: one of each file is needed")
-        one = columns[names.index(wanted)] if wanted in names else columns[0]
+        wanted = ping if ping is not None else reply
+        if wanted is None and len(names) == 1:
+            wanted = names[0]
+        if wanted not in names:
+            have = ", ".join(plain(name, 20) for name in names[:16])
+            raise CaptureError(
+                f"{path} has {have or 'no channel'}: name the one that is meant, with --ping for "
+                "the first file and --reply for the second"
+            )
+        one = columns[names.index(wanted)]
         picked = (one, one)
     else:
         if len(columns) == 1:
@@ -136,7 +144,7 @@ def _numbers(cells: list[str]) -> bool:
 
 def _form(path: Path) -> _Form:
     """Find the samples, and what is said before them. Raises CaptureError."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         head = file.read(HEAD)
     if b"\0" in head:
         raise CaptureError(
@@ -153,12 +161,29 @@ def _form(path: Path) -> _Form:
                 and len(cells) <= MAX_COLUMNS
                 and all(_numbers(_cells(row, delimiter)) for row in following)
             ):
+                if at:
+                    _check_last_heading(path, at, _cells(lines[at - 1], delimiter), len(cells))
                 return _understood(path, offset, delimiter, lines[:at], line)
         offset += len(line.encode("latin-1"))
     raise CaptureError(
         f"{path} is neither a sigrok session (.sr) nor VCD nor a table of numbers: export the "
         "capture as one of them"
     )
+
+
+def _check_last_heading(path: Path, number: int, cells: list[str], columns: int) -> None:
+    """Raise CaptureError where line ``number``, the last before the samples, is a broken sample.
+
+    Taken for a heading it would be left out, and give its numbers to the channels as names.
+    """
+
+    def value(cell: str) -> bool:
+        return bool(NUMBER.fullmatch(cell) or NO_NUMBER.fullmatch(cell))
+
+    full = [cell for cell in cells if cell]
+    if len(cells) == columns and full and (value(cells[0]) or all(map(value, full))):
+        text = plain(",".join(cells), 60)
+        raise CaptureError(f"{path}: line {number} ({text}) is no row of numbers: {DAMAGED}")
 
 
 def _understood(path: Path, offset: int, delimiter: str, head: list[str], row: str) -> _Form:
@@ -240,6 +265,7 @@ def _blocks(form: _Form, picked: tuple[int, int]) -> Iterator[Block]:
     """Yield (times or None, ping, reply), a block of rows at a time. Raises CaptureError."""
     keys = [f"c{i}" for i in range(len(form.names))]
     wanted = {*picked} | ({form.time} if form.time is not None else set())
+    rows = 0
     with form.path.open("rb") as file:
         file.seek(form.offset)
         try:
@@ -260,8 +286,13 @@ def _blocks(form: _Form, picked: tuple[int, int]) -> Iterator[Block]:
                     i: batch[keys[i]].to_numpy(zero_copy_only=False).astype(np.float64)
                     for i in wanted
                 }
-                if any(not np.isfinite(column).all() for column in values.values()):
-                    raise CaptureError(f"{form.path} holds rows without a number: {DAMAGED}")
+                whole = np.all([np.isfinite(column) for column in values.values()], axis=0)
+                if not whole.all():
+                    row = rows + int(np.argmin(whole)) + 1
+                    raise CaptureError(
+                        f"{form.path}: row {row} of its samples lacks a number: {DAMAGED}"
+                    )
+                rows += batch.num_rows
                 time = values[form.time] / form.per_s if form.time is not None else None
                 if values[picked[0]].size:
                     yield time, values[picked[0]], values[picked[1]]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The protocol decoder: edges in, balls out. What a ball is: docs/rally-folder.md of Tennis."""
 
+import sys
 from collections import Counter
 
 import sigrokdecode as srd
@@ -11,6 +12,13 @@ CSV, HISTOGRAM = range(2)
 IDLE, SERVED, RAISED = range(3)
 HEADER = b"ball,time_s,interrupt_ns,scheduling_ns,what\n"
 HISTOGRAM_HEADER = b"latency,ns,balls\n"
+# option -> its least and its largest value
+BOUNDS = {
+    "timeout_ms": (0.0001, 1e6),
+    "interrupt_limit_us": (0, 1e9),
+    "scheduling_limit_us": (0, 1e9),
+    "statistics_every": (0, 1e9),
+}
 
 
 class SamplerateError(Exception):
@@ -219,6 +227,11 @@ class Decoder(srd.Decoder):
         """Decode until the capture ends."""
         if not self.samplerate:
             raise SamplerateError("Cannot decode without samplerate.")
+        for name, (least, most) in BOUNDS.items():
+            # nan is in no range
+            if not least <= self.options[name] <= most:
+                self.refuse(f"{name}={self.options[name]}: use {least:g} to {most:g}")
+                return
         ms = self.samplerate / 1000
         self.timeout = int(self.options["timeout_ms"] * ms)
         self.every = self.options["statistics_every"]
@@ -229,6 +242,14 @@ class Decoder(srd.Decoder):
             self.play()
         except (EOFError, SystemError):  # the latter is how libsigrokdecode 0.5.3 says it
             self.end_of_capture()
+
+    def refuse(self, words):
+        """Say what cannot be, for a terminal and for PulseView.
+
+        An exception would be shown below its traceback, in which the words get lost.
+        """
+        print(f"tennis: {words}", file=sys.stderr, flush=True)
+        self.put(0, 1, self.out_ann, [WARNING, [words]])
 
     def play(self):
         """Wait for edges, for ever."""
