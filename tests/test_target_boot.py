@@ -33,6 +33,8 @@ class Target:
         (root / "proc/sys/kernel/random").mkdir(parents=True)
         (root / "proc/sys/kernel/random/boot_id").write_text("b007\n")
         (root / "etc").mkdir()
+        (root / "dev").mkdir()
+        (root / "dev/vcio").touch()
         self.tools = root / "bin"
         self.tools.mkdir()
         for release in (STOCK, RT, EVL):
@@ -237,3 +239,104 @@ def test_a_package_that_stands_for_another_is_followed(pi):
 def test_a_package_without_its_kernel_is_refused(pi):
     said = pi.refuses("register", "mainline", "mainline=linux-image-9.9.9-arm64")
     assert "vmlinuz-9.9.9-arm64 is missing" in said
+
+
+def test_an_upgraded_stock_kernel_is_still_the_stock_kernel(pi):
+    """The metapackage names the kernel; what was registered may be older."""
+    pi.tool("dpkg-query", f'echo "linux-image-{STOCK} (= 6.12.47-1)"')
+    pi.does("register", "mainline", "mainline=linux-image-rpi-v8,stock")
+    newer = "6.12.62+rpt-rpi-v8"
+    pi.install(newer)
+    pi.tool("dpkg-query", f'echo "linux-image-{newer} (= 6.12.62-1)"')
+    pi.running = newer
+    assert json.loads(pi.does("list"))["running"] == {"release": newer, "flavour": "mainline"}
+
+
+def test_a_new_command_line_reaches_the_kernels_that_were_copied(pi):
+    pi.does("once", "rt")
+    copy = pi.firmware / "tennis" / RT / "cmdline.txt"
+    (pi.firmware / "cmdline.txt").write_text("root=PARTUUID=1-2 isolcpus=managed_irq,domain,3\n")
+    words = ["mainline", f"mainline=linux-image-{STOCK},stock", f"rt=linux-image-{RT}"]
+    words.append(f"evl=linux-image-{EVL}")
+    assert pi.does("register", "--check", *words) == "changed\n"
+    assert "isolcpus" not in copy.read_text()
+    assert pi.does("register", *words) == "changed\n"
+    assert copy.read_text() == "root=PARTUUID=1-2 isolcpus=managed_irq,domain,3 panic=10\n"
+    assert pi.does("register", "--check", *words) == "nothing to do\n"
+    (pi.firmware / "cmdline.txt").write_text("root=PARTUUID=1-2\n")
+    pi.does("once", "rt")
+    assert copy.read_text() == "root=PARTUUID=1-2 panic=10\n"
+
+
+def test_a_kernel_of_kernel_org_on_a_pi_3_gets_its_own_device_trees(pi):
+    trees = pi.root / f"usr/lib/linux-image-{RT}/broadcom"
+    (trees / "bcm2711-rpi-4-b.dtb").rename(trees / "bcm2837-rpi-3-b-plus.dtb")
+    pi.does("once", "rt")
+    assert "\nupstream_kernel=1\n" in (pi.firmware / "tryboot.txt").read_text()
+    assert (pi.firmware / "tennis" / RT / "bcm2837-rpi-3-b-plus.dtb").exists()
+    pi.does("once", "evl")
+    assert "upstream_kernel" not in (pi.firmware / "tryboot.txt").read_text()
+
+
+def test_a_kernel_without_device_trees_is_refused(pi):
+    (pi.root / f"usr/lib/linux-image-{RT}/broadcom/bcm2711-rpi-4-b.dtb").unlink()
+    assert "has no device tree for a Raspberry Pi" in pi.refuses("once", "rt")
+    assert not (pi.firmware / "tryboot.txt").exists()
+
+
+def test_a_kernel_that_cannot_ask_for_a_trial_gets_none(pi):
+    pi.does("once", "rt")
+    pi.running = RT
+    pi.does("keep", "rt")
+    (pi.root / "dev/vcio").unlink()
+    assert "boot Raspberry Pi's own kernel first" in pi.refuses("once", "evl")
+    # the stock kernel needs no trial
+    pi.does("once", "mainline")
+    assert config_of(pi).rstrip() == CONFIG.rstrip()
+    pi.does("reboot")
+    assert "tryboot" not in (pi.root / "reboots").read_text()
+
+
+def test_a_board_without_trials_boots_it_from_config_txt(pi):
+    pi.does("register", "--no-trials", "mainline", f"mainline=linux-image-{STOCK},stock",
+            f"rt=linux-image-{RT}")  # fmt: skip
+    pi.does("once", "rt")
+    assert f"os_prefix=tennis/{RT}/" in config_of(pi)
+    assert not (pi.firmware / "tryboot.txt").exists()
+    assert (pi.firmware / "config.txt.before-tennis").read_text() == CONFIG
+
+
+def test_no_kernel_becomes_the_default_unseen(tmp_path):
+    target = Target(tmp_path, STOCK)
+    said = target.does("register", "rt", f"rt=linux-image-{RT}")
+    assert said == "changed\n"
+    assert config_of(target) == CONFIG
+    assert json.loads(target.does("list"))["default"] is None
+    assert target.does("register", "rt", f"rt=linux-image-{RT}") == "nothing to do\n"
+
+
+def test_a_check_writes_nothing(tmp_path):
+    target = Target(tmp_path, STOCK)
+    words = ["mainline", f"mainline=linux-image-{STOCK},stock"]
+    assert target.does("register", "--check", *words) == "changed\n"
+    assert not (tmp_path / "etc/tennis").exists()
+    assert "use: tennis-boot register" in target.refuses("register", "--chekc", *words)
+    assert "use: tennis-boot register" in target.refuses("register", "--check")
+
+
+def test_grubs_menu_is_written_after_a_run_that_stopped_half_way(tmp_path):
+    target = Target(tmp_path, STOCK)
+    (target.firmware / "config.txt").unlink()
+    menu = tmp_path / "boot/grub/grub.cfg"
+    menu.parent.mkdir()
+    menu.write_text(f"menuentry 'gnulinux-{STOCK}-advanced-7e22'\n")
+    os.utime(menu, (1000, 1000))
+    settings = tmp_path / "etc/default/grub.d/40-tennis-kernel.cfg"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("GRUB_DEFAULT=saved\n")
+    (tmp_path / "boot/grub/grubenv").write_text(f"saved_entry=gnulinux-{STOCK}-advanced-7e22\n")
+    target.tool("update-grub", f"touch {menu}")
+    words = ["register", "mainline", f"mainline=linux-image-{STOCK}"]
+    assert target.does(*words) == "changed\n"
+    assert menu.stat().st_mtime > 1000
+    assert target.does(*words) == "nothing to do\n"
