@@ -5,6 +5,7 @@
 import hashlib
 import re
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 
@@ -24,6 +25,60 @@ def checksum_of(paths):
             data = file.read_bytes()
             sha.update(b"%d %d " % (len(name), len(data)) + name + data)
     return sha.hexdigest()
+
+
+FLAVOURS = ("mainline", "rt", "evl", "cobalt")
+ORIGINS = ("packages", "debs", "source")
+SOURCES = ("git", "tarball", "tree")
+KEYS = (*ORIGINS, "base", "config", "stock")
+
+
+def flavour_faults(flavours, fallback):
+    """Return what is wrong with ``kernel_flavours``, in words; none of them has a password."""
+    faults = []
+    for name, flavour in flavours.items():
+        if name not in FLAVOURS:
+            faults.append(f"kernel_flavours names {name}; the flavours are {', '.join(FLAVOURS)}")
+        elif not isinstance(flavour, Mapping):
+            faults.append(f"kernel_flavours.{name} must be a mapping")
+        else:
+            faults += [f"kernel_flavours.{name} {fault}" for fault in _flavour_faults(flavour)]
+    if fallback not in flavours:
+        faults.append(f"kernel_fallback is {fallback}, which is none of {', '.join(flavours)}")
+    return faults
+
+
+def _flavour_faults(flavour):
+    said = [key for key in ORIGINS if key in flavour]
+    if len(said) != 1:
+        return [f"must have one of {', '.join(ORIGINS)}; it has {', '.join(flavour) or 'nothing'}"]
+    faults = [f"has {key}, which means nothing" for key in flavour if key not in KEYS]
+    for key in ("packages", "debs", "config"):
+        value = flavour.get(key, [""])
+        if isinstance(value, str) or not isinstance(value, Sequence) or (key in said and not value):
+            faults.append(f"must have a list of {key}")
+    files = [*_list(flavour, "debs"), *_list(flavour, "config")]
+    if said == ["source"]:
+        source = flavour["source"]
+        kinds = [key for key in SOURCES if isinstance(source, Mapping) and key in source]
+        if len(kinds) != 1 or (kinds == ["git"]) != ("ref" in source):
+            faults.append(
+                "must have a source {git: URL, ref: NAME}, {tarball: PATH} or {tree: FOLDER}"
+            )
+        elif kinds != ["git"]:
+            files.append(source[kinds[0]])
+        elif re.match(r"https?://[^/]*@", str(source["git"])):
+            faults.append(
+                "has a name or a password in its source's address, which would get into logs: "
+                "use a credential helper of git, or an address for SSH"
+            )
+    faults += [f"names {file}, which is not there" for file in files if not Path(file).exists()]
+    return faults
+
+
+def _list(flavour, key):
+    value = flavour.get(key, [])
+    return [] if isinstance(value, str) or not isinstance(value, Sequence) else value
 
 
 def debs_of(flavours, built):
@@ -57,15 +112,15 @@ def debs_missing(debs, installed):
 def kernel_entries(flavours, debs):
     """Return FLAVOUR=PACKAGE[,stock] for ``tennis-boot register``."""
     entries = []
-    for name, flavour in flavours.items():
+    for flavour_name, flavour in flavours.items():
         packages = [
             *flavour.get("packages", []),
-            *(deb["Package"] for deb in debs if deb["flavour"] == name),
+            *(deb["Package"] for deb in debs if deb["flavour"] == flavour_name),
         ]
-        images = [package for package in packages if package.startswith("linux-image-")]
+        images = [name for name in packages if re.match(r"linux-image-(?!.*-dbg$)", name)]
         if not images:
-            raise ValueError(f"{name}: none of its packages is a linux-image: {packages}")
-        entries.append(f"{name}={images[0]}{',stock' if flavour.get('stock') else ''}")
+            raise ValueError(f"{flavour_name}: none of its packages is a linux-image: {packages}")
+        entries.append(f"{flavour_name}={images[0]}{',stock' if flavour.get('stock') else ''}")
     return entries
 
 
@@ -81,6 +136,6 @@ class FilterModule:
         """Return name -> filter."""
         filters = (
             *(checksum_of, deb_fields, debs_missing, debs_of),
-            *(kernel_entries, loads_of, racquets_of),
+            *(flavour_faults, kernel_entries, loads_of, racquets_of),
         )
         return {function.__name__: function for function in filters}
