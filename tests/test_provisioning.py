@@ -1,0 +1,239 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What of the playbooks needs no target: filters, ``tennis-tuning``, kernels that are built here.
+
+The playbooks as a whole run on the virtual Pi (test_virtual_pi.py).
+"""
+
+import json
+import os
+import runpy
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tennis.bench import fleet
+from tennis.checkout import ROOT
+
+ANSIBLE = ROOT / "ansible"
+FILTERS = runpy.run_path(str(ANSIBLE / "filter_plugins/tennis.py"))["FilterModule"]().filters()
+PACKAGES = {"packages": ["linux-image-arm64"]}
+
+
+def faults(flavours, fallback="mainline"):
+    return FILTERS["flavour_faults"](flavours, fallback)
+
+
+def test_flavours_that_can_be_have_no_faults(tmp_path):
+    deb = tmp_path / "linux-image-6.12_1_arm64.deb"
+    deb.touch()
+    flavours = {
+        "mainline": {**PACKAGES, "stock": True},
+        "rt": {"debs": [str(deb)]},
+        "evl": {"source": {"git": "https://example.org/evl.git", "ref": "v6.12"}, "config": []},
+        "cobalt": {"source": {"tree": str(tmp_path)}, "base": "defconfig"},
+    }
+    assert faults(flavours) == []
+    # where ssh's user is no secret
+    flavours["evl"]["source"]["git"] = "ssh://git@example.org/evl.git"
+    assert faults(flavours) == []
+
+
+@pytest.mark.parametrize(
+    ("flavour", "fault"),
+    [
+        ({}, "must have one of packages, debs, source; it has nothing"),
+        ({**PACKAGES, "debs": []}, "must have one of"),
+        ({"packages": []}, "must have a list of packages"),
+        ({"packages": "linux-image-arm64"}, "must have a list of packages"),
+        ({"debs": ["/nowhere/x.deb"]}, "names /nowhere/x.deb, which is not there"),
+        ({"debs": "x.deb"}, "must have a list of debs"),
+        ({**PACKAGES, "sorce": 1}, "has sorce, which means nothing"),
+        ({"source": {}}, "must have a source {git: URL, ref: NAME}"),
+        ({"source": "https://example.org/linux.git"}, "must have a source"),
+        ({"source": {"git": "https://example.org/linux.git"}}, "must have a source"),
+        ({"source": {"tree": "/nowhere"}}, "names /nowhere, which is not there"),
+        ({"source": {"tree": "/", "tarball": "/"}}, "must have a source"),
+        ("linux-image-arm64", "must be a mapping"),
+    ],
+)
+def test_a_flavour_that_cannot_be_is_named(flavour, fault):
+    said = faults({"mainline": PACKAGES, "rt": flavour})
+    assert len(said) == 1
+    assert said[0].startswith("kernel_flavours.rt ")
+    assert fault in said[0]
+
+
+def test_flavours_and_fallback_are_named():
+    assert faults({"xenomai": PACKAGES}) == [
+        "kernel_flavours names xenomai; the flavours are mainline, rt, evl, cobalt",
+        "kernel_fallback is mainline, which is none of xenomai",
+    ]
+
+
+@pytest.mark.parametrize("user", ["me:s3cret", "s3cret"])
+def test_a_password_in_an_address_is_refused_and_not_repeated(user):
+    source = {"git": f"https://{user}@example.org/linux.git", "ref": "v6.12"}
+    (said,) = faults({"mainline": PACKAGES, "rt": {"source": source}})
+    assert "use a credential helper" in said
+    assert "s3cret" not in said
+
+
+def test_the_image_of_a_flavour_is_found_among_its_packages():
+    flavours = {
+        "mainline": {"packages": ["linux-headers-rpi-v8", "linux-image-rpi-v8"], "stock": True},
+        "rt": {"debs": ["x"]},
+    }
+    debs = [
+        {"flavour": "rt", "Package": "linux-image-6.12.1-rt-dbg"},
+        {"flavour": "rt", "Package": "linux-image-6.12.1-rt"},
+    ]
+    assert FILTERS["kernel_entries"](flavours, debs) == [
+        "mainline=linux-image-rpi-v8,stock",
+        "rt=linux-image-6.12.1-rt",
+    ]
+    with pytest.raises(ValueError, match="none of its packages is a linux-image"):
+        FILTERS["kernel_entries"]({"rt": {"packages": ["linux-headers-arm64"]}}, [])
+
+
+def test_only_packages_that_are_not_there_are_copied():
+    told = "Package: linux-image-6.12\nVersion: 2\nArchitecture: arm64\n"
+    debs = FILTERS["deb_fields"]([{"stdout": told, "item": ["rt", "/x/new.deb"]}])
+    assert debs[0]["Architecture"] == "arm64"
+    missing = FILTERS["debs_missing"]
+    assert missing(debs, ["linux-image-6.12=1=installed"]) == ["/x/new.deb"]
+    assert missing(debs, ["linux-image-6.12=2=half-configured"]) == ["/x/new.deb"]
+    assert missing(debs, ["linux-image-6.12=2=installed"]) == []
+
+
+# --- tennis-tuning
+
+
+def tune(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", ANSIBLE / "roles/tuning/files/tennis-tuning", *words],
+        env={
+            **os.environ,
+            **{"SYSFS": str(root / "sys"), "PROC": str(root / "proc")},
+            "TUNING": str(root / "tuning.conf"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def board(tmp_path):
+    for name in ("cpu0", "cpu1"):
+        cpu = tmp_path / "sys/devices/system/cpu" / name
+        (cpu / "cpufreq").mkdir(parents=True)
+        (cpu / "cpufreq/scaling_governor").write_text("ondemand\n")
+        for state in ("state0", "state1"):
+            (cpu / "cpuidle" / state).mkdir(parents=True)
+            (cpu / "cpuidle" / state / "disable").write_text("0\n")
+    (tmp_path / "proc/irq/7").mkdir(parents=True)
+    (tmp_path / "proc/irq/7/smp_affinity_list").write_text("0-3\n")
+    (tmp_path / "tuning.conf").write_text(
+        "governor=performance\ndeepest_idle_state=0\ninterrupt_cpus=0\nisolated_cpus=\n"
+    )
+    return tmp_path
+
+
+def test_tuning_is_applied_once_and_says_what_it_changed(board):
+    checked = tune(board, "--check")
+    assert checked.stdout.count("ondemand -> performance") == 2
+    cpu = board / "sys/devices/system/cpu/cpu1"
+    assert (cpu / "cpufreq/scaling_governor").read_text() == "ondemand\n"
+    done = tune(board)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("ondemand -> performance") == 2
+    assert done.stdout.count("state1/disable: 0 -> 1") == 2
+    assert "irq/7/smp_affinity_list: 0-3 -> 0" in done.stdout
+    assert (cpu / "cpufreq/scaling_governor").read_text() == "performance\n"
+    assert (cpu / "cpuidle/state0/disable").read_text() == "0\n"
+    for words in ([], ["--check"]):
+        assert tune(board, *words).stdout == ""
+
+
+def test_a_governor_that_somebody_changed_is_seen_and_put_back(board):
+    tune(board)
+    governor = board / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+    governor.write_text("powersave\n")
+    assert "powersave -> performance" in tune(board, "--check").stdout
+    assert "powersave -> performance" in tune(board).stdout
+    assert governor.read_text() == "performance\n"
+
+
+def test_a_board_without_governors_and_idle_states_is_left_alone(board):
+    (board / "tuning.conf").write_text("governor=performance\ndeepest_idle_state=0\n")
+    for name in ("cpu0", "cpu1"):
+        cpu = board / "sys/devices/system/cpu" / name
+        (cpu / "cpufreq/scaling_governor").unlink()
+        for state in ("state0", "state1"):
+            (cpu / "cpuidle" / state / "disable").unlink()
+    done = tune(board)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# --- kernels that are built on this machine
+
+BUILD = """
+- hosts: targets
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_tasks: {tasks}
+      loop: "{{{{ kernel_wanted | dict2items | selectattr('value.source', 'defined') | list }}}}"
+      loop_control: {{loop_var: kernel_flavour}}
+    - ansible.builtin.copy:
+        content: "{{{{ kernel_built | default({{}}) | to_json }}}}"
+        dest: "{folder}/{{{{ inventory_hostname }}}}.json"
+        mode: "0644"
+"""
+
+
+def test_each_host_gets_its_own_kernels_and_a_failure_stops_only_its_own(tmp_path):
+    """The tennis command is a stand-in: what is tested is which host gets which answer."""
+    command = tmp_path / "tennis"
+    command.write_text(
+        f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\n'
+        'case "$*" in *bad*) echo "tennis: no compiler" >&2; exit 1 ;; esac\n'
+        'echo "{\\"release\\": \\"$3-$6\\"}"\n'
+    )
+    command.chmod(0o755)
+
+    def wants(**trees):
+        return {"kernel_wanted": {name: {"source": {"tree": tree}} for name, tree in trees.items()}}
+
+    hosts = {
+        "h1": wants(rt="one", evl="one"),
+        "h2": wants(rt="one"),
+        "h3": wants(rt="two"),
+        "h4": {"kernel_wanted": {"mainline": PACKAGES}},
+        "h5": wants(rt="bad"),
+    }
+    shared = {"ansible_connection": "local", "kernel_tennis_command": str(command)}
+    inventory = tmp_path / "hosts.json"
+    inventory.write_text(json.dumps({"targets": {"hosts": hosts, "vars": shared}}))
+    tasks = ANSIBLE / "roles/kernel/tasks/build.yml"
+    (tmp_path / "play.yml").write_text(BUILD.format(tasks=tasks, folder=tmp_path))
+    done = subprocess.run(
+        [fleet.program("ansible-playbook"), "-i", inventory, tmp_path / "play.yml"],
+        cwd=ANSIBLE,
+        env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    got = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("h?.json")}
+    assert got == {
+        "h1": {"rt": {"release": "rt-one"}, "evl": {"release": "evl-one"}},
+        "h2": {"rt": {"release": "rt-one"}},
+        "h3": {"rt": {"release": "rt-two"}},
+        "h4": {},
+    }, done.stdout
+    assert done.returncode == 2
+    assert "rt could not be built: tennis: no compiler" in done.stdout
+    # once for all hosts that want the same
+    assert len((tmp_path / "calls").read_text().splitlines()) == 4
