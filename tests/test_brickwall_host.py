@@ -84,6 +84,7 @@ def test_a_rally(fake, tmp_path):
     assert manifest.target.bottom_half == manifest.target.priorities == "unknown"
     assert fake.said.count("ack") >= 2
     assert not (tmp_path / "r" / "console.log").exists()
+    assert rally.manifest.target.module == "unknown"  # nobody asked the target
     assert "not managed by tennis" in report([rally])
 
 

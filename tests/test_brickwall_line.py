@@ -196,6 +196,9 @@ def test_a_host_that_is_killed_goes_on(tmp_path):
         with (tmp_path / "r.part" / "frames.bin").open("ab") as journal:
             journal.write(b"TN\x01\x02\x00\x00")  # the frame in flight
         done = tennis("rally", "--resume", out)
+        assert done.returncode == 2
+        assert f"if you trust it, `tennis rally --resume {out} --port {pico.url}`" in done.stderr
+        done = tennis("rally", "--resume", out, "--port", pico.url)
     assert done.returncode == 0, done.stderr
     played = open_rally(out)
     assert delays(played) == [[1000, 5000]] * 5000

@@ -3,12 +3,17 @@
 """Whatever goes wrong on the command line is one line, and an exit code that says whose fault."""
 
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from synthetic import make_rally
+
+from tennis import wire
+from tennis.play.planning import plan_of
+from tennis.rally.disk import write_whole
 
 TENNIS = str(Path(sys.executable).with_name("tennis"))
 
@@ -118,7 +123,7 @@ def test_an_unfinished_rally_that_somebody_made_up(tmp_path):
     os.mkfifo(part / "plan.json")
     done = tennis("rally", "--resume", tmp_path / "r")
     assert done.returncode == 1
-    assert "is not a plan" in done.stderr
+    assert "plan.json is a link or something else" in done.stderr
     (part / "plan.json").unlink()
     (part / "plan.json").write_text('{"schema_version": 2}')
     assert "newer tennis" in tennis("rally", "--resume", tmp_path / "r").stderr
@@ -127,3 +132,66 @@ def test_an_unfinished_rally_that_somebody_made_up(tmp_path):
         done = tennis("rally", "--resume", tmp_path / "r")
         assert done.returncode == 1
         assert "the rally never began" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["frames.bin", "console.log", "qemu.log", "emulator.log", "bench.jsonl", "target-before.txt"],
+)
+@pytest.mark.parametrize("put", ["link", "dangling link", "fifo", "folder"])
+def test_an_unfinished_rally_that_leads_elsewhere(tmp_path, name, put):
+    """Going on would append to the file behind the link, or cut it, or wait for ever."""
+    part = tmp_path / "r.part"
+    part.mkdir()
+    plan = plan_of().model_copy(update={"versions": {"kernel": "another"}})
+    (part / "plan.json").write_text(plan.model_dump_json())
+    mine = tmp_path / "mine"
+    if put == "link":
+        mine.write_text("my thesis")
+    {
+        "link": lambda: (part / name).symlink_to(mine),
+        "dangling link": lambda: (part / name).symlink_to(mine),
+        "fifo": lambda: os.mkfifo(part / name),
+        "folder": (part / name).mkdir,
+    }[put]()
+    done = tennis("rally", "--resume", tmp_path / "r")
+    assert done.returncode == 1
+    assert f"{part / name} is a link or something else that tennis does not put" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert mine.exists() == (put == "link")
+    assert put != "link" or mine.read_text() == "my thesis"
+
+
+def test_an_unfinished_rally_that_is_a_link(tmp_path):
+    other = tmp_path / "other.part"
+    other.mkdir()
+    (other / "frames.bin").write_bytes(b"balls")
+    (tmp_path / "r.part").symlink_to(other)
+    done = tennis("rally", "--resume", tmp_path / "r")
+    assert done.returncode == 1
+    assert "r.part is a link" in done.stderr
+    assert (other / "frames.bin").read_bytes() == b"balls"
+
+
+def test_an_unfinished_rally_that_lacks_its_versions(tmp_path):
+    """Played to its end, but nothing says on what: nothing is sealed."""
+    part = tmp_path / "r.part"
+    part.mkdir()
+    (part / "plan.json").write_text(plan_of().model_dump_json())
+    (part / "frames.bin").write_bytes(
+        wire.encode(wire.END, 0, struct.pack(wire.END_FORMAT, *[0] * 7))
+    )
+    done = tennis("rally", "--resume", tmp_path / "r")
+    assert done.returncode == 1
+    assert "r.part was not written by tennis" in done.stderr
+    assert (part / "frames.bin").stat().st_size
+
+
+def test_a_leftover_link_is_not_written_through(tmp_path):
+    """Where a page is written first, somebody may have put a link to something else."""
+    mine = tmp_path / "mine"
+    mine.write_text("my thesis")
+    page = tmp_path / "page.html"
+    (tmp_path / f".page.html.{os.getpid()}").symlink_to(mine)
+    write_whole(page, b"page")
+    assert (mine.read_text(), page.read_bytes()) == ("my thesis", b"page")

@@ -5,6 +5,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -173,6 +174,37 @@ def test_other_data_are_left_alone(tmp_path, path, whole):
     assert "was begun with another plan (its balls differs)" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert (whole / "match.json").read_bytes() == before
+
+
+def test_a_folder_that_leads_elsewhere(tmp_path, path, whole):
+    """What is there was put there by somebody: another kernel to play on, links to follow."""
+    out = tmp_path / "m"
+    shutil.copytree(whole, out)
+    mine = tmp_path / "mine"
+    mine.write_text("my thesis")
+    (out / ".lock").unlink()
+    (out / ".lock").symlink_to(mine)
+    done = tennis("match", path, "--out", out)
+    assert done.returncode == 1
+    assert "cannot write" in done.stderr
+    (out / ".lock").unlink()
+
+    plans = [
+        Plan(**one["plan"]) for one in json.loads((out / "match.json").read_text())["fixtures"]
+    ]
+    for name in NAMES[:2]:
+        shutil.rmtree(out / name)
+        (out / f"{name}.part").mkdir()
+    (out / f"{NAMES[0]}.part" / "frames.bin").symlink_to(mine)
+    (out / f"{NAMES[1]}.part" / "frames.bin").write_bytes(b"balls")
+    plans[1].model_copy(update={"kernel": "/home/student/linux"}).write(out / f"{NAMES[1]}.part")
+    done = tennis("match", path, "--out", out)
+    assert done.returncode == 1
+    assert f"1/4 {NAMES[0]}: FAILED: {out / NAMES[0]}.part/frames.bin is a link" in done.stdout
+    assert (
+        f"2/4 {NAMES[1]}: FAILED: {out / NAMES[1]}.part is the beginning of another" in done.stdout
+    )
+    assert mine.read_text() == "my thesis"
 
 
 def test_other_versions_do_not_go_into_the_same_match(tmp_path, path):

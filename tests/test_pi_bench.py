@@ -269,9 +269,14 @@ def test_a_host_that_is_killed_leaves_nothing_on_a_mock_target(bench, tmp_path):
     host.wait()
     bench.await_undone()
     bench.brickwall.balls_a_second = 1e9
+    # the folder of the load's other end is left: what somebody puts there is not run
+    planted = tmp_path / "r.part" / "peer" / "bin" / "sleep"
+    planted.write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\nexec /bin/sleep $1\n")
+    planted.chmod(0o755)
     again = PiBench(HOST, bench.brickwall.port, bench.said.append)
     rally = resume(again, tmp_path / "r", Watch())
     assert (rally.balls, rally.manifest.ended) == (4000, "complete")
+    assert not (tmp_path / "ran").exists()
     bench.await_undone()
 
 

@@ -4,6 +4,7 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from tennis.bench.instruments import virtual as instrument
 from tennis.bench.targets.virtual import kernels, racquets
 from tennis.bench.targets.virtual.bench import VirtualBench
 from tennis.errors import BenchError, UsageError
-from tennis.play.planning import plan_of
+from tennis.play.planning import bench_again, plan_of
 from tennis.rally.folder import part_path
 
 BAD = [
@@ -33,6 +34,16 @@ def test_numbers_that_do_not_go_together(asked, words):
     with pytest.raises(UsageError, match=words) as error:
         plan_of(**asked)
     assert "\n" not in str(error.value)
+
+
+def test_a_kernels_configuration_is_read_only_where_it_decides(monkeypatch):
+    """It is long, and a match may have thousands of rallies."""
+    asked = []
+    monkeypatch.setattr(kernels, "flavour_of", lambda name: asked.append(name) or "mainline")
+    plan_of(kernel="rt", bottom_half="thread", priorities="chrt")
+    assert asked == []
+    plan_of(kernel="rt", bottom_half="thread")
+    assert asked == ["rt"]
 
 
 def test_defaults():
@@ -152,3 +163,37 @@ def test_a_qemu_that_cannot_carry_the_instrument(tmp_path, monkeypatch, version,
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(BenchError, match=words):
         instrument.find_qemu()
+
+
+TREE = "/home/student/linux"
+
+
+@pytest.mark.parametrize(
+    ("begun", "named", "words"),
+    [
+        ({"kernel": TREE}, {}, f"begun with --kernel {TREE}, .*--resume r --kernel {TREE}`"),
+        ({"kernel": TREE}, {"kernel": "/another"}, f"begun with --kernel {TREE}"),
+        ({"kernel": TREE}, {"kernel": "rt"}, f"begun with --kernel {TREE}"),
+        ({}, {"kernel": TREE}, "begun with --kernel mainline"),
+        ({}, {"target": "bench1"}, "begun without --target"),
+        ({"bench": "pi", "target": "bench1"}, {}, "begun with --target bench1"),
+        ({"bench": "pi", "target": "bench1"}, {"target": "bench2"}, "begun with --target bench1"),
+        ({"bench": "pi", "port": "spy://x"}, {}, "begun with --port spy://x"),
+        ({"kernel": "a b; c"}, {}, "--kernel 'a b; c'"),
+    ],
+)
+def test_what_a_folder_says_is_never_built_written_to_or_logged_in_to(begun, named, words):
+    plan = plan_of().model_copy(update=begun)
+    with pytest.raises(UsageError, match=words):
+        bench_again(Path("r"), plan, **named)
+
+
+def test_what_a_user_names_goes_on(tmp_path):
+    tree = tmp_path / "linux"
+    tree.mkdir()
+    plan = plan_of().model_copy(update={"kernel": str(tree)})
+    assert bench_again(Path("r"), plan, kernel=str(tree / "..") + "/linux").kind == "virtual"
+    assert bench_again(Path("r"), plan_of()).kind == "virtual"
+    assert bench_again(Path("r"), plan_of(), kernel="mainline").kind == "virtual"
+    wired = plan_of(bench="pi", port="/dev/ttyACM0")
+    assert bench_again(Path("r"), wired, port="/dev/ttyACM1").kind == "pi"  # plugged in elsewhere

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tennis.bench.targets.virtual import kernels
 from tennis.bench.targets.virtual.bench import VirtualBench
 from tennis.errors import DiskFullError
 from tennis.play.planning import plan_of
@@ -220,6 +221,32 @@ def test_a_bench_that_changed_is_not_resumed(tmp_path):
     assert done.returncode == 1
     assert "plan.json is damaged or missing" in done.stderr
     assert "still holds the balls" in done.stderr
+
+
+def test_a_tree_that_a_folder_names_is_not_built(tmp_path):
+    """The rally is somebody else's, and so is the Makefile."""
+    tree, ran = tmp_path / "linux", tmp_path / "ran"
+    configuration = "".join(f"{option}=y\n" for option in kernels.NEEDED)
+    for name, text in {
+        "Makefile": f"modules:\n\ttouch {ran}\n\tfalse\n",
+        ".config": configuration,
+        "include/config/auto.conf": configuration,
+        "include/generated/utsrelease.h": '#define UTS_RELEASE "6.12.0"\n',
+        "Module.symvers": "",
+        "arch/arm64/boot/Image": "",
+    }.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    part = tmp_path / "r.part"
+    part.mkdir()
+    plan = plan_of().model_copy(update={"kernel": str(tree), "versions": {"tennis": "1"}})
+    plan.write(part)
+    done = tennis("rally", "--resume", tmp_path / "r")
+    assert (done.returncode, ran.exists()) == (2, False)
+    assert f"--resume {tmp_path / 'r'} --kernel {tree}`" in done.stderr
+    done = tennis("rally", "--resume", tmp_path / "r", "--kernel", tree)
+    assert (done.returncode, ran.exists()) == (1, True)  # so that is what would have been run
+    assert "building racquet.c" in done.stderr
 
 
 def test_a_journal_that_is_not_repeated_is_kept(tmp_path):

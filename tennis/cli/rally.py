@@ -98,7 +98,8 @@ def _number(text: str) -> tuple[str, int]:
     type=click.IntRange(0, 2**32 - 1),
     default=1,
     show_default=True,
-    help="The same seed gives the same gaps; on the virtual bench, the same bytes.",
+    help="The same seed gives the same gaps; on the virtual bench, the same bytes. An open loop "
+    "has no random gaps, so nothing depends on it there.",
 )
 @click.option(
     "--loop",
@@ -161,7 +162,8 @@ def _number(text: str) -> tuple[str, int]:
     "--resume",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Go on with a rally that was killed, or whose disk got full.",
+    help="Go on with a rally that was killed, or whose disk got full. Where it was begun with a "
+    "kernel tree, --port or --target, name that again: a folder may come from somebody else.",
 )
 @click.pass_context
 def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked: Any) -> None:
@@ -182,30 +184,28 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
     with --resume.
     """
     from tennis.play import rally as player  # noqa: PLC0415
-    from tennis.play.planning import bench_of, plan_of  # noqa: PLC0415
+    from tennis.play.planning import bench_again, bench_of, plan_of  # noqa: PLC0415
     from tennis.play.umpire import warnings  # noqa: PLC0415
 
     given = [
         name
         for name in ctx.params
-        if name not in {"resume", "port"}
+        if name not in {"resume", "kernel", "port", "target"}
         and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
     ]
     if resume and given:
-        raise UsageError("--resume stands alone (or with --port): the rally's own plan is used")
+        raise UsageError(
+            "--resume stands alone (or with --kernel, --port, --target): the rally's own plan is "
+            "used"
+        )
     if not resume and not out:
         raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
     stop = Stop()
     with shown() as observe, _ended_at_once(resume or out):
         watch = player.Watch(observe, stop)
         if resume:
-            plan = player.begun_plan(resume)
-            port = asked["port"]
-            bench = (
-                bench_of(plan.bench, port or plan.port, plan.target, _warn)
-                if plan
-                else bench_of("virtual")
-            )
+            named = {option: asked[option] for option in ("kernel", "port", "target")}
+            bench = bench_again(resume, player.begun_plan(resume), **named, say=_warn)
             played = player.resume(bench, resume, watch)
         else:
             assert out  # noqa: S101

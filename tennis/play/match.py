@@ -9,6 +9,7 @@ was interrupted is set aside and played anew; one that failed is tried again.
 import contextlib
 import datetime
 import fcntl
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -24,7 +25,7 @@ from tennis.play.planning import bench_of
 from tennis.play.rally import NothingPlayedError, Observer, Stop, Watch, play, resume
 from tennis.rally import Rally, part_path
 from tennis.rally.disk import writing
-from tennis.rally.folder import JOURNAL, finished, remove_part
+from tennis.rally.folder import JOURNAL, check_part, finished, remove_part
 from tennis.rally.plan import Plan
 from tennis.units import NS_PER_S, format_count
 
@@ -150,8 +151,10 @@ def _check_folder(out: Path) -> None:
 def _locked(out: Path) -> Iterator[None]:
     """Keep a second player out of the folder."""
     with writing(out):
-        lock = (out / LOCK).open("a")
-    with lock:
+        # the folder may come from somebody else: neither through a link, nor wait for a FIFO
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        lock = os.open(out / LOCK, flags, 0o644)
+    with os.fdopen(lock, "rb"):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -196,9 +199,7 @@ def _check_same(before: Record, match: Match, fixtures: list[Fixture], out: Path
             raise RallyError(
                 f"{another_plan} ({old.name} is in it): give the same --kernel, or another --out"
             )
-        if old.plan.model_copy(update={"versions": {}}) != new.plan.model_copy(
-            update={"versions": {}}
-        ):
+        if _unversioned(old.plan) != _unversioned(new.plan):
             raise RallyError(f"{another_plan} ({old.name} differs): choose another --out")
         # none: a bench that is prepared
         for name in sorted(old.plan.versions and {*old.plan.versions, *new.plan.versions}):
@@ -208,6 +209,10 @@ def _check_same(before: Record, match: Match, fixtures: list[Fixture], out: Path
                     f"{out} was begun with {name} {was}, now it is {is_}: rallies of one match are "
                     "played with the same versions; choose another --out"
                 )
+
+
+def _unversioned(plan: Plan) -> Plan:
+    return plan.model_copy(update={"versions": {}})
 
 
 @dataclass
@@ -263,13 +268,17 @@ class _Player:
     def _play(self, fixture: Fixture, place: Path, watch: Watch) -> Rally:
         """Play a rally, or go on with one that was killed."""
         part = part_path(place)
-        journal = part / JOURNAL
-        if part.is_dir() and not (journal.is_file() and journal.stat().st_size):
-            remove_part(part)  # killed before anything was kept
+        begun = os.path.lexists(part)
+        if begun:
+            check_part(part)
+            journal = part / JOURNAL
+            if not journal.exists() or not journal.stat().st_size:
+                remove_part(part)  # killed before anything was kept
+                begun = False
         if isinstance(self.bench, PreparingBench):
             self.bench.prepare(fixture.plan)
-        if part.is_dir():
-            if Plan.read(part).protocol != fixture.plan.protocol:
+        if begun:
+            if _unversioned(Plan.read(part)) != _unversioned(fixture.plan):
                 raise RallyError(f"{part} is the beginning of another rally: move it away")
             return resume(self.bench, place, watch)
         return play(self.bench, fixture.plan, place, watch)

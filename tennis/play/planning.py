@@ -3,6 +3,7 @@
 """From what a person asked for to a plan, and to the bench that plays it."""
 
 import math
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tennis.bench.targets.wired import WiredBench
 from tennis.errors import UsageError
 from tennis.rally.manifest import BenchKind, BottomHalf, Priorities, Protocol
 from tennis.rally.plan import UNKNOWN, InstrumentKind, Plan
+from tennis.rally.text import plain, quoted
 
 DEFAULT_RATE_HZ = 1000.0
 DEFAULT_GAP_MIN_US = 500.0
@@ -37,6 +39,44 @@ def bench_of(
     if kind == "pi":
         return PiBench(target, port, say) if target else WiredBench(port)
     raise UsageError(f"no bench {kind} here: use virtual or pi")
+
+
+def bench_again(  # noqa: PLR0913 (what a user may name)
+    out: Path,
+    plan: Plan,
+    *,
+    kernel: str | None = None,
+    port: str | None = None,
+    target: str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Bench:
+    """Return the bench on which the rally ``out``, begun with ``plan``, can go on.
+
+    The plan was read from the rally's folder, which may come from somebody else. But a tree's own
+    Makefile builds the Racquet, a port is written to, and a target is logged in to: what was
+    recorded of these is never used, only held against what the user names. Raises UsageError.
+    """
+    own_tree = plan.bench == "virtual" and plan.kernel not in kernels.catalogue()
+    recorded = {"--kernel": plan.kernel, "--target": plan.target, "--port": plan.port}
+    tree = str(Path(kernel).resolve()) if kernel is not None and own_tree else kernel
+    named = {"--kernel": tree, "--target": target, "--port": port}
+    needed = {
+        option: value
+        for option, value in recorded.items()
+        if value is not None and (own_tree or option != "--kernel")
+    }
+    words = " ".join(f"{option} {shlex.quote(value)}" for option, value in needed.items())
+    again = f"tennis rally --resume {quoted(out)}"
+    if any(named[option] is None for option in needed):
+        raise UsageError(
+            f"{out} was begun with {words}, which is not taken from a folder that may come from "
+            f"somebody else: if you trust it, `{again} {words}`"
+        )
+    for option in ("--kernel", "--target"):
+        if named[option] is not None and named[option] != recorded[option]:
+            begun = f"with {option} {recorded[option]}" if recorded[option] else f"without {option}"
+            raise UsageError(f"{out} was begun {plain(begun)}: `{f'{again} {words}'.strip()}`")
+    return bench_of(plan.bench, port, target, say)
 
 
 def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
@@ -73,10 +113,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
         kernel = _kernel("mainline" if kernel is None else kernel)
     if bench == "virtual" or target is not None:
         load = "idle" if load is None else load
-        flavour = _flavour(kernel) if bench == "pi" else kernels.flavour_of(kernel or "")
-        racquet = racquets.RACQUETS[flavour]
-        bottom_half = bottom_half or racquet.bottom_halves[0]
-        priorities = priorities or racquet.priorities[0]
+        bottom_half, priorities = _usual(bench, kernel, bottom_half, priorities)
     if analyser and (bench == "virtual" or not umpire):
         raise UsageError("--analyser belongs to --umpire on a physical bench")
     given = {
@@ -148,6 +185,20 @@ def _kernel(asked: str) -> str:
     if asked and asked not in kernels.catalogue() and kernels.is_folder(Path(asked)):
         return str(Path(asked).resolve())
     return asked
+
+
+def _usual(
+    bench: BenchKind,
+    kernel: str | None,
+    bottom_half: BottomHalf | None,
+    priorities: Priorities | None,
+) -> tuple[BottomHalf, Priorities]:
+    """Return bottom half and priorities, the kernel's usual ones where nobody said."""
+    if bottom_half is not None and priorities is not None:
+        return bottom_half, priorities  # without reading a configuration, which is long
+    flavour = _flavour(kernel) if bench == "pi" else kernels.flavour_of(kernel or "")
+    racquet = racquets.RACQUETS[flavour]
+    return bottom_half or racquet.bottom_halves[0], priorities or racquet.priorities[0]
 
 
 def _flavour(asked: str | None) -> kernels.Flavour:

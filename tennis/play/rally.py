@@ -23,7 +23,7 @@ from tennis.play.progress import Progress
 from tennis.play.umpire import simulated, watching
 from tennis.rally.balls import batches_from_frames, records
 from tennis.rally.disk import writing
-from tennis.rally.folder import Rally, finished, part_path, remove_part, seal
+from tennis.rally.folder import Rally, check_part, finished, part_path, remove_part, seal
 from tennis.rally.journal import Frame, Journal
 from tennis.rally.manifest import Counts, Fault, Manifest, Tool
 from tennis.rally.plan import Plan
@@ -104,16 +104,12 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
     """Go on with a rally that was interrupted by force, and seal it.
 
     On a bench that repeats, the rally is played again; what comes must be what the journal holds
-    already, and then it goes on. Raises RallyError where there is nothing to resume, or where the
-    bench has changed since.
+    already, and then it goes on. The plan in the folder is played: the caller answers for it
+    (``planning.bench_again``), as the folder may come from somebody else. Raises UsageError where
+    there is nothing to resume, RallyError where the bench has changed since.
     """
-    rally = finished(out)
-    if rally is not None:
-        raise UsageError(f"{out} is sealed: there is nothing to resume")
+    plan = begun_plan(out)
     part = part_path(out)
-    if not part.is_dir():
-        raise UsageError(f"{out} was never begun: play it with `tennis rally --out {quoted(out)}`")
-    plan = Plan.read(part)
     with Journal(part, out) as journal:
         ending = _cut_ending(journal, repeats=bench.repeats)
         if ending:
@@ -138,10 +134,15 @@ def _with_a_way_on(error: BenchError, out: Path) -> BenchError:
     return BenchError(f"{error}; nothing is lost: go on with `tennis rally --resume {quoted(out)}`")
 
 
-def begun_plan(out: Path) -> Plan | None:
-    """Return the plan of an unfinished rally; None where there is none."""
+def begun_plan(out: Path) -> Plan:
+    """Return the plan of an unfinished rally. Raises UsageError where there is none, RallyError."""
     part = part_path(out)
-    return Plan.read(part) if part.is_dir() else None
+    if finished(out) is not None:
+        raise UsageError(f"{out} is sealed: there is nothing to resume")
+    if not os.path.lexists(part):
+        raise UsageError(f"{out} was never begun: play it with `tennis rally --out {quoted(out)}`")
+    check_part(part)
+    return Plan.read(part)
 
 
 class NothingPlayedError(TennisError):
@@ -294,7 +295,11 @@ def _frames(
 
 def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outcome) -> Rally:
     part = part_path(out)
-    known = bench.circumstances(plan, part)
+    try:
+        known = bench.circumstances(plan, part)
+    except (KeyError, ValueError) as error:
+        why = plain(str(error), 200)
+        raise RallyError(f"{part} was not written by tennis ({why}): play it anew") from error
     tick_hz = known.instrument.tick_hz
     counted = _count(outcome.end)
     noted = _noted(journal)

@@ -67,7 +67,9 @@ def write_whole(path: Path, data: bytes, *, force: bool = False) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with writing(path):
         try:
-            temporary.write_bytes(data)
+            temporary.unlink(missing_ok=True)
+            with temporary.open("xb") as file:  # through no link that lies there
+                file.write(data)
             sync(temporary)
             temporary.replace(path)
         finally:

@@ -43,6 +43,7 @@ CAPTURE = "capture.sr"
 # what a managed target said about itself before the rally and behind its last ball
 BEFORE = "target-before.txt"
 AFTER = "target-after.txt"
+PEER = "peer"  # where a load's other end works; a folder
 PLAN = "plan.json"
 JOURNAL = "frames.bin"
 SEALED = "sealed"
@@ -66,6 +67,29 @@ def part_path(out: Path) -> Path:
     if not out.name or out.name == "..":
         raise UsageError(f"{out} is no name of a rally: name the folder that --out named")
     return out.with_name(out.name + ".part")
+
+
+def check_part(part: Path) -> None:
+    """Raise RallyError unless an unfinished rally is a folder of plain files.
+
+    It may come from somebody else, and going on writes into it: through a link that would be into
+    another place. Folders in it are emptied before they are used.
+    """
+    try:
+        strange = not stat.S_ISDIR(part.lstat().st_mode) and part
+        with os.scandir(part) as entries:
+            for entry in entries:
+                plain_file = entry.is_file(follow_symlinks=False)
+                own_folder = entry.name in {SEALED, PEER} and entry.is_dir(follow_symlinks=False)
+                if not plain_file and not own_folder:
+                    strange = part / entry.name
+    except OSError as error:
+        raise RallyError(f"cannot read {part} ({error.strerror}): remove it") from error
+    if strange:
+        raise RallyError(
+            f"{strange} is a link or something else that tennis does not put there: do not go on "
+            "with this rally, ask whoever sent it"
+        )
 
 
 @dataclass(frozen=True)

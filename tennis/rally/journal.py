@@ -36,8 +36,6 @@ class Journal:
     def __init__(self, part: Path, out: Path) -> None:
         self.path = part / JOURNAL
         self._then = f"then go on with `tennis rally --resume {out}`"
-        if self.path.exists() and not self.path.is_file():
-            raise RallyError(f"{self.path} is not a plain file: remove {part} and play anew")
         with writing(self.path, self._then):
             self._file = self.path.open("a+b", buffering=0)
         try:

@@ -88,10 +88,12 @@ class Conductor:
 
     def start_peer(self, folder: Path, command: str) -> None:
         """Run what the load needs at the other end of the network: here. It ends with the rally."""
-        folder.mkdir(exist_ok=True)
+        # nothing that lies there is run: it may have come with the rally
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
         self._peer_folder = folder
         scp = folder / "bin" / "scp"
-        scp.parent.mkdir(exist_ok=True)
+        scp.parent.mkdir()
         scp.write_text(self._target.scp_script(f"{self.folder}/"))
         scp.chmod(0o755)
         with (folder / "errors").open("wb") as errors:

@@ -26,7 +26,7 @@ from tennis.bench.targets.wired import WiredBench, WiredSession
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
 from tennis.rally.disk import writing
-from tennis.rally.folder import AFTER, BEFORE, CONSOLE
+from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
 from tennis.rally.manifest import BenchKind, Fault, LoadRecord, Priority, Target
 from tennis.rally.plan import UNKNOWN, Plan
 
@@ -181,7 +181,7 @@ class PiBench:
         )
         command = load.host_command(self.target.address())
         if command:
-            conductor.start_peer(folder / "peer", command)
+            conductor.start_peer(folder / PEER, command)
         conductor.start(f"getting ready with the load {load.name}")
 
     def circumstances(self, plan: Plan, folder: Path) -> Circumstances:

@@ -111,7 +111,7 @@ class WiredBench:
                 version=UNKNOWN,
                 config_sha256=None,
                 command_line=UNKNOWN,
-                module="racquet",
+                module=UNKNOWN,
                 module_sha256=None,
                 bottom_half=plan.bottom_half,
                 governor=None,
@@ -203,9 +203,11 @@ class _Notes:
         if self._path.exists():
             for line in self._path.read_text(encoding="utf-8").splitlines():
                 try:
-                    found.append(json.loads(line))
+                    note = json.loads(line)
                 except ValueError:  # half a line: the host lost its power
                     continue
+                if isinstance(note, dict):
+                    found.append(note)
         return found
 
     def events(self) -> list[dict[str, Any]]:

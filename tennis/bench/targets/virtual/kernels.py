@@ -8,6 +8,7 @@ import shutil
 import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -67,6 +68,7 @@ def _options(config: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines if line.startswith("CONFIG_") and "=" in line)
 
 
+@cache  # asked for each rally of a match
 def catalogue() -> dict[str, dict[str, str]]:
     """Return the named kernels with their suites and packages."""
     return tomllib.loads(CATALOGUE.read_text())
