@@ -43,6 +43,16 @@ def test_another_seed_gives_other_balls(tmp_path):
     assert first.manifest.files["balls.parquet"] != second.manifest.files["balls.parquet"]
 
 
+def test_an_open_loop_draws_nothing(tmp_path):
+    """So two seeds are one rally, and the umpire cannot tell their captures apart."""
+    first, second = (
+        played(tmp_path / f"{seed}", loop="open", balls=100, seed=seed, umpire=True)
+        for seed in (1, 2)
+    )
+    assert first.manifest.files == second.manifest.files
+    assert "capture.sr" in first.manifest.files
+
+
 @pytest.mark.parametrize("kernel", ["mainline", "rt"])
 @pytest.mark.parametrize("hold_us", [100, 400])
 def test_known_answer(tmp_path, kernel, hold_us):

@@ -17,6 +17,13 @@ from tennis.errors import UsageError
 from tennis.rally.text import plain, quoted
 
 WHICH = click.Choice(["ping", "reply", "both"])
+new_capture = click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="The capture; must not exist."
+)
+
+
+def _inverted(which: str | None) -> dict[str, bool]:
+    return {f"invert_{wire}": which in {wire, "both"} for wire in ("ping", "reply")}
 
 
 @click.group()
@@ -47,9 +54,7 @@ def install() -> None:
 
 
 @umpire.command()
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="The capture; must not exist."
-)
+@new_capture
 @click.option(
     "--analyser",
     metavar="SPEC",
@@ -108,9 +113,7 @@ def capture(  # the rest is what was asked for
 
 @umpire.command()
 @click.argument("rally", type=click.Path(path_type=Path))
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="The capture; must not exist."
-)
+@new_capture
 @click.option(
     "--rate-mhz",
     type=click.FloatRange(0.001, 1000),
@@ -212,8 +215,7 @@ def simulate(
     analyser = simulator.Analyser(
         rate_hz=round(rate_mhz * 1e6),
         swapped=swap,
-        invert_ping=invert in {"ping", "both"},
-        invert_reply=invert in {"reply", "both"},
+        **_inverted(invert),
         **asked,
     )
     simulator.simulate(open_rally(rally), out, analyser)
@@ -276,12 +278,10 @@ def check(
 
     if out:
         refuse_existing(out, force=force)
-    invert = asked["invert"]
     wires = Wires(
         ping=asked["ping"],
         reply=asked["reply"],
-        invert_ping=invert in {"ping", "both"},
-        invert_reply=invert in {"reply", "both"},
+        **_inverted(asked["invert"]),
         threshold=Threshold(asked["threshold_v"], asked["hysteresis_v"]),
     )
     found = player.umpire(open_rally(rally), captures, wires, asked["tolerance_ns"])

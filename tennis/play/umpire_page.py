@@ -3,14 +3,11 @@
 """One HTML page about a check: verdict, figures in table 6.1's form, pictures."""
 
 import base64
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template
-
 from tennis import __version__
+from tennis.play.report import template
 from tennis.play.umpire import facts, table
 from tennis.plots.umpire import agreement, check_note, persistence
 from tennis.publications import knutsson_2008
@@ -29,7 +26,7 @@ def page(found: Check) -> str:
     for picture in (agreement(found), persistence(found)):
         data = base64.b64encode(picture.render("png")).decode()
         pictures.append({"source": f"data:image/png;base64,{data}", "alt": picture.alt})
-    return _template().render(
+    return template("umpire.html.j2").render(
         found=found,
         facts=facts(found),
         table=table(found),
@@ -48,12 +45,3 @@ def _thesis() -> list[dict[str, Any]]:
         for kind, part in (("interrupt", irq), ("scheduling", sched))
         for a, b, e in zip(part.oscilloscope, part.brickwall, part.error, strict=True)
     ]
-
-
-@cache
-def _template() -> Template:
-    text = files("tennis.play").joinpath("umpire.html.j2").read_text(encoding="utf-8")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(text)

@@ -51,7 +51,7 @@ def _inverted(capture: Capture, wires: Wires) -> Capture:
         for edges in capture.read(capture):
             ping, reply = capture.high_at_start
             outer.high_at_start = (ping ^ wires.invert_ping, reply ^ wires.invert_reply)
-            outer.end_ticks, outer.first_ticks = capture.end_ticks, capture.first_ticks
+            outer.end_ticks = capture.end_ticks
             codes = edges.codes ^ flips[edges.codes & 1]
             order = np.lexsort((codes, edges.ticks))
             yield Edges(edges.ticks[order], codes[order])

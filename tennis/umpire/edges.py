@@ -55,7 +55,6 @@ class Capture:
     samples: int | None = None  # as many as a session says that it holds
     # what reading finds out
     end_ticks: int = 0  # so far
-    first_ticks: int = 0
     high_at_start: tuple[bool, bool] = (False, False)  # ping, reply
 
     @property

@@ -37,7 +37,6 @@ HEAD = 1 << 18  # bytes in which the samples must begin
 BLOCK = 1 << 20
 MAX_COLUMNS = 128
 EVEN = 0.02  # intervals that differ by less are one interval
-DECIMALS = 9  # of the interval in ps, as a fraction
 PS_PER_S = 10**12
 DAMAGED = "it was truncated or edited; export it again"
 NUMBER = re.compile(r"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)

@@ -356,7 +356,8 @@ class Capture:
         """End the capture and finish its file; safe to call twice."""
         if self._file.closed:
             return
-        ended_early = self._process.poll() is not None and self._settings.seconds is None
+        ended = not self.running  # nobody stopped it yet
+        wanted = self._settings.seconds
         self._stop()
         self._thread.join(END_S)
         try:
@@ -365,7 +366,8 @@ class Capture:
                 self._file.close()
         except TennisError as error:
             self.trouble = self.trouble or str(error)
-        if ended_early and not self.trouble:
+        short = wanted is None or self.samples < round(wanted * self._settings.rate_hz)
+        if ended and short and not self.trouble:
             self._errors.seek(0)
             why = plain(self._errors.read(4096).decode(errors="replace"), 200)
             self.trouble = f"the analyser stopped by itself ({why or 'it did not say why'})"
