@@ -15,7 +15,7 @@ from tennis.cli.replicate import replicate
 from tennis.errors import RallyError
 from tennis.play.match_folder import Record, open_match
 from tennis.play.match_report import match_report
-from tennis.play.replicate import Replication
+from tennis.play.replicate import Replication, _balls
 from tennis.publications import NAMES, knutsson_2008, load, replication, rules
 from tennis.publications.replication import FIGURES, LOADS, published_maximum
 from tennis.rally import open_rally
@@ -388,3 +388,11 @@ def test_match_json_survives_the_round_trip(maker):
     match = maker.sealed()
     assert Record.read(maker.path) == match.record
     assert [path.name for path in maker.path.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    ("needed", "said"),
+    [(1, "1"), (3, "5"), (10, "10"), (11, "20"), (45_000, "50,000"), (80_000, "100,000")],
+)
+def test_the_balls_to_play_are_never_fewer_than_needed(needed, said):
+    assert _balls(needed) == f"{said} balls"

@@ -111,18 +111,27 @@ def match_report(found: Replication) -> str:
         versions=_versions(match),
         rules=replication(),
         numbers=numbers,
+        ratio=ratio,
+        number=number,
         class_of=lambda verdict: verdict.replace(" ", "-"),
         counted=_counted(claims),
     )
 
 
-def numbers(part: Part) -> str:
-    """Say what was found: estimate, interval, and the same of the largest of all balls."""
+def ratio(part: Part) -> str:
+    """Say what was found: estimate and interval; empty where nothing was compared."""
     if part.estimate is None or part.interval is None:
         return ""
     low, high = part.interval
-    said = f"{number(part.estimate)} ({number(low)} to {number(high)})"
-    return said + (f"; largest of all {number(part.largest)}" if part.largest is not None else "")
+    return f"{number(part.estimate)} ({number(low)} to {number(high)})"
+
+
+def numbers(part: Part) -> str:
+    """Say what was found: estimate, interval, and the same of the largest of all balls."""
+    said = ratio(part)
+    if not said or part.largest is None:
+        return said
+    return f"{said}; largest of all {number(part.largest)}"
 
 
 def conclusions(claims: Iterable[Claim]) -> list[Claim]:

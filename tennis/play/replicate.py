@@ -252,43 +252,37 @@ class Replication:
     def _compared(self, part: RulePart, samples: list[_Sample]) -> Part:
         rules_ = self._rules.statistics
         shortest = min(rally.balls for sample in samples for _, rally in sample.rallies)
-        size = blocks.size_for(shortest, rules_.blocks_min, rules_.block_root)
+        usual = blocks.size_for(shortest, rules_.blocks_min, rules_.block_root)
         confidence = 1 - (1 - Fraction(str(rules_.confidence))) / len(samples)
         cuts: list[_Cut] = []
+        why = then = ""
         for doubling in range(DOUBLINGS + 1):
-            found = self._cut(part, samples, size << doubling, confidence)
+            size = usual << doubling
+            found = self._cut(part, samples, size, confidence)
             if found is None:
+                why = f"too few blocks of {size} balls for an interval"
+                then = f"play {_balls(2 * shortest)} a rally, or repetitions"
                 break
             cuts, dependent = found
             if not dependent:
-                break
-        else:
-            names = ", ".join(dict.fromkeys(dependent))
-            return Part(
-                part.says,
-                "inconclusive",
-                f"neighbouring blocks of {size << DOUBLINGS} balls are alike ({names}): "
-                "disturbances last too long for that many balls",
-                f"play {_balls(4 * shortest)} a rally",
-                part.measure,
-                above=part.above,
-                below=part.below,
-                block_balls=size << DOUBLINGS,
-                sides=_sides(cuts),
+                return _verdict(part, cuts, size, shortest)
+            why = (
+                f"neighbouring blocks of {size} balls are alike "
+                f"({', '.join(dict.fromkeys(dependent))}): "
+                "disturbances last too long for that many balls"
             )
-        if found is None:
-            return Part(
-                part.says,
-                "inconclusive",
-                f"too few blocks of {size << doubling} balls for an interval",
-                f"play {_balls(2 * shortest)} a rally, or repetitions",
-                part.measure,
-                above=part.above,
-                below=part.below,
-                block_balls=size << doubling,
-                sides=_sides(cuts),
-            )
-        return _verdict(part, cuts, size << doubling, shortest)
+            then = f"play {_balls(4 * shortest)} a rally"
+        return Part(
+            part.says,
+            "inconclusive",
+            why,
+            then,
+            part.measure,
+            above=part.above,
+            below=part.below,
+            block_balls=size,
+            sides=_sides(cuts),
+        )
 
     def _cut(
         self, part: RulePart, samples: list[_Sample], size: int, confidence: Fraction
@@ -425,7 +419,7 @@ def _worst(cuts: Sequence[_Cut]) -> Median:
     """Return the worst of several loads: of medians, and of both ends of their intervals."""
     return (
         Median(*(max(ends) for ends in zip(*(cut.median for cut in cuts), strict=True)))
-        if (cuts)
+        if cuts
         else Median(math.nan, math.nan, math.nan)
     )
 
@@ -488,7 +482,9 @@ def number(value: float | None) -> str:
 def _balls(count: int) -> str:
     """Write a count of balls to play, rounded up to a round one."""
     size = blocks.round_size(count)
-    return f"{size if size == count else 2 * size:,} balls"
+    while size < count:
+        size = blocks.round_size(5 * size // 2)  # 1, 2, 5, 10
+    return f"{size:,} balls"
 
 
 def _finite(found: Any) -> Any:
