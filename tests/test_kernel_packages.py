@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 
 from tennis.bench.targets import kernel_packages as packages
-from tennis.bench.targets.virtual.debian import Suite
-from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
+from tests.linux_source import SMALL, linux_source
 from tests.virtual import played
-
-SMALL = ROOT / "tests/guest/small.config"
 
 
 def quiet(line: str) -> None:
@@ -131,14 +128,9 @@ def test_what_cannot_be_built_is_refused(tree, flavour, base, fragments, reason)
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
+def built():
     """Debian's linux-source with a small configuration, as the kernel role builds it."""
-    folder = tmp_path_factory.mktemp("source")
-    suite = Suite("trixie", "arm64")
-    suite.update()
-    suite.unpack([suite.package("linux-source-6.12")], folder, quiet)
-    archive = next(folder.rglob("linux-source-*.tar.xz"))
-    source = packages.tarball_source(archive, quiet)
+    source = packages.tarball_source(linux_source(), quiet)
     return packages.package("rt", source, "allnoconfig", [SMALL], quiet)
 
 
