@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tennis.bench import PreparingBench
 from tennis.bench import loads as load_folder
@@ -14,6 +15,7 @@ from tennis.bench.targets.ssh import SshTarget
 from tennis.bench.targets.virtual import kernels
 from tennis.bench.targets.virtual.kernels import Kernel
 from tennis.checkout import ROOT
+from tennis.cli.match import match
 from tennis.errors import BenchError, UsageError
 from tennis.play.match import bench_for, duration, estimate_s
 from tennis.play.match_plan import MatchPlan, fixtures_of, read_plan
@@ -329,3 +331,11 @@ def test_what_is_no_plan_file(tmp_path):
             UsageError, match="not a regular file: name the TOML file of a match's plan"
         ):
             read_plan(path)
+
+
+def test_a_list_shows_reasons_as_they_are_written(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(SMALL + '[[skip]]\nload = "stress"\nwhy = "see [/1] and [bold]"\n')
+    done = CliRunner().invoke(match, [str(path), "--list"])
+    assert done.exit_code == 0, done.exception
+    assert "not played: rt-stress-default-tasklet: see [/1] and [bold]\n" in done.output

@@ -16,7 +16,7 @@
  * "swapper".
  *
  * Parameters are file descriptors: windows, symbols (both read at once), out. Formats: below, and
- * tennis/bench/instruments/profile.py.
+ * tennis/bench/profile/plugin.py.
  */
 #include <errno.h>
 #include <inttypes.h>

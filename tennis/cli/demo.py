@@ -62,7 +62,7 @@ def demo(out: Path, balls: int, seed: int) -> None:
     found = Replication(outcome.folder)
     page = write_match_report(found)
     print_verdicts(console, found)
-    console.print(f"\nThe report with the pictures: {page}", soft_wrap=True)
+    click.echo(f"\nThe report with the pictures: {page}")
     if outcome.bad:
         name, why = next(iter(outcome.bad.items()))
         raise BenchError(

@@ -79,7 +79,7 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
     found = Replication(outcome.folder)
     page = write_match_report(found)
     print_verdicts(console, found)
-    console.print(f"\nThe report, table by table, figure by figure: {page}", soft_wrap=True)
+    click.echo(f"\nThe report, table by table, figure by figure: {page}")
     if outcome.bad:
         name, why = next(iter(outcome.bad.items()))
         raise BenchError(
@@ -109,7 +109,7 @@ def _list(console: Console, wanted: object) -> None:
         )
     console.print(table)
     for entry in wanted.not_played:
-        console.print(f"not played: {entry.name}: {entry.why}", highlight=False, soft_wrap=True)
+        click.echo(f"not played: {entry.name}: {entry.why}")
     total = sum(estimate_s(fixture.plan) for fixture in wanted.fixtures)
     balls = sum(fixture.plan.protocol.balls for fixture in wanted.fixtures)
     console.print(
