@@ -17,9 +17,10 @@ from tennis.bench.targets.virtual.kernels import Kernel
 from tennis.checkout import ROOT
 from tennis.cli.match import match
 from tennis.errors import BenchError, UsageError
-from tennis.play.match import bench_for, duration, estimate_s
+from tennis.play.match import _with_versions, bench_for, duration, estimate_s
 from tennis.play.match_plan import MatchPlan, fixtures_of, read_plan
 from tennis.publications.replication import FIGURES
+from tennis.rally.plan import Plan
 
 PLANS = sorted((ROOT / "plans").glob("*.toml"))
 SMALL = 'kernels = ["mainline", "rt"]\nloads = ["idle", "stress"]\n'
@@ -339,3 +340,19 @@ def test_a_list_shows_reasons_as_they_are_written(tmp_path):
     done = CliRunner().invoke(match, [str(path), "--list"])
     assert done.exit_code == 0, done.exception
     assert "not played: rt-stress-default-tasklet: see [/1] and [bold]\n" in done.output
+
+
+def test_versions_are_asked_once_for_rallies_that_differ_in_balls_and_seed_only():
+    asked = []
+
+    class Bench:
+        def versions(self, plan: Plan) -> dict[str, str]:
+            asked.append((plan.kernel, plan.load))
+            return {"kernel": plan.kernel, "load": plan.load}
+
+    fixtures = _with_versions(Bench(), fixtures_of(plan(SMALL + "repetitions = 50"), {}, Path())[0])
+    assert len(fixtures) == 200
+    assert sorted(asked) == [(k, load) for k in ("mainline", "rt") for load in ("idle", "stress")]
+    for fixture in fixtures:
+        expected = {"kernel": fixture.kernel, "load": fixture.plan.load}
+        assert fixture.plan.versions == expected

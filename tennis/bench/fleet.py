@@ -32,7 +32,6 @@ EXAMPLE = ROOT / "ansible" / "inventory.example"
 PROGRAM = "/usr/local/sbin/tennis-bench"
 ANSWER_S = 60
 AT_ONCE = 16  # so many benches are asked at the same time
-ANSWER_MAX = 1 << 20  # characters
 # what is taken from ansible_ssh_common_args and ansible_ssh_extra_args: -o NAME=VALUE
 SSH_OPTION = re.compile(r"""-o\s*['"]?(\w+)[= ]([^\s'"]+)['"]?""")
 

@@ -129,12 +129,16 @@ def _with_versions(bench: Bench, fixtures: list[Fixture]) -> list[Fixture]:
     if isinstance(bench, PreparingBench):
         return fixtures
     found = []
+    # asked once for all rallies that differ in balls, seed and settling only: it takes a while
+    known: dict[str, dict[str, str]] = {}
     for fixture in fixtures:
-        try:
-            versions = bench.versions(fixture.plan)
-        except (UsageError, BenchError) as error:
-            raise type(error)(f"{fixture.name}: {error}") from error
-        plan = fixture.plan.model_copy(update={"versions": versions})
+        kind = fixture.plan.model_dump_json(exclude={"protocol"})
+        if kind not in known:
+            try:
+                known[kind] = bench.versions(fixture.plan)
+            except (UsageError, BenchError) as error:
+                raise type(error)(f"{fixture.name}: {error}") from error
+        plan = fixture.plan.model_copy(update={"versions": known[kind]})
         found.append(fixture.model_copy(update={"plan": plan}))
     return found
 

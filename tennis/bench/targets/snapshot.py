@@ -83,11 +83,6 @@ class Snapshot:
         """Return the name of the Racquet that this kernel takes."""
         return RACQUETS[self.flavour].module
 
-    @property
-    def without_config(self) -> str:
-        """Return the text without the kernel's configuration."""
-        return re.sub(r"(?m)^= config\n(?: .*\n)*", "", self.text)
-
 
 def read(text: str) -> Snapshot:
     """Read what ``target/snapshot`` wrote. Raises BenchError where it is cut off or too long."""
