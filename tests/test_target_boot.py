@@ -290,7 +290,8 @@ def test_a_kernel_that_cannot_ask_for_a_trial_gets_none(pi):
     pi.does("keep", "rt")
     (pi.root / "dev/vcio").unlink()
     assert "boot Raspberry Pi's own kernel first" in pi.refuses("once", "evl")
-    # the stock kernel needs no trial
+    # one that came up before needs no trial, nor does the stock kernel
+    pi.does("once", "rt")
     pi.does("once", "mainline")
     assert config_of(pi).rstrip() == CONFIG.rstrip()
     pi.does("reboot")
@@ -340,3 +341,30 @@ def test_grubs_menu_is_written_after_a_run_that_stopped_half_way(tmp_path):
     assert target.does(*words) == "changed\n"
     assert menu.stat().st_mtime > 1000
     assert target.does(*words) == "nothing to do\n"
+
+
+def test_a_kernel_that_came_up_once_is_trusted_until_its_files_change(pi):
+    pi.does("once", "rt")
+    pi.running = RT
+    pi.does("keep", "rt")
+    pi.running = EVL  # which cannot ask for trials
+    (pi.root / "dev/vcio").unlink()
+    pi.does("once", "rt")
+    assert f"os_prefix=tennis/{RT}/" in config_of(pi)
+    (pi.root / f"boot/vmlinuz-{RT}").write_text("another one of another size")
+    said = pi.refuses("once", "rt")
+    assert "boot Raspberry Pi's own kernel first" in said
+    assert "config.txt.before-tennis" in said
+
+
+def test_the_watchdog_starts_only_where_somebody_feeds_it(pi):
+    pi.does("once", "rt")
+    assert "kernel_watchdog_timeout" not in (pi.firmware / "tryboot.txt").read_text()
+    settings = pi.root / "etc/systemd/system.conf.d/99-tennis.conf"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("[Manager]\nRuntimeWatchdogSec=0\n")
+    pi.does("once", "rt")
+    assert "kernel_watchdog_timeout" not in (pi.firmware / "tryboot.txt").read_text()
+    settings.write_text("[Manager]\nRuntimeWatchdogSec=1min\n")
+    pi.does("once", "rt")
+    assert "\nkernel_watchdog_timeout=60\n" in (pi.firmware / "tryboot.txt").read_text()
