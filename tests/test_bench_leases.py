@@ -66,7 +66,9 @@ def target(tmp_path):
 
 def test_two_groups_never_hold_one_bench(target):
     assert target.says("lease", "red", "3600")["holder"] == "red"
-    assert "held by red for 3600 s more" in target.refuses("lease", "blue", "3600")
+    assert "held by red for 60 min more, and you are blue: take another" in target.refuses(
+        "lease", "blue", "3600"
+    )
     target.now += 3599
     assert "held by red" in target.refuses("lease", "blue", "3600")
     assert target.says("status")["lease"]["holder"] == "red"

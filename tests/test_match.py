@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -246,7 +246,7 @@ class Troubled(VirtualBench):
         super().__init__()
         self.prepared: list[str] = []
 
-    def prepare(self, plan: Plan) -> None:
+    def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:  # noqa: ARG002
         """Boot the target; the one with mainline and stress does not come back."""
         self.prepared.append(f"{plan.kernel}-{plan.load}")
         if (plan.kernel, plan.load) == ("mainline", "stress"):

@@ -279,11 +279,12 @@ def test_before_each_rally_a_physical_target_is_booted(monkeypatch):
     """Mocked: what boots and who holds the target; both have tests of their own."""
     asked: list[tuple[str, str, bool]] = []
 
-    def boot(target: SshTarget, flavour: str, _: object, *, again: bool) -> None:
+    def boot(target: SshTarget, flavour: str, _: object, *, again: bool, stop: object) -> None:
+        assert callable(stop)
         asked.append((target.host, flavour, again))
 
     monkeypatch.setattr("tennis.bench.booting.boot", boot)
-    monkeypatch.setattr("tennis.bench.fleet.refuse_if_held", lambda *_: None)
+    monkeypatch.setattr("tennis.bench.fleet.refuse_if_held", lambda *_, **__: None)
     text = 'kernels = ["rt"]\nloads = ["idle"]\nbench = "pi"\ntarget = "board"'
     fixtures, _ = fixtures_of(plan(text), {}, Path())
     bench = bench_for(plan(text))

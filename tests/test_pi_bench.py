@@ -7,7 +7,9 @@ would change the kernel (tests/mock_target.py), which the names of the tests say
 """
 
 import contextlib
+import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,13 +22,14 @@ from pathlib import Path
 import pytest
 
 from tennis.bench import loads
+from tennis.bench.instruments import brickwall
 from tennis.bench.targets import conductor, pi, snapshot, ssh
 from tennis.bench.targets.pi import PiBench
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.play.doctor_target import examine_target
 from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
-from tennis.play.rally import Observer, Watch, play, resume
+from tennis.play.rally import NothingPlayedError, Observer, Watch, play, resume
 from tennis.play.report import report
 from tennis.rally import Rally, open_rally
 from tests.emulated_pico import EmulatedPico, respond
@@ -35,6 +38,11 @@ from tests.mock_target import MockTarget, running
 from tests.sshd import HOST, Sshd
 
 TENNIS = str(Path(sys.executable).with_name("tennis"))
+TENNIS_WITH_LOADS = (
+    "import sys; from pathlib import Path\n"
+    "from tennis.bench import loads; loads.FOLDER = Path(sys.argv.pop(1))\n"
+    "from tennis.cli import main; main()"
+)
 MANY = 100_000  # balls of a rally that something ends
 
 
@@ -81,6 +89,9 @@ class Bench:
         plan = plan_of(bench="pi", port=self.brickwall.port, target=HOST, **options)
         bench = PiBench(HOST, self.brickwall.port, self.said.append)
         return play(bench, plan, self.folder / name, Watch(observe, stop))
+
+    def said_of(self, words: str) -> list[str]:
+        return [line for line in self.said if words in line]
 
     def await_undone(self, timeout_s: float = 60) -> None:
         """Wait until the target is as it was: no module, no load, no folder."""
@@ -248,18 +259,191 @@ def test_a_network_that_is_silent_in_mid_rally_on_a_mock_target(bench, monkeypat
     bench.sshd.cut()  # a stopped process does not end otherwise
 
 
+@pytest.mark.parametrize(
+    ("doing", "hangs"),
+    [
+        ("copying to bench", "tar"),
+        ("checking that the load loads", "health"),
+        ("starting the load", ""),
+        ("setting priorities", "chrt"),
+    ],
+)
+def test_an_interrupt_while_a_mock_target_is_set_up(bench, doing, hangs):
+    """The first one: it stops at once, and everything so far is undone."""
+    bench.load("slow", bench.sleep, "exec sleep 100" if hangs == "health" else "")
+    if hangs == "tar":
+        tar = bench.target.programs / "tar"
+        tar.write_text("#!/bin/sh\nexec sleep 100\n")
+        tar.chmod(0o755)
+    if hangs == "chrt":
+        chrt = bench.target.programs / "chrt"
+        chrt.write_text(f"#!/bin/sh\nsleep 1\n{chrt.read_text()}")
+    asked: list[float] = []
+    seen = []
+
+    def observe(progress: Progress) -> None:
+        seen.append(progress.doing)
+        if progress.doing == doing and not asked:
+            asked.append(time.monotonic())
+
+    with pytest.raises(NothingPlayedError, match="interrupted before the first ball"):
+        bench.play(load="slow", observe=observe, stop=lambda: bool(asked), balls=MANY)
+    assert time.monotonic() - asked[0] < 15
+    assert not (bench.folder / "r.part").exists()
+    bench.await_undone()
+    assert bench.said_of("not undone") == []
+
+
+def test_an_interrupt_while_a_resumed_rally_is_set_up_keeps_the_rally_on_a_mock_target(bench):
+    def lose() -> None:
+        raise BenchError("made up")
+
+    with pytest.raises(BenchError, match="made up; nothing is lost"):
+        bench.play(observe=at(300, lose), balls=2000)
+    bench.await_undone()
+    again = PiBench(HOST, bench.brickwall.port, bench.said.append)
+    with pytest.raises(NothingPlayedError, match="nothing is lost: go on with `tennis rally"):
+        resume(again, bench.folder / "r", Watch(stop=lambda: True))
+    bench.await_undone()
+    again = PiBench(HOST, bench.brickwall.port, bench.said.append)
+    assert resume(again, bench.folder / "r", Watch()).balls == 2000
+
+
+def test_ctrl_c_while_a_mock_target_is_set_up(bench, tmp_path):
+    """The whole command, and the signal that a terminal sends."""
+    bench.load("slow", bench.sleep, "exec sleep 100")
+    words = ["rally", "--bench", "pi", "--target", HOST, "--port", bench.brickwall.port]
+    words += ["--load", "slow", "--out", str(tmp_path / "r")]
+    command = [sys.executable, "-c", TENNIS_WITH_LOADS, str(loads.FOLDER), *words]
+    host = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (bench.target.loaded and running(bench.word)):
+        time.sleep(0.1)
+    began = time.monotonic()
+    host.send_signal(signal.SIGINT)
+    _, said = host.communicate(timeout=60)
+    assert time.monotonic() - began < 15
+    assert "interrupted before the first ball: nothing was kept" in said.splitlines()[-1]
+    assert host.returncode == 1
+    bench.await_undone()
+
+
+def test_a_pico_that_is_unplugged_on_a_mock_target(bench, monkeypatch):
+    monkeypatch.setitem(brickwall.Brickwall.__init__.__kwdefaults__, "reconnect_s", 2.0)
+    with pytest.raises(BenchError, match=r"did not come back in 2 s; nothing is lost: go on with"):
+        bench.play(observe=at(300, bench.brickwall.unplug), balls=4000)
+    bench.await_undone()
+    bench.brickwall.plug_in()
+    again = PiBench(HOST, bench.brickwall.port, bench.said.append)
+    assert resume(again, bench.folder / "r", Watch()).balls == 4000
+    bench.await_undone()
+
+
+def test_a_load_that_does_not_start_on_a_mock_target(bench):
+    bench.load("broken", "echo xload: cannot execute: Exec format error >&2; exit 126")
+    with pytest.raises(
+        BenchError, match=r"before the first ball: xload: cannot execute: .*\(load_died\)"
+    ):
+        bench.play(load="broken")
+    bench.await_undone()
+
+
+def test_a_disk_that_gets_full_in_mid_rally_on_a_mock_target(bench):
+    """What cannot be written any more keeps nothing from being undone."""
+    bench.load("writer", f"until [ -e {bench.folder}/flag ]; do sleep 0.2; done; exit 1")
+
+    def fill() -> None:
+        # the rally's folder takes nothing any more, not even a file of length 0
+        for script in Path(conductor.PLACE).glob("tennis-*/load/writer/start"):
+            if str(bench.folder) in script.read_text():
+                shutil.rmtree(script.parents[2])
+        (bench.folder / "flag").touch()
+
+    (bench.target.programs / "df").write_text("#!/bin/sh\necho x 1 1 0 100% /\n")
+    (bench.target.programs / "df").chmod(0o755)
+    rally = bench.play(load="writer", observe=at(300, fill), balls=MANY)
+    assert faults(rally)[0] == "load_died"
+    assert "is full: free some space there" in rally.manifest.faults[0].message
+    bench.await_undone()
+
+
+def test_a_target_that_is_rebooted_in_mid_rally_on_a_mock_target(bench):
+    """As systemd does it: it says that it is stopping, and ends all sessions with SIGTERM."""
+    systemctl = bench.target.programs / "systemctl"
+    systemctl.write_text("#!/bin/sh\necho stopping\nexit 1\n")
+    systemctl.chmod(0o755)
+
+    def stop() -> None:
+        (script,) = bench.left
+        for pid in running(f"bash {Path(script).parents[2]}/play"):
+            # not ssh, which has these words, too
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"bash"):
+                os.kill(pid, signal.SIGTERM)
+
+    rally = bench.play(observe=at(300, stop), balls=MANY)
+    assert faults(rally) == ["target_stops"]
+    assert "reboots the target, or switches it off" in rally.manifest.faults[0].message
+    bench.await_undone()
+
+
+def test_what_a_loss_of_power_left_behind_is_removed_on_a_mock_target(bench):
+    old = Path(conductor.PLACE) / f"tennis-{uuid.uuid4().hex[:16]}"
+    fresh = Path(conductor.PLACE) / f"tennis-{uuid.uuid4().hex[:16]}"
+    try:
+        for folder in (old, fresh):
+            folder.mkdir()
+        os.utime(old, (0, time.time() - 7200))
+        bench.play()
+        assert not old.exists()
+        assert fresh.exists()  # another host may be copying into it
+    finally:
+        for folder in (old, fresh):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_words_without_end_are_not_kept_of_a_mock_target(bench, monkeypatch):
+    monkeypatch.setattr(conductor, "LIMIT_BYTES", 100_000)
+    bench.load(
+        "noisy",
+        bench.sleep,
+        "head -c 3000000 /dev/zero | tr '\\\\0' x; printf '\\\\033[2J\\\\n'",
+    )
+    rally = bench.play(load="noisy", balls=200)
+    assert rally.balls == 200
+    assert len(rally.console()) < 200_000
+
+
+def test_a_build_for_the_flavour_that_runs_is_taken_on_a_mock_target(bench, monkeypatch):
+    flavour = PiBench(HOST).target.facts().flavour
+    more = f'programs = ["own"]\nflavours = ["{flavour}"]\ncommand = "own"\n'
+    bench.load("tasks", "", f"kill -0 $(cat {bench.folder}/pid)", more)
+    monkeypatch.setattr(pi, "INSTALLED", str(bench.folder / "installed"))
+    place = bench.folder / "installed" / "tasks" / f"own.{flavour}"
+    with pytest.raises(
+        BenchError, match=rf"needs own\.{flavour}, .* on bench to {re.escape(str(place))}$"
+    ):
+        bench.play(load="tasks")
+
+    place.parent.mkdir(parents=True)
+    for name, path in (("there", place), ("here", loads.FOLDER / "tasks" / f"own.{flavour}")):
+        text = f"#!/bin/sh\necho $$ > {bench.folder}/pid\necho {name} > {bench.folder}/who\n"
+        path.write_text(f"{text}{bench.sleep}\n")
+        path.chmod(0o755)
+        rally = bench.play(name, load="tasks")
+        assert faults(rally) == []
+        assert (bench.folder / "who").read_text() == f"{name}\n"
+        known = hashlib.sha256(path.read_bytes()).hexdigest()
+        assert rally.manifest.tool.versions["load_builds"] == f"own.{flavour} {known}"
+    bench.await_undone()
+
+
 def test_a_host_that_is_killed_leaves_nothing_on_a_mock_target(bench, tmp_path):
     """kill -9: nobody is left to say anything. The rally goes on later."""
-    program = (
-        "import sys; from pathlib import Path\n"
-        "from tennis.bench import loads; loads.FOLDER = Path(sys.argv.pop(1))\n"
-        "from tennis.cli import main; main()"
-    )
     words = ["rally", "--bench", "pi", "--target", HOST, "--port", bench.brickwall.port]
     bench.load("both", bench.sleep, more=f"host = 'sleep 1000; : {bench.word}'\n")
     words += ["--load", "both", "--balls", "4000", "--out", str(tmp_path / "r")]
     bench.brickwall.balls_a_second = 500
-    host = subprocess.Popen([sys.executable, "-c", program, str(loads.FOLDER), *words])
+    host = subprocess.Popen([sys.executable, "-c", TENNIS_WITH_LOADS, str(loads.FOLDER), *words])
     journal = tmp_path / "r.part" / "frames.bin"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (journal.exists() and journal.stat().st_size > 5000):
@@ -494,6 +678,7 @@ def test_a_target_that_is_not_there(bench):
     [
         ({"bench": "virtual", "target": "x"}, "--target belongs to --bench pi"),
         ({"bench": "pi", "load_options": {"x": 1}}, "or to --target"),
+        ({"bench": "pi", "target": " "}, "--target is empty"),
     ],
 )
 def test_options_that_do_not_go_together(asked, words):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Benches: an instrument, a target and the wires between them, behind one small protocol."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -79,8 +79,9 @@ class GoingOnBench(Bench, Protocol):
 class PreparingBench(Bench, Protocol):
     """A bench whose target must be booted into a rally's kernel before each rally of a match."""
 
-    def prepare(self, plan: Plan) -> None:
-        """Reboot the target into the plan's kernel, and wait until it can play.
+    def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:
+        """Reboot the target into the plan's kernel, and wait until it can play, or ``stop``.
 
-        Raises BenchError where it does not come back, or comes back with another kernel.
+        Raises BenchError where it does not come back, or comes back with another kernel, or when
+        the waiting was stopped.
         """

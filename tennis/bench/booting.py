@@ -11,15 +11,19 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tennis.bench.targets.ssh import SshError, SshTarget
+from tennis.bench.targets.ssh import SshError, SshTarget, StoppedError, why
 from tennis.errors import BenchError
 from tennis.rally.text import plain
 
 PROGRAM = "/usr/local/sbin/tennis-boot"
 WAIT_S = 300.0
+ANSWER_MAX = 1 << 16  # bytes
+
+Words = Annotated[str, Field(max_length=1000)]
 
 
 class Flavour(BaseModel):
@@ -27,8 +31,8 @@ class Flavour(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    release: str
-    missing: str | None = None
+    release: Words
+    missing: Words | None = None
 
 
 class Running(BaseModel):
@@ -36,8 +40,8 @@ class Running(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    release: str
-    flavour: str | None = None
+    release: Words
+    flavour: Words | None = None
 
 
 class Kernels(BaseModel):
@@ -45,12 +49,12 @@ class Kernels(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    loader: str
-    fallback: str
-    default: str | None = None
+    loader: Words
+    fallback: Words
+    default: Words | None = None
     running: Running
-    boot_id: str
-    flavours: dict[str, Flavour]
+    boot_id: Words
+    flavours: dict[Words, Flavour]
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def kernels_of(target: SshTarget) -> Kernels:
     said = _ask(target, "list")
     try:
         return Kernels.model_validate(json.loads(said))
-    except (ValueError, ValidationError) as error:
+    except (ValueError, ValidationError, RecursionError) as error:
         raise BenchError(
             f"{target.host} gave no sensible answer about its kernels: provision it again"
         ) from error
@@ -80,12 +84,14 @@ def boot(  # noqa: PLR0913
     wait_s: float = WAIT_S,
     keep: bool = True,
     again: bool = False,
+    stop: Callable[[], bool] = lambda: False,
 ) -> Booted:
     """Boot a target into a flavour, wait for it, and check that it is the kernel that runs.
 
     ``keep``: make it the default once it has come up. ``again``: reboot even if it runs already.
-    Raises BenchError with what runs instead where it did not come up, and SshError where nothing
-    did.
+    ``stop``: is asked often whether to stop waiting.
+    Raises BenchError with what runs instead where it did not come up, where nothing came up, and
+    where somebody stops the waiting.
     """
     before = kernels_of(target)
     wanted = _wanted(target, before, flavour)
@@ -96,12 +102,18 @@ def boot(  # noqa: PLR0913
     _ask(target, f"once {flavour}")
     say(f"{target.host}: rebooting from {before.running.release} into {wanted}")
     _ask(target, "reboot")
+    default = plain(before.default or before.fallback, 32)
     try:
-        target.wait_until_up(wait_s, after_boot=before.boot_id)
+        target.wait_until_up(wait_s, after_boot=before.boot_id, stop=stop)
+    except (KeyboardInterrupt, StoppedError):
+        raise BenchError(
+            f"stopped waiting for {target.host}: it tries {flavour} once, its default is still "
+            f"{default}; see what runs with `tennis boot {target.host}`"
+        ) from None
     except SshError as error:
         raise BenchError(
             f"{target.host} did not come back within {wait_s:g} s of booting {flavour} ({wanted}): "
-            f"pull its plug and put it back, then it boots {before.default or before.fallback} "
+            f"pull its plug and put it back, then it boots {default} "
             f"({error})"
         ) from error
     runs = target.run("uname -r", what="asking which kernel runs").strip()
@@ -128,11 +140,15 @@ def _wanted(target: SshTarget, kernels: Kernels, flavour: str) -> str:
 
 
 def _ask(target: SshTarget, words: str) -> str:
-    done = target.attempt(f"{PROGRAM} {words}", what=f"tennis-boot {words}", root=True)
-    if done.code == 127 or re.search("not found|No such file", done.errors):
-        raise BenchError(f"{target.host} is not provisioned: see docs/provisioning.md")
+    line = f"{PROGRAM} {words}"
+    done = target.attempt(line, what=f"tennis-boot {words}", root=True, limit=ANSWER_MAX)
+    if done.code == 127 or re.search("tennis-boot: (command )?not found", done.errors):
+        raise BenchError(
+            f"{target.host} is not provisioned: run `tennis benches restore {target.host}` where "
+            "the inventory has it (docs/provisioning.md)"
+        )
     if done.code:
-        lines = done.errors.strip().splitlines()
-        why = plain(lines[-1].removeprefix("tennis-boot: "), 300) if lines else "no reason given"
-        raise BenchError(f"{target.host}: {why}")
+        said = [line for line in done.errors.splitlines() if line.startswith("tennis-boot: ")]
+        reason = plain(said[-1].removeprefix("tennis-boot: "), 300) if said else why(done)
+        raise BenchError(f"{target.host}: {reason}")
     return done.output

@@ -65,6 +65,8 @@ class LoadFile(BaseModel):
     host_packages: list[str] = []  # Debian's, on that other computer
     programs: list[Name] = []  # C programs NAME.c in the same folder, for the target
     libraries: list[Name] = []  # that the programs are linked with: m, pthread
+    # of kernels for which somebody may build the programs in another way: PROGRAM.FLAVOUR
+    flavours: list[Name] = []
     module: Name | None = None  # a kernel module NAME.c in the same folder
     parameters: dict[str, Parameter] = {}
     ascending: list[tuple[str, str]] = []  # pairs of parameters: the first is less than the second
@@ -184,7 +186,8 @@ class Load:
     def files(self, programs: Mapping[str, Path]) -> dict[str, bytes | Path]:
         """Return the load as a folder on the target: path -> content; all are executable.
 
-        ``programs``: name of a C program -> the executable built for the target.
+        ``programs``: name of a C program -> the executable built for the target; one that is not
+        named is not among the files.
         """
         files: dict[str, bytes | Path] = {}
         for part in self.parts:
@@ -192,7 +195,8 @@ class Load:
                 if content is not None:
                     files[f"{part.name}/{name}"] = content
             for program in part.file.programs:
-                files[f"{part.name}/{program}"] = programs[program]
+                if program in programs:
+                    files[f"{part.name}/{program}"] = programs[program]
         exported = (f"export {name}={value}\n" for name, value in self.environment.items())
         files["parameters"] = "".join(exported).encode()
         files["start"] = FOLDER / "start"

@@ -11,16 +11,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from tennis.cli.inventory import holder_option, inventory_option
 from tennis.rally.text import plain
-
-inventory_option = click.option(
-    "--inventory",
-    type=click.Path(path_type=Path),
-    help="The Ansible inventory. [default: ansible/inventory]",
-)
-holder_option = click.option(
-    "--as", "holder", metavar="NAME", help="In whose name. [default: USER@HOST]"
-)
 
 
 @click.group(invoke_without_command=True)
@@ -51,12 +43,15 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
         click.echo(json.dumps([row.model_dump() for row in rows], indent=2))
     else:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for title in ("bench", "kernel", "Pico", "certificate", "last rally", "held by", ""):
+        for title in ("bench", "kernel", "Pico", "certificate", "last rally", "held by"):
             table.add_column(title)
         for row in rows:
             words = (row.bench, row.kernel, row.pico, row.certificate, row.last_rally, row.held_by)
-            table.add_row(*(plain(word, 100) for word in words), plain(row.trouble, 400))
+            table.add_row(*(plain(word, 100) for word in words))
         Console(markup=False, width=None if sys.stdout.isatty() else 200).print(table)
+        for row in rows:
+            if row.trouble:
+                click.echo(f"{row.bench}: {plain(row.trouble, 400)}")
     sys.exit(1 if any(row.trouble for row in rows) else 0)
 
 
@@ -84,12 +79,14 @@ def lease(
     from tennis.bench import fleet  # noqa: PLC0415
     from tennis.play import benches as listing  # noqa: PLC0415
 
-    who = holder or fleet.holder_here()
+    who, duration_s = fleet.holder_of(holder), listing.seconds(duration)
     bench = fleet.read_inventory(inventory or group).find(name)
-    held, saved = fleet.take(bench, who, listing.seconds(duration))
-    click.echo(f"{name}: held by {held.holder} until {listing.local_time(held.expires)}")
-    if saved:
-        click.echo(f"{name}: what was there is in {plain(saved, 200)} on it")
+    held = fleet.take(bench, who, duration_s)
+    click.echo(f"{name}: held by {held.holder} until {listing.until(held)}")
+    if held.saved:
+        click.echo(f"{name}: what was there is in {plain(held.saved, 200)} on it")
+    if skew := fleet.skew_of(held.now):
+        click.echo(f"tennis: {name}: {skew}", err=True)
 
 
 @benches.command()
@@ -101,10 +98,9 @@ def release(group: Path | None, name: str, inventory: Path | None, holder: str |
     """Give bench NAME back; what was left on it is put aside, on it."""
     from tennis.bench import fleet  # noqa: PLC0415
 
-    fleet.give_back(
-        fleet.read_inventory(inventory or group).find(name), holder or fleet.holder_here()
-    )
-    click.echo(f"{name}: free")
+    who = fleet.holder_of(holder)
+    held = fleet.give_back(fleet.read_inventory(inventory or group).find(name), who)
+    click.echo(f"{name}: {'free' if held else 'free already: nobody held it'}")
 
 
 @benches.command()
@@ -127,7 +123,7 @@ def restore(
     from tennis.play import benches as listing  # noqa: PLC0415
 
     changed = listing.restore(
-        inventory or group, name, holder or fleet.holder_here(), check=check, say=click.echo
+        inventory or group, name, fleet.holder_of(holder), check=check, say=click.echo
     )
     words = "differs" if check else "was changed"
     click.echo(f"{name}: {changed} {words}" if changed else f"{name}: as it should be")

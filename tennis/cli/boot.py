@@ -6,16 +6,14 @@ from pathlib import Path
 
 import click
 
+from tennis.cli.inventory import holder_option, inventory_option
+from tennis.rally.text import plain
+
 
 @click.command()
 @click.argument("target")
 @click.argument("kernel", required=False)
-@click.option(
-    "--inventory",
-    type=click.Path(path_type=Path),
-    help="An Ansible inventory that knows TARGET. [default: ansible/inventory, where it exists; "
-    "a name that it does not have is one for ssh]",
-)
+@inventory_option
 @click.option(
     "--wait",
     "wait_s",
@@ -27,9 +25,7 @@ import click
 )
 @click.option("--once", is_flag=True, help="Do not make it the default: the next boot forgets it.")
 @click.option("--again", is_flag=True, help="Reboot even if that kernel runs already.")
-@click.option(
-    "--as", "holder", metavar="NAME", help="Who asks, for a bench with leases. [default: USER@HOST]"
-)
+@holder_option
 def boot(
     target: str,
     kernel: str | None,
@@ -40,6 +36,8 @@ def boot(
     holder: str | None,
 ) -> None:
     """Boot TARGET into KERNEL (mainline, rt, evl), and check that it is the one that runs.
+
+    TARGET is one of the inventory; without --inventory also a host as ssh knows it.
 
     A kernel is tried once and becomes the default when it has come up. One that does not come up is
     gone with the next reset: the target is back on its default, and the exit code is 1. Without
@@ -53,6 +51,7 @@ def boot(
     """
     from tennis.bench import booting, fleet  # noqa: PLC0415
 
+    who = fleet.holder_of(holder)
     with fleet.connect(target, inventory) as connection:
         if kernel is None:
             known = booting.kernels_of(connection)
@@ -60,13 +59,14 @@ def boot(
                 notes = [
                     *(["runs"] if entry.release == known.running.release else []),
                     *(["default"] if name == known.default else []),
-                    *([entry.missing] if entry.missing else []),
+                    *([plain(entry.missing, 200)] if entry.missing else []),
                 ]
-                click.echo(f"{name:10} {entry.release:36} {', '.join(notes)}".rstrip())
+                words = f"{plain(name, 32):10} {plain(entry.release, 64):36} {', '.join(notes)}"
+                click.echo(words.rstrip())
             if known.running.flavour is None:
-                click.echo(f"{'(none)':10} {known.running.release:36} runs")
+                click.echo(f"{'(none)':10} {plain(known.running.release, 64):36} runs")
             return
-        fleet.refuse_if_held(connection, holder or fleet.holder_here())
+        fleet.refuse_if_held(connection, who, playing=False)
         done = booting.boot(
             connection,
             kernel,

@@ -5,9 +5,11 @@
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
+from tennis.cli.inventory import inventory_option
 from tennis.errors import UsageError
 
 
@@ -20,11 +22,12 @@ from tennis.errors import UsageError
 @click.option(
     "--target",
     metavar="HOST",
-    help="Look at a target, and say what would spoil a rally on it: a host as ssh knows it "
-    "(NAME or USER@NAME), or `virtual` or `virtual:KERNEL`, which is booted for that.",
+    help="Look at a target, and say what would spoil a rally on it: one of the inventory, a host "
+    "as ssh knows it (NAME or USER@NAME), or `virtual`, `virtual:KERNEL`, which is booted for it.",
 )
+@inventory_option
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(port: str | None, target: str | None, as_json: bool) -> None:
+def doctor(port: str | None, target: str | None, inventory: Path | None, as_json: bool) -> None:
     """Check this machine: say what works, what does not, and what to do about it.
 
     Picos that are plugged in are looked at, too: MicroPython, firmware, clock, certificate, wires.
@@ -39,7 +42,8 @@ def doctor(port: str | None, target: str | None, as_json: bool) -> None:
     Examples:
       tennis doctor
       tennis doctor --port /dev/ttyACM0
-      tennis doctor --target pi@bench1
+      tennis doctor --target bench-1
+      tennis doctor --target pi@192.0.2.11
       tennis doctor --target virtual:rt --json
     """
     from tennis.cli.findings import show  # noqa: PLC0415
@@ -50,7 +54,9 @@ def doctor(port: str | None, target: str | None, as_json: bool) -> None:
         raise UsageError("--port looks at a Brickwall, --target at a target: one at a time")
     if target is not None and not target.strip():  # a shell's variable that is not set
         raise UsageError("--target is empty: name a host as for ssh, or virtual")
-    findings = examine_target(target) if target else examine(port)
+    if inventory and not target:
+        raise UsageError("--inventory names the place of --target: give both")
+    findings = examine_target(target, inventory) if target else examine(port)
     if as_json:
         found = list(findings)
         click.echo(json.dumps([asdict(finding) for finding in found], indent=2))

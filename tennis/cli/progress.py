@@ -50,7 +50,7 @@ def _live(console: Console, label: str) -> Iterator[Callable[[RallyProgress], No
         TextColumn("{task.fields[figures]}"),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(label, total=None, balls="", figures="the target boots")
+        task = bar.add_task(label, total=None, balls="", figures="getting ready")
         last = 0.0
 
         def observe(progress: RallyProgress) -> None:

@@ -46,8 +46,15 @@ def _number(text: str) -> tuple[str, int]:
 @click.option(
     "--target",
     metavar="HOST",
-    help="The board, as ssh knows it (NAME or USER@NAME), with --bench pi: Racquet, load and "
-    "priorities are set up there over SSH, and undone in the end, whatever happens.",
+    help="The board, with --bench pi: a target of the inventory, or a host as ssh knows it (NAME "
+    "or USER@NAME). Racquet, load and priorities are set up there over SSH, and undone in the end, "
+    "whatever happens. One that somebody else holds is refused.",
+)
+@click.option(
+    "--as",
+    "holder",
+    metavar="NAME",
+    help="Who plays, for a --target with leases. [default: TENNIS_HOLDER, or USER@MACHINE]",
 )
 @click.option(
     "--instrument",
@@ -190,22 +197,24 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
     given = [
         name
         for name in ctx.params
-        if name not in {"resume", "kernel", "port", "target"}
+        if name not in {"resume", "kernel", "port", "target", "holder"}
         and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
     ]
     if resume and given:
         raise UsageError(
-            "--resume stands alone (or with --kernel, --port, --target): the rally's own plan is "
-            "used"
+            "--resume stands alone (or with --kernel, --port, --target, --as): the rally's own plan "
+            "is used"
         )
     if not resume and not out:
         raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
+    holder = asked.pop("holder")
     stop = Stop()
     with shown() as observe, _ended_at_once(resume or out):
         watch = player.Watch(observe, stop)
         if resume:
             named = {option: asked[option] for option in ("kernel", "port", "target")}
-            bench = bench_again(resume, player.begun_plan(resume), **named, say=_warn)
+            plan = player.begun_plan(resume)
+            bench = bench_again(resume, plan, **named, say=_warn, holder=holder)
             played = player.resume(bench, resume, watch)
         else:
             assert out  # noqa: S101
@@ -213,7 +222,7 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
             plan = plan_of(**asked)
             for warning in warnings(plan):
                 _warn(warning)
-            bench = bench_of(plan.bench, plan.port, plan.target, _warn)
+            bench = bench_of(plan.bench, plan.port, plan.target, _warn, holder)
             played = player.play(bench, plan, out, watch)
     _tell(played)
 

@@ -16,6 +16,7 @@ from tennis.bench import fleet
 from tennis.bench.instruments import certificates
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, TennisError, UsageError
+from tennis.rally.text import plain
 
 UNITS_S = {"m": 60, "h": 3600, "d": 86400}
 OLD_CERTIFICATE_DAYS = 30
@@ -42,22 +43,32 @@ def rows(inventory: Path | None) -> list[Row]:
 
 def _row(seen: fleet.Look) -> Row:
     row = Row(bench=seen.bench.name, reachable=seen.reachable)
-    troubles = [seen.trouble] if seen.trouble else []
+    # the first column says which bench
+    troubles = [seen.trouble.removeprefix(f"{row.bench}: ")] if seen.trouble else []
     status = seen.status
     if status is not None:
         row.kernel = status.release
         if status.last_rally:
             row.last_rally = f"{_age(status.now - status.last_rally)} ago"
-        if isinstance(status.lease, dict):
-            troubles.append(status.lease.get("damaged", "its lease is damaged"))
+        if isinstance(status.lease, fleet.Damaged):
+            troubles.append(status.lease.damaged)
         elif status.lease:
             left_s = status.lease.expires - status.now
             words = f"{_age(left_s)} more" if left_s > 0 else "expired"
             row.held_by = f"{status.lease.holder} ({words})"
+        if status.plays:
+            row.held_by = "plays" if row.held_by == NONE else f"{row.held_by}, plays"
+        if skew := fleet.skew_of(status.now):
+            troubles.append(skew)
         if status.governor not in {None, "performance"}:
-            troubles.append(f"its governor is {status.governor}: restore it")
+            troubles.append(
+                f"its governor is {status.governor}: `tennis benches restore {row.bench}`"
+            )
     if seen.pico_trouble:
-        troubles.append(f"its Pico cannot be looked for: {seen.pico_trouble}")
+        where = seen.bench.bench_host
+        pico_trouble = seen.pico_trouble.removeprefix(f"{where}: ")
+        if pico_trouble not in troubles:  # one network that is down is said once
+            troubles.append(f"its Pico, at {where}, cannot be looked for: {pico_trouble}")
     elif len(seen.picos) == 1:
         row.pico = seen.picos[0]
         row.certificate, trouble = _certificate(seen.picos[0])
@@ -97,16 +108,21 @@ def _age(seconds: int) -> str:
 
 
 def seconds(text: str) -> int:
-    """Return the seconds of 90m, 2h, 1d. Raises UsageError."""
-    found = re.fullmatch(r"(\d{1,5})([mhd])", text)
+    """Return the seconds that a lease takes: 90m, 2h, 1d. Raises UsageError."""
+    found = re.fullmatch(r"([0-9]{1,9})([mhd])", text)
     if not found:
-        raise UsageError(f"{text!a} is no time: 90m, 2h or 1d look like one")
-    return int(found[1]) * UNITS_S[found[2]]
+        raise UsageError(f"--for {plain(text, 40)!a} is no time: 90m, 2h or 1d look like one")
+    duration_s = int(found[1]) * UNITS_S[found[2]]
+    shortest_s, longest_s = fleet.LEASE_S
+    if not shortest_s <= duration_s <= longest_s:
+        raise UsageError(f"--for {text}: a lease takes a minute to {longest_s // 86400} days")
+    return duration_s
 
 
-def local_time(since_1970_s: int) -> str:
-    """Return a time as people here write it."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(since_1970_s))
+def until(lease: fleet.Taken) -> str:
+    """Return when a fresh lease ends, by the clock of this machine and as people here write it."""
+    end = time.localtime(time.time() + lease.expires - lease.now)
+    return time.strftime("%A %Y-%m-%d %H:%M", end)
 
 
 def restore(
@@ -125,16 +141,12 @@ def restore(
     known = fleet.read_inventory(inventory)
     bench = known.find(name)
     with bench.connect() as target:
-        fleet.refuse_if_held(target, holder)
-        if not check:
-            try:
-                saved = fleet.ask(target, ["save"], what="saving its data")
-            except BenchError as error:
-                if "not provisioned" not in str(error):
-                    raise
-                saved = None  # a bare Pi has no data of ours
-            if saved and saved.get("saved"):
-                say(f"{name}: what was there is in {saved['saved']} on it")
+        provisioned = fleet.refuse_if_held(target, holder, playing=check) is not None
+        if provisioned and not check:  # a bare Pi has no data of ours
+            saved = fleet.ask(target, ["save"], what="saving its data")
+            place = saved.get("saved") if isinstance(saved, dict) else None
+            if place:
+                say(f"{name}: what was there is in {plain(str(place), 200)} on it")
     hosts = ",".join(dict.fromkeys([name, bench.bench_host])) if _is_host(known, bench) else name
     command = [
         *(str(fleet.program("ansible-playbook")), "-i", str(known.path.resolve())),
@@ -155,7 +167,7 @@ def restore(
     with process.stdout as lines:
         for line in lines:
             if line.strip() and not re.match(r"(ok|skipping|included): ", line):
-                say(line.rstrip())
+                say(_printable(line.rstrip()))
             found = re.search(
                 r"^\S+ +: ok=\d+ +changed=(\d+) +unreachable=(\d+) +failed=(\d+)", line
             )
@@ -167,6 +179,11 @@ def restore(
             f"{name}: provisioning stopped, the lines above say why; it can be run again as it is"
         )
     return changed
+
+
+def _printable(line: str) -> str:
+    """Return a line of Ansible's, which quotes files of the target, without escape codes."""
+    return "".join(c if c.isprintable() else " " for c in line.expandtabs()[:2000])
 
 
 def _is_host(known: fleet.Fleet, bench: fleet.Bench) -> bool:

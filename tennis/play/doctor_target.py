@@ -5,19 +5,21 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from tennis.bench import requirements
+from tennis.bench import fleet, requirements
 from tennis.bench.findings import Finding
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.bench.targets.virtual.look import look
-from tennis.errors import TennisError
+from tennis.errors import BenchError, TennisError
 from tennis.rally.disk import open_regular
 
 VIRTUAL = "virtual"
 
 
-def examine_target(name: str) -> Iterator[Finding]:
+def examine_target(name: str, inventory: Path | None = None) -> Iterator[Finding]:
     """Yield what there is to say about a target: a host, ``virtual`` or ``virtual:KERNEL``.
+
+    A host is one of the inventory, else as ssh knows it.
 
     Raises UsageError for a name that cannot be meant.
     """
@@ -26,16 +28,41 @@ def examine_target(name: str) -> Iterator[Finding]:
         if kind == VIRTUAL:
             yield from _kernel(look(kernel or "mainline"))
             return
-        with SshTarget(name) as target:
+        with fleet.connect(name, inventory) as target:
             seen = target.facts()
-        yield Finding("good", "target", _who(seen))
+            yield Finding("good", "target", _who(seen))
+            yield from _lease(target)
         yield from _kernel(seen)
         yield requirements.check_module(seen)
     except TennisError as error:
         if error.exit_code == 2:
             raise
-        found, _, advice = str(error).rpartition(": ")
-        yield Finding("bad", "target", found or advice, advice if found else "")
+        yield Finding("bad", "target", *_split(error))
+
+
+def _split(error: TennisError) -> tuple[str, str]:
+    """Return what is wrong, and what to do about it."""
+    found, _, advice = str(error).rpartition(": ")
+    return (found, advice) if found else (advice, "")
+
+
+def _lease(target: SshTarget) -> Iterator[Finding]:
+    """Say who holds it, where anybody does, and how its clock is."""
+    try:
+        status = fleet.ask_status(target)
+    except fleet.NotProvisionedError:
+        return
+    except BenchError as error:  # nobody can tell who holds it: a rally would be refused
+        yield Finding("bad", "lease", *_split(error))
+        return
+    found, _, advice = fleet.who_else(target.host, status, fleet.holder_of()).rpartition(": ")
+    if found:
+        yield Finding("note", "lease", found, advice)
+    if status.plays:
+        yield Finding("note", "rally", "one is being played there", "wait until it ends")
+    found, _, advice = fleet.skew_of(status.now).rpartition(": ")
+    if found:
+        yield Finding("note", "clock", found, advice)
 
 
 def _kernel(seen: snapshot.Snapshot) -> Iterator[Finding]:

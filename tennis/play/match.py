@@ -280,7 +280,7 @@ class _Player:
                 remove_part(part)  # killed before anything was kept
                 begun = False
         if isinstance(self.bench, PreparingBench):
-            self.bench.prepare(fixture.plan)
+            self.bench.prepare(fixture.plan, self.stop)
         if begun:
             if _unversioned(Plan.read(part)) != _unversioned(fixture.plan):
                 raise RallyError(f"{part} is the beginning of another rally: move it away")

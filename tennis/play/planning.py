@@ -29,15 +29,17 @@ def bench_of(
     port: str | None = None,
     target: str | None = None,
     say: Callable[[str], None] = lambda _: None,
+    holder: str | None = None,
 ) -> Bench:
     """Return the bench of a kind; ``port`` is that of the Pico, ``target`` a host to be managed.
 
-    ``say`` is told what is unsound on that host before a rally. Raises UsageError.
+    ``say`` is told what is unsound on that host before a rally; ``holder``: in whose name, where it
+    is leased. Raises UsageError.
     """
     if kind == "virtual":
         return VirtualBench()
     if kind == "pi":
-        return PiBench(target, port, say) if target else WiredBench(port)
+        return PiBench(target, port, say, holder) if target else WiredBench(port)
     raise UsageError(f"no bench {kind} here: use virtual or pi")
 
 
@@ -49,6 +51,7 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     port: str | None = None,
     target: str | None = None,
     say: Callable[[str], None] = lambda _: None,
+    holder: str | None = None,
 ) -> Bench:
     """Return the bench on which the rally ``out``, begun with ``plan``, can go on.
 
@@ -76,7 +79,7 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
         if named[option] is not None and named[option] != recorded[option]:
             begun = f"with {option} {recorded[option]}" if recorded[option] else f"without {option}"
             raise UsageError(f"{out} was begun {plain(begun)}: `{f'{again} {words}'.strip()}`")
-    return bench_of(plan.bench, port, target, say)
+    return bench_of(plan.bench, port, target, say, holder)
 
 
 def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
@@ -213,6 +216,8 @@ def _check_instrument(
     target: str | None,
     load_options: Mapping[str, int] | None,
 ) -> None:
+    if target is not None and not target.strip():  # a shell's variable that is not set
+        raise UsageError("--target is empty: name a target of the inventory, or a host for ssh")
     if bench == "virtual":
         if port is not None:
             raise UsageError("--port belongs to --bench pi: the virtual bench has no port")

@@ -245,6 +245,11 @@ def _go_on(bench: GoingOnBench, plan: Plan, out: Path, journal: Journal, watch: 
             for frame in _frames(session, outcome, progress, watch):
                 journal.append(frame.encoded)
                 watch.observe(progress)
+        if outcome.interrupted and progress.first_ball is None:
+            raise NothingPlayedError(
+                "interrupted before the next ball; nothing is lost: "
+                f"go on with `tennis rally --resume {quoted(out)}`"
+            )
     return _sealed(bench, plan, out, journal, outcome)
 
 

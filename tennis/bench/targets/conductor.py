@@ -15,7 +15,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -31,6 +31,9 @@ ALIVE_EVERY_S = 10.0  # a packet each way so seldom does not show in what is mea
 SILENT_S = 35.0  # the target gives the host up, and undoes everything
 READY_S = 300.0  # a load's health check may take its time
 UNDONE_S = 120.0
+OVER_EVERY_S = 5.0  # the target may lose the word while it gets ready
+LOOK_EVERY_S = 0.2
+LINE_MAX = 4000  # bytes; more is another line
 PLACE = "/var/tmp"  # noqa: S108 (on the target; each rally has a folder there, of a random name)
 # the load's other end and its watch: both end when the pipe from this program does
 PEER = '(sh -c "$1"; kill -TERM $$) & read -r _; kill -TERM 0'
@@ -47,6 +50,8 @@ class Conductor:
     def __init__(self, target: SshTarget, console: Path, after: Path) -> None:
         self.folder = f"{PLACE}/tennis-{secrets.token_hex(8)}"
         self.trouble = ""  # why the rally cannot go on, once it is so
+        self.doing = "getting ready"  # until it can be played
+        self.left: list[str] = []  # what the target could not undo
         self._target = target
         self._console, self._after = console, after
         self._process: subprocess.Popen[bytes] | None = None
@@ -55,6 +60,7 @@ class Conductor:
         self._ended = False  # its output did
         self._over = False  # it was told so
         self._copied = False
+        self._worker: threading.Thread | None = None
         self._peer: subprocess.Popen[bytes] | None = None
         self._peer_folder: Path | None = None
 
@@ -74,17 +80,42 @@ class Conductor:
             self.folder,
         )
 
-    def start(self, doing: str) -> None:
-        """Start it, and return once the target is ready to play.
+    def set_up(self, steps: Callable[[], None]) -> Iterator[None]:
+        """Take some steps, start the target's side, and yield now and then until it can play.
 
-        Raises BenchError with the target's reason where it does not get ready; all is undone then.
+        The steps are taken in a thread of their own, so that whoever iterates can stop at any time
+        (``close`` then undoes what there is). Raises what a step raised, and BenchError with the
+        target's reason where it does not get ready.
         """
-        self._process = self._target.start(f"exec bash {self.folder}/play", root=True)
+        failed: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                steps()
+                self._process = self._target.start(f"exec bash {self.folder}/play", root=True)
+            except BaseException as error:  # is raised below
+                failed.append(error)
+
+        self._worker = threading.Thread(target=work, daemon=True)
+        self._worker.start()
+        while self._worker.is_alive():
+            self._worker.join(LOOK_EVERY_S)
+            yield
+        if failed:
+            raise failed[0]
         for loop in (self._listen, self._beat):
             threading.Thread(target=loop, daemon=True).start()
-        if not self._await("ready", READY_S):
-            self.close()
-            raise BenchError(f"{self._target.host}: {self.trouble or f'{doing} took too long'}")
+        deadline = time.monotonic() + READY_S
+        while not self._await("ready", LOOK_EVERY_S):
+            if self._ended or self.trouble:
+                break
+            if time.monotonic() > deadline:
+                self._trouble(f"it was not ready after {READY_S:g} s: {self.doing}")
+                break
+            yield
+        if "ready" not in self._facts:
+            raise BenchError(f"{self._target.host}: {self.trouble or 'it ended without a word'}")
+        self.doing = ""
 
     def start_peer(self, folder: Path, command: str) -> None:
         """Run what the load needs at the other end of the network: here. It ends with the rally."""
@@ -109,18 +140,29 @@ class Conductor:
     def close(self) -> None:
         """Say that the rally is over, and wait until all is undone. Safe to call twice."""
         self._end_peer()
+        if self._worker is not None:
+            self._target.aborted.set()  # there may be no end to what it copies
+            self._worker.join()
+            self._target.aborted.clear()
         process, self._process = self._process, None
         if process is None:
             self._remove_folder()
             return
         self._over = True
-        with contextlib.suppress(OSError):
-            if not self.trouble and process.stdin:
-                process.stdin.write(b"over\n")
-                process.stdin.flush()
-        undone = self._await("undone", UNDONE_S)
-        if not undone:
-            self._append("tennis: error not_undone nobody heard from the target that all is undone")
+        deadline = time.monotonic() + UNDONE_S
+        while not self._ended and time.monotonic() < deadline:
+            with contextlib.suppress(OSError, ValueError):  # it may be closed already
+                if process.stdin and self.trouble:
+                    process.stdin.close()  # the end of the connection: it undoes all at once
+                elif process.stdin:
+                    process.stdin.write(b"over\n")
+                    process.stdin.flush()
+            if self._await("undone", OVER_EVERY_S):
+                break
+        if "undone" not in self._facts:
+            words = "nobody heard from the target that all is undone"
+            self._append(f"tennis: error not_undone {words}")
+            self.left.append(f"{words}: it undoes it by itself, unless it lost its power")
         with contextlib.suppress(OSError):
             if process.stdin:
                 process.stdin.close()
@@ -136,7 +178,7 @@ class Conductor:
         """Remove what was copied where the target's side never began, so that nothing did that."""
         if self._copied and "undone" not in self._facts:
             with contextlib.suppress(BenchError):
-                self._target.attempt(f"rm -rf {self.folder}")
+                self._target.attempt(f"rm -rf {self.folder}", timeout_s=20)
         self._copied = False
 
     def _end_peer(self) -> None:
@@ -160,7 +202,7 @@ class Conductor:
             try:
                 process.stdin.write(b"alive\n")
                 process.stdin.flush()
-            except OSError:
+            except (OSError, ValueError):  # closed, here or there
                 return
             if self._peer is not None and self._peer.poll() is not None:
                 words = f"the load's other end, on this host, ended: {self._peer_words()}"
@@ -185,11 +227,13 @@ class Conductor:
         errors: list[bytes] = []
         reader = threading.Thread(target=_keep, args=(process.stderr, errors), daemon=True)
         reader.start()
-        room = LIMIT_BYTES
-        for raw in process.stdout:
-            room -= len(raw)
-            if room > 0:
-                self._hear(raw.decode(errors="replace").rstrip("\r\n")[:4000])
+        # a target that talks without end leaves room for what its own side says
+        room = {True: LIMIT_BYTES // 2, False: LIMIT_BYTES // 2}
+        while raw := process.stdout.readline(LINE_MAX):
+            own = raw.startswith(b"tennis: ")
+            room[own] -= len(raw)
+            if room[own] > 0:
+                self._hear(raw.decode(errors="replace").rstrip("\r\n"))
         reader.join(5)
         process.wait()
         if "undone" not in self._facts or (not self._over and not self.trouble):
@@ -211,20 +255,28 @@ class Conductor:
             self._append(line.removeprefix(AFTER), self._after)
             return
         self._append(line)
+        if line.startswith("tennis: doing "):
+            self.doing = plain(line.removeprefix("tennis: doing "), 60)
         if line.startswith("tennis: fact "):
             with self._words:
                 self._facts.add(line.split(" ", 3)[2])
                 self._words.notify_all()
         elif line.startswith("tennis: error "):
             code, _, words = line.removeprefix("tennis: error ").partition(" ")
+            if code == "not_undone":
+                self.left.append(plain(words))
             self._trouble(f"{plain(words)} ({plain(code, 40)})")
 
     def _trouble(self, words: str) -> None:
         self.trouble = self.trouble or words
 
     def _append(self, line: str, path: Path | None = None) -> None:
-        with (path or self._console).open("a", encoding="utf-8") as file:
-            file.write(f"{line}\n")
+        place = path or self._console
+        try:
+            with place.open("a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+        except OSError as error:  # all must be undone all the same
+            self._trouble(f"{place} cannot be written here ({error.strerror}): free some space")
 
     def _await(self, fact: str, timeout_s: float) -> bool:
         """Wait for a fact; tell whether it came before the end, or trouble where it is "ready"."""

@@ -8,8 +8,10 @@ is said before the rally and kept as an event. Something that changed during the
 measurements in one: that is a fault, and taints it.
 """
 
+import hashlib
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,36 +29,48 @@ from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
 from tennis.rally.disk import writing
 from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
-from tennis.rally.manifest import BenchKind, Fault, LoadRecord, Priority, Target
+from tennis.rally.manifest import BenchKind, Fault, LoadRecord, Priority, Protocol, Target
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.units import NS_PER_S
 
 MANAGED = "managed by tennis over SSH"
+INSTALLED = "/usr/local/lib/tennis/loads"  # on the target, where provisioning puts the loads
 RACQUET_USER = ROOT / "target" / "racquet" / "racquet-user.c"
 
 Say = Callable[[str], None]
 
 
 class PiBench:
-    """Plays plans on a board that tennis manages; ``say`` is told what is unsound there."""
+    """Plays plans on a board that tennis manages; ``say`` is told what is unsound there.
+
+    ``holder``: in whose name, where the board is leased.
+    """
 
     kind: BenchKind = "pi"
     repeats = False
 
-    def __init__(self, host: str, port: str | None = None, say: Say = lambda _: None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: str | None = None,
+        say: Say = lambda _: None,
+        holder: str | None = None,
+    ) -> None:
+        self._holder = fleet.holder_of(holder)
         self.target = fleet.connect(host)
         self._wired = WiredBench(port)
         self.time_note = self._wired.time_note
         self._say = say
         self._seen: snapshot.Snapshot | None = None
 
-    def prepare(self, plan: Plan) -> None:
+    def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:
         """Boot the target into the plan's kernel, anew even if it runs: a match's rally begins so.
 
         Raises BenchError where somebody else holds the target, or it does not come back with it.
         """
         try:
-            fleet.refuse_if_held(self.target, fleet.holder_here())
-            booting.boot(self.target, plan.kernel, self._say, again=True)
+            fleet.refuse_if_held(self.target, self._holder, playing=False)
+            booting.boot(self.target, plan.kernel, self._say, again=True, stop=stop)
         except BaseException:
             self.target.close()
             raise
@@ -68,10 +82,12 @@ class PiBench:
         """
         try:
             load = load_folder.find(plan.load, plan.load_options)
-            fleet.refuse_if_held(self.target, fleet.holder_here())
+            held = fleet.refuse_if_held(self.target, self._holder)
+            self._say_if_lease_ends(plan, held)
             seen = self._seen = self.target.facts()
             flavour = self._check(plan, seen)
             self._check_packages(load)
+            builds = self._builds_there(load, flavour)
             findings = self._unsound(seen, flavour)
             for finding in findings:
                 if finding.verdict == "bad":
@@ -85,10 +101,47 @@ class PiBench:
                 "target_module": seen.module,
                 "target_module_sha256": known.get(f"{seen.module}.sha256", UNKNOWN),
                 "load": load.command,
+                **({"load_builds": " ".join(builds)} if builds else {}),
             }
         except BaseException:
             self.target.close()
             raise
+
+    def _say_if_lease_ends(self, plan: Plan, seen: fleet.Status | None) -> None:
+        """Say that somebody else may take the bench as soon as the rally is over."""
+        if seen is None or not isinstance(seen.lease, fleet.Lease):
+            return
+        left_s = seen.lease.expires - seen.now
+        if seen.lease.holder == self._holder and left_s < seconds_of(plan.protocol):
+            over = "is over" if left_s <= 0 else f"ends in {left_s // 60} min, before the rally"
+            self._say(
+                f"your lease of {self.target.host} {over}: the rally is safe, but then anybody may "
+                f"take the bench: `tennis benches lease {self.target.host}`"
+            )
+
+    def _builds_there(self, load: load_folder.Load, flavour: str) -> list[str]:
+        """Return which programs somebody built for this flavour, "NAME.FLAVOUR SHA256" each.
+
+        A build in the load's folder on this machine comes first, then one on the target. Raises
+        BenchError where there is none: tasks of Linux would not load the other core.
+        """
+        found = []
+        for part in load.parts:
+            for program in part.file.programs if flavour in part.file.flavours else ():
+                here = part.prebuilt(program, flavour)
+                if here:
+                    found.append(f"{here.name} {hashlib.sha256(here.read_bytes()).hexdigest()}")
+                    continue
+                place = _installed(part.name, program, flavour)
+                done = self.target.attempt(f"test -x {place} && sha256sum < {place}")
+                if done.code or not re.fullmatch(r"[0-9a-f]{64} .*\s*", done.output):
+                    raise BenchError(
+                        f"the load {load.name} needs {program}.{flavour}, its tasks as those of "
+                        f"{flavour}: build {part.folder / program}.c for it (docs/loads.md), and "
+                        f"put it beside that, or on {self.target.host} to {place}"
+                    )
+                found.append(f"{program}.{flavour} {done.output[:64]}")
+        return found
 
     def _check(self, plan: Plan, seen: snapshot.Snapshot) -> Flavour:
         """Refuse what cannot be played. Raises UsageError, BenchError."""
@@ -141,29 +194,45 @@ class PiBench:
                 (folder / BEFORE).write_text(seen.text, encoding="utf-8")
         conductor = Conductor(self.target, folder / CONSOLE, folder / AFTER)
         try:
-            self._set_up(plan, seen, conductor, folder)
             wired = self._wired.go_on(plan, folder, position)
         except BaseException:
-            conductor.close()
             self.target.close()
             raise
-        return PiSession(wired, conductor, self.target)
+
+        def steps() -> None:
+            self._set_up(plan, seen, conductor, folder)
+
+        def confirm() -> None:
+            # nobody gets a lease while a rally is played; somebody may have got one just before
+            fleet.refuse_if_held(self.target, self._holder)
+
+        return PiSession(wired, conductor, self.target, Setting(steps, confirm), self._say)
 
     def _set_up(
         self, plan: Plan, seen: snapshot.Snapshot, conductor: Conductor, folder: Path
     ) -> None:
+        """Bring to the target what it needs."""
+        conductor.doing = "building the load's programs"
         load = load_folder.find(plan.load, plan.load_options)
-        programs = {
-            source.stem: modules.program(source, libraries=part.file.libraries)
-            for part in load.parts
-            for source in part.sources
-        }
-        files: dict[str, bytes | Path] = {
-            f"load/{name}": content for name, content in load.files(programs).items()
-        }
+        programs: dict[str, Path] = {}
+        files: dict[str, bytes | Path] = {}
+        for part in load.parts:
+            for source in part.sources:
+                if seen.flavour not in part.file.flavours:
+                    programs[source.stem] = modules.program(source, part.file.libraries)
+                elif built := part.prebuilt(source.stem, seen.flavour):
+                    programs[source.stem] = built
+                else:
+                    place = _installed(part.name, source.stem, seen.flavour)
+                    files[f"load/{part.name}/{source.stem}"] = (
+                        f'#!/bin/sh\nexec {place} "$@"\n'.encode()
+                    )
+        for name, content in load.files(programs).items():
+            files[f"load/{name}"] = content
         if plan.bottom_half == "user":
             files["racquet-user"] = modules.program(RACQUET_USER)
         (folder / AFTER).unlink(missing_ok=True)
+        conductor.doing = f"copying to {self.target.host}"
         conductor.copy(
             files,
             {
@@ -182,7 +251,7 @@ class PiBench:
         command = load.host_command(self.target.address())
         if command:
             conductor.start_peer(folder / PEER, command)
-        conductor.start(f"getting ready with the load {load.name}")
+        conductor.doing = f"waiting for {self.target.host}"
 
     def circumstances(self, plan: Plan, folder: Path) -> Circumstances:
         """Return what took part, what the target said, and what changed there."""
@@ -242,6 +311,18 @@ class PiBench:
         return [f for f in cls._unsound(seen, flavour) if not f.words.startswith(names)]
 
 
+def seconds_of(protocol: Protocol) -> float:
+    """Return how long a rally takes at least."""
+    between_ns = (protocol.gap_min_ns + protocol.gap_max_ns) / 2
+    if protocol.rate_hz:
+        between_ns = NS_PER_S / protocol.rate_hz
+    return (protocol.settle_ns + protocol.balls * between_ns) / NS_PER_S
+
+
+def _installed(part: str, program: str, flavour: str) -> str:
+    return f"{INSTALLED}/{part}/{program}.{flavour}"
+
+
 COUNTED = ("pings", "replies", "overruns")
 
 
@@ -291,21 +372,56 @@ def _other_interrupts(
             yield {"what": "other_interrupt", "name": name, "times": came}
 
 
-class PiSession:
-    """A rally that is being played on a managed board."""
+@dataclass(frozen=True)
+class Setting:
+    """How a board is set up: steps before the target's side begins, and a look when it is ready."""
 
-    def __init__(self, wired: WiredSession, conductor: Conductor, target: SshTarget) -> None:
+    steps: Callable[[], None]
+    confirm: Callable[[], None]
+
+
+class PiSession:
+    """A rally that is being played on a managed board: it is set up when the chunks begin."""
+
+    def __init__(
+        self,
+        wired: WiredSession,
+        conductor: Conductor,
+        target: SshTarget,
+        setting: Setting,
+        say: Say,
+    ) -> None:
         self._wired = wired
         self._conductor = conductor
         self._target = target
+        self._setting = setting
+        self._say = say
+        self._plays = False
+        self._stopped = False
 
     @property
     def doing(self) -> str:
         """Say what the bench does while no ball comes."""
-        return self._wired.doing
+        if self._stopped and not self._plays:
+            return f"undoing everything on {self._target.host}"
+        return self._wired.doing if self._plays else self._conductor.doing
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the instrument's bytes; where the target is in trouble, the instrument is ended."""
+        """Yield the instrument's bytes; where the target is in trouble, the instrument is ended.
+
+        Raises BenchError where the target does not get ready.
+        """
+        yield b""
+        if not self._stopped:
+            for _ in self._conductor.set_up(self._setting.steps):
+                yield b""
+                if self._stopped:
+                    break
+            else:
+                self._setting.confirm()
+        if self._stopped:
+            return
+        self._plays = True
         stopped = False
         for chunk in self._wired.chunks():
             yield chunk
@@ -314,13 +430,18 @@ class PiSession:
                 self._wired.stop()
 
     def stop(self) -> None:
-        """Ask the Brickwall to end."""
-        self._wired.stop()
+        """Ask the Brickwall to end; before it was asked to begin, nothing is played."""
+        self._stopped = True
+        if self._plays:
+            self._wired.stop()
 
     def close(self) -> None:
         """Give the port up; undo everything that was done to the target."""
         try:
             self._conductor.close()
+            if not self._plays:  # else it is a fault of the rally
+                for words in self._conductor.left:
+                    self._say(f"{self._target.host}: not undone: {words}")
         finally:
             self._wired.close()
             self._target.close()

@@ -19,9 +19,10 @@ import socket
 import subprocess
 import tarfile
 import tempfile
+import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,14 +34,15 @@ CONNECT_S = 10
 ALIVE_EVERY_S = 10  # a connection on which nothing came for so long is asked for a sign of life
 ALIVE_TIMES = 3  # and is dead when so many questions stay without an answer
 SHARED_S = 20  # so long does the connection wait for the next command: none is left behind
-OUTPUT_MAX = 1 << 24  # bytes that are taken of what a command says
+OUTPUT_MAX = 1 << 24  # bytes that a command may say
+LOOK_EVERY_S = 0.05
 BANNER_S = 3.0
 POLL_S = 1.0
 SSH_FAILED = 255  # ssh's own exit code, if not the command's
 
 # what ssh says -> what that means, and what to do; the first that fits
 DIAGNOSES = [
-    ("Could not resolve hostname", "no such host: check the name, and ~/.ssh/config"),
+    ("Could not resolve hostname", "no such host: check the name, the inventory, ~/.ssh/config"),
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
         "its host key has changed: was it set up anew? then run `ssh-keygen -R HOST`, `ssh HOST`",
@@ -83,12 +85,20 @@ class SshError(BenchError):
     """The connection failed: unreachable, a host key, a login, or it was lost."""
 
 
+class StoppedError(SshError):
+    """Somebody stopped waiting for a target."""
+
+
 class RemoteError(BenchError):
     """A command failed on the target; ``code`` is its exit code."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
         self.code = code
+
+
+class _TooMuchError(Exception):
+    """A command said more than anybody reads."""
 
 
 @dataclass(frozen=True)
@@ -104,15 +114,21 @@ class SshTarget:
     """A host, as ``ssh`` knows it; ``options`` are more ``-o`` options, as in ``Port=2222``.
 
     Safe to keep for long: each command opens the shared connection again if it is gone.
+    ``connect_s``: so long may it take until the target answers. While ``aborted`` is set, a command
+    that runs ends at once, and none is begun: both raise SshError.
     """
 
-    def __init__(self, host: str, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, host: str, options: Sequence[str] = (), *, connect_s: int = CONNECT_S
+    ) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.:%@\[\]-]{0,254}", host):
             raise UsageError(f"--target {host!a}: name a host as for ssh, NAME or USER@NAME")
         if not shutil.which("ssh"):
             raise BenchError("ssh is not installed: run 'make setup' (openssh-client)")
         self.host = host
+        self.aborted = threading.Event()
         self._options = list(options)
+        self._connect_s = connect_s
         self._folder: Path | None = None  # of the shared connection's socket
 
     def __enter__(self) -> "SshTarget":
@@ -125,7 +141,7 @@ class SshTarget:
         """Give the connection up. Safe to call twice; it may be used again afterwards."""
         if self._folder is None:
             return
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired, BenchError):
             self._ssh(["-O", "exit"], [], timeout_s=5)
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder = None
@@ -148,10 +164,10 @@ class SshTarget:
         """
         done = self.attempt(command, root=root, stdin=stdin, timeout_s=timeout_s, what=what)
         if done.code:
-            raise RemoteError(f"{what} on {self.host}: {_why(done)}", done.code)
+            raise RemoteError(f"{what} on {self.host}: {why(done)}", done.code)
         return done.output
 
-    def attempt(
+    def attempt(  # noqa: PLR0913 (all of them named)
         self,
         command: str,
         *,
@@ -159,10 +175,21 @@ class SshTarget:
         root: bool = False,
         stdin: bytes | Path = b"",
         timeout_s: float = 60,
+        limit: int = OUTPUT_MAX,
     ) -> Done:
-        """Run a line of shell on the target and return how it ended. Raises SshError."""
+        """Run a line of shell on the target and return how it ended.
+
+        Raises SshError, also where it says more than ``limit`` bytes.
+        """
         try:
-            done = self._ssh([], [shell(command, root=root)], stdin=stdin, timeout_s=timeout_s)
+            done = self._ssh(
+                [], [shell(command, root=root)], stdin=stdin, timeout_s=timeout_s, limit=limit
+            )
+        except _TooMuchError:
+            raise SshError(
+                f"{self.host}: {what} said more than {limit >> 10} kB, which is no sensible "
+                "answer: log in and see what answers there"
+            ) from None
         except subprocess.TimeoutExpired:
             raise SshError(
                 f"{self.host}: {what} did not end within {timeout_s:g} s: "
@@ -267,16 +294,25 @@ class SshTarget:
         """Return what names this boot of the target. Raises SshError, RemoteError."""
         return self.run("cat /proc/sys/kernel/random/boot_id", what="reading the boot id").strip()
 
-    def wait_until_up(self, timeout_s: float = 180, *, after_boot: str | None = None) -> None:
+    def wait_until_up(
+        self,
+        timeout_s: float = 180,
+        *,
+        after_boot: str | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Return when the target takes commands; ``after_boot``: those of a later boot than this.
 
         Raises SshError after ``timeout_s``, with what was wrong last; at once where waiting cannot
-        help (an unknown name or host key, a refused login).
+        help (an unknown name or host key, a refused login). Raises StoppedError soon after
+        ``stop`` says so.
         """
         deadline = time.monotonic() + timeout_s
         address = self._address()
         last = SshError(f"{self.host}: it did not come back")
         while (left_s := deadline - time.monotonic()) > 0:
+            if stop():
+                raise StoppedError(f"{self.host}: nobody waits for it any more")
             if address is None or _banner(*address, min(BANNER_S, left_s)):
                 try:
                     if self.boot_id() != after_boot:
@@ -308,7 +344,7 @@ class SshTarget:
         config = os.environ.get("TENNIS_SSH_CONFIG")
         options = [
             "BatchMode=yes",
-            f"ConnectTimeout={CONNECT_S}",
+            f"ConnectTimeout={self._connect_s}",
             f"ServerAliveInterval={ALIVE_EVERY_S}",
             f"ServerAliveCountMax={ALIVE_TIMES}",
             "ForwardAgent=no",
@@ -331,7 +367,7 @@ class SshTarget:
             words += ["-o", option]
         return [*words, "--", self.host]
 
-    def _ssh(
+    def _ssh(  # noqa: PLR0913
         self,
         first: Sequence[str],
         command: Sequence[str],
@@ -339,8 +375,10 @@ class SshTarget:
         stdin: bytes | Path = b"",
         timeout_s: float,
         shared: bool = True,
+        limit: int = OUTPUT_MAX,
     ) -> Done:
-        """Run ssh. Raises subprocess.TimeoutExpired."""
+        """Run ssh. Raises subprocess.TimeoutExpired, _TooMuchError, SshError when aborted."""
+        deadline = time.monotonic() + timeout_s
         # files, not pipes: the shared connection's process keeps what it was started with
         with (
             tempfile.TemporaryFile() as output,
@@ -350,21 +388,34 @@ class SshTarget:
             if isinstance(stdin, bytes):
                 source.write(stdin)
                 source.seek(0)
-            done = subprocess.run(
+            process = subprocess.Popen(
                 [*self._words(first, shared=shared), *command],
                 stdin=source.fileno(),
                 stdout=output,
                 stderr=errors,
                 env=_environment(),
                 start_new_session=True,  # Ctrl-C is for the host
-                timeout=timeout_s,
-                check=False,
             )
+            try:
+                while process.poll() is None:
+                    if self.aborted.is_set():
+                        raise SshError(f"{self.host}: stopped")
+                    if any(os.fstat(file.fileno()).st_size > limit for file in (output, errors)):
+                        raise _TooMuchError
+                    if time.monotonic() > deadline:
+                        raise subprocess.TimeoutExpired(process.args, timeout_s)
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(LOOK_EVERY_S)
+            finally:
+                process.kill()
+                process.wait()
             said = []
             for file in (output, errors):
                 file.seek(0)
-                said.append(file.read(OUTPUT_MAX).decode(errors="replace"))
-        return Done(done.returncode, *said)
+                said.append(file.read(limit + 1))
+            if any(len(words) > limit for words in said):
+                raise _TooMuchError
+        return Done(process.returncode, *(words.decode(errors="replace") for words in said))
 
 
 def shell(command: str, *, root: bool = False) -> str:
@@ -376,7 +427,7 @@ def shell(command: str, *, root: bool = False) -> str:
     return line
 
 
-def _why(done: Done) -> str:
+def why(done: Done) -> str:
     """Say why a command failed, from what it said."""
     for pattern, words in REFUSALS:
         if re.search(pattern, done.errors):

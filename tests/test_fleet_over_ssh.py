@@ -1,0 +1,488 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Benches of an inventory behind a real OpenSSH server, with the real keeper of leases.
+
+``tennis-bench`` runs as it is, below a folder in place of its target's root. Where a bench answers
+nonsense, a script stands in for it, which the names of the tests say.
+"""
+
+import fcntl
+import functools
+import getpass
+import json
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tennis.bench import booting, fleet
+from tennis.bench.targets import pi
+from tennis.bench.targets.ssh import SshError
+from tennis.checkout import ROOT
+from tennis.cli import cli
+from tennis.errors import BenchError, UsageError
+from tennis.play.doctor_target import examine_target
+from tennis.play.planning import plan_of
+from tests.sshd import Sshd
+
+KEEPER = ROOT / "ansible/roles/base/files/tennis-bench"
+PICO = "usb-MicroPython_Board_in_FS_mode_e6605838833f8a2b-if00"
+
+
+class Room:
+    """One machine that is two benches of an inventory, and what they say."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.root = folder / "root"
+        self.home = self.root / "var/lib/tennis"
+        (self.home / "data").mkdir(parents=True)
+        (self.root / "dev/serial/by-id").mkdir(parents=True)
+        (self.root / "dev/serial/by-id" / PICO).touch()
+        (self.root / "proc").mkdir()
+        (self.root / "proc/locks").symlink_to("/proc/locks")
+        self.rally = self.root / "run/lock/tennis-rally"
+        self.rally.parent.mkdir(parents=True)
+        self.program = folder / "tennis-bench"
+        self.answer(f'exec {sys.executable} {KEEPER} "$@"')
+        self.sshd = Sshd(folder, environment={"TENNIS_ROOT": self.root})
+        user = f"ansible_user: {getpass.getuser()}"
+        place = f"ansible_host: 127.0.0.1, ansible_port: {self.sshd.port}, {user}"
+        options = f"-o UserKnownHostsFile={self.sshd.known_hosts} -o IdentitiesOnly=yes"
+        self.inventory = folder / "inventory"
+        self.inventory.mkdir()
+        (self.inventory / "hosts.yml").write_text(
+            f"targets:\n  hosts:\n    bench-1: {{{place}}}\n    bench-2: {{{place}}}\n"
+            f"  vars:\n    ansible_ssh_private_key_file: {folder}/user\n"
+            f"    ansible_ssh_common_args: {options}\n"
+        )
+
+    @functools.cached_property
+    def bench(self) -> fleet.Bench:
+        return fleet.read_inventory(self.inventory).find("bench-1")
+
+    def answer(self, script: str) -> None:
+        self.program.write_text(f"#!/bin/sh\n{script}\n")
+        self.program.chmod(0o755)
+
+    def rows(self) -> dict[str, dict[str, object]]:
+        said = json.loads(tennis("benches", "--json").stdout)
+        return {row["bench"]: row for row in said}
+
+
+def tennis(*words: str) -> Result:
+    return CliRunner().invoke(cli, list(words), env={"TENNIS_HOLDER": "blue"})
+
+
+@pytest.fixture
+def room(tmp_path, monkeypatch):
+    found = Room(tmp_path)
+    monkeypatch.setattr(fleet, "PROGRAM", str(found.program))
+    # Ansible takes a second to read it, each time the same
+    monkeypatch.setattr(fleet, "_list_inventory", functools.cache(fleet._list_inventory))
+    monkeypatch.setenv("TENNIS_INVENTORY", str(found.inventory))
+    monkeypatch.setenv("TENNIS_HOLDER", "blue")
+    monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "certificates"))
+    yield found
+    found.sshd.close()
+
+
+def test_a_lease_from_beginning_to_end(room):
+    done = tennis("benches", "lease", "bench-1", "--for", "90m", "--as", "red")
+    assert done.exit_code == 0, done.output
+    minutes = (
+        int(json.loads((room.home / "lease.json").read_text())["expires"]) - time.time()
+    ) / 60
+    assert 89 < minutes <= 90
+    assert done.stdout.startswith("bench-1: held by red until ")
+    row = room.rows()["bench-1"]
+    assert (row["held_by"], row["pico"]) == ("red (89 min more)", "e6605838833f8a2b")
+
+    (room.home / "data" / "balls").write_text("red's")
+    refused = tennis("benches", "lease", "bench-1")
+    assert "held by red for" in str(refused.exception)
+    assert "held by red, not by blue" in str(tennis("benches", "release", "bench-1").exception)
+
+    done = tennis("benches", "release", "bench-1", "--as", "red")
+    assert done.stdout == "bench-1: free\n"
+    (saved,) = (room.home / "saved").glob("red-*/balls")
+    assert saved.read_text() == "red's"
+    done = tennis("benches", "release", "bench-1")
+    assert done.stdout == "bench-1: free already: nobody held it\n"
+
+
+def test_an_expired_lease_is_saved_by_the_next(room):
+    tennis("benches", "lease", "bench-1", "--for", "1m", "--as", "red")
+    (room.home / "data" / "balls").write_text("red's")
+    lease = json.loads((room.home / "lease.json").read_text())
+    (room.home / "lease.json").write_text(json.dumps({**lease, "expires": int(time.time()) - 1}))
+    assert room.rows()["bench-1"]["held_by"] == "red (expired)"
+    done = tennis("benches", "lease", "bench-1")
+    assert "what was there is in" in done.stdout
+    assert len(list((room.home / "saved").glob("red-*/balls"))) == 1
+
+
+def test_of_those_who_ask_at_the_same_time_one_gets_it(room):
+    names = [f"group-{number}" for number in range(6)]
+
+    def ask(name: str) -> str:
+        try:
+            return fleet.take(room.bench, name, 600).holder
+        except BenchError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(6) as pool:
+        said = list(pool.map(ask, names))
+    got = [name for name in names if name in said]
+    assert len(got) == 1
+    assert sum(f"held by {got[0]}" in words for words in said) == 5
+
+
+@pytest.mark.parametrize(
+    "text", ["0m", "0h", "-1h", "15d", "99999d", "999999999d", "1.5h", "\uff12h", ""]
+)
+def test_durations_that_reach_no_bench(monkeypatch, tmp_path, text):
+    monkeypatch.setenv("TENNIS_INVENTORY", str(tmp_path / "none"))  # it is not even looked for
+    done = tennis("benches", "lease", "bench-1", "--for", text)
+    assert isinstance(done.exception, UsageError), done.exception
+    assert "--for" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    "name", ["a\nb", "\x1b[2J", "../x", "ü", "-x", "x" * 65, "a b", "$(id)", "a\n"]
+)
+def test_holders_that_reach_no_bench(monkeypatch, tmp_path, name):
+    monkeypatch.setenv("TENNIS_INVENTORY", str(tmp_path / "none"))
+    rally = ["rally", "--bench", "pi", "--target", "bench-1", "--out", str(tmp_path / "r")]
+    commands = [["benches", word, "bench-1"] for word in ("lease", "release", "restore")]
+    for words in (*commands, ["boot", "bench-1", "rt"], rally):
+        done = tennis(*words, f"--as={name}")
+        assert isinstance(done.exception, UsageError)
+        assert "is no name" in str(done.exception)
+        assert str(done.exception).isprintable()
+
+
+def test_a_bench_of_somebody_else_is_refused_by_every_command(room, tmp_path):
+    fleet.take(room.bench, "red", 3600)
+    words = r"bench-1 is held by red for 60 min more, and you are blue"
+    bench = pi.PiBench("bench-1", "socket://127.0.0.1:1")
+    plan = plan_of(bench="pi", target="bench-1", port="socket://127.0.0.1:1")
+    for refused in (bench.versions, bench.prepare):
+        with pytest.raises(BenchError, match=words):
+            refused(plan)
+    rally = ["rally", "--bench", "pi", "--target", "bench-1", "--out", str(tmp_path / "r")]
+    for command in (["boot", "bench-1", "rt"], ["benches", "restore", "bench-1"], rally):
+        assert words in str(tennis(*command).exception)
+    (lease,) = (f for f in examine_target("bench-1") if f.what == "lease")
+    assert "held by red" in lease.found
+    # who said --as red before is let in
+    done = tennis(*rally, "--port", "socket://127.0.0.1:1", "--as", "red")
+    assert "held by" not in str(done.exception)
+
+
+def test_nobody_gets_or_restarts_a_bench_on_which_a_rally_is_played(room):
+    fleet.take(room.bench, "red", 60)
+    lease = room.home / "lease.json"
+    lease.write_text(json.dumps({"holder": "red", "since": 0, "expires": 1}))
+    with room.rally.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert room.rows()["bench-1"]["held_by"] == "red (expired), plays"
+        done = tennis("benches", "lease", "bench-1")
+        assert "a rally of red, whose lease is over, is being played on it" in str(done.exception)
+        assert fleet.take(room.bench, "red", 60).holder == "red"  # longer, in mid-rally
+        for command in (["boot", "bench-1", "rt"], ["benches", "restore", "bench-1"]):
+            done = tennis(*command, "--as", "red")
+            assert "a rally is being played on bench-1: wait until it ends" in str(done.exception)
+        done = tennis("benches", "release", "bench-1", "--as", "red")
+        assert "a rally is being played" in str(done.exception)
+        assert any(f.what == "rally" for f in examine_target("bench-1"))
+        # a process that waits for the lock does not play
+    assert room.rows()["bench-1"]["held_by"].startswith("red (")
+    assert "plays" not in str(room.rows()["bench-1"]["held_by"])
+
+
+def test_a_lease_that_ends_before_the_rally_is_said(room):
+    fleet.take(room.bench, "blue", 300)
+    said: list[str] = []
+    bench = pi.PiBench("bench-1", "socket://127.0.0.1:1", said.append)
+    with fleet.connect("bench-1") as target:
+        status = fleet.refuse_if_held(target, "blue")
+    bench._say_if_lease_ends(plan_of(bench="pi", target="x", balls=1000), status)
+    assert said == []
+    bench._say_if_lease_ends(plan_of(bench="pi", target="x", balls=1_000_000), status)
+    assert len(said) == 1
+    assert "ends in 4 min, before the rally" in said[0] or "ends in 5 min" in said[0]
+
+
+def test_clocks_that_differ_are_said(room):
+    room.answer(f'TENNIS_NOW=1000000000 exec {sys.executable} {KEEPER} "$@"')
+    done = tennis("benches", "lease", "bench-1", "--for", "2h")
+    assert done.exit_code == 0
+    # by the clock of this machine, whatever that of the target says
+    assert time.strftime("%Y-%m-%d", time.localtime(time.time() + 7200)) in done.stdout
+    assert "days behind this machine's: set one of them right" in done.stderr
+    row = room.rows()["bench-1"]
+    assert row["held_by"] == "blue (2 h more)"
+    assert "its clock is" in str(row["trouble"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "head -c 1000000 /dev/zero | tr '\\0' '['",  # nested without end
+        "head -c 50000 /dev/zero | tr '\\0' '['",
+        'printf \'{"release":"x","now":%01000d}\' 1',
+        'echo \'{"release":"x","now":1e400}\'',
+        'echo \'{"release":"x","now":5,"lease":{"holder":"a\\\\u001b[2J","since":1,"expires":9}}\'',
+        'echo \'{"release":"x","now":5,"lease":{"holder":"a","since":-1,"expires":9}}\'',
+        'echo \'{"release":"x","now":5,"lease":[]}\'',
+        'echo \'{"release":"x","now":5,"picos":["../../etc/passwd"]}\'',
+        "echo null",
+        "echo",
+        "echo '[1, 2]'",
+        "printf '\\377\\376\\000'",
+        "echo 'Traceback (most recent call last):' >&2; exit 1",
+        "exit 255",
+        "kill -9 $$",
+    ],
+)
+def test_nonsense_from_a_stand_in_is_refused_in_one_line(room, answer):
+    """And a bench that talks nonsense is not taken for one that nobody holds."""
+    room.answer(answer)
+    with fleet.connect("bench-1") as target, pytest.raises(BenchError) as refused:
+        fleet.refuse_if_held(target, "blue")
+    assert str(refused.value).isprintable()
+    for command in (
+        lambda: fleet.take(room.bench, "blue", 60),
+        lambda: fleet.give_back(room.bench, "blue"),
+    ):
+        with pytest.raises(BenchError) as refused:
+            command()
+        assert str(refused.value).isprintable()
+    (seen,) = fleet.look(fleet.Fleet(room.inventory, [room.bench], {}))
+    assert seen.status is None
+    assert seen.trouble
+
+
+def test_words_without_end_from_a_stand_in_are_not_kept(room):
+    room.answer("exec cat /dev/zero")
+    began = time.monotonic()
+    with fleet.connect("bench-1") as target, pytest.raises(SshError, match="more than 64 kB"):
+        fleet.ask_status(target)
+    assert time.monotonic() - began < 20
+
+
+def test_escape_codes_from_a_stand_in_do_not_reach_the_terminal(room):
+    room.answer(
+        'echo \'{"release":"\\\\u001b[2J6.12\\\\u202e","now":5,"governor":"\\\\u0007x\\\\n"}\''
+    )
+    done = tennis("benches")
+    assert not {"\x1b", "\x07", "\u202e"} & set(done.output)
+    assert "6.12" in done.output
+
+
+def test_a_bench_that_hangs_delays_nobody(room, monkeypatch):
+    monkeypatch.setattr(fleet, "LOOK_S", 3)
+    hosts = room.inventory / "hosts.yml"
+    more = "".join(
+        f"    dead-{number}: {{ansible_host: 192.0.2.{number}}}\n" for number in range(1, 21)
+    )
+    hosts.write_text(hosts.read_text().replace("  vars:\n", f"{more}  vars:\n"))
+    room.answer(
+        f'[ "$1" != status ] || [ -e {room.folder}/first ] && exec sleep 100\n'
+        f"touch {room.folder}/first\n"
+        f'exec {sys.executable} {KEEPER} "$@"'
+    )
+    began = time.monotonic()
+    rows = room.rows()
+    took = time.monotonic() - began
+    assert took < 25, took
+    assert len(rows) == 22
+    troubles = [str(rows[name]["trouble"]) for name in ("bench-1", "bench-2")]
+    assert any("did not end within 3 s" in trouble for trouble in troubles)
+    assert all(
+        "unreachable: is it switched on" in str(rows[f"dead-{n}"]["trouble"])
+        or rows[f"dead-{n}"]["trouble"]
+        for n in range(1, 21)
+    )
+
+
+def test_a_bare_target_is_free(room):
+    room.program.unlink()
+    with fleet.connect("bench-1") as target:
+        assert fleet.refuse_if_held(target, "blue") is None
+        with pytest.raises(BenchError, match="is not provisioned: run `tennis benches restore"):
+            fleet.ask_status(target)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link", "huge", "nested"])
+def test_a_hostile_lease_is_nobodys(room, kind):
+    lease = room.home / "lease.json"
+    if kind == "pipe":
+        os.mkfifo(lease)
+    elif kind == "folder":
+        lease.mkdir()
+    elif kind == "link":
+        lease.symlink_to("/dev/zero")
+    else:
+        lease.write_text("[" * 100_000 if kind == "nested" else '{"holder": "' + "x" * 10**6 + '"}')
+    with pytest.raises(BenchError, match="is damaged: look at it"):
+        fleet.take(room.bench, "blue", 600)
+    assert "is damaged" in str(room.rows()["bench-1"]["trouble"])
+
+
+def test_a_disk_that_is_full_at_the_target(room):
+    """The keeper cannot write the lease: nothing changes hands, and no data are moved."""
+    fleet.take(room.bench, "red", 60)
+    (room.home / "data" / "balls").write_text("red's")
+    (room.home / "lease.json").write_text('{"holder": "red", "since": 0, "expires": 1}')
+    (room.home / "lease.new").symlink_to("/dev/full")
+    with pytest.raises(BenchError, match="No space left on device"):
+        fleet.take(room.bench, "blue", 600)
+    assert (room.home / "data" / "balls").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"hosts.yml": "targets: {hosts: {bench-1: \n"}, r"cannot be read: YAML .*hosts.yml:2"),
+        ({"hosts.yml": "others: {hosts: {bench-1: }}\n"}, "has no host in the group targets"),
+        ({}, "cannot be read: it is empty"),
+        (
+            {
+                "hosts.yml": "targets: {hosts: {bench-1: }}\n",
+                "group_vars/targets.yml": "$ANSIBLE_VAULT;1.1;AES256\n33363965\n",
+            },
+            "has a vault that cannot be opened: set ANSIBLE_VAULT_PASSWORD_FILE",
+        ),
+        (
+            {"hosts.yml": 'targets: {hosts: {bench-1: {ansible_host: "{{ nowhere }}"}}}\n'},
+            "bench-1: ansible_host is a template",
+        ),
+        (
+            {
+                "hosts.yml": "targets:\n  hosts:\n    bench-1:\n      ansible_host: !vault |\n"
+                "        $ANSIBLE_VAULT;1.1;AES256\n        3336396532\n"
+            },
+            "bench-1: ansible_host is in a vault",
+        ),
+    ],
+)
+def test_inventories_that_cannot_be_used(tmp_path, monkeypatch, files, words):
+    place = tmp_path / "inventory"
+    place.mkdir()
+    for name, text in files.items():
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text(text)
+    monkeypatch.setenv("TENNIS_INVENTORY", str(place))
+    with pytest.raises((BenchError, UsageError), match=words):
+        fleet.connect("bench-1")
+
+
+def test_a_name_for_ssh_needs_no_inventory(tmp_path, monkeypatch):
+    monkeypatch.setenv("TENNIS_INVENTORY", str(tmp_path))  # which is none
+    with fleet.connect("pi@bench-1") as target:
+        assert target.host == "pi@bench-1"
+
+
+def test_without_ansible_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(BenchError, match=r"is not installed: run 'scripts/setup.sh --provision'"):
+        fleet.read_inventory(fleet.EXAMPLE)
+
+
+@pytest.mark.usefixtures("room")
+def test_boot_takes_names_of_the_inventory(monkeypatch):
+    monkeypatch.setattr(booting, "PROGRAM", "/nowhere/tennis-boot")
+    done = tennis("boot", "bench-1")
+    assert "bench-1 is not provisioned" in str(done.exception)
+
+
+class Boots:
+    """A stand-in for tennis-boot: this machine cannot be rebooted; its answers, and what it did."""
+
+    def __init__(self, room: Room, monkeypatch: pytest.MonkeyPatch, wanted: str) -> None:
+        self.program = room.folder / "tennis-boot"
+        self.log = room.folder / "boots"
+        known = {
+            "loader": "grub",
+            "fallback": "mainline",
+            "default": "mainline",
+            "running": {"release": "1-before", "flavour": "mainline"},
+            "boot_id": "before",
+            "flavours": {"mainline": {"release": "1-before"}, "rt": {"release": wanted}},
+        }
+        self.answer(json.dumps(known))
+        monkeypatch.setattr(booting, "PROGRAM", str(self.program))
+
+    def answer(self, text: str) -> None:
+        place = self.program.with_name("kernels.json")
+        place.write_text(text)
+        self.program.write_text(
+            f'#!/bin/sh\necho "$*" >> {self.log}\n[ "$1" != list ] || cat {place}\n'
+        )
+        self.program.chmod(0o755)
+
+    @property
+    def did(self) -> list[str]:
+        return self.log.read_text().splitlines()
+
+
+def test_a_kernel_that_comes_up_is_kept_by_a_stand_in(room, monkeypatch):
+    boots = Boots(room, monkeypatch, os.uname().release)
+    done = tennis("boot", "bench-1", "rt")
+    assert done.exit_code == 0, done.exception
+    assert f"bench-1: {os.uname().release} runs\n" in done.stdout
+    assert boots.did == ["list", "once rt", "reboot", "keep rt"]
+
+
+def test_a_kernel_that_does_not_come_up_is_not_kept_by_a_stand_in(room, monkeypatch):
+    boots = Boots(room, monkeypatch, "9-broken")
+    done = tennis("boot", "bench-1", "rt")
+    assert f"rt (9-broken) did not come up, it is back on {os.uname().release}" in str(
+        done.exception
+    )
+    assert boots.did == ["list", "once rt", "reboot"]
+
+
+def test_a_target_that_does_not_come_back_from_a_stand_in(room, monkeypatch):
+    boots = Boots(room, monkeypatch, os.uname().release)
+
+    def stop(words: str) -> None:
+        assert "rebooting from 1-before" in words
+        room.sshd.stop()
+
+    with fleet.connect("bench-1") as target:
+        words = r"bench-1 did not come back within 2 s of booting rt .* then it boots mainline"
+        with pytest.raises(BenchError, match=words):
+            booting.boot(target, "rt", stop, wait_s=2)
+    assert boots.did == ["list", "once rt", "reboot"]
+
+
+def test_who_stops_waiting_is_told_what_a_stand_in_boots(room, monkeypatch):
+    boots = Boots(room, monkeypatch, os.uname().release)
+    words = "stopped waiting for bench-1: it tries rt once, its default is still mainline"
+    with fleet.connect("bench-1") as target, pytest.raises(BenchError, match=words):
+        booting.boot(target, "rt", lambda _: None, stop=lambda: True)
+    assert boots.did == ["list", "once rt", "reboot"]
+
+
+@pytest.mark.parametrize("text", ["", "null", "[" * 50_000, '{"flavours": 1}', "x" * 100_000])
+def test_nonsense_about_kernels_from_a_stand_in(room, monkeypatch, text):
+    Boots(room, monkeypatch, "x").answer(text)
+    with fleet.connect("bench-1") as target, pytest.raises(BenchError) as refused:
+        booting.kernels_of(target)
+    assert "no sensible answer" in str(refused.value)
+
+
+def test_kernels_of_a_stand_in_move_no_cursor(room, monkeypatch):
+    boots = Boots(room, monkeypatch, "\x1b[2Jx")
+    done = tennis("boot", "bench-1")
+    assert done.exit_code == 0
+    assert "\x1b" not in done.output
+    assert boots.did == ["list"]
