@@ -11,6 +11,7 @@ import functools
 import getpass
 import json
 import os
+import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -97,10 +98,11 @@ def test_a_lease_from_beginning_to_end(room):
     minutes = (
         int(json.loads((room.home / "lease.json").read_text())["expires"]) - time.time()
     ) / 60
-    assert 89 < minutes <= 90
+    assert 85 < minutes <= 90
     assert done.stdout.startswith("bench-1: held by red until ")
     row = room.rows()["bench-1"]
-    assert (row["held_by"], row["pico"]) == ("red (89 min more)", "e6605838833f8a2b")
+    assert re.fullmatch(r"red \((90|8\d) min more\)", str(row["held_by"]))
+    assert row["pico"] == "e6605838833f8a2b"
 
     (room.home / "data" / "balls").write_text("red's")
     refused = tennis("benches", "lease", "bench-1")
