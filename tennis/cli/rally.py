@@ -202,8 +202,8 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
     ]
     if resume and given:
         raise UsageError(
-            "--resume stands alone (or with --kernel, --port, --target, --as): the rally's own plan "
-            "is used"
+            "--resume stands alone (or with --kernel, --port, --target, --as): the rally's own "
+            "plan is used"
         )
     if not resume and not out:
         raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
