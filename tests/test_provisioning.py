@@ -7,6 +7,7 @@ The playbooks as a whole run on the virtual Pi (test_virtual_pi.py).
 
 import json
 import os
+import re
 import runpy
 import subprocess
 from pathlib import Path
@@ -105,6 +106,17 @@ def test_only_packages_that_are_not_there_are_copied():
     assert missing(debs, ["linux-image-6.12=1=installed"]) == ["/x/new.deb"]
     assert missing(debs, ["linux-image-6.12=2=half-configured"]) == ["/x/new.deb"]
     assert missing(debs, ["linux-image-6.12=2=installed"]) == []
+
+
+@pytest.mark.parametrize("role", sorted(path.name for path in (ANSIBLE / "roles").iterdir()))
+def test_every_variable_has_a_default_a_comment_and_a_type(role):
+    text = (ANSIBLE / "roles" / role / "defaults/main.yml").read_text()
+    specs = (ANSIBLE / "roles" / role / "meta/argument_specs.yml").read_text()
+    defaults = re.findall(r"^([a-z_]+):", text, re.MULTILINE)
+    assert defaults
+    assert sorted(defaults) == sorted(set(re.findall(r"^      ([a-z_]+):$", specs, re.MULTILINE)))
+    for paragraph in text.split("---\n", 1)[1].strip().split("\n\n"):
+        assert paragraph.startswith("#"), paragraph
 
 
 # --- tennis-tuning
