@@ -157,7 +157,9 @@ def test_a_brickwall_that_comes_back_with_another_clock(fake, tmp_path):
             fake.plug_in()
 
     fake.balls_a_second = 20_000
-    with pytest.raises(BenchError, match=r"tick_hz 133000000, before it had 125000000.*--resume"):
+    with pytest.raises(
+        BenchError, match=r"tick_hz 133000000, before it had 125000000.*--resume \S+ --port \S+`"
+    ):
         played(fake, tmp_path / "r", change, balls=20_000)
 
 

@@ -43,6 +43,23 @@ def bench_of(
     raise UsageError(f"no bench {kind} here: use virtual or pi")
 
 
+def _to_be_named(plan: Plan) -> dict[str, str]:
+    """Return the options without which a rally of this plan does not go on."""
+    own_tree = plan.bench == "virtual" and plan.kernel not in kernels.catalogue()
+    recorded = {
+        "--kernel": plan.kernel if own_tree else None,
+        "--target": plan.target,
+        "--port": plan.port,
+    }
+    return {option: value for option, value in recorded.items() if value is not None}
+
+
+def command_again(out: Path, plan: Plan) -> str:
+    """Return the command with which the rally ``out`` goes on."""
+    words = [f"{option} {shlex.quote(value)}" for option, value in _to_be_named(plan).items()]
+    return " ".join([f"tennis rally --resume {quoted(out)}", *words])
+
+
 def bench_again(  # noqa: PLR0913 (what a user may name)
     out: Path,
     plan: Plan,
@@ -59,26 +76,19 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     Makefile builds the Racquet, a port is written to, and a target is logged in to: what was
     recorded of these is never used, only held against what the user names. Raises UsageError.
     """
-    own_tree = plan.bench == "virtual" and plan.kernel not in kernels.catalogue()
-    recorded = {"--kernel": plan.kernel, "--target": plan.target, "--port": plan.port}
-    tree = str(Path(kernel).resolve()) if kernel is not None and own_tree else kernel
+    needed = _to_be_named(plan)
+    tree = str(Path(kernel).resolve()) if kernel is not None and "--kernel" in needed else kernel
     named = {"--kernel": tree, "--target": target, "--port": port}
-    needed = {
-        option: value
-        for option, value in recorded.items()
-        if value is not None and (own_tree or option != "--kernel")
-    }
-    words = " ".join(f"{option} {shlex.quote(value)}" for option, value in needed.items())
-    again = f"tennis rally --resume {quoted(out)}"
     if any(named[option] is None for option in needed):
+        words = plain(" ".join(f"{option} {value}" for option, value in needed.items()))
         raise UsageError(
             f"{out} was begun with {words}, which is not taken from a folder that may come from "
-            f"somebody else: if you trust it, `{again} {words}`"
+            f"somebody else: if you trust it, `{command_again(out, plan)}`"
         )
-    for option in ("--kernel", "--target"):
-        if named[option] is not None and named[option] != recorded[option]:
-            begun = f"with {option} {recorded[option]}" if recorded[option] else f"without {option}"
-            raise UsageError(f"{out} was begun {plain(begun)}: `{f'{again} {words}'.strip()}`")
+    for option, value in (("--kernel", plan.kernel), ("--target", plan.target)):
+        if named[option] is not None and named[option] != value:
+            begun = f"with {option} {value}" if value else f"without {option}"
+            raise UsageError(f"{out} was begun {plain(begun)}: `{command_again(out, plan)}`")
     return bench_of(plan.bench, port, target, say, holder)
 
 

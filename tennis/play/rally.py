@@ -19,6 +19,7 @@ import pyarrow as pa
 from tennis import __version__, wire
 from tennis.bench import Bench, Circumstances, GoingOnBench, Position, Session
 from tennis.errors import BenchError, RallyError, TennisError, UsageError
+from tennis.play.planning import command_again
 from tennis.play.progress import Progress
 from tennis.play.umpire import simulated, watching
 from tennis.rally.balls import batches_from_frames, records
@@ -96,7 +97,7 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
         if next(Journal(part, out).payloads(wire.BALLS), None) is None:
             remove_part(part)
         elif isinstance(error, BenchError):
-            raise _with_a_way_on(error, out) from error
+            raise _with_a_way_on(error, out, plan) from error
         raise
 
 
@@ -127,11 +128,11 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
                 return _go_on(bench, plan, out, journal, watch)
             return _play(bench, plan, out, journal, watch)
         except BenchError as error:
-            raise _with_a_way_on(error, out) from error
+            raise _with_a_way_on(error, out, plan) from error
 
 
-def _with_a_way_on(error: BenchError, out: Path) -> BenchError:
-    return BenchError(f"{error}; nothing is lost: go on with `tennis rally --resume {quoted(out)}`")
+def _with_a_way_on(error: BenchError, out: Path, plan: Plan) -> BenchError:
+    return BenchError(f"{error}; nothing is lost: go on with `{command_again(out, plan)}`")
 
 
 def begun_plan(out: Path) -> Plan:
@@ -217,7 +218,7 @@ def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -
     if outcome.interrupted and next(held, None) is not None:
         raise RallyError(
             f"interrupted before {out} was where it had been; nothing is lost: "
-            f"go on with `tennis rally --resume {quoted(out)}`"
+            f"go on with `{command_again(out, plan)}`"
         )
     return _sealed(bench, plan, out, journal, outcome)
 
@@ -248,7 +249,7 @@ def _go_on(bench: GoingOnBench, plan: Plan, out: Path, journal: Journal, watch: 
         if outcome.interrupted and progress.first_ball is None:
             raise NothingPlayedError(
                 "interrupted before the next ball; nothing is lost: "
-                f"go on with `tennis rally --resume {quoted(out)}`"
+                f"go on with `{command_again(out, plan)}`"
             )
     return _sealed(bench, plan, out, journal, outcome)
 
