@@ -202,6 +202,66 @@ def test_health_fails_where_nothing_runs(name, shell):
 
 
 @pytest.mark.parametrize(
+    ("period_us", "every_s", "healthy"),
+    [
+        (100_000, 0.1, True),
+        (100_000, 0.2, False),
+        (1_000_000, 1, True),  # the longest period that it takes
+        (1_000_000, None, False),
+    ],
+)
+def test_health_of_hog_at_long_periods(period_us, every_s, healthy, shell, tmp_path):
+    """A counter in the module's place; the script is the load's own but for the counter's path."""
+    counter = tmp_path / "holds"
+    counter.write_text("0\n")
+    text = (loads.FOLDER / "hog" / "health").read_text()
+    assert "counter=/sys/module/hog/parameters/holds\n" in text
+    text = text.replace("/sys/module/hog/parameters/holds", str(counter))
+    environment = {**os.environ, **loads.find("hog", {"period_us": period_us}).environment}
+    process = subprocess.Popen(
+        [shell, "-c", text], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    began = time.monotonic()
+    while process.poll() is None:
+        assert time.monotonic() - began < 60
+        if every_s is not None:
+            held = int((time.monotonic() - began) / every_s)
+            (tmp_path / "next").write_text(f"{held}\n")
+            (tmp_path / "next").replace(counter)  # never seen half written
+        time.sleep(0.01)
+    said, errors = (part.decode() for part in process.communicate())
+    assert (process.returncode == 0) == healthy, errors
+    assert re.fullmatch(r"tennis: health holds \d+\.\d\d 1/s\n", said)
+    assert healthy or "hog held the CPU" in errors
+
+
+@pytest.mark.parametrize("count", [0, 1, 1000])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("xload", {"tasks": 1, "task_period_us": 1_000_000}),
+        ("memory", {"period_us": 10_000, "size_kb": 1}),
+    ],
+)
+def test_health_at_the_longest_periods(name, options, count, shell, tmp_path):
+    """Nothing done is never enough; a report stands for the program."""
+    path = tmp_path / "report"
+    text = (loads.FOLDER / name / "health").read_text()
+    text, places = re.subn(r"^report=.*$", f"report={path}", text, flags=re.MULTILINE)
+    assert places == 1
+    # both counters grow by so much within four seconds
+    path.write_text(f"{10**9:020} {0:020} {0:020}\n")
+    (tmp_path / "later").write_text(f"{5 * 10**9:020} {count:020} {count * 1000:020}\n")
+    environment = {**os.environ, **loads.find(name, options).environment}
+    later = f"sleep() {{ command mv {tmp_path / 'later'} {path}; }}\n"
+    done = subprocess.run(
+        [shell, "-c", later + text], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode == 0) == (count == 1000), done.stderr
+    assert "tennis: health activations" in done.stdout
+
+
+@pytest.mark.parametrize(
     ("flags", "symbols"),
     [
         (["-DXLOAD_EVL"], {"evl_attach_thread", "evl_sleep_until", "pthread_create"}),

@@ -92,7 +92,7 @@ NOT_LOADING = {
                 "exec /tennis/load/xload/xload -n 32 -p 98 -t 5000 -r /tmp/tennis-xload"
             ),
         },
-        "not 11520",
+        "within 1 s, not 128",
     ),
 }
 
