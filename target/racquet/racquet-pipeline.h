@@ -59,4 +59,17 @@ static int racquet_check_pipeline(struct device *dev, struct racquet *r)
 	return err;
 }
 
+MODULE_PARM_DESC(bottom_half, "what lowers the reply line: thread");
+
+/* Called by racquet_init(), once it is known that the core runs. */
+static int __init racquet_register_out_of_band(void)
+{
+	bottom_half = bottom_half ?: "thread";
+	if (strcmp(bottom_half, "thread")) {
+		pr_err("bottom_half=%s: use thread, all there is out-of-band\n", bottom_half);
+		return -EINVAL;
+	}
+	return racquet_register();
+}
+
 #endif /* RACQUET_PIPELINE_H */

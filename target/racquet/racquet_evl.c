@@ -107,19 +107,13 @@ static int racquet_answer(struct device *dev, struct racquet *r)
 
 static int __init racquet_init(void)
 {
-	bottom_half = bottom_half ?: "thread";
-	if (strcmp(bottom_half, "thread")) {
-		pr_err("bottom_half=%s: use thread, all there is out-of-band\n", bottom_half);
-		return -EINVAL;
-	}
 	if (!evl_is_running()) {
 		pr_err("EVL does not run: see evl.state= on the kernel's command line\n");
 		return -ENODEV;
 	}
-	return racquet_register();
+	return racquet_register_out_of_band();
 }
 
 module_init(racquet_init);
-MODULE_PARM_DESC(bottom_half, "what lowers the reply line: thread");
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("Tennis: answers a ping from Xenomai 4's out-of-band stage");
