@@ -22,15 +22,17 @@ from tennis.rally.text import plain
 def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
     """List the benches of the inventory; hold one, give it back, restore it.
 
-    The list says of each bench whether it answers, its kernel, its Picos, how old the certificate
-    of its Brickwall is, when a rally was last put there, and who holds it. The exit code is 1 if
-    something is wrong with one of them.
+    The list says of each bench its kernel, its Picos, how old the certificate of its Brickwall is,
+    when a rally was last put there, who holds it, and whether a rally is being played there; below
+    it, what is wrong with which bench (one that does not answer, too), and what to do. The exit
+    code is 1 if anything is. Asking costs a bench some of its processor's time: not while somebody
+    plays for a maximum.
 
     \b
     Examples:
       tennis benches
-      tennis benches lease bench-1 --for 2h
-      tennis benches release bench-1
+      tennis benches lease bench-1 --for 2h --as group-3
+      tennis benches release bench-1 --as group-3
       tennis benches restore bench-1
     """
     if ctx.invoked_subcommand is not None:
@@ -74,7 +76,15 @@ def lease(
     """Hold bench NAME, or hold it longer: nobody else can play on it until the time is over.
 
     A lease that has expired costs nothing until somebody else wants the bench. What its holder left
-    on it is put aside first, and where is said.
+    on it is put aside first, and where is said. While a rally is played no bench changes hands.
+
+    A group that shares an account, or has several machines, plays under one name: --as group-3, or
+    TENNIS_HOLDER=group-3 for lease, boot, rally, match and release.
+
+    \b
+    Examples:
+      tennis benches lease bench-1
+      tennis benches lease bench-1 --for 90m --as group-3
     """
     from tennis.bench import fleet  # noqa: PLC0415
     from tennis.play import benches as listing  # noqa: PLC0415
@@ -95,7 +105,13 @@ def lease(
 @holder_option
 @click.pass_obj
 def release(group: Path | None, name: str, inventory: Path | None, holder: str | None) -> None:
-    """Give bench NAME back; what was left on it is put aside, on it."""
+    """Give bench NAME back; what was left on it is put aside, on it.
+
+    \b
+    Examples:
+      tennis benches release bench-1
+      tennis benches release bench-1 --as group-3    (who forgot it)
+    """
     from tennis.bench import fleet  # noqa: PLC0415
 
     who = fleet.holder_of(holder)
@@ -117,7 +133,13 @@ def restore(
     """Return bench NAME to its known state: its data are put aside, then it is provisioned.
 
     That is ansible/site.yml for this one bench; it says what it changes. A kernel that somebody
-    chose stays; `tennis boot` chooses another one. A bench that somebody else holds is refused.
+    chose stays; `tennis boot` chooses another one. A bench that somebody else holds, or on which a
+    rally is played, is refused.
+
+    \b
+    Examples:
+      tennis benches restore bench-1 --check
+      tennis benches restore bench-1
     """
     from tennis.bench import fleet  # noqa: PLC0415
     from tennis.play import benches as listing  # noqa: PLC0415

@@ -36,7 +36,8 @@ def doctor(port: str | None, target: str | None, inventory: Path | None, as_json
 
     With `--target`, a kernel that runs is held against the requirements of its flavour in
     `target/kernels`: configuration, command line, governor, idle states, tracers, power and heat.
-    What is BAD spoils a rally, and the exit code is 1; a note is worth knowing. Nothing is changed.
+    What is BAD spoils a rally, and the exit code is 1; a note is worth knowing, as that somebody
+    else holds the bench. Nothing is changed.
 
     \b
     Examples:

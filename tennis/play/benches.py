@@ -141,7 +141,7 @@ def restore(
     known = fleet.read_inventory(inventory)
     bench = known.find(name)
     with bench.connect() as target:
-        provisioned = fleet.refuse_if_held(target, holder, playing=check) is not None
+        provisioned = fleet.refuse_if_held(target, holder, playing=False) is not None
         if provisioned and not check:  # a bare Pi has no data of ours
             saved = fleet.ask(target, ["save"], what="saving its data")
             place = saved.get("saved") if isinstance(saved, dict) else None
