@@ -21,11 +21,21 @@ from tennis.play import benches
 from tennis.rally.manifest import Certificate
 
 EXAMPLE = ROOT / "ansible/inventory.example"
-NOW = int(time.time())
+NOW = 1_800_000_000
 
 
 def status(**said):
     return fleet.Status.model_validate({"release": "6.12.1-rt", "now": NOW, **said})
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "words"),
+    [(60, ""), (-60, ""), (330, "5 min ahead of"), (-10 * 86400 - 60, "10 days behind")],
+)
+def test_a_clock_that_is_wrong(ahead_s, words):
+    said = fleet.skew_of(int(time.time()) + ahead_s)
+    assert bool(said) == bool(words)
+    assert words in said
 
 
 def row(status=None, *, picos=("E6",), reachable=True, trouble=None, pico_trouble=None):
@@ -108,7 +118,8 @@ def test_a_bench_that_does_not_answer_stops_nobody(tmp_path):
 
 def test_a_sound_bench_has_no_trouble(monkeypatch, tmp_path):
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path))
-    said = row(status(governor="performance", last_rally=NOW - 7300))
+    now = int(time.time())
+    said = row(status(governor="performance", now=now, last_rally=now - 7300))
     assert said.trouble == ""
     assert (said.kernel, said.last_rally, said.pico) == ("6.12.1-rt", "2 h ago", "E6")
     assert said.certificate == "none here"
