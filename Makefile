@@ -30,19 +30,15 @@ test: ## everything: setup, lint, books, unit tests, real kernels on the virtual
 	@scripts/setup.sh --test
 	@$(MAKE) READY=1 lint
 	@$(MAKE) READY=1 docs
-	@$(PYTEST) -q --numprocesses auto -m "not slow and not provision"
+	@$(PYTEST) -q --numprocesses auto
 
 .PHONY: unit
 unit: setup-test ## the tests that boot no kernel (TESTS= chooses files)
-	@$(PYTEST) -q --numprocesses auto -m "not virtual and not provision and not slow" $(TESTS)
+	@$(PYTEST) -q --numprocesses auto -m "not virtual and not provision" $(TESTS)
 
 .PHONY: provision-test
-provision-test: setup-test ## provision a whole system in QEMU and boot its kernels (make test leaves it out)
-	@$(PYTEST) -q -m provision
-
-.PHONY: slow-test
-slow-test: setup-test ## the tests that make test leaves out: a kernel from source (half an hour)
-	@$(PYTEST) -q -m slow
+provision-test: setup-test ## provision a whole system in QEMU as users do: with Ansible's own, slower strategy
+	@ANSIBLE_STRATEGY=linear $(PYTEST) -q -m provision
 
 .PHONY: setup-test
 setup-test:

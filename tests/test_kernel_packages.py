@@ -134,7 +134,8 @@ def built():
     return packages.package("rt", source, "allnoconfig", [SMALL], quiet)
 
 
-@pytest.mark.slow
+@pytest.mark.virtual
+@pytest.mark.xdist_group("kernel-from-source")
 def test_a_kernel_from_source_plays_on_the_virtual_bench(built, tmp_path):
     assert "-tennis-rt-" in built.release
     rally = played(tmp_path / "r", kernel=str(built.build), load="idle", balls=500)
@@ -142,7 +143,8 @@ def test_a_kernel_from_source_plays_on_the_virtual_bench(built, tmp_path):
     assert rally.manifest.target.release == built.release
 
 
-@pytest.mark.slow
+@pytest.mark.virtual
+@pytest.mark.xdist_group("kernel-from-source")
 def test_its_package_is_one(built):
     fields = subprocess.check_output(["dpkg-deb", "-f", built.deb], text=True)
     assert f"Package: linux-image-{built.release}\n" in fields

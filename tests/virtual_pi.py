@@ -78,7 +78,7 @@ class VirtualPi:
                 **{"fd": writer, "balls": self._balls, "seed": 1, "period": 0},
                 # times of the host: the machine runs in them, and is slow
                 **{"gap_min": 1_000_000, "gap_max": 3_000_000, "timeout": 2_000_000_000},
-                **{"ready_timeout": 3_600_000_000_000, "give_up": 30_000_000_000},
+                **{"ready_timeout": 14_400_000_000_000, "give_up": 30_000_000_000},
             }
             words = [f"{name}={value}" for name, value in settings.items()]
             command += ["-plugin", ",".join([str(instrument.build(found)), *words])]
