@@ -19,7 +19,7 @@ from tennis.bench.targets.ssh import SshTarget
 from tennis.errors import BenchError
 from tennis.play.doctor_target import examine_target
 from tennis.play.planning import plan_of
-from tennis.play.rally import Watch, play
+from tennis.play.rally import NothingPlayedError, Watch, play
 from tennis.rally import Rally
 from tests.fake_brickwall import FakeBrickwall
 from tests.small_board import HOST, SmallBoard
@@ -86,6 +86,22 @@ def test_a_rally_leaves_the_board_as_it_was(target, tmp_path, bottom_half, answe
     assert manifest.target.config_sha256
     assert "Linux version" not in rally.console()  # the kernel's words since the rally began
     assert f"bottom half: {bottom_half}" in rally.console()
+    assert state(target) == before
+
+
+@pytest.mark.parametrize("doing", ["loading the Racquet", "checking that the load loads"])
+def test_an_interrupt_during_the_set_up_leaves_the_board_as_it_was(target, tmp_path, doing):
+    target.run("modprobe racquet bottom_half=workqueue", what="loading")
+    before = state(target)
+    seen: list[str] = []
+    with FakeBrickwall() as fake:
+        plan = plan_of(
+            bench="pi", port=fake.port, target=HOST, load="stress", priorities="chrt", balls=500
+        )
+        watch = Watch(lambda progress: seen.append(progress.doing), lambda: doing in seen)
+        with pytest.raises(NothingPlayedError, match="nothing was kept"):
+            play(PiBench(HOST, fake.port), plan, tmp_path / "r", watch)
+    assert doing in seen
     assert state(target) == before
 
 

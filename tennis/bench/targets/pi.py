@@ -116,7 +116,7 @@ class PiBench:
             over = "is over" if left_s <= 0 else f"ends in {left_s // 60} min, before the rally"
             self._say(
                 f"your lease of {self.target.host} {over}: the rally is safe, but then anybody may "
-                f"take the bench: `tennis benches lease {self.target.host}`"
+                f"take the bench: `tennis benches lease {self.target.host} --as {self._holder}`"
             )
 
     def _builds_there(self, load: load_folder.Load, flavour: str) -> list[str]:
