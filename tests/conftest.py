@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What all tests share."""
 
+import os
 import signal
 from collections.abc import Iterator
 
@@ -16,6 +17,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return 1 if marks[0] else 2 if marks[1] else 0
 
     items.sort(key=turn)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse to run where xdist would not keep together what shares a machine."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        for item in session.items:
+            if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
+                pytest.exit("this pytest and this pytest-xdist know no groups together", 3)
 
 
 @pytest.fixture

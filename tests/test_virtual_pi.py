@@ -125,8 +125,14 @@ class Bench:
     def root(self, line: str, timeout_s: float = 120) -> str:
         return self.ssh.run(line, what=line[:40], root=True, timeout_s=timeout_s)
 
+    def power_on(self) -> None:
+        self.pi.stop()
+        self.pi.start()
+        self.ssh.wait_until_up(600)
+
     def answer_balls(self) -> None:
-        """Let the loaded Racquet answer the virtual instrument; it serves once in a power cycle."""
+        """Let the loaded Racquet answer the virtual instrument, which then pulls the plug."""
+        self.root("test -d /sys/bus/platform/drivers/racquet/racquet && sync")
         ready = modules.program(ROOT / "target/virtual/racquet-ready.c")
         # nothing below /run can be executed
         self.ssh.copy({"racquet-ready": ready}, "/root/ready", root=True)
@@ -151,9 +157,8 @@ def bench(tmp_path_factory) -> Iterator[Bench]:
     os.environ["TENNIS_SSH_CONFIG"] = str(made.pi.folder / "ssh_config")
     try:
         since = time.monotonic()
-        made.pi.start()
         with made.pi.target() as made.ssh:
-            made.ssh.wait_until_up(600)
+            made.power_on()
             made.timed("first login", since)
             yield made
     finally:
@@ -329,12 +334,8 @@ def test_boot_into_rt_and_play(bench):
     assert json.loads(bench.root("tennis-boot list"))["default"] == "rt"
     assert "isolcpus=managed_irq,domain,1" in bench.root("cat /proc/cmdline")
     assert bench.root("systemctl is-active tennis-tuning").strip() == "active"
-    # the module that DKMS built answers while a load runs
-    bench.root("modprobe racquet && test -d /sys/bus/platform/drivers/racquet/racquet")
     module = bench.root("modinfo -n racquet").strip()
     assert module.startswith(f"/lib/modules/{release}/updates/dkms/racquet.ko")
-    bench.root("systemd-run --quiet --unit=load nice stress --cpu 1 --io 1")
-    bench.answer_balls()
 
 
 def test_a_managed_rally_leaves_the_bench_as_it_was(bench):
@@ -344,8 +345,7 @@ def test_a_managed_rally_leaves_the_bench_as_it_was(bench):
         "pgrep -c '^stress$'; ls -d /var/tmp/tennis-* 2>/dev/null; "
         "for pid in $(pgrep '^(ksoftirqd|ktimers)/'); do chrt -p $pid; done"
     )
-    # "nice stress" of the test before ends here
-    bench.root("systemctl stop load; modprobe -r racquet; modprobe racquet bottom_half=workqueue")
+    bench.root("modprobe racquet bottom_half=workqueue")
     before = bench.root(f"{look}; true")
     with FakeBrickwall() as instrument:
         instrument.balls_a_second = 100
@@ -370,9 +370,17 @@ def test_a_managed_rally_leaves_the_bench_as_it_was(bench):
     assert bench.root(f"{look}; true") == before
 
 
+def test_the_module_that_dkms_built_answers_while_a_load_runs(bench):
+    bench.root("modprobe -r racquet; modprobe racquet")
+    bench.root("systemd-run --quiet --unit=load nice stress --cpu 1 --io 1")
+    bench.answer_balls()
+
+
 def test_a_kernel_from_source_replaces_the_archives(bench):
     """The role builds it on this machine, once; its package and its Racquet go to the target."""
+    bench.power_on()
     archives = bench.root("uname -r").strip()
+    assert "-rt-" in archives  # what was chosen is still the default
     source = {"tarball": str(linux_source())}
     bench.write_inventory(
         kernel_flavours={
@@ -386,14 +394,8 @@ def test_a_kernel_from_source_replaces_the_archives(bench):
     bench.timed("boot a kernel from source", since)
     assert done.returncode == 0, done.stderr + bench.pi.log()
     release = bench.root("uname -r").strip()
-    assert "-tennis-rt-" in release != archives
-    # it stays the default when the plug was pulled, and its module answers
-    bench.root("sync")
-    bench.pi.stop()
-    bench.pi.start()
-    bench.ssh.wait_until_up(600)
-    assert bench.root("uname -r").strip() == release
-    bench.root("modprobe racquet && test -d /sys/bus/platform/drivers/racquet/racquet")
+    assert "-tennis-rt-" in release
+    bench.root("modprobe racquet")
     module = bench.root("modinfo -n racquet").strip()
     assert module == f"/lib/modules/{release}/extra/racquet.ko"
     bench.answer_balls()
