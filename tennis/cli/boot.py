@@ -35,7 +35,7 @@ def boot(
     again: bool,
     holder: str | None,
 ) -> None:
-    """Boot TARGET into KERNEL (mainline, rt, evl), and check that it is the one that runs.
+    """Boot TARGET into KERNEL (mainline, rt, evl, cobalt), and check that it is the one that runs.
 
     TARGET is one of the inventory; without --inventory also a host as ssh knows it.
 
