@@ -98,7 +98,7 @@ wanted_packages() {
     fi
     if [[ -n $WITH_TESTS ]]; then
         # the virtual Pi: a Debian system for arm64, its disk, and the firmware that starts it
-        packages+=(binfmt-support e2fsprogs fdisk mmdebstrap mtools)
+        packages+=(arch-test binfmt-support e2fsprogs fdisk mmdebstrap mtools)
         packages+=(qemu-efi-aarch64 qemu-user-static qemu-utils)
         # a server in place of a target's, and another POSIX shell than dash
         packages+=(busybox git openssh-server)

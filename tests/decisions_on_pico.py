@@ -29,7 +29,7 @@ def pair(wire, pushed, which):
 
 
 def play(settings, words, streams, looks):
-    """Return balls, events and counters as they would be sent."""
+    """Return balls, events and counters as they would be sent, and how it ended."""
     state = zeros(balls.STATE_WORDS)
     for index, value in settings.items():
         state[index] = value
@@ -67,12 +67,12 @@ def play(settings, words, streams, looks):
             found += unpack(records, state[balls.RECORDS])
             happened += unpack(events, state[balls.EVENTS])
             state[balls.RECORDS] = state[balls.EVENTS] = 0
-            if code in (balls.NOTHING_MORE, balls.COMPLETE):
+            if code in (balls.NOTHING_MORE, balls.COMPLETE, balls.UNDECIDED):
                 break
-        if code == balls.COMPLETE:
+        if code != balls.NOTHING_MORE:
             break
     counted = [state[n] for n in range(balls.BALLS, balls.LATE_SERVES + 1)]
-    return found, happened, counted, code == balls.COMPLETE
+    return found, happened, counted, code
 
 
 print(play(*SCENARIO))

@@ -299,8 +299,12 @@ class FakeBrickwall:
     def _end(self, reason: int) -> None:
         played = self.next_ball - int(self.play["first"])
         strays, doubles = (
-            sum(what in kinds and before <= self.next_ball for before, what, _ in self.events)
-            for kinds in ((2, 7), (3,))
+            sum(
+                value if what == 8 else 1
+                for before, what, value in self.events
+                if what in kinds and before <= self.next_ball
+            )
+            for kinds in ((2, 7, 8), (3,))
         )
         counters = [played, self.misses + self.miscounts, strays, doubles, 0]
         payload = struct.pack(wire.END_FORMAT, reason, *counters, self.clock)

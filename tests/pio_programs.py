@@ -54,14 +54,27 @@ class Assembled:
         }
 
 
+@dataclass
+class _Delay:
+    """The instruction that was just written: an index behind it is its delay."""
+
+    lines: list[str]
+
+    def __getitem__(self, cycles: int) -> None:
+        self.lines[-1] += f" [{cycles}]"
+
+
 def _asm_pio(**options: Any) -> Callable[[Callable[[], None]], Assembled]:
     def decorate(function: Callable[[], None]) -> Assembled:
         made = Assembled(function.__name__, options)
-        write = made.lines.append
 
-        def jmp(*words: str) -> None:
+        def write(line: str) -> _Delay:
+            made.lines.append(line)
+            return _Delay(made.lines)
+
+        def jmp(*words: str) -> _Delay:
             *condition, label = words
-            write(" ".join(["jmp", *(_CONDITIONS[word] for word in condition), label]))
+            return write(" ".join(["jmp", *(_CONDITIONS[word] for word in condition), label]))
 
         names: dict[str, Any] = {name: name for name in _NAMES} | {
             "jmp": jmp,

@@ -196,6 +196,20 @@ def test_events_become_faults(fake, tmp_path):
     assert [event["what"] for event in rally.events] == ["held", "overrun", "runt"]
 
 
+def test_runts_that_were_not_listed_count(fake, tmp_path):
+    fake.events = [(64, 7, 1), (128, 8, 41)]
+    manifest = played(fake, tmp_path / "r", balls=640).manifest
+    assert (manifest.counts.runts, manifest.faults) == (42, [])
+
+
+def test_a_ball_without_a_decision_ends_the_rally(fake, tmp_path):
+    fake.events, fake.fault_at, fake.error = [(64, 6, 4)], 64, ""
+    manifest = played(fake, tmp_path / "r", balls=640).manifest
+    assert [fault.code for fault in manifest.faults][-1] == "undecided"
+    assert "the reply wire has glitches" in manifest.faults[-1].message
+    assert manifest.ended == "fault"
+
+
 def test_a_ping_that_cannot_rise_is_called_that(fake, tmp_path):
     fake.events, fake.fault_at, fake.error = [(64, 6, 3)], 64, ""
     manifest = played(fake, tmp_path / "r", balls=640).manifest

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The Brickwall's firmware on an emulated Pico: every ball exact to the cycle, whatever happens."""
 
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -15,6 +16,7 @@ from tests.firmware_host import NONE, PLAY, Host, Played
 pytestmark = pytest.mark.virtual
 
 MHZ_125, MHZ_250 = 125_000_000, 250_000_000
+UNDECIDED = 4
 
 
 def ticks(ns: int | str, hz: int = MHZ_125) -> int:
@@ -55,10 +57,10 @@ def test_it_boots_from_flash_and_says_who_it_is():
 def test_five_thousand_balls_without_an_error(hz, tmp_path):
     """Known delays from 2 cycles up; the truth is what the emulator did at the pads."""
     log = tmp_path / "truth"
-    script = respond("random", seed=5, rise=[2, 900], width=[2, 900], log=str(log))
+    script = respond("random", seed=5, rise=[2, 900], width=[3, 900], log=str(log))
     with Host(*script) as host:
         if hz != MHZ_125:
-            assert host.ok("clock", hz=hz)["tick_hz"] == hz
+            assert host.ok("clock", hz=hz, core_mv=1250)["tick_hz"] == hz
         played = host.play(balls=5000, seed=99)
     truth = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
     assert [ball[1:] for ball in played.balls] == truth
@@ -143,6 +145,51 @@ def test_an_answer_that_lasts_too_long():
     assert {event[1:] for event in played.events} == {("stray", 0)}
 
 
+@pytest.mark.parametrize(
+    ("seed", "runts", "spaces"),
+    [(1, [0, 3], [2, 900]), (2, [0, 2], [2, 60]), (3, [0, 3], [1, 3]), (4, [0, 90], [1, 20])],
+)
+def test_glitches_cost_no_ball_another_ones_answer(seed, runts, spaces, tmp_path):
+    """Pulses and dips of one cycle at random: a ball is right or is missing, and that is said.
+
+    The gap is shorter than what is left of a latency, as it is in the tail.
+    """
+    log = tmp_path / "truth"
+    script = {"rise": [20, 8000], "width": [10, 2000], "runts": runts, "spaces": spaces}
+    with Host(*respond("glitches", seed=seed, after=300, log=str(log), **script)) as host:
+        played = host.play(balls=300, gap_min_ns=4000, gap_max_ns=9000, seed=seed)
+    truth = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
+    assert [ball[1:] for ball in played.balls] == [ball[:2] for ball in truth[: len(played.balls)]]
+    noted = Counter({"runt": 0, "unlisted": 0})
+    for event in played.events:
+        noted[event.what] += event.value if event.what == "unlisted" else 1
+    assert noted["runt"] + noted["unlisted"] == played.end.strays
+    if played.end.reason == "instrument_fault":
+        assert played.events[-1].what == "overrun"
+    else:
+        assert (played.end.reason, len(played.balls), played.end.misses) == ("complete", 300, 0)
+        before_the_last = sum(runts for *_, runts in truth[:-1])
+        # two pulses a cycle apart are one runt
+        if spaces[0] > 1:
+            assert before_the_last <= played.end.strays
+        assert played.end.strays <= before_the_last + truth[-1][2]
+        assert noted.keys() <= {"runt", "unlisted", "late_serve"}
+
+
+def test_runts_that_have_no_room_are_counted(tmp_path):
+    log = tmp_path / "truth"
+    script = {"rise": [9000, 9900], "width": [900, 901], "runts": [1, 2], "spaces": [4, 900]}
+    with Host(*respond("glitches", seed=5, after=5000, log=str(log), **script)) as host:
+        host.start(balls=2600, gap_min_ns=400_000, gap_max_ns=410_000)
+        host.run_until_quiet(0.3)  # nobody acknowledges: no frame is free for events
+        played = host.finish()
+    unlisted = [event.value for event in played.events if event.what == "unlisted"]
+    listed = sum(event.what == "runt" for event in played.events)
+    assert sum(unlisted) > 0
+    assert listed + sum(unlisted) == played.end.strays
+    assert played.end.reason == "complete"
+
+
 def test_an_answer_before_the_ping_ends():
     with Host(*respond("answer", rise=20, width=30)) as host:
         played = host.play(balls=200, pulse_ns=5_000)
@@ -210,7 +257,7 @@ def test_frames_are_held_until_they_are_acknowledged():
 def test_a_pause_longer_than_the_stampers_clock():
     """It wraps after 2^33 ticks: 34 seconds."""
     with Host(*respond("answer", rise=300, width=200)) as host:
-        host.ok("clock", hz=MHZ_250)
+        host.ok("clock", hz=MHZ_250, core_mv=1250)
         host.start(balls=2500, clock_ticks=5)
         host.run_until_quiet(0.3)
         assert not host.run(80)  # at twice 125 MHz

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 from pioemu import State, emulate
@@ -24,6 +24,7 @@ PING, REPLY = 1, 2  # masks: pins 0 and 1
 
 
 SET_LOW, SET_HIGH = 0xE000, 0xE001  # the opcodes of set(pins, level)
+NO_DELAY = 0xE0FF
 Inputs = Callable[[int], int]  # cycle -> levels as a program sees them
 
 
@@ -52,12 +53,12 @@ class Machine:
         ):
             while after.receive_fifo:
                 self.pushed.append(after.receive_fifo.popleft())
-            # an instruction of cycle n changes the pad from n + 1 on
-            opcode = opcodes[before.program_counter]
+            # an instruction of cycle n changes the pad from n + 1 on, whatever its delay
+            opcode = opcodes[before.program_counter] & NO_DELAY
             if opcode == SET_HIGH:
-                self.raised.append(after.clock)
+                self.raised.append(before.clock + 1)
             elif opcode == SET_LOW:
-                self.lowered.append(after.clock)
+                self.lowered.append(before.clock + 1)
         return self
 
 
@@ -113,7 +114,10 @@ def test_a_pulse_of_one_cycle_is_seen_by_one_stamper_only():
 
 
 class Target:
-    """Answers pings with (rise, width), in cycles at the pads; None: not at all."""
+    """Answers pings with (rise, width, rise, width ...), in cycles at the pads; None: not at all.
+
+    Each rise counts from the fall before it, the first one from the ping.
+    """
 
     def __init__(self, answers):
         self.answers = iter(answers)
@@ -126,7 +130,7 @@ class Target:
             self.answered += 1
             answer = next(self.answers, None)
             if answer:
-                self.edges += [ping + answer[0], ping + sum(answer)]
+                self.edges += [ping + at for at in accumulate(answer)]
         return REPLY * (bisect_right(self.edges, clock - SYNCHRONISER) & 1)
 
 
@@ -140,6 +144,7 @@ def serve_closed(gaps, answers, timeout):
             pin_directions=PING,
             transmit_fifo=words,
             input_shift_register=ShiftRegister(timeout // programs.TIMEOUT_PASS_TICKS, 0),
+            output_shift_register=ShiftRegister(0, 32),  # empty
         ),
         target.levels,
     )
@@ -153,7 +158,7 @@ def test_a_gap_counts_from_the_fall_to_the_next_ping(seed):
     rng = random.Random(seed)  # noqa: S311
     count = 30
     gaps = [rng.randrange(11, 60) for _ in range(count)]
-    answers = [(rng.randrange(2, 40), rng.randrange(2, 40)) for _ in range(count)]
+    answers = [(rng.randrange(2, 40), rng.randrange(3, 40)) for _ in range(count)]
     pings, edges = serve_closed(gaps, answers, timeout=400)
     assert len(pings) == count
     for fall, ping, gap in zip(edges[1::2], pings[1:], gaps[1:], strict=False):
@@ -183,8 +188,23 @@ def test_a_held_reply_must_fall_and_rise_again():
     assert pings[2] - edges[3] in {20, 21}
 
 
+@pytest.mark.parametrize("begin", range(11, 19))
+def test_a_pulse_of_one_cycle_does_not_end_the_wait(begin):
+    """Neither before the rise, nor a dip while the answer is up; whichever cycle looks."""
+    answer = (begin, 1, 20, 9, 1, 12)
+    pings, edges = serve_closed([20, 30], [answer, (20, 20)], timeout=400)
+    assert pings[1] - edges[5] in {30, 31}
+
+
+@pytest.mark.parametrize("begin", range(11, 15))
+def test_three_cycles_are_an_answer(begin):
+    pings, edges = serve_closed([20, 30], [(begin, 3), (20, 20)], timeout=400)
+    assert pings[1] - edges[1] in {30, 31}
+
+
 def test_a_word_of_zero_is_no_ball():
-    pings, edges = serve_closed([20, 10, 10, 30], [(5, 5), (5, 5)], timeout=50)
+    none = programs.SERVE_CLOSED_TICKS
+    pings, edges = serve_closed([20, none, none, 30], [(5, 5), (5, 5)], timeout=50)
     assert len(pings) == 2
     assert pings[1] - edges[1] in range(30, 42)
 

@@ -264,6 +264,7 @@ FRAME_FULL = const(1)  # no room for a ball
 COMPLETE = const(2)  # all balls are decided
 MISSED_AGAIN = const(3)  # GIVE_UP_BALLS misses in a row, or more
 EVENT = const(4)  # ``write_events``, then go on
+UNDECIDED = const(5)  # closed loop: served again before the ball was decided; a fault
 
 # the state, in words; first what a play is started with
 TOTAL = const(0)  # balls to play
@@ -309,7 +310,8 @@ _LATE = const(34)  # the ball was served later than
 _DUE = const(35)  # ticks after
 _AFTER_LOW = const(36)  # the last one
 _AFTER_HIGH = const(37)
-STATE_WORDS = const(38)
+UNLISTED = const(38)  # runts that had no room among the events
+STATE_WORDS = const(39)
 
 _IDLE = const(0)
 _SERVED = const(1)
@@ -317,6 +319,7 @@ _RAISED = const(2)
 
 WORDS = const(1024)  # the server's words are a ring of blocks
 BLOCK_WORDS = const(128)
+# there is memory for twice as many: a fault, and the count of what had no room, always have room
 EVENTS_MAX = const(64)
 GIVE_UP_BALLS = const(20)
 # A serve is no more than so many ticks early: what the loop's start takes less than planned.
@@ -326,6 +329,7 @@ _STRAY = const(2)
 _DOUBLE = const(3)
 _LATE_SERVE = const(4)
 _HELD_EVENT = const(5)
+_RUNT_EVENT = const(7)
 
 
 @micropython.viper
@@ -425,7 +429,11 @@ def decide(
         elif uint(t - served) > uint(timeout):
             ended = timeout  # the edge is looked at again, without this ball
         elif is_ping:
-            ended = t - served  # open loop: the next ball does not wait; and again
+            if state[OPEN_LOOP] == 0:
+                # whose answer comes next? Nobody can tell
+                code = UNDECIDED
+                break
+            ended = t - served  # the next ball does not wait; and again
         else:
             reply_at += 1
             state[_LINE_UP] = reply_at & 1
@@ -578,3 +586,30 @@ def write_events(state: ptr32, events: ptr32):
                 events[at + 3] = 0
                 at += 4
     state[EVENTS] = at >> 2
+
+
+@micropython.viper
+def write_runt(state: ptr32, wire: ptr32, events: ptr32, number: int):
+    """Count a pulse of one cycle that ``pair_edges`` dropped, and write it where there is room."""
+    state[STRAYS] += 1
+    at = state[EVENTS]
+    if at >= EVENTS_MAX:
+        state[UNLISTED] += 1
+    else:
+        t = wire[RUNT_AT]
+        high = state[NOW_HIGH]
+        if state[NOW_LOW] - t >= 0:
+            if uint(t) > uint(state[NOW_LOW]):
+                high -= 1
+        elif uint(t) < uint(state[NOW_LOW]):
+            high += 1
+        state[EVENTS] = at + 1
+        at = at << 2
+        low = t + state[CLOCK_LOW]
+        upper = high + state[CLOCK_HIGH]
+        if uint(low) < uint(t):
+            upper += 1
+        events[at] = low
+        events[at + 1] = upper
+        events[at + 2] = _RUNT_EVENT
+        events[at + 3] = number

@@ -51,39 +51,52 @@ def stamp():
 # A word is a gap in cycles beyond SERVE_CLOSED_TICKS; 0 is no ball. ISR: the timeout in passes of
 # TIMEOUT_PASS_TICKS.
 #
+# The stampers drop a pulse of one cycle, so it must not end the wait here: a level counts when two
+# looks in a row saw it. An answer of three cycles is never missed. After one of two cycles the next
+# ball may be late; it is never served while the stampers still wait for an answer.
+#
 # From the pad's fall to the next rise: 2 or 3 cycles until a look sees it (synchroniser, a look
-# every second cycle), 1 that look, jmp, pull, mov, jmp, mov: 5, the gap's word + 1, set: 1.
-SERVE_CLOSED_TICKS = SYNCHRONISER_TICKS + 8
-# The other way to the next ball, past the timeout, is built to take as long: from the rise of the
+# every second cycle), 2 looks, out, jmp, mov: 3, the gap's word + 1, set: 1.
+SERVE_CLOSED_TICKS = SYNCHRONISER_TICKS + 7
+# The other ways to the next ball, past the timeout, are built to take as long: from the rise of the
 # ping to the next rise are timeout + word + SERVE_CLOSED_TICKS.
 TIMEOUT_PASS_TICKS = 2
 
 
-@asm_pio(set_init=PIO.OUT_LOW)
+@asm_pio(
+    set_init=PIO.OUT_LOW,
+    autopull=True,
+    pull_thresh=32,
+    out_shiftdir=PIO.SHIFT_RIGHT,
+)
 def serve_closed():
-    label("wait")
-    jmp(y_dec, "held")  #         0: 1 cycle: the program's start with y = 0: goes on to "next"
+    label("still_high")
+    jmp(y_dec, "high")  #         0: 1 cycle: the program's start with y = 0: goes on to "next"
     wrap_target()
     label("next")
-    pull(block)  #                1: 1 cycle, or until there is a word
-    mov(x, osr)  #                2: 1 cycle
-    jmp(not_x, "next")  #         3: 1 cycle
-    mov(y, isr)  #                4: 1 cycle
+    out(x, 32)  #                 1: 1 cycle, or until there is a word
+    jmp(not_x, "next")  #         2: 1 cycle
+    mov(y, isr)  #                3: 1 cycle
     label("gap")
-    jmp(x_dec, "gap")  #          5: word + 1 cycles
-    set(pins, 1)  #               6: 1 cycle: served
+    jmp(x_dec, "gap")  #          4: word + 1 cycles
+    set(pins, 1)  #               5: 1 cycle: served
     label("held")
-    jmp(pin, "wait")  #           7: 1 cycle: the reply is up before it may be: until it falls
+    jmp(pin, "wait")  #           6: 1 cycle: the reply is up before it may be: until it falls
     label("low")
-    jmp(pin, "high")  #           8: 1 cycle: looks
-    jmp(y_dec, "low")  #          9: 1 cycle
-    jmp("next")  #               10: 1 cycle: timed out
+    jmp(pin, "rising")  #         7: 1 cycle: looks
+    label("count")
+    jmp(y_dec, "low")  #          8: 1 cycle
+    jmp("next")  #                9: 1 cycle: timed out
+    label("rising")
+    jmp(pin, "still_high")  #    10: 1 cycle: looks again: rose
+    jmp("count")  #              11: 1 cycle: a pulse of one cycle was nothing
+    label("wait")
+    jmp(y_dec, "held")  #        12: 1 cycle
+    jmp("next")[1]  #            13: 2 cycles: timed out
     label("high")
-    jmp(pin, "still_high")  #    11: 1 cycle: looks
-    jmp("next")  #               12: 1 cycle: fell
-    label("still_high")
-    jmp(y_dec, "high")  #        13: 1 cycle
-    wrap()  #                         timed out
+    jmp(pin, "still_high")  #    14: 1 cycle: looks
+    jmp(pin, "still_high")  #    15: 1 cycle: looks again
+    wrap()  #                         fell
 
 
 # --- serve_open: balls on a fixed grid, whether answered or not ---
@@ -117,8 +130,7 @@ def pulse():
     mov(x, y)  #                  1: 1 cycle
     label("up")
     jmp(x_dec, "up")  #           2: word + 1 cycles
-    set(pins, 0)  #               3: 1 cycle
-    wait(0, pin, 0)  #            4: until a cycle sees the fall
+    set(pins, 0)[3]  #            3: 4 cycles: the pad is seen low again
     wrap()
 
 

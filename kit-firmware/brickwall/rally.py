@@ -38,6 +38,8 @@ BALLS_MAX = 10**8
 # how late the play loop may be: what it compares with 32 bits of ticks must still fit
 _SLACK_S = 2
 _FLUSH_MS = 100
+# so many runts of a wire a step deals with, besides the first
+_RUNTS_A_STEP = const(48)
 # so many steps may be done without a look at what has time
 _TEND_STEPS = const(8)
 # where a step finds so many balls, more come before a pause would be over
@@ -47,13 +49,16 @@ _NO_PING_MS = 1000
 _MARGIN_US = 50
 # the look at the reply every second cycle, and the word that is never 0
 _CLOSED_TOLERANCE_TICKS = 4
+# a pad at the edge of a cycle is seen one cycle later now and then
+_OPEN_TOLERANCE_TICKS = 1
 # the longest time that ``balls.pass_time`` takes at once
 _PASS_US = 1 << 22
 
 _NS_A_S = 10**9
 _EVENT_OVERRUN = 6
-_EVENT_RUNT = 7
+_EVENT_UNLISTED = 8
 _NO_PING = 3
+_UNDECIDED = 4
 _REASON_COMPLETE = 0
 _REASON_NO_ANSWER = 1
 _REASON_FAULT = 4
@@ -160,7 +165,9 @@ class Rally:
         state[balls.TOTAL] = settings.total
         state[balls.TIMEOUT] = settings.timeout
         state[balls.BEYOND_WORD] = settings.own
-        state[balls.TOLERANCE] = _CLOSED_TOLERANCE_TICKS if settings.closed else 0
+        state[balls.TOLERANCE] = (
+            _CLOSED_TOLERANCE_TICKS if settings.closed else _OPEN_TOLERANCE_TICKS
+        )
         state[balls.OPEN_LOOP] = not settings.closed
         state[balls.CLOCK_LOW] = given["clock_ticks"] & 0xFFFFFFFF
         state[balls.CLOCK_HIGH] = given["clock_ticks"] >> 32
@@ -205,7 +212,7 @@ class Rally:
         the time has what it needs at hand.
         """
         state, sender, stampers = self._state, self._sender, self._stampers
-        pump, look = sender.pump, stampers.look
+        pump, look, drop_runts = sender.pump, stampers.look, self._drop_runts
         pass_time, decide = balls.pass_time, balls.decide
         pair_same, pair_edges = balls.pair_same, balls.pair_edges
         ping, reply, pushed = stampers.ping, stampers.reply, stampers.pushed
@@ -230,6 +237,7 @@ class Rally:
         )
         sure, out, left, decided = balls.SURE, balls.OUT, balls.LEFT, balls.BALLS
         records, events, events_full = balls.RECORDS, balls.EVENTS, balls.EVENTS_MAX - 1
+        events_many = balls.EVENTS_MAX // 2
         frame_full, event = balls.FRAME_FULL, balls.EVENT
         ticks_us, ticks_diff, ticks_a_us = time.ticks_us, time.ticks_diff, self._ticks_a_us
         total = self.settings.total
@@ -252,23 +260,25 @@ class Rally:
             if overrun:
                 self._fault(overrun)
                 return False
-            runt = -1
+            # a runt is rare: what it takes is done elsewhere
+            left_runts = False
             if pair_same(ping_job) and pair_edges(
                 ping_state, ping_a, ping_b, ping_edges, pushed, which_ping
             ):
-                runt = 0
-            else:
+                left_runts = drop_runts(ping, ping_job, which_ping, 0)
+            if not left_runts:
                 # what the ping wire had before the reply wire was looked at is sure
                 ping_state[sure] = ping_state[out]
                 pump()
                 if pair_same(reply_job) and pair_edges(
                     reply_state, reply_a, reply_b, reply_edges, pushed, which_reply
                 ):
-                    runt = 1
-                elif pair_same(ping_job_again) and pair_edges(
-                    ping_state, ping_a, ping_b, ping_edges, pushed, which_ping_again
+                    left_runts = drop_runts(reply, reply_job, which_reply, 1)
+                if not left_runts and (
+                    pair_same(ping_job_again)
+                    and pair_edges(ping_state, ping_a, ping_b, ping_edges, pushed, which_ping_again)
                 ):
-                    runt = 0
+                    left_runts = drop_runts(ping, ping_job_again, which_ping_again, 0)
             pump()
             payload = self._balls_slot.payload
             before = state[decided]
@@ -280,19 +290,17 @@ class Rally:
                 if code == event:
                     balls.write_events(state, self._events_slot.payload)
             pump()
-            if runt >= 0:
-                self._runt(runt)
             if code == event:  # no room for more of them
                 code = 0
             elif code and code != frame_full and self._ends(code):
                 return False
             if state[records] >= self._records_limit:
                 self._seal_balls()
-            more = code or runt >= 0 or ping_state[left] or reply_state[left]
+            more = code or left_runts or ping_state[left] or reply_state[left]
             if state[decided] - before >= _BUSY_BALLS:
                 more = True
             untended += 1
-            if not more or untended >= _TEND_STEPS:
+            if not more or untended >= _TEND_STEPS or state[events] >= events_many:
                 untended = 0
                 self._tend()
             return more
@@ -305,6 +313,8 @@ class Rally:
             self.end(_REASON_COMPLETE)
         elif code == balls.MISSED_AGAIN and self._unanswered_ticks() > self.settings.give_up:
             self.end(_REASON_NO_ANSWER)
+        elif code == balls.UNDECIDED:
+            self._fault(_UNDECIDED)
         return not self.playing
 
     def _tend(self):
@@ -424,7 +434,7 @@ class Rally:
         elif self._events_since is None:
             self._events_since = now
         if state[balls.EVENTS] and self._spare():
-            full = state[balls.EVENTS] >= balls.EVENTS_MAX - 2
+            full = state[balls.EVENTS] >= balls.EVENTS_MAX // 2
             if full or time.ticks_diff(now, self._events_since) > _FLUSH_MS:
                 self._seal_events()
 
@@ -449,6 +459,9 @@ class Rally:
         self._record_limit()
 
     def _seal_events(self):
+        if self._state[balls.UNLISTED]:
+            self._write_event(self._now(), _EVENT_UNLISTED, self._state[balls.UNLISTED])
+            self._state[balls.UNLISTED] = 0
         count = self._state[balls.EVENTS]
         if not count:
             return
@@ -459,29 +472,36 @@ class Rally:
 
     # --- faults ---
 
-    def _runt(self, which):
-        """Count a pulse of one tick that was dropped from a wire."""
-        state = self._state
-        edge = (self._stampers.reply if which else self._stampers.ping).state[balls.RUNT_AT]
-        now = (state[balls.NOW_HIGH] << 32) + state[balls.NOW_LOW]
-        since = (now - edge) & 0xFFFFFFFF
-        when = now - since if since < 1 << 31 else now + (1 << 32) - since
-        state[balls.STRAYS] += 1
-        self._event(when, _EVENT_RUNT, which)
+    def _now(self):
+        return (self._state[balls.NOW_HIGH] << 32) + self._state[balls.NOW_LOW]
+
+    @micropython.native
+    def _drop_runts(self, wire_of, job, which, number):
+        """Note the runt that was just dropped, and those behind it; say whether there are more."""
+        pair_same, pair_edges, pushed = balls.pair_same, balls.pair_edges, self._stampers.pushed
+        state, payload = self._state, self._events_slot.payload
+        wire_state, edges = wire_of.state, wire_of.edges
+        ring_a, ring_b = wire_of.rings
+        for _ in range(_RUNTS_A_STEP):
+            balls.write_runt(state, wire_state, payload, number)
+            if not pair_same(job):
+                return False
+            if not pair_edges(wire_state, ring_a, ring_b, edges, pushed, which):
+                return False
+        balls.write_runt(state, wire_state, payload, number)
+        return True
 
     def _fault(self, which):
-        state = self._state
-        self._event((state[balls.NOW_HIGH] << 32) + state[balls.NOW_LOW], _EVENT_OVERRUN, which)
+        self._write_event(self._now(), _EVENT_OVERRUN, which)
         self.end(_REASON_FAULT)
 
-    def _event(self, when, what, value):
+    def _write_event(self, when, what, value):
         at = self._state[balls.EVENTS]
-        if at < balls.EVENTS_MAX:
-            when += self.settings.parameters["clock_ticks"]
-            struct.pack_into(
-                wire.EVENT, self._events_slot.payload, at * wire.BALL_SIZE, when, what, value
-            )
-            self._state[balls.EVENTS] = at + 1
+        when += self.settings.parameters["clock_ticks"]
+        struct.pack_into(
+            wire.EVENT, self._events_slot.payload, at * wire.EVENT_SIZE, when, what, value
+        )
+        self._state[balls.EVENTS] = at + 1
 
     def _stop(self):
         self._server.stop()

@@ -1,8 +1,12 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The few registers that MicroPython has no names for: the same on RP2040 and RP2350."""
+"""The few registers that MicroPython has no names for: the same on RP2040 and RP2350, or said."""
+
+import sys
 
 from machine import mem32
+
+IS_RP2040 = "RP2040" in sys.implementation._machine
 
 PIO0 = 0x50200000
 PIO1 = 0x50300000
@@ -16,6 +20,13 @@ _READ_ADDRESS_TRIGGER = 0x3C
 # atomic access: write here what to set or clear
 _SET = 0x2000
 _CLEAR = 0x3000
+_WATCHDOG = 0x40058000 if IS_RP2040 else 0x400D8000
+_WATCHDOG_ENABLE = 1 << 30
+_VREG = 0x40064000  # RP2040 only
+_VREG_SELECT = 0xF0
+_VREG_STABLE = 1 << 12
+# what the regulator calls the core's voltages; mV
+_VREG_LEVELS = {1100: 0xB0, 1150: 0xC0, 1200: 0xD0, 1250: 0xE0, 1300: 0xF0}
 # of PIO 0; those of PIO 1 are 8 higher
 _REQUEST_TX = 0
 _REQUEST_RX = 4
@@ -78,3 +89,24 @@ def transfer_count(channel):
 def read_and_start(channel):
     """Return the address that takes a channel's read address and starts it, unless that is 0."""
     return _DMA + _DMA_CHANNEL_BYTES * channel.channel + _READ_ADDRESS_TRIGGER
+
+
+def end_watchdog():
+    """Switch the watchdog off, for which MicroPython has no word."""
+    mem32[_WATCHDOG + _CLEAR] = _WATCHDOG_ENABLE
+
+
+def core_voltages():
+    """Return the core's voltages that ``set_core_voltage`` knows, in mV: none on an RP2350."""
+    return sorted(_VREG_LEVELS) if IS_RP2040 else []
+
+
+def set_core_voltage(millivolts):
+    """Set the core's voltage; says whether the regulator took it and is stable."""
+    level = _VREG_LEVELS[millivolts]
+    mem32[_VREG] = mem32[_VREG] & ~_VREG_SELECT & 0xFFFFFFFF | level
+    for _ in range(1000):
+        found = mem32[_VREG]
+        if found & _VREG_SELECT == level and found & _VREG_STABLE:
+            return True
+    return False

@@ -128,7 +128,7 @@ class Server:
         if closed:
             serve.put(timeout_ticks // programs.TIMEOUT_PASS_TICKS)
             serve.exec("pull(block)")
-            serve.exec("mov(isr, osr)")
+            serve.exec("out(isr, 32)")
             serve.exec("set(y, 0)")
         pulse = StateMachine(_PULSE_MACHINE, programs.pulse, set_base=ping, in_base=ping)
         seen = 0 if registers.bypassed(ping_pin) else programs.SYNCHRONISER_TICKS

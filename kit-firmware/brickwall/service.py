@@ -13,6 +13,7 @@ import lines
 import machine
 import micropython
 import rally
+import registers
 import wire
 import wires
 from identity import identity
@@ -25,6 +26,11 @@ _HELP = (
     "ack resend stop status wires generate quiet panel raise. Ctrl-C alone on a line: MicroPython."
 )
 _MHZ = 10**6
+# the fastest clock at each voltage of the core, in mV; beyond 200 MHz the datasheet is left
+_FASTEST_HZ = ((1100, 133 * _MHZ), (1150, 200 * _MHZ), (1250, 250 * _MHZ))
+_RP2350_FASTEST_HZ = 150 * _MHZ
+# nothing that a turn does takes a tenth of it
+_WATCHDOG_MS = 8000
 # A pause while there is nothing to do; it gets longer, and what was stamped meanwhile waits in
 # the rings: at the highest rate that there is, room for twice as long.
 _PAUSE_MAX_MS = 8
@@ -64,6 +70,8 @@ class Service:
     def run(self):
         """Serve until somebody wants MicroPython's prompt."""
         micropython.kbd_intr(-1)  # bytes are bytes
+        # a Brickwall that hangs boots again, and the host names the restart
+        self._alive = machine.WDT(timeout=_WATCHDOG_MS).feed
         try:
             while True:
                 try:
@@ -76,9 +84,11 @@ class Service:
             if self._rally.playing:
                 self._rally.fail()
             self._quiet()
+            registers.end_watchdog()
 
     @micropython.native
     def _turn(self):
+        self._alive()
         try:
             line = self._lines.take()
         except lines.TooLongError:
@@ -168,15 +178,22 @@ class Service:
 
     def _do_clock(self, _number, parameters):
         self._idle_only()
-        (hz,) = _take(parameters, ("hz",))
+        parameters = dict(parameters)
+        parameters.setdefault("core_mv", "1100")
+        hz, core_mv = _take(parameters, ("hz", "core_mv"))
         if hz % _MHZ:
             raise CommandError("whole MHz only", "clock")
+        _check_clock(hz, core_mv)
         try:
+            # the voltage goes up before the clock does, and down after it
+            if hz > machine.freq():
+                _set_voltage(core_mv)
             if machine.freq() != hz:
                 machine.freq(hz)
+            _set_voltage(core_mv)
         except (ValueError, OverflowError):
             raise CommandError("no such clock: %d Hz" % hz, "clock") from None
-        return {"clock_hz": machine.freq(), "tick_hz": machine.freq()}
+        return {"clock_hz": machine.freq(), "tick_hz": machine.freq(), "core_mv": core_mv}
 
     def _do_play(self, number, parameters):
         self._idle_only()
@@ -253,6 +270,28 @@ class Service:
 
     def _do_raise(self, _number, _parameters):
         self._rally.raise_now()
+
+
+def _check_clock(hz, core_mv):
+    """Refuse a clock that the core's voltage does not carry."""
+    levels = registers.core_voltages()
+    if not levels:
+        if hz > _RP2350_FASTEST_HZ:
+            raise CommandError("150 MHz at most: no voltage can be set on this chip", "clock")
+        return
+    if core_mv not in levels:
+        raise CommandError("core_mv is one of %s" % levels, "clock")
+    fastest = max(limit for needed, limit in _FASTEST_HZ if core_mv >= needed)
+    if hz > fastest:
+        raise CommandError(
+            "%d MHz at most at %d mV: raise core_mv with the clock" % (fastest // _MHZ, core_mv),
+            "clock",
+        )
+
+
+def _set_voltage(core_mv):
+    if registers.core_voltages() and not registers.set_core_voltage(core_mv):
+        raise CommandError("the regulator does not reach %d mV" % core_mv, "clock")
 
 
 def _take(parameters, names):

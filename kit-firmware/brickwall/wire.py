@@ -53,11 +53,13 @@ EVENT_NAMES = {
     5: "held",  # the reply line was up already when a ball was served; once until it falls
     6: "overrun",  # an instrument fault; value: one of OVERRUNS
     7: "runt",  # a pulse of one tick, dropped; value: 0 on the ping line, 1 on the reply line
+    8: "unlisted",  # runts that were counted as strays, with no room in the list; value: how many
 }
 OVERRUNS = {
     1: "fifo",  # an edge came faster than it could be stored: the clock lost time
     2: "ring",  # more edges than there is memory for
     3: "no_ping",  # the ping pad does not rise: it is held low or high from outside
+    4: "undecided",  # closed loop: a ball was served while the last one waited for its answer
 }
 
 # reason, balls, misses, strays, doubles, late serves, the clock (ticks)

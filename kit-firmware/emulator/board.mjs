@@ -117,6 +117,7 @@ export class Board {
     Object.assign(mcu.peripherals, {
       0x40010: new PowerOnMachine(mcu, 'PSM'),
       0x40054: new Timer(mcu, clock),
+      0x40064: new VoltageRegulator(mcu, 'VREG_AND_CHIP_RESET'),
       0x50000: mcu.dma,
       0x50110: mcu.usbCtrl,
       0x50200: mcu.pio[0],

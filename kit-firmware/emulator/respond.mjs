@@ -5,7 +5,9 @@
  * A scripted target at the pads: it sees the ping pad rise and drives the reply pad.
  *
  * All times are whole clk_sys cycles at the pads: `rise` from the rise of the ping to the rise of
- * the reply, `width` from there to its fall.
+ * the reply, `width` from there to its fall. `glitches`: besides, up to `runts` pulses of one cycle
+ * in each of three phases (before the rise, while up, up to `after` cycles after the fall), `spaces`
+ * cycles apart.
  */
 import { appendFileSync, writeFileSync } from 'node:fs';
 
@@ -29,6 +31,7 @@ const KINDS = {
   twice: ['rise', 'width'],
   held: [],
   random: ['seed', 'rise', 'width'],
+  glitches: ['seed', 'rise', 'width', 'runts'],
 };
 
 /** @returns {Record<string, any>} the script, checked */
@@ -59,6 +62,30 @@ export function respond(board, script, { ping, reply }) {
       rise = draw(script.seed, 2 * ball, ...script.rise);
       width = draw(script.seed, 2 * ball + 1, ...script.width);
       if (script.log) appendFileSync(script.log, `${rise} ${rise + width}\n`);
+    }
+    if (script.kind === 'glitches') {
+      rise = draw(script.seed, 4 * ball, ...script.rise);
+      width = draw(script.seed, 4 * ball + 1, ...script.width);
+      // pulses of one cycle before the rise, dips while the reply is up, pulses after the fall
+      let count = 0;
+      const phases = [
+        [0, 2, rise - 2, 1],
+        [1, rise + 3, rise + width - 2, 0],
+        [2, rise + width + 3, rise + width + script.after, 1],
+      ];
+      for (const [phase, begin, end, level] of phases) {
+        const wanted = draw(script.seed, 4 * ball + 2 + 1000003 * (phase + 1), ...script.runts);
+        let at = begin;
+        for (let n = 0; n < wanted; n++) {
+          at += draw(script.seed, 31 * (4 * ball + n) + 7919 * (phase + 1), ...script.spaces);
+          if (at + 1 >= end) break;
+          board.drive(reply, level, cycle + at);
+          board.drive(reply, 1 - level, cycle + at + 1);
+          count++;
+          at += 1;
+        }
+      }
+      if (script.log) appendFileSync(script.log, `${rise} ${rise + width} ${count}\n`);
     }
     pulse(cycle, rise, width);
     // again after a pause as long as the first answer, or as the script says

@@ -57,6 +57,10 @@ REASONS = {
 REPORTED = {
     "overrun": ("overrun", "the instrument lost edges: they came faster than it could keep them"),
     "no_ping": ("no_ping", "the ping wire does not rise: something holds it low or high"),
+    "undecided": (
+        "undecided",
+        "a ball was served while the last one waited for its answer: the reply wire has glitches",
+    ),
     "held_line": ("held", "the reply line is held high: it was up when a ball was served"),
 }
 
@@ -345,7 +349,7 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
             strays=noted["stray"],
             doubles=noted["double"],
             late_serves=noted["late_serve"],
-            runts=noted["runt"],
+            runts=noted["runt"] + noted["unlisted"],
         ),
         line=known.line,
         ended=ended,
@@ -369,11 +373,12 @@ def _seal(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: _Outco
 
 def _noted(journal: Journal) -> collections.Counter[str]:
     """Count the instrument's events by name: what is kept, also where no END came."""
-    return collections.Counter(
-        _name(what, value)
-        for payload in journal.payloads(wire.EVENTS)
-        for _, what, value in _unpacked(payload)
-    )
+    noted: collections.Counter[str] = collections.Counter()
+    for payload in journal.payloads(wire.EVENTS):
+        for _, what, value in _unpacked(payload):
+            name = _name(what, value)
+            noted[name] += value if name == "unlisted" else 1
+    return noted
 
 
 def _unpacked(payload: bytes) -> Iterator[tuple[int, int, int]]:
@@ -387,9 +392,10 @@ def _unpacked(payload: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def _name(what: int, value: int) -> str:
-    """Return what an event is called; a ping that cannot rise is no lost edge."""
+    """Return what an event is called; an overrun that lost no edge has a name of its own."""
     name = wire.EVENT_NAMES.get(what, "unknown")
-    return "no_ping" if (name, wire.OVERRUNS.get(value)) == ("overrun", "no_ping") else name
+    which = wire.OVERRUNS.get(value)
+    return which if name == "overrun" and which in {"no_ping", "undecided"} else name
 
 
 def _count(end: Frame | None) -> dict[str, Any] | None:
@@ -418,7 +424,7 @@ def _faults(
             yield Fault(code="bench_ended", message=f"the bench ended without a word{why}")
     elif counted["reason"] != "complete" and not outcome.interrupted and not known.faults:
         # where the target, or the instrument, said what went wrong, that is the reason
-        named = noted["overrun"] or noted["no_ping"]
+        named = noted["overrun"] or noted["no_ping"] or noted["undecided"]
         if counted["reason"] != "instrument_fault" or not named:
             yield _fault(known, counted["reason"], REASONS[counted["reason"]])
     if outcome.lost_frames or outcome.garbage_bytes:
@@ -447,7 +453,7 @@ def _contradictions(
         return  # its counters are those of its last play only
     for name, events in (
         ("misses", ("misses",)),
-        ("strays", ("stray", "runt")),
+        ("strays", ("stray", "runt", "unlisted")),
         ("doubles", ("double",)),
     ):
         found = sum(came.get(event, 0) for event in events)

@@ -127,6 +127,7 @@ class WiredBench:
                 "no_answer": f"check the reply wire ({doctor})",
                 "no_ping": f"check the ping wire ({doctor})",
                 "overrun": f"serve fewer balls a second, and check the reply wire ({doctor})",
+                "undecided": f"look for reflections and cross-talk on the reply wire ({doctor})",
                 "held_line": f"check the reply wire and the Racquet ({doctor})",
             },
         )
