@@ -382,8 +382,36 @@ def test_garbage_is_answered_once_a_line_and_forgotten(refusing):
     assert host.ask("nonsense")["code"] == "unknown"
     assert host.ask("clock", hz=1)["code"] == "clock"
     assert host.ask("clock", hz=5_000_000_000)["code"] == "clock"
+    assert host.ask("clock", hz=150_000_000, core_mv=1000)["code"] == "clock"
     assert host.ask("generate", pairs=3)["code"] == "parameters"
     assert "play" in host.ok("help")["help"]
+
+
+def test_a_faster_clock_needs_a_higher_voltage():
+    with Host() as host:
+        assert host.ok("clock", hz=133_000_000)["core_mv"] == 1100
+        answer = host.ask("clock", hz=150_000_000)
+        assert "133 MHz at most at 1100 mV: raise core_mv with the clock" in answer["error"]
+        assert host.ok("hello")["clock_hz"] == 133_000_000
+        said = host.ok("clock", hz=200_000_000, core_mv=1150)
+        assert (said["clock_hz"], said["core_mv"]) == (200_000_000, 1150)
+        host.leave()
+        assert host.execute("print(hex(machine.mem32[0x40064000] & 0xF0))") == "0xc0\n"
+
+
+def test_a_brickwall_that_hangs_boots_again():
+    with Host() as host:
+        host.leave()
+        host.run(20)  # no watchdog at MicroPython's prompt
+        host.execute(
+            "import rally, service\nrally.Rally.raise_now = lambda _: [0 for _ in iter(int, 1)]"
+        )
+        host.link.write(b"service.Service().run()\x04")
+        host.run_until_quiet(0.5)
+        host.tell("raise")
+        host.run_until_quiet(12)
+        # after the boot the program is the one in flash
+        assert host.ask("raise")["code"] == "exception"
 
 
 def test_the_panel_tells_how_it_went():

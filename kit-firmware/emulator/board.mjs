@@ -15,6 +15,7 @@ import { PAD_COUNT, override } from './pads.mjs';
 import { PioRegisters } from './pio-registers.mjs';
 import { installRom } from './rom.mjs';
 import { PowerOnMachine, Sio } from './sio.mjs';
+import { VoltageRegulator } from './regulator.mjs';
 import { Timer } from './timer.mjs';
 import { UsbController, UsbHost } from './usb.mjs';
 

@@ -53,6 +53,9 @@ def verify(**asked: Any) -> None:
     The delays of the thesis' table 6.1, 25 from 2 ticks to 20 ms, and 5000 random ones. The exit
     code is 0 only for the verdict pass: every ball within one tick.
 
+    A Pico alone verifies itself with its own clock, and its certificate says so. Graded work needs
+    the certificate of a second Pico's delays (--generator-port): another crystal, any phase.
+
     \b
     Examples:
       tennis verify
@@ -85,6 +88,11 @@ def verify(**asked: Any) -> None:
     path = keep(certificate)
     if path and not as_json:
         click.echo(f"certificate ({certificate.kind}): {path}")
+        if certificate.verdict == "pass" and not certificate.independent:
+            click.echo(
+                "note: this Pico verified itself, with one crystal and at one phase. For graded "
+                "work verify it with a second Pico: tennis verify --generator-port PORT"
+            )
     if found.verdict != "pass":
         sys.exit(1)
 

@@ -99,7 +99,10 @@ def _identity(hello: Hello, port: str) -> Iterator[Finding]:
     )
     why = doubt(instrument, datetime.datetime.now(datetime.UTC).isoformat())
     told = (
-        f"{certificate.verdict} on {certificate.date} ({certificate.kind})" if certificate else ""
+        f"{certificate.verdict} on {certificate.date} ({certificate.kind}, {certificate.source}"
+        f"{'' if certificate.independent else ': not for graded work'})"
+        if certificate
+        else ""
     )
     yield Finding(
         "note" if why else "good",

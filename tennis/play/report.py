@@ -230,6 +230,7 @@ def _verified(instrument: Instrument, when: str) -> str:
     return (
         f"{found.date}, {found.kind}, {found.source}: {found.balls} known delays, largest error "
         f"{format_count(found.largest_error_ticks or 0, 'tick')}"
+        f"{'' if found.independent else '; verified with its own clock, not for graded work'}"
     )
 
 

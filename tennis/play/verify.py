@@ -33,8 +33,8 @@ RANDOM_MAX_NS = 100_000
 SWEEP_POINTS = 25
 SWEEP_MIN_TICKS = 2
 SWEEP_MAX_NS = 20_000_000
-# the generator's: a rise at once needs one more instruction until its fall
-WIDTH_AT_ONCE_TICKS = 3
+# the shortest answer that the server never overlooks (kit-firmware/brickwall/programs.py)
+WIDTH_MIN_TICKS = 3
 TOLERANCE_TICKS = 1
 # what a second Pico adds: its input synchroniser, and a crystal of its own (both: 30 ppm)
 SYNCHRONISER_TICKS = (2, 3)
@@ -179,8 +179,7 @@ def settings(tick_hz: int, amount: Amount) -> Iterator[Setting]:
     sweep = [round(SWEEP_MIN_TICKS * math.exp(step * point)) for point in range(SWEEP_POINTS)]
     # a short rise with a long width and the other way round
     for rise, width in zip(sweep, reversed(sweep), strict=True):
-        least = WIDTH_AT_ONCE_TICKS if rise == SWEEP_MIN_TICKS else SWEEP_MIN_TICKS
-        yield _constant("sweep", rise, max(width, least), amount.each)
+        yield _constant("sweep", rise, max(width, WIDTH_MIN_TICKS), amount.each)
     most = RANDOM_MAX_NS * tick_hz // NS_PER_S
     for first in range(0, amount.random, RANDOM_PAIRS):
         yield Setting(
@@ -188,7 +187,7 @@ def settings(tick_hz: int, amount: Amount) -> Iterator[Setting]:
             pairs=RANDOM_PAIRS,
             seed=RANDOM_SEED + first,
             rise_ticks=(SWEEP_MIN_TICKS, most),
-            width_ticks=(WIDTH_AT_ONCE_TICKS, most),
+            width_ticks=(WIDTH_MIN_TICKS, most),
             balls=min(RANDOM_PAIRS, amount.random - first),
         )
 

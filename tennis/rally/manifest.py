@@ -59,6 +59,15 @@ class Certificate(Part):
     kind: Literal["physical", "emulated"]
     source: Literal["jumpers", "internal", "second Pico"]  # of the known delays
 
+    @property
+    def independent(self) -> bool:
+        """Say whether the delays came from a clock of their own: graded work needs that.
+
+        A Pico that verifies itself is synchronous: every delay is a whole number of its own ticks,
+        at one phase, and a crystal that is off is off on both sides.
+        """
+        return self.source == "second Pico"
+
 
 class Instrument(Part):
     """What timed the balls."""
