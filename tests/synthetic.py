@@ -74,6 +74,7 @@ def manifest(  # every argument is a fact that some test changes
     bench: Any = "replay",
     ended: Any = None,
     planned: int | None = None,
+    timeout_ns: int = 100_000_000,
 ) -> Manifest:
     """Return a manifest without files, as ``seal`` takes it."""
     return Manifest(
@@ -105,7 +106,7 @@ def manifest(  # every argument is a fact that some test changes
             gap_min_ns=500_000,
             gap_max_ns=1_500_000,
             pulse_ns=1_000,
-            timeout_ns=100_000_000,
+            timeout_ns=timeout_ns,
             settle_ns=1_000_000_000,
         ),
         counts=Counts(balls=0, misses=0, strays=strays, doubles=doubles),
@@ -122,7 +123,11 @@ def table(
 ) -> pa.Table:
     """Return balls from ticks to rise and from rise to fall; ``misses`` marks those unanswered."""
     balls = rise.size
-    served = np.cumsum(np.random.default_rng(balls).integers(500_000, 1_500_000, balls))
+    # no ball is served before the one before it is over
+    over = rise.astype(np.int64) + schedule
+    steps = np.random.default_rng(balls).integers(500_000, 1_500_000, balls)
+    steps[1:] = np.maximum(steps[1:], over[:-1] + 10_000)
+    served = np.cumsum(steps)
     return pa.table(
         [
             pa.array(np.arange(balls, dtype=np.uint32)),
@@ -160,6 +165,8 @@ def make_rally(
     missed = np.zeros(rise.size, np.bool_)
     if misses:
         missed[np.linspace(0, rise.size - 1, misses).astype(int)] = True
+    latest_ns = int((rise + schedule).max(initial=0) / per_ns) + 1
+    about.setdefault("timeout_ns", max(100_000_000, latest_ns))
     part = part_path(out)
     part.mkdir(parents=True)
     (part / PLAN).write_text("{}\n")

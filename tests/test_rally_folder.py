@@ -19,7 +19,7 @@ import pytest
 from synthetic import make_rally, manifest, table
 
 from tennis.errors import DiskFullError, RallyError, UsageError
-from tennis.rally import balls, finished, folder, open_rally, part_path, seal
+from tennis.rally import balls, finished, folder, open_rally, part_path, seal, tally
 
 
 @pytest.fixture(scope="module")
@@ -360,9 +360,76 @@ def test_a_fifo_does_not_block(rally):
 
 
 def forge(rally, columns, **options):
-    """Replace the balls by another table, with a true hash."""
-    pq.write_table(columns, rally / "balls.parquet", **options)
+    """Replace the balls by another table, in the form that tennis writes, with a true hash."""
+    with balls._writer(rally / "balls.parquet", columns.schema) as writer:
+        writer.write_table(columns, **options)
     rewrite(rally)
+
+
+def changed(rally, name, change):
+    """Return the balls with a column changed: ``change`` gets its numbers, null is 0."""
+    found = pq.read_table(rally / "balls.parquet")
+    field = balls.schema(10**9).field(name)
+    numbers = found[name].fill_null(0).to_numpy().copy()
+    change(numbers)
+    missed = found[name].is_null().to_numpy() if found[name].null_count else None
+    column = pa.array(numbers, mask=missed)
+    return found.set_column(found.schema.get_field_index(name), field, column)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value", "words"),
+    [
+        ("ball", slice(None), 7, "not numbered one after the other"),
+        ("ball", 300, 301, "not numbered one after the other"),
+        ("served_ns", 0, -(2**63), "before the rally began"),
+        ("served_ns", 250, -1, "before the rally began"),
+        ("served_ns", 250, 5, "before the one before it was over"),
+        ("fall_ticks", 250, 100_000_003, "later than the timeout of 100000000 ns"),
+        ("fall_ticks", 250, 90_000_000, "before the one before it was over"),
+    ],
+)
+def test_columns_that_contradict_each_other_or_the_manifest(rally, name, at, value, words):
+    def change(numbers):
+        numbers[at] = value
+
+    forge(rally, changed(rally, name, change))
+    refused(rally, words, "damaged or made up")
+
+
+def test_row_groups_that_contradict_each_other(rally, monkeypatch):
+    monkeypatch.setattr(balls, "GROUP_ROWS", 100)
+
+    def back(numbers):
+        numbers[100:] -= numbers[100] - numbers[50]
+
+    forge(rally, changed(rally, "served_ns", back), row_group_size=100)
+    refused(rally, "before the one before it was over")
+
+
+def test_a_fall_without_a_rise(rally):
+    found = pq.read_table(rally / "balls.parquet")
+    rise = found["rise_ticks"].to_pylist()
+    rise[100] = None
+    forge(rally, found.set_column(2, balls.FIELDS[2], pa.array(rise, pa.uint32())))
+    refused(rally, "fell and never rose")
+
+
+def test_more_balls_than_were_planned(rally):
+    rewrite(rally, protocol__balls=400)
+    refused(rally, "has 500 balls of 400 planned")
+
+
+def test_encodings_that_tennis_never_writes(rally):
+    pq.write_table(pq.read_table(rally / "balls.parquet"), rally / "balls.parquet")
+    rewrite(rally)
+    refused(rally, "was not written by tennis (encoding", "RLE_DICTIONARY")
+
+
+def test_too_many_different_latencies(tmp_path, monkeypatch):
+    made = make_rally(tmp_path / "many", rise=range(20_000, 20_500))
+    monkeypatch.setattr(tally, "MAX_DISTINCT", 400)
+    refused(made.path, "more than 400 different latencies")
 
 
 def test_other_column_types_are_refused(rally):

@@ -216,7 +216,7 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
 
 def _unsound(rally: Rally) -> str:
     """Say what the target's doctor called bad, before the rally or behind it."""
-    said = (event for event in rally.events if event.get("what") == "unsound")
+    said = (event for event in rally.each_event() if event.get("what") == "unsound")
     return "; ".join(dict.fromkeys(f"{e.get('text')}" for e in said if e.get("verdict") == "bad"))
 
 
@@ -243,7 +243,7 @@ def _line(line: Line | None) -> str:
 def _events(rally: Rally) -> str:
     """Say how often each kind of event was recorded."""
     counted: dict[str, int] = {}
-    for event in rally.events:
+    for event in rally.each_event():
         kind = plain(str(event.get("what", event.get("kind", "event"))), 40)
         counted[kind] = counted.get(kind, 0) + 1
     most = sorted(counted.items(), key=lambda item: -item[1])[:12]

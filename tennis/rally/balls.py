@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 """``balls.parquet``: from the instrument's frames to a table, and back to counts of ticks."""
 
+import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import NoReturn, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,14 +17,16 @@ from numpy.typing import NDArray
 from tennis import wire
 from tennis.errors import RallyError
 from tennis.rally.tally import Counter
+from tennis.rally.text import plain
 from tennis.units import NS_PER_S, ticks_to_ns
 
-# ball counts from 0 and is a uint32; the last value stays free
-MAX_BALLS = 2**32 - 1
+# as many as an instrument serves in one play: fourteen hours at 2000 balls a second
+MAX_BALLS = 10**8
 # Rows of a row group: small enough to share the work among threads, large enough to be read fast.
 GROUP_ROWS = 1 << 18
-# Larger ones than any version wrote are refused.
+# Larger ones than any version wrote are refused, and smaller ones before the last.
 MAX_GROUP_ROWS = 1 << 22
+MIN_GROUP_ROWS = 1 << 16
 # Rows that are gathered from frames, and that are read at once.
 BATCH_ROWS = 1 << 18
 
@@ -33,12 +37,20 @@ FIELDS = (
     pa.field("fall_ticks", pa.uint32()),
 )
 LATENCY_COLUMNS = ["rise_ticks", "fall_ticks"]
+# What any version wrote. Others (dictionaries, runs) unpack a few bytes into millions of balls.
+ENCODINGS = {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT", "RLE"}  # RLE: where nulls are
+COMPRESSIONS = {"ZSTD", "LZ4"}
 TICK_HZ_KEY = b"tick_hz"
+
+NUMBERS = np.arange(BATCH_ROWS, dtype=np.uint32)
+# a serve's time is rounded to whole nanoseconds, either way, and so is the next one's
+ROUNDING_NS = 1.5
 
 RECORD = np.dtype([("served", "<u8"), ("rise", "<u4"), ("fall", "<u4")])
 assert RECORD.itemsize == wire.BALL_SIZE  # noqa: S101
 
 Ticks = NDArray[np.uint32]
+Number = TypeVar("Number", bound=np.generic)
 
 
 def schema(tick_hz: int, *, nulls: bool = True) -> pa.Schema:
@@ -196,8 +208,10 @@ def _regroup(
         yield pa.concat_tables(held).combine_chunks()
 
 
-def check(path: Path, *, balls: int, tick_hz: int) -> int:
-    """Check the form of ``balls.parquet`` (not its rows); return the number of its row groups.
+def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
+    """Check the form of ``balls.parquet`` (not its rows); return where its row groups begin.
+
+    The last element is the number of balls.
 
     Raises RallyError where it is not what ``write`` writes.
     """
@@ -218,14 +232,34 @@ def check(path: Path, *, balls: int, tick_hz: int) -> int:
             f"{path} counts ticks of {(told or b'unknown')[:20]!r} Hz, the manifest of {tick_hz} "
             "Hz: the files belong to different rallies; use the original folder"
         )
+    _check_form(path, meta)
     if meta.num_rows != balls or sum(groups) != balls:
         raise RallyError(
             f"{path} has {meta.num_rows} balls, the manifest counts {balls}: "
             "the files belong to different rallies; use the original folder"
         )
-    if any(not 0 < rows <= MAX_GROUP_ROWS for rows in groups):
+    small = any(rows < min(MIN_GROUP_ROWS, GROUP_ROWS) for rows in groups[:-1])
+    if small or any(not 0 < rows <= MAX_GROUP_ROWS for rows in groups):
         raise RallyError(f"{path} was not written by tennis (row groups): use the original folder")
-    return len(groups)
+    return list(itertools.accumulate(groups, initial=0))
+
+
+def _check_form(path: Path, meta: pq.FileMetaData) -> None:
+    """Refuse what ``write`` never writes, before any of it is unpacked. Raises RallyError."""
+    if meta.num_rows > MAX_BALLS or meta.num_row_groups > MAX_BALLS // MIN_GROUP_ROWS + 1:
+        raise RallyError(
+            f"{path} has more than {MAX_BALLS} balls: it was not written by tennis; use the "
+            "original folder"
+        )
+    for group in range(meta.num_row_groups):
+        for column in range(meta.num_columns):
+            chunk = meta.row_group(group).column(column)
+            strange = set(chunk.encodings) - ENCODINGS
+            if strange or chunk.has_dictionary_page or chunk.compression not in COMPRESSIONS:
+                how = plain(" ".join([*sorted(map(str, strange)), str(chunk.compression)]), 60)
+                raise RallyError(
+                    f"{path} was not written by tennis (encoding {how}): use the original folder"
+                )
 
 
 class _Reading:
@@ -243,6 +277,28 @@ class _Reading:
                 f"{self.path} cannot be read as a table of balls: copy the folder again from its "
                 "origin, or play the rally again"
             ) from error
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the manifest says about every ball."""
+
+    tick_hz: int
+    timeout_ns: int
+    ordered: bool = True  # no ball was served before the one before it was over
+
+    @property
+    def latest_ticks(self) -> int:
+        """Return the latest tick of an answer: instruments round the timeout by a tick or two."""
+        return -(-self.timeout_ns * self.tick_hz // NS_PER_S) + 2
+
+
+@dataclass(frozen=True)
+class Span:
+    """When the first ball of a row group was served, and when the last one was over; ns."""
+
+    served_ns: int
+    over_ns: float
 
 
 @dataclass(frozen=True)
@@ -265,6 +321,35 @@ def read_groups(path: Path, groups: Iterable[int]) -> Iterator[Group]:
                 yield _group(path, rows, room)
 
 
+def _refuse(path: Path, what: str) -> NoReturn:
+    raise RallyError(f"{path} holds {what}: it was damaged or made up; use the original folder")
+
+
+def _check_rows(path: Path, rows: pa.RecordBatch, first: int, before: Span, rules: Rules) -> Span:
+    """Check rows against each other, the ball before them and the manifest. Raises RallyError."""
+    if rows["ball"].null_count or rows["served_ns"].null_count:
+        _refuse(path, "a ball without a number or a time")
+    ball, served = _numbers(rows["ball"], np.uint32), _numbers(rows["served_ns"], np.int64)
+    if ball[0] != first or not np.array_equal(ball - ball[0], NUMBERS[: ball.size]):
+        _refuse(path, f"balls that are not numbered one after the other, near ball {first}")
+    if served.min() < 0:
+        _refuse(path, "a ball that was served before the rally began")
+    rise, no_rise = _plain(rows["rise_ticks"])
+    fall, no_fall = _plain(rows["fall_ticks"])
+    if not np.isin(no_rise, no_fall).all():
+        _refuse(path, "a reply that fell and never rose")
+    if no_fall.size:
+        rise, fall = rise.copy(), fall.copy()
+        rise[no_rise], fall[no_fall] = 0, 0
+    if max(rise.max(), fall.max()) > rules.latest_ticks:
+        _refuse(path, f"an answer later than the timeout of {rules.timeout_ns} ns")
+    # both times are rounded
+    over = served + fall * (NS_PER_S / rules.tick_hz) - ROUNDING_NS
+    if rules.ordered and (served[0] < before.over_ns or np.any(served[1:] < over[:-1])):
+        _refuse(path, "a ball that was served before the one before it was over")
+    return Span(int(served[0]), float(over[-1]))
+
+
 def _group(path: Path, rows: pa.RecordBatch, room: Ticks) -> Group:
     rise, no_rise = _plain(rows["rise_ticks"])
     fall, no_fall = _plain(rows["fall_ticks"])
@@ -282,11 +367,17 @@ def _group(path: Path, rows: pa.RecordBatch, room: Ticks) -> Group:
     return Group(interrupt, scheduling, rows.num_rows, rows["fall_ticks"].null_count)
 
 
+def _numbers(array: pa.Array, kind: type[Number]) -> NDArray[Number]:
+    """Return a column's numbers, anything where null; to_numpy would import pandas."""
+    end = array.offset + len(array)
+    return np.frombuffer(array.buffers()[1], kind, count=end)[array.offset :]
+
+
 def _plain(array: pa.Array) -> tuple[Ticks, NDArray[np.intp]]:
     """Return a column's numbers (anything where null) and where it is null, ascending."""
-    valid, data = array.buffers()
+    valid = array.buffers()[0]
     start, size = array.offset, len(array)
-    numbers = np.frombuffer(data, np.uint32, count=start + size)[start:]
+    numbers = _numbers(array, np.uint32)
     if not array.null_count:
         return numbers, np.zeros(0, np.intp)
     # nulls are rare: most bytes of the bitmap are all ones and need no unpacking
@@ -314,19 +405,42 @@ class Counted:
     scheduling: Counter
     balls: int = 0
     misses: int = 0
+    spans: dict[int, Span] = field(default_factory=dict)  # of each row group
 
 
-def count(path: Path, groups: Iterable[int]) -> Counted:
-    """Count the ticks of some row groups. Raises RallyError."""
+def count(path: Path, groups: Iterable[int], begins: list[int], rules: Rules) -> Counted:
+    """Check and count the balls of some row groups, which begin at ``begins``.
+
+    Raises RallyError.
+    """
     counted = Counted(Counter(), Counter())
-    for group in read_groups(path, groups):
-        counted.interrupt.add(group.interrupt)
-        counted.scheduling.add(group.scheduling)
-        counted.balls += group.balls
-        counted.misses += group.misses
+    room = np.empty(BATCH_ROWS, np.uint32)
+    names = [column.name for column in FIELDS]
+    with _Reading(path), pq.ParquetFile(path) as file:
+        for number in groups:
+            first, began, span = begins[number], -1, Span(0, 0.0)
+            for rows in file.iter_batches(BATCH_ROWS, [number], names, use_threads=False):
+                span = _check_rows(path, rows, first, span, rules)
+                began = span.served_ns if began < 0 else began
+                group = _group(path, rows, room)
+                counted.interrupt.add(group.interrupt)
+                counted.scheduling.add(group.scheduling)
+                counted.balls += group.balls
+                counted.misses += group.misses
+                first += group.balls
+            if first != begins[number + 1]:
+                _refuse(path, f"{first} balls where its list says {begins[number + 1]}")
+            counted.spans[number] = Span(began, span.over_ns)
     counted.interrupt.settle()
     counted.scheduling.settle()
     return counted
+
+
+def check_spans(path: Path, spans: dict[int, Span], rules: Rules) -> None:
+    """Check that no row group begins before the one before it is over. Raises RallyError."""
+    ordered = [spans[number] for number in sorted(spans)]
+    if rules.ordered and any(b.served_ns < a.over_ns for a, b in itertools.pairwise(ordered)):
+        _refuse(path, "a ball that was served before the one before it was over")
 
 
 def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:

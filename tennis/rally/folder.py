@@ -18,7 +18,6 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +52,12 @@ SIZE_LIMITS = {
     MANIFEST: 1 << 20,
     EVENTS: 1 << 28,
     CONSOLE: 1 << 28,
-    BALLS: 1 << 37,
+    BALLS: 1 << 32,
     BEFORE: 1 << 22,
     AFTER: 1 << 22,
 }
 SIZE_LIMIT = 1 << 34
+LINE_LIMIT = 1 << 16  # of an event
 # Threads that compute hashes and then read balls.
 WORKERS = min(4, os.cpu_count() or 1)
 
@@ -133,38 +133,40 @@ class Rally:
 
     def _groups(self) -> Iterator[table.Group]:
         groups = table.check(self.path / BALLS, balls=self.balls, tick_hz=self.tick_hz)
-        return table.read_groups(self.path / BALLS, range(groups))
+        return table.read_groups(self.path / BALLS, range(len(groups) - 1))
 
     def interrupt_ticks(self) -> NDArray[np.uint32]:
         """Return every interrupt latency (rise - ping), in the order of the balls; ticks."""
-        parts = [group.interrupt for group in self._groups()]
-        return np.concatenate([np.zeros(0, np.uint32), *parts])
+        return _joined((group.interrupt for group in self._groups()), self.interrupt.n)
 
     def scheduling_ticks(self) -> NDArray[np.uint32]:
         """Return every scheduling latency (fall - rise), in the order of the balls; ticks."""
-        parts = [group.scheduling.copy() for group in self._groups()]
-        return np.concatenate([np.zeros(0, np.uint32), *parts])
+        return _joined((group.scheduling for group in self._groups()), self.scheduling.n)
 
-    @cached_property
-    def events(self) -> list[dict[str, Any]]:
-        """Return the events, in their order.
+    def each_event(self) -> Iterator[dict[str, Any]]:
+        """Yield the events, in their order; there may be more than memory holds.
 
         Raises RallyError where events.jsonl holds something else than JSON objects.
         """
-        found = []
         with (self.path / EVENTS).open("rb") as lines:
-            for number, line in enumerate(lines, 1):
+            number = 0
+            while line := lines.readline(LINE_LIMIT + 1):
+                number += 1
                 try:
-                    event = from_json(line)
+                    event = from_json(line) if len(line) <= LINE_LIMIT else None
                 except ValueError:
                     event = None
                 if not isinstance(event, dict):
                     raise RallyError(
-                        f"{self.path / EVENTS} line {number} is not a JSON object: "
-                        "use the original folder"
+                        f"{self.path / EVENTS} line {number} is not a JSON object of at most "
+                        f"{LINE_LIMIT} bytes: use the original folder"
                     )
-                found.append(event)
-        return found
+                yield event
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """Return all events, in their order. Raises RallyError as ``each_event``."""
+        return list(self.each_event())
 
     def console(self, limit: int = 1 << 16) -> str:
         """Return the end of the target's console, at most ``limit`` bytes; empty where none."""
@@ -174,6 +176,16 @@ class Rally:
         with path.open("rb") as log:
             log.seek(max(0, path.stat().st_size - limit))
             return log.read(limit).decode(errors="replace")
+
+
+def _joined(parts: Iterable[NDArray[np.uint32]], size: int) -> NDArray[np.uint32]:
+    """Return the values of all parts, ``size`` together, in one array."""
+    found = np.empty(size, np.uint32)
+    at = 0
+    for part in parts:
+        found[at : at + part.size] = part
+        at += part.size
+    return found
 
 
 def seal(
@@ -273,8 +285,10 @@ def remove_part(part: Path) -> None:
 def open_rally(path: Path) -> Rally:
     """Open a sealed rally and check all of it: form, versions, hashes, every ball.
 
-    Files that the manifest does not list are not looked at. Raises RallyError, whose line says what
-    is wrong and what to do.
+    The hashes show damage. They do not show who made the folder: whoever alters a file can write a
+    hash that fits. `tennis rally --check` plays a rally of the virtual bench again. Files that the
+    manifest does not list are not looked at. Raises RallyError, whose line says what is wrong and
+    what to do.
     """
     path = Path(path)
     if not path.is_dir():
@@ -324,11 +338,23 @@ def _by_size(path: Path, manifest: Manifest) -> list[str]:
 
 def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[Tally, Tally]:
     """Read every ball and return the interrupt and scheduling latencies. Raises RallyError."""
-    counts = manifest.counts
-    groups = table.check(balls, balls=counts.balls, tick_hz=manifest.instrument.tick_hz)
+    counts, protocol, tick_hz = manifest.counts, manifest.protocol, manifest.instrument.tick_hz
+    faults = {fault.code for fault in manifest.faults}
+    if counts.balls > protocol.balls and "miscounted" not in faults:
+        raise RallyError(
+            f"{balls.parent} has {counts.balls} balls of {protocol.balls} planned: it was made up; "
+            "use the original folder"
+        )
+    rules = table.Rules(tick_hz, protocol.timeout_ns, ordered="clock_backwards" not in faults)
+    begins = table.check(balls, balls=counts.balls, tick_hz=tick_hz)
+    groups = len(begins) - 1
     left = iter(range(groups))  # whoever is free takes the next group
-    jobs = [pool.submit(table.count, balls, left) for _ in range(min(groups, WORKERS))]
+    jobs = [
+        pool.submit(table.count, balls, left, begins, rules) for _ in range(min(groups, WORKERS))
+    ]
     counted = [job.result() for job in jobs]
+    spans = {number: span for part in counted for number, span in part.spans.items()}
+    table.check_spans(balls, spans, rules)
     misses = sum(part.misses for part in counted)
     if misses != counts.misses or sum(part.balls for part in counted) != counts.balls:
         raise RallyError(

@@ -15,12 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tennis.errors import RallyError
+
 # Most values are below a limit and counted in an array, the rare ones above it by sorting them.
 DENSE = 1 << 14
 # That many values are looked at together, and gathered before they are counted.
 AT_ONCE = 1 << 18
 GATHERED = 1 << 22
 TAIL_SIZE = 1 << 20
+# different values that a rally may hold: more than a latency of 8 s has ticks of 2 us, or one of
+# 33 ms ticks of 8 ns. It bounds the memory that somebody else's rally takes.
+MAX_DISTINCT = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -108,9 +113,13 @@ class Counter:
             self._size = 0
         if self._tail_size:
             self._counted.append(_count_sorted(np.sort(np.concatenate(self._tail))))
+            # joined when they have doubled, so the work stays in proportion
+            if sum(tally.values.size for tally in self._counted[1:]) > max(
+                TAIL_SIZE, self._counted[0].values.size
+            ):
+                self._counted = [_join(self._counted)]
+            _bound(self._counted[0])
         self._tail, self._tail_size = [], 0
-        if len(self._counted) > 16:
-            self._counted = [_join(self._counted)]
 
     def merge(self, others: Iterable["Counter"]) -> None:
         """Take over what other counters counted."""
@@ -124,7 +133,16 @@ class Counter:
         self.settle()
         low = np.flatnonzero(self._dense[:DENSE])
         dense = Tally(low.astype(np.int64), self._dense[low])
-        return _join([dense, *self._counted]) if self._counted else dense
+        return _bound(_join([dense, *self._counted])) if self._counted else dense
+
+
+def _bound(tally: Tally) -> Tally:
+    if tally.values.size > MAX_DISTINCT:
+        raise RallyError(
+            f"more than {MAX_DISTINCT} different latencies: no rally has so many; use the original "
+            "folder"
+        )
+    return tally
 
 
 def _count_sorted(values: NDArray[np.uint32]) -> Tally:

@@ -26,11 +26,13 @@ from tennis.rally.text import plain
 from tennis.umpire.edges import MAX_TICKS, Capture, CaptureError, Edges, chosen, sampling_rate
 
 # bounds for what came from somebody else
-MAX_MEMBERS = 1 << 20
-MAX_DIRECTORY = 1 << 27  # bytes
+MAX_MEMBERS = 1 << 16  # of 4 million samples each, as sigrok writes them
+MAX_DIRECTORY = 1 << 23  # bytes
 MAX_METADATA = 1 << 16  # bytes
 MAX_CHANNELS = 64
 READ_BYTES = 1 << 20
+# What sigrok writes. Python's zipfile unpacks others, too, and then ignores how much was asked for.
+METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 CHUNK_SAMPLES = 1 << 22  # of what is written
 UNITS = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
@@ -75,8 +77,15 @@ class _archive:  # noqa: N801 (a context manager that reads as a word)
         _check_directory(self.path)
         try:
             self.zip = zipfile.ZipFile(self.path)
-        except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError) as error:
+        except DAMAGE as error:
             raise CaptureError(f"{self.path} is not a whole zip file: {DAMAGED}") from error
+        for info in self.zip.infolist():
+            if info.compress_type not in METHODS:
+                self.zip.close()
+                raise CaptureError(
+                    f"{self.path} is packed in a way that sigrok does not use (method "
+                    f"{info.compress_type}): capture again"
+                )
         return self.zip
 
     def __exit__(
@@ -86,28 +95,40 @@ class _archive:  # noqa: N801 (a context manager that reads as a word)
         trace: TracebackType | None,
     ) -> None:
         self.zip.close()
-        damage = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError)
-        if isinstance(error, damage):
-            raise CaptureError(f"{self.path} cannot be unpacked: {DAMAGED}") from error
         if isinstance(error, RuntimeError) and "encrypted" in str(error):
             raise CaptureError(f"{self.path} is encrypted: capture again") from error
+        if isinstance(error, DAMAGE) and not isinstance(error, CaptureError):
+            raise CaptureError(f"{self.path} cannot be unpacked: {DAMAGED}") from error
+
+
+# what a damaged zip file does to zipfile; an OSError is a place before the file's beginning
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    struct.error,
+    NotImplementedError,
+    ValueError,
+    OverflowError,
+    OSError,
+)
 
 
 def _check_directory(path: Path) -> None:
     """Refuse a zip file whose directory alone would fill the memory. Raises CaptureError."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - (1 << 16) - 22))
+        file.seek(max(0, size - (1 << 16) - 22 - 76))
         tail = file.read()
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or at + 22 > len(tail):
         raise CaptureError(f"{path} is not a whole zip file: {DAMAGED}")
     entries, directory = struct.unpack_from("<HI", tail, at + 10)
-    big = tail.rfind(b"PK\x06\x06")
-    if entries == 0xFFFF or directory == 0xFFFFFFFF:
-        if big < 0 or big + 56 > len(tail):
+    # zipfile believes the larger form whenever it is there, so that is what must be bounded
+    if at >= 76 and tail[at - 20 : at - 16] == b"PK\x06\x07":
+        if tail[at - 76 : at - 72] != b"PK\x06\x06":
             raise CaptureError(f"{path} is not a whole zip file: {DAMAGED}")
-        entries, directory = struct.unpack_from("<QQ", tail, big + 32)
+        entries, directory = struct.unpack_from("<QQ", tail, at - 76 + 32)
     if entries > MAX_MEMBERS or directory > MAX_DIRECTORY:
         raise CaptureError(
             f"{path} has {entries} members, at most {MAX_MEMBERS} are read: "
@@ -115,24 +136,29 @@ def _check_directory(path: Path) -> None:
         )
 
 
+def _bounded(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a small member's bytes, whatever size it claims to have. Raises CaptureError."""
+    try:
+        with archive.open(name) as data:
+            found = data.read(MAX_METADATA + 1)
+    except KeyError as error:
+        raise CaptureError(
+            f"{path} holds no {name}: it is a zip file, but not one of sigrok's"
+        ) from error
+    if len(found) > MAX_METADATA:
+        raise CaptureError(f"{path}: its {name} is too large: it is not one of sigrok's")
+    return found
+
+
 def _device(path: Path, archive: zipfile.ZipFile) -> configparser.SectionProxy:
     """Return the metadata of the first device."""
-    for name in ("version", "metadata"):
-        try:
-            info = archive.getinfo(name)
-        except KeyError as error:
-            raise CaptureError(
-                f"{path} holds no {name}: it is a zip file, but not one of sigrok's"
-            ) from error
-        if info.file_size > MAX_METADATA:
-            raise CaptureError(f"{path}: its {name} is too large: it is not one of sigrok's")
-    version = archive.read("version").strip()
+    version = _bounded(path, archive, "version").strip()
     if version not in {b"1", b"2"}:
         raise CaptureError(f"{path} has version {version[:8]!r} of sigrok's form: 1 and 2 are read")
     # keys are kept as they are; % is just a letter
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
-        parser.read_string(archive.read("metadata").decode("utf-8", errors="replace"))
+        parser.read_string(_bounded(path, archive, "metadata").decode("utf-8", errors="replace"))
     except configparser.Error as error:
         raise CaptureError(f"{path}: its metadata cannot be read: {DAMAGED}") from error
     if not parser.has_section("device 1"):
