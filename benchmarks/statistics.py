@@ -20,7 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-TARGET = 10.0
+# every column of every ball is held against the others and the manifest; pandas reads two
+TARGET = 5.0
 RSS_LIMIT_MB = 500
 BALLS = 10_000_000
 NAMES = ("q1", "median", "q3", "p99", "p999")

@@ -15,11 +15,12 @@ from tennis.bench.profile.plugin import USER, Phase
 from tennis.bench.profile.symbols import Symbol, _table
 from tennis.cli import main
 from tennis.errors import RallyError, UsageError
-from tennis.play.explain import explain, plan_again
+from tennis.play.explain import explain
 from tennis.play.explain_flame import flame_svg
 from tennis.play.explain_page import FLAME, NUMBERS, PAGE, TIMELINE
 from tennis.play.explain_story import Frame, Names, flame, tell
 from tennis.play.explain_timeline import timeline_svg
+from tennis.play.replaying import check, plan_again
 from tennis.rally import open_rally
 from tennis.rally.folder import seal
 from tests.virtual import played, table
@@ -238,6 +239,29 @@ def test_altered_balls_are_refused(hog, tmp_path):
     rally = seal(part, tmp_path / "forged", manifest, forged, hog.events)
     with pytest.raises(RallyError, match=r"ball 7 has rise \d+ in the rally and \d+ now, with the"):
         explain(open_rally(rally.path), ball=10)
+
+
+@virtual
+def test_a_rally_is_what_it_claims_to_be(hog, tmp_path):
+    found = check(hog.path)
+    assert (found.balls, found.changed) == (hog.balls, [])
+    target = hog.manifest.target.model_copy(update={"version": "#1 SMP PREEMPT_RT made up"})
+    made_up = with_manifest(hog, tmp_path / "made-up", target=target)
+    with pytest.raises(RallyError, match=r"does not repeat: its target version is .*made up, and"):
+        check(made_up.path)
+    load = hog.manifest.load.model_copy(update={"command": "sleep 1"})
+    with pytest.raises(RallyError, match="its load command is sleep 1, and was"):
+        check(with_manifest(hog, tmp_path / "load", load=load).path)
+
+
+@virtual
+def test_a_rally_that_holds_fewer_balls_than_it_played_is_not_complete(hog, tmp_path):
+    manifest = hog.manifest.model_copy(update={"files": {}})
+    part = tmp_path / "short.part"
+    part.mkdir()
+    rally = seal(part, tmp_path / "short", manifest, table(hog).slice(0, hog.balls - 5), hog.events)
+    with pytest.raises(RallyError, match=f"{hog.balls} balls came, and it holds {hog.balls - 5}"):
+        check(rally.path)
 
 
 @virtual

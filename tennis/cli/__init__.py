@@ -88,6 +88,8 @@ def main() -> None:
         _end("stopped", 130)
     except OSError as error:
         _end(f"{error.filename or 'output'}: {error.strerror or error}", 1)
+    except MemoryError:
+        _end("there is not enough memory for this: a folder so large was not made by tennis", 1)
     except Exception as error:
         if os.environ.get("TENNIS_DEBUG"):
             raise

@@ -16,9 +16,10 @@ from tennis.cli.stop import Stop
 from tennis.errors import BenchError, UsageError
 from tennis.rally import Rally, calibration, part_path
 from tennis.rally.folder import CONSOLE
-from tennis.rally.text import quoted
+from tennis.rally.text import plain, quoted
+from tennis.units import format_count
 
-BALLS_MAX = 1_000_000_000
+BALLS_MAX = 100_000_000
 
 
 def _number(text: str) -> tuple[str, int]:
@@ -172,8 +173,23 @@ def _number(text: str) -> tuple[str, int]:
     help="Go on with a rally that was killed, or whose disk got full. Where it was begun with a "
     "kernel tree, --port or --target, name that again: a folder may come from somebody else.",
 )
+@click.option(
+    "--check",
+    "checked",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Play a rally of the virtual bench again and tell whether it is what it claims to be, "
+    "ball by ball. Hashes show damage only. One that was played on a kernel tree needs --kernel.",
+)
 @click.pass_context
-def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked: Any) -> None:
+def rally(
+    ctx: click.Context,
+    /,
+    resume: Path | None,
+    checked: Path | None,
+    out: Path | None,
+    **asked: Any,
+) -> None:
     """Play a rally: serve balls to the target, time its replies, keep all of it in a folder.
 
     \b
@@ -186,6 +202,7 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
       tennis rally --bench pi --target bench1 --kernel rt --load stress --out on-the-board
       tennis rally --bench pi --out a-board-that-nobody-manages
       tennis rally --resume rt-stress
+      tennis rally --check from-a-student
 
     Ctrl-C ends a rally and seals what was played. After `kill -9`, a crash or a full disk, go on
     with --resume.
@@ -197,7 +214,7 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
     given = [
         name
         for name in ctx.params
-        if name not in {"resume", "kernel", "port", "target", "holder"}
+        if name not in {"resume", "checked", "kernel", "port", "target", "holder"}
         and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
     ]
     if resume and given:
@@ -205,6 +222,13 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
             "--resume stands alone (or with --kernel, --port, --target, --as): the rally's own "
             "plan is used"
         )
+    if checked:
+        if given or resume or asked["port"] or asked["target"]:
+            raise UsageError("--check stands alone (or with --kernel DIR)")
+        source = ctx.get_parameter_source("kernel")
+        chosen = source == click.core.ParameterSource.COMMANDLINE
+        _check(checked, asked["kernel"] if chosen else None)
+        return
     if not resume and not out:
         raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
     holder = asked.pop("holder")
@@ -225,6 +249,20 @@ def rally(ctx: click.Context, /, resume: Path | None, out: Path | None, **asked:
             bench = bench_of(plan.bench, plan.port, plan.target, _warn, holder)
             played = player.play(bench, plan, out, watch)
     _tell(played)
+
+
+def _check(folder: Path, kernel: str | None) -> None:
+    from tennis.play.rally import Watch  # noqa: PLC0415
+    from tennis.play.replaying import check  # noqa: PLC0415
+
+    with shown("check") as observe:
+        found = check(folder, kernel=kernel, watch=Watch(observe, Stop()))
+    click.echo(
+        f"{plain(quoted(folder))} is what it claims to be: {format_count(found.balls, 'ball')} "
+        "played again, every tick the same, and so are target, load and instrument"
+    )
+    if found.changed:
+        click.echo(f"(versions differ, with no effect: {plain(', '.join(found.changed))})")
 
 
 @contextlib.contextmanager

@@ -56,7 +56,7 @@ SIZE_LIMITS = {
     BEFORE: 1 << 22,
     AFTER: 1 << 22,
 }
-SIZE_LIMIT = 1 << 34
+SIZE_LIMIT = 1 << 32
 LINE_LIMIT = 1 << 16  # of an event
 # Threads that compute hashes and then read balls.
 WORKERS = min(4, os.cpu_count() or 1)

@@ -6,6 +6,7 @@ Latencies repeat (a clock has ticks), so ten million of them are a few thousand 
 Everything here is integers: a tally of a rally is exact, however it was cut into batches.
 """
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,9 +24,16 @@ DENSE = 1 << 14
 AT_ONCE = 1 << 18
 GATHERED = 1 << 22
 TAIL_SIZE = 1 << 20
-# different values that a rally may hold: more than a latency of 8 s has ticks of 2 us, or one of
-# 33 ms ticks of 8 ns. It bounds the memory that somebody else's rally takes.
-MAX_DISTINCT = 1 << 22
+# Different values that a rally may hold: each tick of 8 ns up to a latency of 16 ms, say. It bounds
+# the memory that somebody else's rally takes.
+MAX_DISTINCT = 1 << 21
+# joining takes several times what it joins: one thread after the other
+_JOINING = threading.Lock()
+
+# a value in the upper 32 bits and how often it occurred in the lower ones; ascending
+Packed = NDArray[np.uint64]
+COUNT_BITS = np.uint64(32)
+COUNT_MASK = np.uint64(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,7 @@ class Counter:
         self._high = np.empty(AT_ONCE, np.bool_)
         self._tail: list[NDArray[np.uint32]] = []  # not counted yet, at or above the limit
         self._tail_size = 0
-        self._counted: list[Tally] = []  # tails that were counted already
+        self._counted: list[Packed] = []  # tails that were counted already
 
     def add(self, ticks: NDArray[np.uint32]) -> None:
         """Count a batch: a one-dimensional array."""
@@ -112,13 +120,12 @@ class Counter:
             self._dense[values] += counts
             self._size = 0
         if self._tail_size:
-            self._counted.append(_count_sorted(np.sort(np.concatenate(self._tail))))
+            self._counted.append(_packed(np.concatenate(self._tail)))
             # joined when they have doubled, so the work stays in proportion
-            if sum(tally.values.size for tally in self._counted[1:]) > max(
-                TAIL_SIZE, self._counted[0].values.size
-            ):
-                self._counted = [_join(self._counted)]
-            _bound(self._counted[0])
+            fresh = sum(packed.size for packed in self._counted[1:])
+            if fresh > max(TAIL_SIZE, self._counted[0].size):
+                self._counted = [_joined(self._counted)]
+            _bound(self._counted[0].size)
         self._tail, self._tail_size = [], 0
 
     def merge(self, others: Iterable["Counter"]) -> None:
@@ -133,21 +140,45 @@ class Counter:
         self.settle()
         low = np.flatnonzero(self._dense[:DENSE])
         dense = Tally(low.astype(np.int64), self._dense[low])
-        return _bound(_join([dense, *self._counted])) if self._counted else dense
+        if not self._counted:
+            return dense
+        # every value of the tail is above the dense ones
+        tail = _joined(self._counted)
+        _bound(tail.size)
+        return Tally(
+            np.concatenate([dense.values, (tail >> COUNT_BITS).astype(np.int64)]),
+            np.concatenate([dense.counts, (tail & COUNT_MASK).astype(np.int64)]),
+        )
 
 
-def _bound(tally: Tally) -> Tally:
-    if tally.values.size > MAX_DISTINCT:
+def _bound(different: int) -> None:
+    if different > MAX_DISTINCT:
         raise RallyError(
             f"more than {MAX_DISTINCT} different latencies: no rally has so many; use the original "
             "folder"
         )
-    return tally
 
 
-def _count_sorted(values: NDArray[np.uint32]) -> Tally:
+def _packed(values: NDArray[np.uint32]) -> Packed:
+    """Count values in any order."""
+    values.sort()
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
-    return Tally(values[starts].astype(np.int64), np.diff(starts, append=values.size))
+    counts = np.diff(starts, append=values.size).astype(np.uint64)
+    return values[starts].astype(np.uint64) << COUNT_BITS | counts
+
+
+def _joined(some: list[Packed]) -> Packed:
+    """Add counts up; the same value may be in several."""
+    if len(some) == 1:
+        return some[0]
+    with _JOINING:
+        every = np.concatenate(some)
+        every.sort()
+        values = (every >> COUNT_BITS).astype(np.uint32)
+        starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+        every &= COUNT_MASK
+        sums = np.add.reduceat(every, starts)
+        return values[starts].astype(np.uint64) << COUNT_BITS | sums
 
 
 def _join(tallies: list[Tally]) -> Tally:

@@ -1,0 +1,257 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A rally of the virtual bench, played again and held against what its folder says.
+
+The same plan and the same versions give the same balls. So a folder that somebody else made can be
+checked: its hashes show damage only, a replay shows whether it is what it claims to be.
+"""
+
+import contextlib
+import itertools
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from tennis import wire
+from tennis.bench import Circumstances, Session
+from tennis.bench.targets.virtual import kernels
+from tennis.bench.targets.virtual.bench import VirtualBench
+from tennis.bench.targets.virtual.machine import COMMAND_LINE
+from tennis.errors import RallyError, UsageError
+from tennis.play.progress import Progress
+from tennis.play.rally import Watch
+from tennis.rally import Rally, open_rally
+from tennis.rally.balls import records
+from tennis.rally.plan import Plan
+from tennis.rally.text import plain
+from tennis.units import format_count
+
+NONE = wire.NONE_TICKS  # in place of a rise or a fall that did not come
+BALLS_MAX = 10**7  # all of them are held in memory
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A rally that was played again, with every ball the same."""
+
+    rally: Rally
+    balls: int
+    changed: list[str]  # versions that differ, and made no difference
+
+
+def check(path: Path, *, kernel: str | None = None, watch: Watch | None = None) -> Checked:
+    """Play a rally again, all of it, and compare every ball and what is said of target and load.
+
+    ``kernel`` is the built tree of a rally that was played on one. Raises UsageError for what
+    cannot be played again, RallyError where it is not what it claims to be, BenchError, and
+    KeyboardInterrupt when told to stop.
+    """
+    rally = open_rally(path)
+    plan = plan_again(rally, kernel)
+    if not rally.balls:
+        raise UsageError(f"{rally.path} holds no balls: there is nothing to check")
+    bench = VirtualBench()
+    versions = bench.versions(plan)
+    table = balls_of(rally)
+    with tempfile.TemporaryDirectory(prefix="tennis-check-") as scratch:
+        came = replay(
+            bench.start(plan, Path(scratch)),
+            table,
+            rally.balls - 1,
+            watch or Watch(),
+            lambda text: unlike(rally, text, versions),
+        )
+        known = bench.circumstances(plan.model_copy(update={"versions": versions}), Path(scratch))
+    if rally.manifest.ended == "complete" and came != rally.balls:
+        raise unlike(rally, f"{came} balls came, and it holds {rally.balls}", versions)
+    differs = _differs(rally, known, changes(rally, versions))
+    if differs:
+        raise unlike(rally, differs, versions)
+    return Checked(rally, rally.balls, changes(rally, versions))
+
+
+def _differs(rally: Rally, known: Circumstances, changed: list[str]) -> str:
+    """Say which claim about target, load or instrument the replay contradicts; empty: none.
+
+    What was measured behind the last ball is left out: an interrupted rally has none of it.
+    """
+    # a build that differs is named among the versions
+    builds = {"module_sha256": "racquet_sha256", "config_sha256": "kernel_config_sha256"}
+    other = {name for name, version in builds.items() if version in changed}
+    pairs: list[tuple[str, Any, Any]] = [
+        *_fields("target", rally.manifest.target, known.target, {"tasks"} | other),
+        *_fields("load", rally.manifest.load, known.load, {"health"}),
+        *_fields("instrument", rally.manifest.instrument, known.instrument, {"calibration"}),
+    ]
+    return next(
+        (
+            f"its {name} is {plain(str(said), 80)}, and was {plain(str(found), 80)} now"
+            for name, said, found in pairs
+            if said != found
+        ),
+        "",
+    )
+
+
+def _fields(part: str, said: Any, found: Any, leave_out: set[str]) -> list[tuple[str, Any, Any]]:
+    names = [name for name in type(said).model_fields if name not in leave_out]
+    return [(f"{part} {name}", getattr(said, name), getattr(found, name)) for name in names]
+
+
+def changes(rally: Rally, versions: dict[str, str]) -> list[str]:
+    """Return what differs between the versions here and those that a rally was played with."""
+    recorded = rally.manifest.tool.versions
+    names = {*versions, *recorded}
+    return sorted(name for name in names if versions.get(name) != recorded.get(name))
+
+
+def plan_again(rally: Rally, tree: str | None = None) -> Plan:
+    """Return the plan of a sealed rally. Raises UsageError where it cannot be played again.
+
+    ``tree`` is the kernel where it was no named one. What the manifest says is never taken for a
+    folder: the Racquet is built by a tree's own Makefile, which may do anything.
+    """
+    manifest = rally.manifest
+    if manifest.bench != "virtual":
+        raise UsageError(
+            f"{rally.path} was played on the bench {plain(manifest.bench, 40)}: only the virtual "
+            "bench gives the same balls again, and what a real processor did then, nobody recorded"
+        )
+    if manifest.instrument.kind != "virtual":
+        raise UsageError(
+            f"{rally.path} was played with the instrument {plain(manifest.instrument.kind, 40)}: "
+            "only rallies with the built-in instrument can be played again so far; play it "
+            "without --instrument pico"
+        )
+    if not manifest.target.command_line.startswith(COMMAND_LINE):
+        raise UsageError(
+            f"{rally.path} was played with other kernel parameters than tennis gives: "
+            "it cannot be played again"
+        )
+    kernel = manifest.target.kernel
+    named = kernel in kernels.catalogue()
+    if manifest.tool.versions.get("kernel", "").startswith("/") or not named:
+        if tree is None:
+            raise UsageError(
+                f"{rally.path} was played on a kernel tree, {plain(kernel, 60)}: name it with "
+                "--kernel DIR; its Makefile is run, so let it be one that you trust"
+            )
+        kernel = tree
+    elif tree is not None:
+        raise UsageError(f"--kernel: {rally.path} was played on {kernel}: leave it out")
+    try:
+        return Plan(
+            bench="virtual",
+            kernel=kernel,
+            load=manifest.load.name,
+            load_options=dict(manifest.load.options),
+            bottom_half=manifest.target.bottom_half,
+            priorities=manifest.target.priorities,
+            protocol=manifest.protocol,
+            versions={},
+        )
+    except ValidationError as error:
+        raise UsageError(
+            f"{rally.path} cannot be played again: {error.errors()[0]['msg']}"
+        ) from error
+
+
+def balls_of(rally: Rally) -> NDArray[np.int64]:
+    """Return served_ns, rise and fall of every ball; int64, shape (balls, 3); NONE: none came.
+
+    Raises UsageError for more balls than memory should hold.
+    """
+    if rally.balls > BALLS_MAX:
+        raise UsageError(f"{rally.path} has {rally.balls} balls: {BALLS_MAX} at most are compared")
+    columns = ("served_ns", "rise_ticks", "fall_ticks")
+    rows = [
+        np.stack([_numbers(batch.column(name)) for name in columns], axis=1)
+        for batch in rally.batches(list(columns))
+    ]
+    return np.concatenate(rows) if rows else np.zeros((0, 3), np.int64)
+
+
+def _numbers(column: Any) -> NDArray[np.int64]:
+    values: NDArray[Any] = column.fill_null(NONE).to_numpy(zero_copy_only=False)
+    return values.astype(np.int64)
+
+
+def replay(
+    session: Session,
+    table: NDArray[np.int64],
+    last: int,
+    watch: Watch,
+    unlike: Callable[[str], RallyError],
+) -> int:
+    """Play until a ball is decided; compare all balls. Returns how many came."""
+    progress = Progress(planned=last + 1)
+    decoder = wire.Decoder()
+    done = False
+    ending: Sequence[bytes | None] = [None]
+    with contextlib.closing(session):
+        for chunk in itertools.chain(session.chunks(), ending):
+            frames = decoder.finish() if chunk is None else decoder.feed(chunk)
+            for kind, _, payload in frames:
+                if kind == wire.BALLS:
+                    _compare(records(payload), table, progress.balls, unlike)
+                    progress.add(payload)
+            if watch.stop():
+                raise KeyboardInterrupt
+            watch.observe(progress)
+            if progress.balls > last and not done:
+                done = True
+                session.stop()
+    if progress.balls <= last:
+        raise unlike(f"it ended after {format_count(progress.balls, 'ball')}")
+    return progress.balls
+
+
+def _compare(
+    balls: NDArray[Any],
+    table: NDArray[np.int64],
+    first: int,
+    unlike: Callable[[str], RallyError],
+) -> None:
+    came = np.stack([balls[name].astype(np.int64) for name in ("served", "rise", "fall")], axis=1)
+    known = table[first : first + len(came)]
+    # an unfinished rally's last balls may be fewer than the replay's frame holds
+    for row in np.flatnonzero((came[: len(known)] != known).any(axis=1))[:1]:
+        words = [
+            f"{name} {_ticks(then)} in the rally and {_ticks(now)} now"
+            for name, then, now in zip(
+                ("served_ns", "rise", "fall"), known[row], came[row], strict=True
+            )
+            if then != now
+        ]
+        raise unlike(f"ball {first + row} has {', '.join(words)}")
+
+
+def _ticks(value: int) -> str:
+    return "missing" if value == NONE else str(value)
+
+
+def unlike(rally: Rally, text: str, versions: dict[str, str]) -> RallyError:
+    """Return the error that says that a replay was not the rally, and what may be the reason."""
+    recorded, changed = rally.manifest.tool.versions, changes(rally, versions)
+    head = f"{rally.path} does not repeat: {text}"
+    if changed:
+        differing = "; ".join(
+            f"{plain(name, 40)} was {plain(recorded.get(name, 'unknown'), 80)} and is "
+            f"{plain(versions.get(name, 'unknown'), 80)}"
+            for name in changed[:3]
+        )
+        more = f" (and {len(changed) - 3} more)" if len(changed) > 3 else ""
+        return RallyError(
+            f"{head}; versions differ: {differing}{more}; only the same versions can tell: play it "
+            "anew"
+        )
+    return RallyError(
+        f"{head}, with the same versions: its balls were altered, or it was played with additions "
+        "that it does not record; play it anew"
+    )
