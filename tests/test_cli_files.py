@@ -14,6 +14,7 @@ import pytest
 from synthetic import TIME_NOTE, make_rally
 
 from tennis.cli import main
+from tennis.rally.text import quoted
 from tennis.stats.summary import STATISTICS
 
 
@@ -212,3 +213,38 @@ def test_a_place_that_cannot_be_written(tennis, rally, tmp_path):
         assert code == 1, err
         assert "cannot write" in err
         assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("scheme", ["spy", "SPY", "loop", "hwgrep", "rfc2217", "alt"])
+@pytest.mark.parametrize("command", [("doctor",), ("flash",), ("verify",)])
+def test_a_port_is_a_device_or_a_socket(tennis, command, scheme, tmp_path):
+    """One of pyserial's other ports writes a file where it is told to."""
+    spied = tmp_path / "spied"
+    code, out, err = tennis(*command, "--port", f"{scheme}:///dev/null?file={spied}")
+    assert code != 0
+    assert "name a serial device (/dev/ttyACM0) or socket://HOST:PORT" in out + err
+    assert not spied.exists()
+
+
+def test_no_name_moves_the_cursor(tennis, rally, tmp_path):
+    named = tmp_path / "a\x1b[31mred"
+    shutil.copytree(rally, named)
+    for words in (("plot", named), ("report", named, "--out", tmp_path / "\x1b[2J.html")):
+        code, out, err = tennis(*words)
+        assert (code, "\x1b" in out + err) == (0, False)
+        assert "[31m" in out or "[2J" in out
+
+
+def test_a_path_with_control_characters_is_shown_as_a_shell_reads_it(tmp_path):
+    named = tmp_path / "a\x1b'b\\c"
+    named.mkdir()
+    listed = subprocess.run(
+        ["bash", "-c", f"ls -d {quoted(named)}"], capture_output=True, check=True
+    )
+    assert listed.stdout.decode() == f"{named}\n"
+    assert quoted(named).isprintable()
+
+
+def test_a_line_that_somebody_typed_is_cut(tennis):
+    code, _, err = tennis("rally", "--seed", "9" * 100_000, "--out", "x")
+    assert (code, len(err) < 2100, err.endswith("\n")) == (2, True, True)

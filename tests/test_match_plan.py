@@ -357,3 +357,11 @@ def test_versions_are_asked_once_for_rallies_that_differ_in_balls_and_seed_only(
     for fixture in fixtures:
         expected = {"kernel": fixture.kernel, "load": fixture.plan.load}
         assert fixture.plan.versions == expected
+
+
+@pytest.mark.parametrize("digits", [20, 100_000])
+def test_a_whole_number_that_python_cannot_write(digits, tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(f'title = "x"\nseed = 0x{"f" * digits}\n[kernels.rt]\n[loads.idle]\n')
+    with pytest.raises(UsageError, match="a whole number has 64 bits at most"):
+        read_plan(path)

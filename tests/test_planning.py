@@ -197,3 +197,10 @@ def test_what_a_user_names_goes_on(tmp_path):
     assert bench_again(Path("r"), plan_of(), kernel="mainline").kind == "virtual"
     wired = plan_of(bench="pi", port="/dev/ttyACM0")
     assert bench_again(Path("r"), wired, port="/dev/ttyACM1").kind == "pi"  # plugged in elsewhere
+
+
+@pytest.mark.parametrize("rate_hz", [0, -1.0, 0.0])
+def test_an_open_loop_without_a_rate_is_refused(rate_hz):
+    with pytest.raises(UsageError, match="--rate-hz .* serves more than 0 balls a second"):
+        plan_of(loop="open", rate_hz=rate_hz)
+    assert plan_of(loop="open").protocol.rate_hz == 1000

@@ -5,7 +5,9 @@
 import itertools
 import os
 import resource
+import struct
 import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -408,3 +410,48 @@ def test_a_channel_that_is_not_in_the_file_of_a_wire(text, name, words, tmp_path
 def test_the_same_edges_give_the_same_bytes(tmp_path):
     one, two = (write(tmp_path / name, EVENTS, END).read_bytes() for name in ("1.sr", "2.sr"))
     assert one == two
+
+
+def zipped(path, members, method=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+METADATA = (
+    b"[device 1]\ncapturefile=logic-1\nsamplerate=1 MHz\nunitsize=1\nprobe1=ping\nprobe2=reply\n"
+)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_method_whose_size_python_does_not_bound(method, tmp_path):
+    members = {"version": b"2", "metadata": METADATA, "logic-1-1": bytes(1000)}
+    path = zipped(tmp_path / "c.sr", members, method)
+    with pytest.raises(CaptureError, match="packed in a way that sigrok does not use"):
+        open_capture(path)
+
+
+def test_a_version_that_is_larger_than_it_says(tmp_path):
+    """Its declared size is 1; 300 MB come out of it where nothing bounds them."""
+    path = zipped(tmp_path / "c.sr", {"version": b"2" * (300 << 20), "metadata": METADATA})
+    data = path.read_bytes().replace(struct.pack("<I", 300 << 20), struct.pack("<I", 1))
+    path.write_bytes(data)
+    tracemalloc.start()
+    with pytest.raises(CaptureError):
+        open_capture(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 16 << 20
+
+
+def test_a_directory_hidden_behind_a_small_one(tmp_path):
+    """The larger form of a zip's ending counts wherever it is, for zipfile and so for us."""
+    path = zipped(tmp_path / "c.sr", {"version": b"2", "metadata": METADATA, "logic-1": b"x"})
+    data = path.read_bytes()
+    ending = data[-22:]
+    big = struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 3, 3, 1 << 40, 0)
+    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(data) - 22, 1)
+    path.write_bytes(data[:-22] + big + locator + ending)
+    with pytest.raises(CaptureError, match="members, at most"):
+        open_capture(path)

@@ -97,9 +97,15 @@ def main() -> None:
         _end(f"a defect of tennis: {what} (TENNIS_DEBUG=1 shows where); please report it", 1)
 
 
+# what somebody typed or wrote may be long; the way out stands at the end
+LINE_MAX = 2000
+
+
 def _end(message: str, code: int) -> None:
     # a name may hold anything: nothing of it may move the cursor, or make a second line
     line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
+    if len(line) > LINE_MAX:
+        line = f"{line[: LINE_MAX // 2]} ... {line[-LINE_MAX // 2 :]}"
     with contextlib.suppress(OSError):
         click.echo(f"tennis: {line}", err=True)
     try:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tennis.cli.inventory import holder_option, inventory_option
+from tennis.cli.words import echo
 from tennis.rally.text import plain
 
 
@@ -42,7 +43,7 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
 
     rows = listing.rows(inventory)
     if as_json:
-        click.echo(json.dumps([row.model_dump() for row in rows], indent=2))
+        echo(json.dumps([row.model_dump() for row in rows], indent=2))
     else:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for title in ("bench", "kernel", "Pico", "certificate", "last rally", "held by"):
@@ -53,7 +54,7 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
         Console(markup=False, width=None if sys.stdout.isatty() else 200).print(table)
         for row in rows:
             if row.trouble:
-                click.echo(f"{row.bench}: {plain(row.trouble, 400)}")
+                echo(f"{row.bench}: {plain(row.trouble, 400)}")
     sys.exit(1 if any(row.trouble for row in rows) else 0)
 
 
@@ -92,11 +93,11 @@ def lease(
     who, duration_s = fleet.holder_of(holder), listing.seconds(duration)
     bench = fleet.read_inventory(inventory or group).find(name)
     held = fleet.take(bench, who, duration_s)
-    click.echo(f"{name}: held by {held.holder} until {listing.until(held)}")
+    echo(f"{name}: held by {held.holder} until {listing.until(held)}")
     if held.saved:
-        click.echo(f"{name}: what was there is in {plain(held.saved, 200)} on it")
+        echo(f"{name}: what was there is in {plain(held.saved, 200)} on it")
     if skew := fleet.skew_of(held.now):
-        click.echo(f"tennis: {name}: {skew}", err=True)
+        echo(f"tennis: {name}: {skew}", err=True)
 
 
 @benches.command()
@@ -116,7 +117,7 @@ def release(group: Path | None, name: str, inventory: Path | None, holder: str |
 
     who = fleet.holder_of(holder)
     held = fleet.give_back(fleet.read_inventory(inventory or group).find(name), who)
-    click.echo(f"{name}: {'free' if held else 'free already: nobody held it'}")
+    echo(f"{name}: {'free' if held else 'free already: nobody held it'}")
 
 
 @benches.command()
@@ -148,5 +149,5 @@ def restore(
         inventory or group, name, fleet.holder_of(holder), check=check, say=click.echo
     )
     words = "differs" if check else "was changed"
-    click.echo(f"{name}: {changed} {words}" if changed else f"{name}: as it should be")
+    echo(f"{name}: {changed} {words}" if changed else f"{name}: as it should be")
     sys.exit(1 if check and changed else 0)

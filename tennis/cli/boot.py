@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tennis.cli.inventory import holder_option, inventory_option
+from tennis.cli.words import echo
 from tennis.rally.text import plain
 
 
@@ -62,17 +63,17 @@ def boot(
                     *([plain(entry.missing, 200)] if entry.missing else []),
                 ]
                 words = f"{plain(name, 32):10} {plain(entry.release, 64):36} {', '.join(notes)}"
-                click.echo(words.rstrip())
+                echo(words.rstrip())
             if known.running.flavour is None:
-                click.echo(f"{'(none)':10} {plain(known.running.release, 64):36} runs")
+                echo(f"{'(none)':10} {plain(known.running.release, 64):36} runs")
             return
         fleet.refuse_if_held(connection, who, playing=False)
         done = booting.boot(
             connection,
             kernel,
-            lambda line: click.echo(line, err=True),
+            lambda line: echo(line, err=True),
             wait_s=wait_s,
             keep=not once,
             again=again,
         )
-        click.echo(f"{target}: {done.release} {'runs' if done.rebooted else 'runs already'}")
+        echo(f"{target}: {done.release} {'runs' if done.rebooted else 'runs already'}")

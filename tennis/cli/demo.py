@@ -9,6 +9,7 @@ from rich.console import Console
 
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
+from tennis.cli.words import echo
 from tennis.errors import BenchError
 
 
@@ -62,7 +63,7 @@ def demo(out: Path, balls: int, seed: int) -> None:
     found = Replication(outcome.folder)
     page = write_match_report(found)
     print_verdicts(console, found)
-    click.echo(f"\nThe report with the pictures: {page}")
+    echo(f"\nThe report with the pictures: {page}")
     if outcome.bad:
         name, why = next(iter(outcome.bad.items()))
         raise BenchError(

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from tennis.cli.inventory import inventory_option
+from tennis.cli.words import echo
 from tennis.errors import UsageError
 
 
@@ -60,12 +61,12 @@ def doctor(port: str | None, target: str | None, inventory: Path | None, as_json
     findings = examine_target(target, inventory) if target else examine(port)
     if as_json:
         found = list(findings)
-        click.echo(json.dumps([asdict(finding) for finding in found], indent=2))
+        echo(json.dumps([asdict(finding) for finding in found], indent=2))
         sys.exit(any(finding.verdict == "bad" for finding in found))
     bad = show(findings)
     if bad:
         what = "a sound rally can be played there" if target else "a rally can be played here"
-        click.echo(f"\n{bad} to mend before {what}.")
+        echo(f"\n{bad} to mend before {what}.")
         sys.exit(1)
     if target:
         kind, _, kernel = target.partition(":")
@@ -73,4 +74,4 @@ def doctor(port: str | None, target: str | None, inventory: Path | None, as_json
         where = virtual if kind == "virtual" else f"--bench pi --target {target} "
     else:
         where = f"--bench pi --port {port} " if port else "--kernel rt --load stress "
-    click.echo(f"\nReady: tennis rally {where}--out first")
+    echo(f"\nReady: tennis rally {where}--out first")

@@ -12,10 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.progress import shown
+from tennis.cli.words import echo
 from tennis.play.explain import Explanation
 from tennis.play.explain import explain as explained
 from tennis.play.explain_page import PAGE, about, check_folder, write
 from tennis.play.rally import Watch
+from tennis.rally.text import plain
 from tennis.units import format_count, format_ns
 
 ROWS = 8
@@ -70,7 +72,7 @@ def explain(
     if out is not None:
         write(found, out)
     if as_json:
-        click.echo(json.dumps(found.as_json(), indent=2))
+        echo(json.dumps(found.as_json(), indent=2))
         return
     _print(found, out)
 
@@ -92,7 +94,7 @@ def _print(found: Explanation, out: Path | None) -> None:
         line("")
     line(about(found), "dim")
     if out is not None:
-        line(f"The flame graph and the timeline: {out / PAGE}")
+        line(f"The flame graph and the timeline: {plain(str(out / PAGE))}")
     else:
         line("With --out DIR: a page with a flame graph and a timeline.", "dim")
 

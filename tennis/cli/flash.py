@@ -5,6 +5,9 @@
 import click
 from rich.console import Console
 
+from tennis.cli.words import echo
+from tennis.rally.text import plain
+
 
 @click.command()
 @click.option(
@@ -31,10 +34,10 @@ def flash(port: str | None, *, remove_others: bool) -> None:
     console = Console(stderr=True, highlight=False)
 
     def tell(line: str) -> None:
-        console.print(f"flash: {line}", markup=False, soft_wrap=True)
+        console.print(f"flash: {plain(line)}", markup=False, soft_wrap=True)
 
     hello = put(port, tell, remove_others=remove_others)
-    click.echo(
+    echo(
         f"Brickwall {hello.unique_id} ({hello.board}, MicroPython {hello.micropython}) runs "
         f"firmware {hello.firmware_sha256[:12]}; now: tennis doctor, then tennis verify"
     )

@@ -10,6 +10,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from tennis.cli.words import echo
+
 
 @click.group(invoke_without_command=True)
 @click.pass_context
@@ -41,7 +43,7 @@ def list_kernels() -> None:
         release = known.find(name).release if known.is_fetched(name) else "not fetched"
         table.add_row(name, release, entry["about"])
     Console().print(table)
-    click.echo("\n--kernel also takes the folder of a built arm64 kernel tree (5.10 or newer).")
+    echo("\n--kernel also takes the folder of a built arm64 kernel tree (5.10 or newer).")
 
 
 @kernels.command()
@@ -70,7 +72,7 @@ def fragment(flavour: str) -> None:
     """
     from tennis.bench.requirements import fragment as text_of  # noqa: PLC0415
 
-    click.echo(text_of(flavour), nl=False)
+    echo(text_of(flavour), nl=False)
 
 
 @kernels.command()
@@ -142,7 +144,7 @@ def package(
         raise click.UsageError("say where the source is: --git with --ref, --tarball, or --tree")
 
     def say(line: str) -> None:
-        click.echo(line, err=True)
+        echo(line, err=True)
 
     if url and ref:
         source = packages.git_source(url, ref, say)
@@ -158,7 +160,7 @@ def package(
             "racquet": str(built.racquet),
             "build": str(built.build),
         }
-        click.echo(json.dumps(record))
+        echo(json.dumps(record))
     else:
         for title, value in (
             ("release", built.release),
@@ -166,4 +168,4 @@ def package(
             ("racquet", built.racquet),
             ("tree", built.build),
         ):
-            click.echo(f"{title:8} {value}")
+            echo(f"{title:8} {value}")

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
+from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
 
 
@@ -72,14 +73,14 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
         return
     bench_for(asked)
     for entry in wanted.not_played:
-        click.echo(f"not played: {entry.name}: {entry.why}")
+        echo(f"not played: {entry.name}: {entry.why}")
     outcome = play_match(wanted, out, shown, Stop(), click.echo)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost: the same command plays the rest")
     found = Replication(outcome.folder)
     page = write_match_report(found)
     print_verdicts(console, found)
-    click.echo(f"\nThe report, table by table, figure by figure: {page}")
+    echo(f"\nThe report, table by table, figure by figure: {page}")
     if outcome.bad:
         name, why = next(iter(outcome.bad.items()))
         raise BenchError(
@@ -109,7 +110,7 @@ def _list(console: Console, wanted: object) -> None:
         )
     console.print(table)
     for entry in wanted.not_played:
-        click.echo(f"not played: {entry.name}: {entry.why}")
+        echo(f"not played: {entry.name}: {entry.why}")
     total = sum(estimate_s(fixture.plan) for fixture in wanted.fixtures)
     balls = sum(fixture.plan.protocol.balls for fixture in wanted.fixtures)
     console.print(

@@ -7,6 +7,7 @@ from typing import cast
 
 import click
 
+from tennis.cli.words import echo
 from tennis.plots import KINDS
 from tennis.plots.picture import Format
 from tennis.rally import open_rally
@@ -51,4 +52,4 @@ def plot(folder: Path, out: Path | None, kinds: tuple[str, ...], kind: str, *, f
         write_whole(path, KINDS[name](rally).render(cast("Format", kind)), force=force)
     # only now: whoever reads the names may stop listening after the first
     for path in wanted.values():
-        click.echo(path)
+        echo(path)

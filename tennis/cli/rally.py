@@ -13,6 +13,7 @@ import click
 from tennis.bench import loads
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
+from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
 from tennis.rally import Rally, calibration, part_path
 from tennis.rally.folder import CONSOLE
@@ -257,12 +258,12 @@ def _check(folder: Path, kernel: str | None) -> None:
 
     with shown("check") as observe:
         found = check(folder, kernel=kernel, watch=Watch(observe, Stop()))
-    click.echo(
-        f"{plain(quoted(folder))} is what it claims to be: {format_count(found.balls, 'ball')} "
+    echo(
+        f"{quoted(folder)} is what it claims to be: {format_count(found.balls, 'ball')} "
         "played again, every tick the same, and so are target, load and instrument"
     )
     if found.changed:
-        click.echo(f"(versions differ, with no effect: {plain(', '.join(found.changed))})")
+        echo(f"(versions differ, with no effect: {plain(', '.join(found.changed))})")
 
 
 @contextlib.contextmanager
@@ -272,21 +273,21 @@ def _ended_at_once(out: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if out and part_path(out).exists():
-            click.echo(f"tennis: to go on: tennis rally --resume {quoted(out)}", err=True)
+            echo(f"tennis: to go on: tennis rally --resume {quoted(out)}", err=True)
         raise
 
 
 def _warn(words: str) -> None:
-    click.echo(f"tennis: {words}", err=True)
+    echo(f"tennis: {words}", err=True)
 
 
 def _tell(played: Rally) -> None:
     """Say what there is now; a fault is an error, but the rally is kept."""
     counts, manifest, path = played.manifest.counts, played.manifest, quoted(played.path)
     misses = f"{counts.misses} {'miss' if counts.misses == 1 else 'misses'}"
-    kept = f"{played.path}: {counts.balls} balls, {misses}"
+    kept = f"{path}: {counts.balls} balls, {misses}"
     if counts.late_serves and manifest.bench == "virtual":
-        click.echo(
+        echo(
             f"tennis: {counts.late_serves} late serves: "
             "this rally may not repeat byte for byte; play it again on a quieter machine",
             err=True,
@@ -297,11 +298,11 @@ def _tell(played: Rally) -> None:
         told = f"; the target's console is in {console}" if console else ""
         raise BenchError(f"{faults[0]}; kept as tainted: {kept}{told}")
     for fault in faults:
-        click.echo(f"tennis: tainted: {fault}", err=True)
+        echo(f"tennis: tainted: {fault}", err=True)
     doubt = calibration.doubt(manifest.instrument, manifest.created)
     if doubt:
-        click.echo(f"tennis: {doubt}", err=True)
+        echo(f"tennis: {doubt}", err=True)
     if manifest.ended == "interrupted":
-        click.echo(f"interrupted; sealed {kept} of {manifest.protocol.balls} planned")
+        echo(f"interrupted; sealed {kept} of {manifest.protocol.balls} planned")
     else:
-        click.echo(f"{kept}; now: tennis stats {path}")
+        echo(f"{kept}; now: tennis stats {path}")

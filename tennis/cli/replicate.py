@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from tennis.cli.words import echo
 from tennis.errors import RallyError
 from tennis.rally.disk import refuse_existing
 
@@ -40,12 +41,12 @@ def replicate(folder: Path, out: Path | None, *, as_json: bool, force: bool) -> 
         refuse_existing(out, force=force)
     found = Replication(open_match(folder))
     if as_json:
-        click.echo(json.dumps(found.as_json(), indent=2, allow_nan=False))
+        echo(json.dumps(found.as_json(), indent=2, allow_nan=False))
     else:
         print_verdicts(Console(), found, every=True)
     if out is not None:
         write_match_report(found, out, force=force)
-        click.echo(out, err=as_json)
+        echo(out, err=as_json)
     damaged = found.match.damaged()
     if damaged:
         name, why = next(iter(damaged.items()))

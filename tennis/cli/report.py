@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from tennis.cli.words import echo
 from tennis.play.report import write_report
 from tennis.rally import open_rally
 from tennis.rally.disk import refuse_existing
@@ -33,4 +34,4 @@ def report(folders: tuple[Path, ...], out: Path, *, force: bool) -> None:
     """
     refuse_existing(out, force=force)
     write_report([open_rally(folder) for folder in folders], out, force=force)
-    click.echo(out)
+    echo(out)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tennis.cli.words import echo
 from tennis.rally import open_rally
 from tennis.stats import Latency, Summary, summarize
 from tennis.units import format_ns
@@ -46,7 +47,7 @@ def stats(folder: Path, *, as_json: bool) -> None:
     """
     summary = summarize(open_rally(folder))
     if as_json:
-        click.echo(json.dumps(summary.as_json(), indent=2))
+        echo(json.dumps(summary.as_json(), indent=2))
         return
     console = Console(highlight=False)
     console.print(Text(summary.label, style="bold"), soft_wrap=True)

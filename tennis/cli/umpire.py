@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tennis.cli.stop import Stop
+from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.rally.text import plain, quoted
 
@@ -50,7 +51,7 @@ def install() -> None:
     from tennis.bench.instruments import sigrok_decoder  # noqa: PLC0415
 
     folder = sigrok_decoder.install()
-    click.echo(f"{folder}: sigrok-cli sees it; in PulseView it is the decoder Tennis")
+    echo(f"{folder}: sigrok-cli sees it; in PulseView it is the decoder Tennis")
 
 
 @umpire.command()
@@ -98,15 +99,15 @@ def capture(  # the rest is what was asked for
     chosen = sigrok.settings(asked.pop("analyser"), rate_hz=rate, **asked)
     name = plain(chosen.analyser.name, 40)
     for warning in chosen.warnings(round(pulse_us * 1000), chosen.seconds):
-        click.echo(f"tennis: {warning}", err=True)
+        echo(f"tennis: {warning}", err=True)
     how = f"{chosen.rate_hz / 1e6:g} MHz, ping {chosen.ping}, reply {chosen.reply}"
-    click.echo(f"capturing with {name} ({chosen.analyser.spec}), {how}", err=True)
+    echo(f"capturing with {name} ({chosen.analyser.spec}), {how}", err=True)
     stop = Stop()
     with sigrok.capturing(chosen, out) as under_way:
         sigrok.wait(under_way, stop)
     if under_way.trouble:
-        click.echo(f"tennis: {under_way.trouble}", err=True)
-    click.echo(f"{out}: {under_way.samples} samples, {under_way.seconds:.3f} s")
+        echo(f"tennis: {under_way.trouble}", err=True)
+    echo(f"{out}: {under_way.samples} samples, {under_way.seconds:.3f} s")
     if under_way.trouble:
         sys.exit(1)
 
@@ -219,7 +220,7 @@ def simulate(
         **asked,
     )
     simulator.simulate(open_rally(rally), out, analyser)
-    click.echo(f"{out}; now: tennis umpire check {quoted(rally)} --capture {quoted(out)}")
+    echo(f"{out}; now: tennis umpire check {quoted(rally)} --capture {quoted(out)}")
 
 
 @umpire.command()
@@ -286,7 +287,7 @@ def check(
     )
     found = player.umpire(open_rally(rally), captures, wires, asked["tolerance_ns"])
     if asked["as_json"]:
-        click.echo(json.dumps(found.as_json(), indent=2))
+        echo(json.dumps(found.as_json(), indent=2))
     else:
         _tell(found)
     if out:
@@ -294,7 +295,7 @@ def check(
 
         write_page(found, out, force=force)
         if not asked["as_json"]:
-            click.echo(f"page: {out}")
+            echo(f"page: {out}")
     if found.verdict != "pass":
         sys.exit(1)
 
@@ -315,7 +316,7 @@ def _tell(found: Any) -> None:
         console = Console(highlight=False, width=max(80, Console().width))
         console.print(shown)
     for key, value in facts(found).items():
-        click.echo(f"{key}: {plain(value, 400)}")
+        echo(f"{key}: {plain(value, 400)}")
     for note in found.notes:
-        click.echo(f"Note: {plain(note, 400)}")
-    click.echo(f"{found.verdict}: {plain(found.reason, 600)}")
+        echo(f"Note: {plain(note, 400)}")
+    echo(f"{found.verdict}: {plain(found.reason, 600)}")

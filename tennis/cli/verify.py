@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.rally.text import plain
 
@@ -77,19 +78,19 @@ def verify(**asked: Any) -> None:
 
     found, certificate = run(Asked(**asked), tell)
     if as_json:
-        click.echo(json.dumps(found.as_json(), indent=2))
+        echo(json.dumps(found.as_json(), indent=2))
     else:
         if found.points:
             _show(_table(found))
         clock = f"{found.hello.tick_hz} ticks a second, tolerance {found.tolerance}"
-        click.echo(f"Brickwall {found.hello.unique_id}: {clock}.")
-        click.echo(f"{found.verdict}: {plain(found.reason, 400)}")
+        echo(f"Brickwall {found.hello.unique_id}: {clock}.")
+        echo(f"{found.verdict}: {plain(found.reason, 400)}")
     # last: what was found is shown, also where the disk is full
     path = keep(certificate)
     if path and not as_json:
-        click.echo(f"certificate ({certificate.kind}): {path}")
+        echo(f"certificate ({certificate.kind}): {path}")
         if certificate.verdict == "pass" and not certificate.independent:
-            click.echo(
+            echo(
                 "note: this Pico verified itself, with one crystal and at one phase. For graded "
                 "work verify it with a second Pico: tennis verify --generator-port PORT"
             )

@@ -185,6 +185,8 @@ def read_plan(path: Path) -> MatchPlan:
         content = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError, too
         raise UsageError(f"{path} is not TOML: {plain(str(error), 200)}") from error
+    if _has_huge_number(content):
+        raise UsageError(f"{path} is not TOML: a whole number has 64 bits at most")
     try:
         plan = MatchPlan.model_validate(content)
     except ValidationError as error:
@@ -194,6 +196,20 @@ def read_plan(path: Path) -> MatchPlan:
             if not getattr(plan, axis):
                 raise UsageError(f"{path}: {axis} is missing: name at least one")
     return plan
+
+
+def _has_huge_number(content: Any) -> bool:
+    """Say whether there is a whole number that Python would read, and then could not write."""
+    left = [content]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            return True
+    return False
 
 
 def _first(error: ValidationError) -> str:

@@ -92,7 +92,7 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     return bench_of(plan.bench, port, target, say, holder)
 
 
-def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
+def plan_of(  # noqa: PLR0912, PLR0913 (a plan has that many parts, all of them named)
     *,
     bench: BenchKind = "virtual",
     instrument: InstrumentKind | None = None,
@@ -151,7 +151,11 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     else:
         if gap_min_us is not None or gap_max_us is not None:
             raise UsageError("--gap-min-us and --gap-max-us belong to --loop closed")
-        rate_hz = rate_hz or DEFAULT_RATE_HZ
+        rate_hz = DEFAULT_RATE_HZ if rate_hz is None else rate_hz
+        if rate_hz <= 0:
+            raise UsageError(
+                f"--rate-hz {rate_hz:g}: an open loop serves more than 0 balls a second"
+            )
         gap_min_us = gap_max_us = 0
         shortest_us = 1e6 / rate_hz
         # the next ball does not wait: an answer later than that would be taken for its answer

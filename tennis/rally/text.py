@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Text that came with a rally, made safe for a terminal and a page."""
 
+import os
 import shlex
 from pathlib import Path
 
@@ -17,6 +18,15 @@ def plain(text: str, limit: int = 400) -> str:
 
 
 def quoted(path: Path) -> str:
-    """Return a path as it is typed in a shell, also where it begins with a dash."""
+    r"""Return a path as it is typed in a shell, also where it begins with a dash.
+
+    What would move the cursor is written as bash reads it: ``$'a\x1bb'``.
+    """
     text = str(path)
+    if not text.isprintable():
+        octets = "".join(
+            chr(o) if chr(o).isprintable() and o < 0x7F and chr(o) not in "'\\" else f"\\x{o:02x}"
+            for o in os.fsencode(text)
+        )
+        return f"$'{octets}'"
     return shlex.quote(f"./{text}" if text.startswith("-") else text)

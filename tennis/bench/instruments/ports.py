@@ -8,6 +8,7 @@ from pathlib import Path
 from serial.tools import list_ports
 
 from tennis.errors import UsageError
+from tennis.rally.text import plain
 
 MICROPYTHON = (0x2E8A, 0x0005)  # USB vendor and product: a Pico that runs MicroPython
 BOOTSEL = ("2e8a", ("0003", "000f"))  # a Pico, a Pico 2, that waits for its firmware
@@ -57,10 +58,23 @@ def bootsel() -> int:
     return found
 
 
+def checked(name: str) -> str:
+    """Return a port's name. Raises UsageError for what is neither a device nor ``socket://``.
+
+    The library that opens it knows more, and some of that writes files: ``spy://``.
+    """
+    scheme, mark, _ = name.partition("://")
+    if mark and scheme != "socket":
+        raise UsageError(
+            f"--port {plain(name, 80)}: name a serial device (/dev/ttyACM0) or socket://HOST:PORT"
+        )
+    return name
+
+
 def the_port(named: str | None) -> str:
     """Return the named port, or that of the only Pico. Raises UsageError: what there is instead."""
     if named:
-        return named
+        return checked(named)
     found = picos()
     if len(found) == 1:
         return found[0].device

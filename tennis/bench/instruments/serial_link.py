@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import serial
 
 from tennis.bench.instruments.link import LinkLostError
-from tennis.bench.instruments.ports import ports
+from tennis.bench.instruments.ports import checked, ports
 from tennis.errors import BenchError
 
 BAUD = 115_200  # USB takes no notice of it
@@ -24,8 +24,7 @@ class SerialLink:
     """
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self._device = name
+        self.name = self._device = checked(name)
         self._serial_number = next((p.serial for p in ports() if p.device == name), None)
         self._port: serial.SerialBase | None = None
         try:
