@@ -25,6 +25,7 @@ class Target:
         self.data = self.home / "data"
         self.data.mkdir(parents=True)
         self.now = 1_800_000_000
+        self.login = ""  # who asks through sudo
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         # systemctl is asked whether upgrades run: here it says no
@@ -41,6 +42,7 @@ class Target:
                 "TENNIS_ROOT": str(self.root),
                 "TENNIS_NOW": str(self.now),
                 "PATH": f"{tools}:{os.environ['PATH']}",
+                "SUDO_USER": self.login or "root",
             },
             capture_output=True,
             text=True,
@@ -177,3 +179,38 @@ def test_status_tells_picos_and_the_last_rally(target):
     said = target.says("status")
     assert said["picos"] == ["e6605838833f8a2b", "E66038B713894C31"]
     assert said["last_rally"] == 1_799_999_000
+
+
+def test_a_name_belongs_to_the_login_that_used_it(target):
+    target.login = "anna"
+    assert target.says("lease", "red", "3600")["user"] == "anna"
+    target.data.joinpath("mine").touch()
+    target.login = "ben"
+    said = target.refuses("lease", "red", "3600")
+    assert "held by red (login anna) for 60 min more" in said
+    assert "--as" not in said
+    assert "held by red (login anna), not by red" in target.refuses("release", "red")
+    assert target.data.joinpath("mine").exists()
+    target.login = "anna"
+    # the same login with another name: another group that shares it
+    assert "(--as red, if that is you)" in target.refuses("lease", "green", "3600")
+    target.now += 60
+    assert target.says("lease", "red", "3600")["saved"] is None
+    assert target.run("release", "red").returncode == 0
+    assert not target.data.joinpath("mine").exists()
+
+
+def test_a_lease_without_a_login_is_known_by_its_name(target):
+    """Earlier versions wrote such."""
+    target.home.joinpath("lease.json").write_text(
+        json.dumps({"holder": "red", "since": target.now, "expires": target.now + 600})
+    )
+    target.login = "anna"
+    assert target.says("lease", "red", "3600")["user"] == "anna"
+
+
+def test_a_login_that_is_no_name_counts_as_damage(target):
+    target.home.joinpath("lease.json").write_text(
+        json.dumps({"holder": "red", "user": "a b", "since": 1, "expires": 2})
+    )
+    assert "is damaged" in target.refuses("lease", "red", "3600")

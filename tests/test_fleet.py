@@ -185,5 +185,5 @@ def test_targets_programs_are_plain_python_of_debian_12():
     for name in ("base/files/tennis-bench", "kernel/files/tennis-boot"):
         text = (ROOT / "ansible/roles" / name).read_text()
         compile(text, name, "exec")
-        assert text.startswith("#!/usr/bin/python3\n")
+        assert text.startswith("#!/usr/bin/python3 -I\n")  # nothing of the caller's
     assert shutil.which("python3")

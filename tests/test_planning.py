@@ -201,6 +201,6 @@ def test_what_a_user_names_goes_on(tmp_path):
 
 @pytest.mark.parametrize("rate_hz", [0, -1.0, 0.0])
 def test_an_open_loop_without_a_rate_is_refused(rate_hz):
-    with pytest.raises(UsageError, match="--rate-hz .* serves more than 0 balls a second"):
+    with pytest.raises(UsageError, match=r"--rate-hz .* serves more than 0 balls a second"):
         plan_of(loop="open", rate_hz=rate_hz)
     assert plan_of(loop="open").protocol.rate_hz == 1000

@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.provision, pytest.mark.xdist_group("virtual-pi")]
 
 BALLS = 300
 FIFO = ("SCHED_FIFO", 99)  # what chrt sets
-STUDENT = "student"
+STUDENT, OTHER = "student", "other"
 # Python takes seconds to start in an emulated machine. Ansible starts it for every task, Mitogen
 # once. ANSIBLE_STRATEGY=linear is what users have (make provision-test).
 MITOGEN = Path(ansible_mitogen.__file__).parent / "plugins/strategy"
@@ -70,7 +70,7 @@ class Bench:
                     NAME: {
                         "ansible_ssh_common_args": f"-F {config}",
                         "ansible_user": USER,
-                        "base_users": [{"name": STUDENT, "keys": [key]}],
+                        "base_users": [{"name": s, "keys": [key]} for s in (STUDENT, OTHER)],
                         # QEMU's GPIO chip stands in for a Pi's
                         "racquet_gpiochip": "9030000.pl061",
                         "racquet_ping_line": 0,
@@ -272,6 +272,58 @@ def test_services_and_kernels_are_as_they_should_be(bench):
         assert flavour["missing"] is None
         assert f"{flavour['release']}, aarch64: installed" in status
     assert "isolcpus=managed_irq,domain,1" in bench.root("cat /boot/grub/grub.cfg")
+
+
+def as_student(bench: Bench, line: str, login: str = STUDENT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["ssh", "-F", bench.pi.folder / "ssh_config", "-l", login, NAME, line],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_who_plays_has_a_few_commands_of_root_and_no_more(bench):
+    """With the real sudo: whatever may name another kernel, another one's data or a file is not."""
+    for line in (
+        "sudo -n tennis-boot register mainline rt=linux-image-rt-arm64",
+        "sudo -n tennis-boot register --no-trials rt rt=linux-image-rt-arm64",
+        "sudo -n tennis-boot register --check mainline rt=--admindir=/root",
+        "sudo -n tennis-boot once rt --no-trials",
+        "sudo -n tennis-boot once --help",
+        "sudo -n tennis-boot",
+        "sudo -n tennis-bench save",
+        "sudo -n tennis-bench lease red 3600 blue",
+        "sudo -n tennis-bench lease 'red blue' 3600",
+        "sudo -n tennis-bench lease red",
+        "sudo -n TENNIS_ROOT=/tmp tennis-bench status",
+        "sudo -n SUDO_USER=other tennis-bench status",
+        "sudo -n sh -c id",
+        "sudo -n -u student2 tennis-bench status",
+    ):
+        done = as_student(bench, line)
+        assert done.returncode != 0, (line, done.stdout)
+        assert done.stdout == "", line
+    said = as_student(bench, "sudo -n tennis-boot list")
+    assert json.loads(said.stdout)["default"] == "mainline", said.stderr
+    assert as_student(bench, "sudo -n tennis-bench status").returncode == 0
+
+
+def test_a_lease_is_not_forged_by_its_name(bench):
+    taken = as_student(bench, "sudo -n tennis-bench lease red 600")
+    assert json.loads(taken.stdout)["user"] == STUDENT, taken.stderr
+    for words in ("lease red 600", "release red"):
+        done = as_student(bench, f"sudo -n tennis-bench {words}", OTHER)
+        assert done.returncode == 1
+        assert "held by red (login student)" in done.stderr
+    # the same through `tennis`, which logs in as the student
+    bench.write_inventory(ansible_user=STUDENT)
+    inventory = ["--inventory", str(bench.inventory)]
+    done = bench.tennis("benches", "release", NAME, "--as", "red", *inventory)
+    bench.write_inventory()
+    assert done.returncode == 0, done.stderr
+    assert json.loads(as_student(bench, "sudo -n tennis-bench status").stdout)["lease"] is None
 
 
 def test_the_list_says_what_this_bench_is(bench):

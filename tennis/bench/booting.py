@@ -15,7 +15,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tennis.bench.targets.ssh import SshError, SshTarget, StoppedError, why
+from tennis.bench.targets.ssh import SshError, SshTarget, StoppedError, as_root, why
 from tennis.errors import BenchError
 from tennis.rally.text import plain
 
@@ -140,8 +140,8 @@ def _wanted(target: SshTarget, kernels: Kernels, flavour: str) -> str:
 
 
 def _ask(target: SshTarget, words: str) -> str:
-    line = f"{PROGRAM} {words}"
-    done = target.attempt(line, what=f"tennis-boot {words}", root=True, limit=ANSWER_MAX)
+    line = as_root([PROGRAM, *words.split()])
+    done = target.attempt(line, what=f"tennis-boot {words}", limit=ANSWER_MAX)
     if done.code == 127 or re.search("tennis-boot: (command )?not found", done.errors):
         raise BenchError(
             f"{target.host} is not provisioned: run `tennis benches restore {target.host}` where "

@@ -11,6 +11,7 @@ import getpass
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -25,7 +26,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from tennis.bench.commands import run
-from tennis.bench.targets.ssh import CONNECT_S, SshError, SshTarget, why
+from tennis.bench.targets.ssh import CONNECT_S, SshError, SshTarget, as_root, why
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.rally.text import plain
@@ -268,8 +269,8 @@ def ask(
     Raises SshError where the target cannot be reached or hangs, NotProvisionedError where there is
     no such program, BenchError where it refuses.
     """
-    line = " ".join([PROGRAM, *words])
-    done = target.attempt(line, what=what, root=root, timeout_s=timeout_s, limit=ANSWER_MAX)
+    line = as_root([PROGRAM, *words]) if root else shlex.join([PROGRAM, *words])
+    done = target.attempt(line, what=what, timeout_s=timeout_s, limit=ANSWER_MAX)
     if done.code == 127 or re.search("tennis-bench: (command )?not found", done.errors):
         raise NotProvisionedError(
             f"{target.host} is not provisioned: run `tennis benches restore {target.host}`"

@@ -418,6 +418,12 @@ class SshTarget:
         return Done(process.returncode, *(words.decode(errors="replace") for words in said))
 
 
+def as_root(words: Sequence[str]) -> str:
+    """Return a shell's line that starts a program as root, itself: sudo may allow nothing else."""
+    line = shlex.join(words)
+    return f'if [ "$(id -u)" = 0 ]; then exec {line}; else exec sudo -n {line}; fi'
+
+
 def shell(command: str, *, root: bool = False) -> str:
     """Return a line for whatever login shell there is: it starts ``sh``, as root where asked."""
     line = f"sh -c {shlex.quote(command)}"
