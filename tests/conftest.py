@@ -3,10 +3,50 @@
 """What all tests share."""
 
 import os
+import platform
 import signal
+import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from tennis.bench import programs
+from tennis.checkout import ROOT
+
+MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "")
+# where programs may be that no package holds: built here, made by a test, Python's own
+OURS = (ROOT, Path(tempfile.gettempdir()), Path.home() / ".cache", Path(sys.prefix))
+LISTED = {program.name for program in programs.programs()}
+
+
+def pytest_sessionstart() -> None:
+    """Name what is missing before minutes of work."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        sys.addaudithook(_listed_only)
+        return
+    wanted = [
+        p for p in programs.programs() if p.name != "-" and p.when in {"always", "absent", MACHINE}
+    ]
+    missing = [program for program in wanted if not programs.find(program.name)]
+    if missing:
+        words = ", ".join(f"{program.name} (package {program.package})" for program in missing)
+        pytest.exit(f"not installed: {words}; run scripts/setup.sh --test", 3)
+    sys.addaudithook(_listed_only)
+
+
+def _listed_only(event: str, arguments: tuple[object, ...]) -> None:
+    """Refuse to start a program that is not in scripts/programs.txt: setup must know it."""
+    if event != "subprocess.Popen":
+        return
+    executable = os.fsdecode(arguments[0])  # type: ignore[arg-type]
+    where = executable if "/" in executable else programs.find(executable)
+    if where is None or Path(where).name in LISTED or Path(executable).name.startswith("python"):
+        return
+    if any(Path(where).is_relative_to(place) for place in OURS) or not Path(where).exists():
+        return
+    raise AssertionError(f"{executable} is started, and scripts/programs.txt does not list it")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from tennis.bench import programs
 from tennis.errors import BenchError
 
 
@@ -35,7 +36,8 @@ def run(
             check=False,
         )
     except FileNotFoundError:
-        raise BenchError(f"{what}: {words[0]} is not installed: run 'make setup'") from None
+        how = programs.how_to_get(words[0])
+        raise BenchError(f"{what}: {words[0]} is not installed; {how}") from None
     if done.returncode:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
         errors = [
