@@ -36,6 +36,12 @@ test: ## everything: setup, lint, books, unit tests, real kernels on the virtual
 unit: setup-test ## the tests that boot no kernel (TESTS= chooses files)
 	@$(PYTEST) -q --numprocesses auto -m "not virtual and not provision" $(TESTS)
 
+.PHONY: fresh-test
+fresh-test: ## set Tennis up in a bare Debian 12 and a bare Debian 13, stage by stage (root; SUITES= chooses)
+	@scripts/fresh-test.sh $(SUITES)
+
+SUITES :=
+
 .PHONY: provision-test
 provision-test: setup-test ## provision a whole system in QEMU as users do: with Ansible's own, slower strategy
 	@ANSIBLE_STRATEGY=linear $(PYTEST) -q -m provision

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+#
+# Set Tennis up in a bare Debian, stage by stage, and run its main commands there: a machine on which
+# somebody once installed something shows no missing package.
+#
+#   scripts/fresh-test.sh                    in a bare Debian 12 and a bare Debian 13
+#   scripts/fresh-test.sh trixie             in one of them
+#   scripts/fresh-test.sh --whole trixie     there `make test` as a whole, from nothing (an hour)
+#   scripts/fresh-test.sh --keep trixie      leave the system behind, to look at
+#
+# There is nothing but make and git in it, and how this machine reaches its mirrors (resolv.conf,
+# hosts, certificates, the settings of pip and npm). What is committed is tested. It takes root, mmdebstrap and about
+# 10 GB below TMPDIR (/var/tmp); the logs are in build/fresh-test.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+HERE=$(pwd -P)
+readonly HERE
+readonly LOGS=$HERE/build/fresh-test
+SCRATCH=${TMPDIR:-/var/tmp}
+[[ $SCRATCH != /tmp ]] || SCRATCH=/var/tmp
+WHOLE="" KEEP=""
+
+die() {
+    printf 'fresh-test: %s\n' "$*" >&2
+    exit 1
+}
+
+# Run a line in the system, as root, in name spaces of its own: what it leaves running ends with it.
+inside() {
+    local root=$1 line=$2
+    # what reaches the mirrors; nothing else of this shell's environment
+    local pass=()
+    mapfile -t pass < <(env | grep -iE '^(https?_proxy|no_proxy|PIP_(CERT|INDEX_URL|DEFAULT_TIMEOUT)|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS)=' || true)
+    unshare --mount --pid --fork --kill-child bash -euc '
+        root=$1 line=$2
+        shift 2
+        mount --make-rprivate /
+        mount --rbind /dev "$root/dev"
+        mount -t proc proc "$root/proc"
+        mount --rbind /sys "$root/sys"
+        mount -t tmpfs tmpfs "$root/run"
+        exec chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+            LANG=C.UTF-8 TERM=dumb CI=true "$@" /bin/bash -euo pipefail -c "cd /root/tennis; $line"
+    ' fresh-test "$root" "$line" "${pass[@]}" </dev/null
+}
+
+# Run a step, say how long it took, and where its words are when it fails.
+step() {
+    local suite=$1 root=$2 line=$3 log began
+    log=$LOGS/$suite.log
+    began=$SECONDS
+    printf '%s: %s ... ' "$suite" "$line"
+    printf '\n== %s\n' "$line" >>"$log"
+    if ! inside "$root" "$line" >>"$log" 2>&1; then
+        printf 'FAILED after %d s\n' "$((SECONDS - began))"
+        tail -n 25 "$log"
+        die "$suite: $line failed; all of it: $log"
+    fi
+    printf '%d s\n' "$((SECONDS - began))"
+}
+
+make_system() {
+    local suite=$1 root=$2 file
+    printf '%s: a bare system with make and git ... ' "$suite"
+    mmdebstrap --quiet --variant=minbase --include=make,git "$suite" "$root" "$MIRROR" \
+        >"$LOGS/$suite.log" 2>&1 || die "mmdebstrap failed: $(tail -n 3 "$LOGS/$suite.log")"
+    for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/npmrc /root/.npmrc; do
+        [[ ! -e $file ]] || install -D -m 644 "$file" "$root$file"
+    done
+    [[ ! -d /usr/local/share/ca-certificates ]] || cp -r /usr/local/share/ca-certificates "$root/usr/local/share/"
+    # certificates that nobody's package holds: the bundle as it is, until a package replaces it
+    install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+    git clone --quiet --no-hardlinks "$HERE" "$root/root/tennis"
+    printf '%s\n' "$(du -sh "$root" | cut -f 1)"
+}
+
+test_suite() {
+    local suite=$1 root
+    root=$(mktemp -d "$SCRATCH/tennis-fresh-$suite-XXXXXX")
+    chmod 755 "$root"
+    # shellcheck disable=SC2064 # the folder as it is now
+    [[ -n $KEEP ]] || trap "rm -rf --one-file-system '$root'" EXIT
+    make_system "$suite" "$root"
+    if [[ -n $WHOLE ]]; then
+        step "$suite" "$root" "make test"
+        tail -n 3 "$LOGS/$suite.log"
+    else
+        local play=". .venv/bin/activate; cd /tmp; tennis"
+        step "$suite" "$root" "make demo"
+        step "$suite" "$root" "$play rally --kernel rt --load stress --balls 500 --out first"
+        step "$suite" "$root" "$play stats first && tennis report first --out first.html && tennis plot first"
+        step "$suite" "$root" "$play explain first && tennis doctor"
+        step "$suite" "$root" "$play rally --check first"
+        step "$suite" "$root" "scripts/setup.sh --pico"
+        step "$suite" "$root" "$play verify --bench virtual --balls 2"
+        step "$suite" "$root" "scripts/setup.sh --provision"
+        step "$suite" "$root" ". .venv/bin/activate; cd ansible; ansible-playbook -i inventory.example site.yml --syntax-check"
+        step "$suite" "$root" "scripts/setup.sh --test"
+        step "$suite" "$root" "make lint docs"
+        step "$suite" "$root" "make unit TESTS='tests/test_needed_programs.py tests/test_umpire_decoder.py tests/test_ssh.py'"
+    fi
+    [[ -z $KEEP ]] && rm -rf --one-file-system "$root" || printf '%s: %s\n' "$suite" "$root"
+    trap - EXIT
+}
+
+suites=()
+for word; do
+    case $word in
+        --whole) WHOLE=yes ;;
+        --keep) KEEP=yes ;;
+        bookworm | trixie) suites+=("$word") ;;
+        -h | --help)
+            sed -n '5,16s/^# \{0,1\}//p' "$HERE/scripts/fresh-test.sh"
+            exit 0
+            ;;
+        *) die "unknown word $word; try --help" ;;
+    esac
+done
+[[ ${#suites[@]} -gt 0 ]] || suites=(bookworm trixie)
+[[ $(id -u) == 0 ]] || die "it takes root: a system is made, and started in"
+command -v mmdebstrap >/dev/null || die "mmdebstrap is missing: apt-get install mmdebstrap arch-test"
+[[ -x .venv/bin/python ]] || die "run scripts/setup.sh first: it asks tennis for the mirror"
+MIRROR=$(.venv/bin/python -c 'from tennis.bench.targets.virtual.debian import mirror; print(mirror())')
+mkdir -p "$LOGS"
+for suite in "${suites[@]}"; do test_suite "$suite"; done
+printf 'fresh-test: passed (%s)\n' "${suites[*]}"
