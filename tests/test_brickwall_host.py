@@ -714,7 +714,7 @@ def test_the_doctor_looks_at_a_brickwall(fake):
         ("socket://", "socket:// cannot be opened (no address as in socket://", "name the Bri"),
         ("socket://127.0.0.1:99999", "no address as in socket://HOST:PORT", "name the Brickwall"),
         ("/dev/nothing", "/dev/nothing does not exist (serial ports: ", "plug the Pico in"),
-        ("loop://", "loop:// is gone", "--port"),
+        ("loop://", "--port loop://", "name a serial device"),
     ],
 )
 def test_the_doctor_finds_nobody(port, found, advice):

@@ -5,6 +5,7 @@
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -197,7 +198,10 @@ def test_a_host_that_is_killed_goes_on(tmp_path):
             journal.write(b"TN\x01\x02\x00\x00")  # the frame in flight
         done = tennis("rally", "--resume", out)
         assert done.returncode == 2
-        assert f"if you trust it, `tennis rally --resume {out} --port {pico.url}`" in done.stderr
+        assert (
+            f"if you trust it, `tennis rally --resume {out} --port {shlex.quote(pico.url)}`"
+            in done.stderr
+        )
         done = tennis("rally", "--resume", out, "--port", pico.url)
     assert done.returncode == 0, done.stderr
     played = open_rally(out)

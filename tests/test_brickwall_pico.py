@@ -38,7 +38,7 @@ def empty(tmp_path) -> Path:
 
 def execute(pico: EmulatedPico, program: str) -> None:
     subprocess.run(
-        [sys.executable, "-m", "mpremote", "connect", pico.url, "exec", program],
+        [sys.executable, "-m", "mpremote", "connect", pico.plain_url, "exec", program],
         check=True,
         capture_output=True,
     )

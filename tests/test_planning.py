@@ -95,8 +95,10 @@ def kernel_tree(folder, *options, release="5.10.1-mine"):
     for name in ("Makefile", "include/config/auto.conf", "Module.symvers", "arch/arm64/boot/Image"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
+    (folder / "arch/arm64/boot/Image").write_bytes(b"MZ")
     lines = [*(f"{option}=y" for option in (*kernels.NEEDED, *options)), "# CONFIG_X is not set"]
-    (folder / ".config").write_text("\n".join(lines) + "\n")
+    for name in (".config", "include/config/auto.conf"):
+        (folder / name).write_text("\n".join(lines) + "\n")
     header = folder / "include/generated/utsrelease.h"
     header.parent.mkdir(exist_ok=True)
     header.write_text(f'#define UTS_RELEASE "{release}"\n')
@@ -126,6 +128,33 @@ def test_the_flavour_of_a_tree(tmp_path, option, flavour, module, answer):
     plan = plan_of(kernel=tree)
     assert (plan.bottom_half, plan.priorities) == answer
     racquets.check(flavour, plan.bottom_half, plan.priorities)
+
+
+def test_what_was_built_counts_and_no_edited_configuration(tmp_path):
+    """An EVL tree whose .config somebody edited took the in-band Racquet."""
+    tree = kernel_tree(tmp_path, "CONFIG_EVL")
+    config = tree / ".config"
+    config.write_text(config.read_text().replace("CONFIG_EVL=y", "# CONFIG_EVL is not set"))
+    assert kernels.find(str(tree)).flavour == kernels.flavour_of(str(tree)) == "evl"
+
+
+def test_an_empty_image_is_not_booted(tmp_path):
+    """It would never say that it is ready."""
+    tree = kernel_tree(tmp_path)
+    (tree / "arch/arm64/boot/Image").write_bytes(b"")
+    with pytest.raises(UsageError, match="arch/arm64/boot/Image is empty"):
+        kernels.find(str(tree))
+
+
+def test_a_header_that_changed_builds_the_module_anew(tmp_path):
+    tree = kernel_tree(tmp_path)
+    header = tree / "include/linux/gpio.h"
+    header.parent.mkdir()
+    header.write_text("#define A 1\n")
+    before = kernels.fingerprint(kernels.find(str(tree)))
+    assert kernels.fingerprint(kernels.find(str(tree))) == before
+    header.write_text("#define A 2\n")
+    assert kernels.fingerprint(kernels.find(str(tree))) != before
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,7 @@ def test_a_tree_that_a_folder_names_is_not_built(tmp_path):
         "include/config/auto.conf": configuration,
         "include/generated/utsrelease.h": '#define UTS_RELEASE "6.12.0"\n',
         "Module.symvers": "",
-        "arch/arm64/boot/Image": "",
+        "arch/arm64/boot/Image": "MZ",
     }.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Real kernels on the virtual bench: what an instrument and a target must do."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -301,9 +302,12 @@ def test_a_built_kernel_tree_plays(tmp_path, monkeypatch):
     assert (rally.balls, rally.misses) == (100, 0)
     assert rally.manifest.target.kernel == "linux"
 
-    (tree / ".config").unlink()
-    (tree / ".config").write_text("CONFIG_ARM64=y\n")
-    with pytest.raises(UsageError, match=r"lacks CONFIG_MODULES.*built in"):
+    include = (tree / "include").resolve()
+    (tree / "include").unlink()
+    shutil.copytree(include, tree / "include", symlinks=True)
+    (tree / "include/config/auto.conf").unlink()
+    (tree / "include/config/auto.conf").write_text("CONFIG_ARM64=y\n")
+    with pytest.raises(UsageError, match="it was built without CONFIG_MODULES"):
         plan = plan_of(kernel="linux")
         VirtualBench().parts(plan)
 

@@ -83,12 +83,18 @@ export class Board {
     return this.fabric.now;
   }
 
+  /** Emulated time in seconds since the board was made; a reset does not set it back. */
+  get emulated_s() {
+    return this.before_reset_s + this.mcu.clock.nanos / 1e9;
+  }
+
   get clk_sys() {
     return this.mcu.clkSys;
   }
 
   /** Begin anew, with nothing kept but flash, wires and the count of cycles. */
   powerOn(cycle) {
+    this.before_reset_s = this.mcu ? this.emulated_s : 0;
     const fabric = new Fabric({ skipping: this.options.skipping });
     fabric.now = cycle;
     const clock = new CycleClock(() => fabric.now);

@@ -12,7 +12,9 @@ import { PAD_COUNT } from './pads.mjs';
 import { parseScript, respond } from './respond.mjs';
 import { serveTcp } from './tcp.mjs';
 
-const USAGE = `usage: main.mjs [options] tcp PORT | lockstep [IN,OUT]
+const USAGE = `usage: main.mjs [options] tcp PORT[,CLOCK] | lockstep [IN,OUT]
+
+  tcp: the USB serial port, and who wants to know how far emulated time is asks CLOCK
 
   lockstep takes messages from descriptor IN (3) and sends them to OUT (4)
 
@@ -129,13 +131,14 @@ function main() {
   const pins = { ping: padOf(values.ping, '--ping'), reply: padOf(values.reply, '--reply') };
   if (values.respond) respond(board, scriptOf(values.respond), pins);
   const [mode, argument] = positionals;
-  if (mode === 'tcp' && /^\d+$/.test(argument ?? '')) {
+  if (mode === 'tcp' && /^\d+(,\d+)?$/.test(argument ?? '')) {
     if (values.link) fail('--link needs lockstep');
     const onError = (error) => {
       console.error(`emulator: ${error.message}`);
       process.exit(1);
     };
-    serveTcp(board, { port: Number(argument), fast: values.fast, onError });
+    const [port, clock_port = 0] = argument.split(',').map(Number);
+    serveTcp(board, { port, clock_port, fast: values.fast, onError });
   } else if (mode === 'lockstep') {
     const link = values.link && new QemuPipes(...descriptorsOf(values.link, '--link'));
     const host = descriptorsOf(argument ?? '3,4', 'lockstep');

@@ -13,9 +13,9 @@ const SLICE_MS = 2;
 
 /**
  * @param {import('./board.mjs').Board} board
- * @param {{port: number, fast: boolean, onError: (error: Error) => void}} options
+ * @param {{port: number, clock_port: number, fast: boolean, onError: (error: Error) => void}} options
  */
-export function serveTcp(board, { port, fast, onError }) {
+export function serveTcp(board, { port, clock_port, fast, onError }) {
   let client = null;
 
   board.onSerial = (data) => {
@@ -44,7 +44,22 @@ export function serveTcp(board, { port, fast, onError }) {
     });
   });
   server.on('error', onError);
-  server.listen(port, '127.0.0.1', () => console.log(`port ${server.address().port}`));
+  // how far it is: seconds as a double for every byte that comes
+  const clock = net.createServer((socket) => {
+    socket.setNoDelay(true);
+    socket.on('data', (data) => {
+      const answer = Buffer.alloc(8);
+      answer.writeDoubleLE(board.emulated_s);
+      for (let n = 0; n < data.length; n++) socket.write(answer);
+    });
+    socket.on('error', () => {});
+  });
+  clock.on('error', onError);
+  clock.listen(clock_port, '127.0.0.1', () =>
+    server.listen(port, '127.0.0.1', () =>
+      console.log(`port ${server.address().port} clock ${clock.address().port}`),
+    ),
+  );
 
   // wall time passes for the board from here on; where it cannot keep up, it is late for good
   let due_ms = performance.now();

@@ -27,8 +27,9 @@ static struct racquet_answer *answer;
 static void racquet_lower_on_pings(void)
 {
 	while (!evl_kthread_should_stop()) {
-		if (evl_wait_flag(&answer->pinged)) /* woken up to stop */
-			continue;
+		/* Woken up to stop; any other error would come again at once, at the highest priority. */
+		if (evl_wait_flag(&answer->pinged))
+			break;
 		racquet_drive(&racquet, false);
 		racquet_count_reply(&racquet);
 	}

@@ -71,6 +71,11 @@ class Receiver:
         """Say that the rally has begun, though neither the answer nor its HELLO came."""
         self._armed = True
 
+    @property
+    def in_frame(self) -> bool:
+        """Tell whether a frame has begun and its end has not come."""
+        return self._decoder.buffer.startswith(wire.MAGIC + bytes([wire.VERSION]))
+
     def feed(self, data: bytes) -> list[Frame]:
         """Return the frames that are next now."""
         before = self._decoder.garbage_bytes

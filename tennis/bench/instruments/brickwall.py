@@ -250,7 +250,8 @@ class Brickwall:
                     self._misunderstood = False
                     before = read_bytes
                     break
-            strange += read_bytes > before
+            # a piece of a frame is no evidence: the rest of it may come
+            strange += read_bytes > before and not self._receiver.in_frame
         raise self._nobody(line)
 
     def _line(self, verb: str, values: dict[str, int | str]) -> tuple[int, bytes]:
@@ -294,7 +295,10 @@ class Brickwall:
                 f"it in again, or flash it with `tennis flash --port {name}`",
                 silent=True,
             )
-        if b">>> " in heard or b"raw REPL" in heard or b"MicroPython v" in heard:
+        if self._receiver.in_frame:
+            words = f"half an answer of a Brickwall came from {name}, and then nothing"
+            advice = "try again; if that does not help, unplug the Pico and plug it in again"
+        elif b">>> " in heard or b"raw REPL" in heard or b"MicroPython v" in heard:
             words = f"a MicroPython prompt answers on {name}, and no Brickwall"
             advice = f"flash it with `tennis flash --port {name}`"
         elif line.strip() in heard:

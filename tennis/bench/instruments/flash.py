@@ -14,6 +14,7 @@ from mpremote.transport_serial import SerialTransport
 
 from tennis.bench.instruments import firmware
 from tennis.bench.instruments.brickwall import Brickwall, CommandError, Hello, NobodyError
+from tennis.bench.instruments.emulated_clock import parted
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import bootsel, picos, the_port
 from tennis.bench.instruments.serial_link import SerialLink
@@ -26,6 +27,7 @@ BOOT_S = 10  # until the firmware answers
 MEET_S = 2.0
 PROMPT = b">>> "
 QUIET_S = 2
+EMULATED_QUIET_S = 60  # mpremote knows no time but the wall's
 OPEN_AGAIN_S = 5.0
 UF2 = (
     "put MicroPython 1.25 or newer onto it: hold BOOTSEL while you plug it in, and copy the UF2 "
@@ -88,7 +90,7 @@ def flash(port: str | None, tell: Tell, *, remove_others: bool = False) -> Hello
             board.fs_writefile(name, wanted[name], chunk_size=CHUNK_BYTES)
         tell(f"{len(changed)} files written, {len(wanted) - len(changed)} were there already")
         board.exit_raw_repl()
-        board.read_until(1, PROMPT, timeout=QUIET_S)
+        board.read_until(1, PROMPT, timeout=_quiet_s(port))
         board.serial.write(b"\x04")  # soft reset: main.py runs
         _hear(board, port)
     return _meet(port)
@@ -103,6 +105,10 @@ def _hear(board: SerialTransport, port: str) -> None:
         raise BenchError(
             f"the firmware was written to {port}, but does not start ({why}): report it"
         )
+
+
+def _quiet_s(port: str) -> float:
+    return EMULATED_QUIET_S if "://" in port else QUIET_S
 
 
 def _leave(port: str, tell: Tell) -> None:
@@ -130,7 +136,7 @@ def _prompt(port: str) -> Iterator[SerialTransport]:
     board: SerialTransport | None = None
     try:
         with contextlib.redirect_stdout(said):
-            board = SerialTransport(port, exclusive="://" not in port)
+            board = SerialTransport(parted(port)[0], exclusive="://" not in port)
             board.enter_raw_repl(soft_reset=False)
         yield board
     except TransportError as error:

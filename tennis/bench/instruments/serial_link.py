@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A line through a serial port, or through TCP (``socket://host:port``)."""
+"""A line through a serial port, or through TCP (``socket://host:port``).
+
+``socket://host:port?clock=port`` is an emulated Pico that says how far it is.
+"""
 
 import errno
 import select
@@ -8,6 +11,7 @@ from urllib.parse import urlsplit
 
 import serial
 
+from tennis.bench.instruments.emulated_clock import EmulatedClock, Patience, parted
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import checked, ports
 from tennis.errors import BenchError
@@ -24,7 +28,9 @@ class SerialLink:
     """
 
     def __init__(self, name: str) -> None:
-        self.name = self._device = checked(name)
+        self.name = checked(name)
+        self._device, self._clock_address = parted(name)
+        self._clock: EmulatedClock | None = None
         self._serial_number = next((p.serial for p in ports() if p.device == name), None)
         self._port: serial.SerialBase | None = None
         try:
@@ -40,6 +46,8 @@ class SerialLink:
             write_timeout=WRITE_TIMEOUT_S,
             exclusive=None if "://" in self._device else True,
         )
+        if self._clock_address:
+            self._clock = EmulatedClock(self._clock_address)
 
     def read(self, timeout_s: float) -> bytes:
         """Return what has come, wait for it up to ``timeout_s``. Raises LinkLostError."""
@@ -47,8 +55,14 @@ class SerialLink:
         if port is None:
             raise LinkLostError(f"{self.name} is closed")
         try:
-            ready, _, _ = select.select([port], [], [], timeout_s)
-            return bytes(port.read(READ_MAX)) if ready else b""
+            patience = Patience(self._clock, timeout_s)
+            while (wait_s := patience.next_wait_s()) is not None:
+                if select.select([port], [], [], wait_s)[0]:
+                    return bytes(port.read(READ_MAX))
+            return b""
+        except LinkLostError:
+            self.close()
+            raise
         except (OSError, TypeError, ValueError) as error:  # pyserial's errors are OSErrors
             self.close()
             raise LinkLostError(f"{self.name} is gone") from error
@@ -79,6 +93,9 @@ class SerialLink:
     def close(self) -> None:
         """Give the port up."""
         port, self._port = self._port, None
+        if self._clock is not None:
+            self._clock.close()
+            self._clock = None
         if port is not None:
             try:
                 port.close()

@@ -237,6 +237,7 @@ def _make(source: Source, tree: Path, *words: str, what: str) -> str:
             *("nice", "make", "-C", source.folder, f"O={tree}", "ARCH=arm64"),
             *(f"CROSS_COMPILE={PREFIX}", f"-j{os.cpu_count() or 1}", "-s"),
             *(f"{name}={value}" for name, value in QUIET.items()),
+            "DTC_FLAGS=-@",  # device trees keep their symbols, which an overlay names
             *words,
         ],
         what=what,

@@ -21,6 +21,8 @@ CATALOGUE = ROOT / "target" / "kernels" / "debian.toml"
 OLDEST = (5, 10)  # GPIO character device v2, which racquet-ready uses
 
 # what the virtual machine needs built in: it has no disk to load modules from
+# what a tree was built with; its .config may have been edited since
+BUILT_CONFIG = "include/config/auto.conf"
 NEEDED = {
     "CONFIG_ARM64": "an arm64 kernel",
     "CONFIG_MODULES": "loadable modules",
@@ -155,7 +157,7 @@ def flavour_of(name_or_folder: str) -> Flavour:
     """
     if name_or_folder in catalogue():
         return _named(name_or_folder).flavour if is_fetched(name_or_folder) else "mainline"
-    config = Path(name_or_folder, ".config")
+    config = Path(name_or_folder, BUILT_CONFIG)
     return _flavour(config) if name_or_folder and _is_file(config) else "mainline"
 
 
@@ -280,12 +282,15 @@ def _tree(folder: Path) -> Kernel:
     ):
         if not path.is_file():
             raise refuse(why)
-    options = _options(folder / ".config")
+    if not image.stat().st_size:
+        raise refuse("its arch/arm64/boot/Image is empty; run 'make ARCH=arm64 Image'")
+    # what was built, not what somebody wrote into .config since
+    options = _options(folder / BUILT_CONFIG)
     missing = [
         f"{option} ({what})" for option, what in NEEDED.items() if options.get(option) != "y"
     ]
     if missing:
-        raise refuse(f"its .config lacks {', '.join(missing)} built in")
+        raise refuse(f"it was built without {', '.join(missing)}")
     header = (folder / "include/generated/utsrelease.h").read_text(errors="replace")
     match = re.search(r'UTS_RELEASE\s+"((\d+)\.(\d+)[^"]*)"', header)
     if not match:
@@ -293,12 +298,21 @@ def _tree(folder: Path) -> Kernel:
     release = match.group(1)
     if (int(match.group(2)), int(match.group(3))) < OLDEST:
         raise UsageError(f"{folder} holds Linux {release}: 5.10 or newer is needed")
-    return Kernel(folder.name, release, str(folder), image, folder, folder / ".config")
+    return Kernel(folder.name, release, str(folder), image, folder, folder / BUILT_CONFIG)
 
 
 def fingerprint(kernel: Kernel) -> str:
     """Return a key that changes when the kernel does."""
-    return digest(kernel.release, kernel.origin, kernel.config, kernel.build / "Module.symvers")
+    parts = [kernel.config, kernel.build / "Module.symvers"]
+    if kernel.origin.startswith("/"):
+        # a tree of somebody's own: a header may have changed since
+        parts += sorted(
+            path
+            for folder in ("include", "arch/arm64/include")
+            for path in (kernel.build / folder).rglob("*.h")
+            if path.is_file()
+        )
+    return digest(kernel.release, kernel.origin, *parts)
 
 
 def free_space_mb() -> int:
