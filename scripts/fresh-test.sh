@@ -34,6 +34,7 @@ inside() {
     # what reaches the mirrors; nothing else of this shell's environment
     local pass=()
     mapfile -t pass < <(env | grep -iE '^(https?_proxy|no_proxy|PIP_(CERT|INDEX_URL|DEFAULT_TIMEOUT)|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS)=' || true)
+    # shellcheck disable=SC2016 # the inner shell expands them
     unshare --mount --pid --fork --kill-child bash -euc '
         root=$1 line=$2
         shift 2
