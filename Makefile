@@ -36,6 +36,12 @@ test: ## everything: setup, lint, books, unit tests, real kernels on the virtual
 unit: setup-test ## the tests that boot no kernel (TESTS= chooses files)
 	@$(PYTEST) -q --numprocesses auto -m "not virtual and not provision" $(TESTS)
 
+INPUTS := 1000000
+
+.PHONY: fuzz
+fuzz: setup-test ## damage what strangers may send, INPUTS times each (hours), from a seed of its own
+	@TENNIS_FUZZ_INPUTS=$(INPUTS) TENNIS_FUZZ_SEED=$$(date +%s) $(PYTEST) -q --numprocesses auto tests/test_fuzz.py
+
 .PHONY: fresh-test
 fresh-test: ## set Tennis up in a bare Debian 12 and a bare Debian 13, stage by stage (root; SUITES= chooses)
 	@scripts/fresh-test.sh $(SUITES)

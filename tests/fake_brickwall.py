@@ -67,6 +67,7 @@ class FakeBrickwall:
         self.balls_a_second = 1e9
         self.said: list[str] = []  # the commands
         self.events: list[tuple[int, int, int]] = []  # (before ball, what, value)
+        self.exceptions: list[tuple[int, str]] = []  # (before ball, what was raised)
         self.fault_at: int | None = None  # an exception before this ball
         self.error = "ValueError: made up, line 7"  # its words
         self.miscounts = 0  # so many misses more than there are does it tell in the end
@@ -262,6 +263,9 @@ class FakeBrickwall:
             if self.next_ball in {self.balls, self.ends_at}:
                 self._end(0)
                 return
+            for before, text in self.exceptions:
+                if before == self.next_ball:
+                    self._answer(0, {"error": text, "code": "exception"})
             for before, what, value in self.events:
                 if before == self.next_ball:
                     self._frame(wire.EVENTS, struct.pack(wire.EVENT, self.clock, what, value))

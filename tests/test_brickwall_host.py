@@ -265,15 +265,8 @@ def test_a_rally_that_is_called_complete_too_early(fake, tmp_path):
 
 
 def test_the_same_fault_again_and_again_is_said_once(fake, tmp_path):
-    count = 0
-
-    def raised(_) -> None:
-        nonlocal count
-        while count < 3:
-            count += 1
-            fake._answer(0, {"error": "again", "code": "exception"})
-
-    (fault,) = played(fake, tmp_path / "r", raised, balls=640).manifest.faults
+    fake.exceptions = [(64, "again"), (128, "again"), (192, "again")]
+    (fault,) = played(fake, tmp_path / "r", balls=640).manifest.faults
     assert fault.message == "in the Brickwall's firmware: again (3 times)"
 
 

@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Thousands of damaged inputs are refused with one line, or read: in little memory and time."""
+
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from tennis.checkout import ROOT
+from tests.fuzz import TARGETS
+
+INPUTS = int(os.environ.get("TENNIS_FUZZ_INPUTS", "10000"))
+SEED = int(os.environ.get("TENNIS_FUZZ_SEED", "1"))
+MEMORY = 2 << 30  # address space; a whole interpreter with its libraries takes half of it
+INPUT_S = 0.5  # on average, on a busy machine; it is a hundredth
+
+
+def limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+@pytest.mark.parametrize("what", TARGETS)
+def test_damaged_inputs(what):
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz", what, str(INPUTS), str(SEED)],
+        cwd=ROOT,
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+        timeout=60 + INPUTS * INPUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.startswith(f"{what}: {INPUTS} inputs, ")
