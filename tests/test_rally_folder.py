@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -424,6 +425,35 @@ def test_encodings_that_tennis_never_writes(rally):
     pq.write_table(pq.read_table(rally / "balls.parquet"), rally / "balls.parquet")
     rewrite(rally)
     refused(rally, "was not written by tennis (encoding", "RLE_DICTIONARY")
+
+
+@pytest.mark.parametrize("command", ["stats", "report"])
+def test_a_small_file_that_unpacks_to_millions_of_latencies(command, rally, tmp_path):
+    """A stranger's 1.4 MB are 12 million different latencies; 1 GB of address space is enough."""
+    rows = balls.MAX_GROUP_ROWS
+    columns = balls.schema(10**9, nulls=False)
+    with balls._writer(rally / "balls.parquet", columns) as writer:
+        for first in range(0, 3 * rows, rows):
+            number = np.arange(first, first + rows, dtype=np.int64)
+            ticks = [pa.array((k * number).astype(np.uint32)) for k in (1, 2)]
+            served = pa.array(number * 10**8)
+            data = [pa.array(number.astype(np.uint32)), served, *ticks]
+            writer.write_table(pa.table(data, schema=columns), rows)
+    assert (rally / "balls.parquet").stat().st_size < 2 << 20
+    rewrite(rally, counts__balls=3 * rows, counts__misses=0, protocol__balls=3 * rows)
+    limit = 1 << 30
+    done = subprocess.run(
+        [Path(sys.executable).with_name("tennis"), command, rally],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert re.search("more than 2097152 different latencies|not enough memory", done.stderr)
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
 
 
 def test_too_many_different_latencies(tmp_path, monkeypatch):
