@@ -8,14 +8,12 @@ import select
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tennis.bench.instruments import emulated
 
-BOOT_S = 120
 JUMPERS = ("--connect", "2-6,7-3")
 PLUG = ("--connect", "2-3,2-6")
 
@@ -26,22 +24,16 @@ def respond(kind: str, **script: Any) -> tuple[str, str]:
 
 
 class EmulatedPico:
-    """The real firmware on an emulated Pico; ``url`` is its port."""
+    """The real firmware on an emulated Pico; ``url`` is its port.
+
+    It boots while it is waited for: patience with it counts its own time.
+    """
 
     def __init__(self, *arguments: str, flash: Path | None = None) -> None:
         self._arguments = arguments
         self._flash = flash or emulated.flash_image()
         self._port = self._clock = 0
         self.power_on()
-        if flash is None:
-            self._await_boot()
-            # now and then it hears nothing more once its first host has left; nobody knows why yet
-            for _ in range(3):
-                if self._answers():
-                    break
-                self.power_off()
-                self.power_on()
-                self._await_boot()
 
     @property
     def url(self) -> str:
@@ -64,37 +56,6 @@ class EmulatedPico:
         said = self._process.stdout.readline()
         assert said.startswith("port "), said
         self._port, self._clock = int(said.split()[1]), int(said.split()[3])
-
-    def _await_boot(self) -> None:
-        """Wait until the Pico answers: on a busy machine that takes longer than a user waits."""
-        deadline = time.monotonic() + BOOT_S
-        with socket.create_connection(("127.0.0.1", self._port)) as line:
-            line.settimeout(0.5)
-            while time.monotonic() < deadline:
-                line.sendall(b"hello\r\n")
-                said = b""
-                with contextlib.suppress(TimeoutError):
-                    while piece := line.recv(4096):  # all of it: the next one begins anew
-                        said += piece
-                if said:
-                    return
-        raise AssertionError(f"an emulated Pico did not boot in {BOOT_S} s")
-
-    def _answers(self) -> bool:
-        with socket.create_connection(("127.0.0.1", self._port)) as line:
-            line.settimeout(10)
-            line.sendall(b"\nhello\r\n")
-            with contextlib.suppress(TimeoutError):
-                return bool(line.recv(4096)) and self._drained(line)
-        return False
-
-    @staticmethod
-    def _drained(line: socket.socket) -> bool:
-        line.settimeout(0.3)
-        with contextlib.suppress(TimeoutError):
-            while line.recv(4096):
-                pass
-        return True
 
     def power_off(self) -> None:
         self._process.kill()
