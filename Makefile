@@ -30,7 +30,7 @@ test: ## everything: setup, lint, books, unit tests, real kernels on the virtual
 	@scripts/setup.sh --test
 	@$(MAKE) READY=1 lint
 	@$(MAKE) READY=1 docs
-	@$(PYTEST) -q --numprocesses auto
+	@$(PYTEST) -q --numprocesses auto --durations 30 --durations-min 20
 
 .PHONY: unit
 unit: setup-test ## the tests that boot no kernel (TESTS= chooses files)

@@ -4,11 +4,12 @@
 
 A valid input is damaged at random places, and read as the commands read it. It may be refused with
 a TennisError, or be read; anything else is a defect, which is printed with the number that repeats
-it. The caller sets limits of memory and time.
+it. So is more than MEMORY_KB of memory. The caller sets a limit of time.
 """
 
 import json
 import random
+import resource
 import shutil
 import sys
 import tempfile
@@ -29,6 +30,7 @@ from tennis.rally import folder, open_rally
 from tennis.stats.summary import summarize
 from tennis.umpire import Wires, open_capture
 
+MEMORY_KB = 1 << 20  # what docs/rally-folder.md promises
 PIECES = (
     b"\0" * 8,
     b"\xff" * 8,
@@ -218,6 +220,8 @@ def main(what: str, inputs: int, seed: int) -> None:
             except BaseException:
                 print(f"fuzz: {what}, input {number}", file=sys.stderr)
                 raise
+            used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            assert used < MEMORY_KB, f"{what} {number}: {used} kB of memory"
     print(f"{what}: {inputs} inputs, {refused} refused")
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tennis import wire
 from tennis.errors import RallyError
+from tennis.rally import footer
 from tennis.rally.tally import Counter
 from tennis.rally.text import plain
 from tennis.units import NS_PER_S, ticks_to_ns
@@ -39,6 +40,7 @@ FIELDS = (
 LATENCY_COLUMNS = ["rise_ticks", "fall_ticks"]
 # What any version wrote. Others (dictionaries, runs) unpack a few bytes into millions of balls.
 ENCODINGS = {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT", "RLE"}  # RLE: where nulls are
+CODECS = {"ZSTD", "LZ4", "LZ4_RAW"}
 TICK_HZ_KEY = b"tick_hz"
 
 NUMBERS = np.arange(BATCH_ROWS, dtype=np.uint32)
@@ -217,9 +219,11 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
     """
     # bounded: a footer made up to exhaust the memory is refused by the reader
     limits = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 18}
+    with _Reading(path):
+        form = footer.read(path)
+    _check_form(path, form)
     with _Reading(path), pq.ParquetFile(path, **limits) as file:
-        found, meta = file.schema_arrow, file.metadata
-        groups = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
+        found = file.schema_arrow
     wanted = schema(tick_hz)
     have = {field.name: str(field.type) for field in found}
     need = {field.name: str(field.type) for field in wanted}
@@ -232,10 +236,10 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
             f"{path} counts ticks of {(told or b'unknown')[:20]!r} Hz, the manifest of {tick_hz} "
             "Hz: the files belong to different rallies; use the original folder"
         )
-    _check_form(path, meta)
-    if meta.num_rows != balls or sum(groups) != balls:
+    groups = form.groups
+    if form.rows != balls or sum(groups) != balls:
         raise RallyError(
-            f"{path} has {meta.num_rows} balls, the manifest counts {balls}: "
+            f"{path} has {form.rows} balls, the manifest counts {balls}: "
             "the files belong to different rallies; use the original folder"
         )
     small = any(rows < min(MIN_GROUP_ROWS, GROUP_ROWS) for rows in groups[:-1])
@@ -244,23 +248,20 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
     return list(itertools.accumulate(groups, initial=0))
 
 
-def _check_form(path: Path, meta: pq.FileMetaData) -> None:
+def _check_form(path: Path, form: footer.Footer) -> None:
     """Refuse what ``write`` never writes, before any of it is unpacked. Raises RallyError."""
-    if meta.num_rows > MAX_BALLS or meta.num_row_groups > MAX_BALLS // MIN_GROUP_ROWS + 1:
+    if form.rows > MAX_BALLS or len(form.groups) > MAX_BALLS // MIN_GROUP_ROWS + 1:
         raise RallyError(
             f"{path} has more than {MAX_BALLS} balls: it was not written by tennis; use the "
             "original folder"
         )
-    for group in range(meta.num_row_groups):
-        for column in range(meta.num_columns):
-            chunk = meta.row_group(group).column(column)
-            # not its compression: pyarrow ends the process at a number that it does not know
-            strange = set(chunk.encodings) - ENCODINGS
-            if strange or chunk.has_dictionary_page:
-                how = plain(" ".join(sorted(map(str, chunk.encodings))), 60)
-                raise RallyError(
-                    f"{path} was not written by tennis (encoding {how}): use the original folder"
-                )
+    for chunk in form.chunks:
+        how = chunk.encodings - ENCODINGS | {chunk.codec} - CODECS
+        if how or chunk.dictionary:
+            words = plain(" ".join(sorted(how)) or "a dictionary", 60)
+            raise RallyError(
+                f"{path} was not written by tennis (encoding {words}): use the original folder"
+            )
 
 
 class _Reading:

@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What the footer of a Parquet file says of its row groups, read without pyarrow.
+
+pyarrow ends the whole process, without an exception, where it is asked for the description of a
+column chunk and that was damaged. So a file is judged here first. Formats: parquet.thrift, and the
+compact protocol of Apache Thrift.
+"""
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MAGIC = b"PAR1"
+# a hundred million balls in the smallest row groups take a fifth of it
+FOOTER_MAX = 4 << 20
+DEPTH_MAX = 8  # of structures in structures; a footer of balls has 5
+
+# parquet.thrift: FileMetaData, RowGroup, ColumnChunk, ColumnMetaData
+ROWS, ROW_GROUPS = 3, 4
+COLUMNS, GROUP_ROWS = 1, 3
+CHUNK = 3
+CHUNK_ENCODINGS, CHUNK_CODEC, DICTIONARY_PAGE = 2, 4, 11
+ENCODINGS = {
+    0: "PLAIN",
+    2: "PLAIN_DICTIONARY",
+    3: "RLE",
+    4: "BIT_PACKED",
+    5: "DELTA_BINARY_PACKED",
+    6: "DELTA_LENGTH_BYTE_ARRAY",
+    7: "DELTA_BYTE_ARRAY",
+    8: "RLE_DICTIONARY",
+    9: "BYTE_STREAM_SPLIT",
+}
+CODECS = {
+    0: "UNCOMPRESSED",
+    1: "SNAPPY",
+    2: "GZIP",
+    3: "LZO",
+    4: "BROTLI",
+    5: "LZ4",
+    6: "ZSTD",
+    7: "LZ4_RAW",
+}
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """How the numbers of one column are stored in one row group."""
+
+    encodings: frozenset[str]
+    codec: str
+    dictionary: bool
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a Parquet file says of its row groups."""
+
+    rows: int
+    groups: list[int]  # rows of each row group
+    chunks: list[Chunk]  # of all row groups
+
+
+def read(path: Path) -> Footer:
+    """Read the footer of a Parquet file. Raises ValueError where there is none, and OSError."""
+    with path.open("rb") as file:
+        end = file.seek(0, 2)
+        file.seek(max(0, end - 8))
+        tail = file.read(8)
+        if len(tail) < 8 or tail[4:] != MAGIC:
+            raise ValueError("no Parquet file")
+        (size,) = struct.unpack("<I", tail[:4])
+        if size > min(FOOTER_MAX, end - 8):
+            raise ValueError("a footer larger than its file, or than any of balls")
+        file.seek(end - 8 - size)
+        said = file.read(size)
+    try:
+        meta = _Reader(said).structure()
+        return Footer(_whole(meta[ROWS]), *_groups(meta.get(ROW_GROUPS, [])))
+    except (IndexError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError("a damaged footer") from error
+
+
+def _groups(described: list[dict[int, Any]]) -> tuple[list[int], list[Chunk]]:
+    rows, chunks = [], []
+    for group in described:
+        rows.append(_whole(group[GROUP_ROWS]))
+        for column in group[COLUMNS]:
+            meta = column[CHUNK]
+            encodings = frozenset(ENCODINGS.get(n, str(n)) for n in meta[CHUNK_ENCODINGS])
+            codec = meta[CHUNK_CODEC]
+            chunks.append(Chunk(encodings, CODECS.get(codec, str(codec)), DICTIONARY_PAGE in meta))
+    return rows, chunks
+
+
+def _whole(number: object) -> int:
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise TypeError
+    return number
+
+
+class _Reader:
+    """Reads a structure of the compact protocol: field numbers to values.
+
+    Raises IndexError behind the end, ValueError for a type that does not exist.
+    """
+
+    def __init__(self, said: bytes) -> None:
+        self.said, self.at, self.depth = said, 0, 0
+
+    def byte(self) -> int:
+        self.at += 1
+        return self.said[self.at - 1]
+
+    def unsigned(self) -> int:
+        number = shift = 0
+        while shift < 64:
+            byte = self.byte()
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:  # the high bit says that more follows
+                return number
+            shift += 7
+        raise ValueError("a number of more than 64 bits")
+
+    def signed(self) -> int:
+        number = self.unsigned()
+        return number >> 1 ^ -(number & 1)
+
+    def octets(self, size: int) -> bytes:
+        if size > len(self.said) - self.at:
+            raise IndexError
+        self.at += size
+        return self.said[self.at - size : self.at]
+
+    def elements(self) -> list[Any]:
+        head = self.byte()
+        size, kind = head >> 4, head & 15
+        if size == 15:
+            size = self.unsigned()
+        if size > len(self.said) - self.at:  # an element takes a byte at least
+            raise IndexError
+        # a truth in a list takes a byte; in a structure it is the type itself
+        return [self.value(3 if kind in (1, 2) else kind) for _ in range(size)]
+
+    def structure(self) -> dict[int, Any]:
+        self.depth += 1
+        if self.depth > DEPTH_MAX:
+            raise ValueError("structures in structures without end")
+        found, number = dict[int, Any](), 0
+        while head := self.byte():
+            number = number + (head >> 4) if head >> 4 else self.signed()
+            found[number] = self.value(head & 15)
+        self.depth -= 1
+        return found
+
+    def value(self, kind: int) -> Any:  # noqa: PLR0911 (a type each)
+        match kind:
+            case 1 | 2:
+                return kind == 1
+            case 3:
+                return self.byte()
+            case 4 | 5 | 6:
+                return self.signed()
+            case 7:
+                return self.octets(8)
+            case 8:
+                return self.octets(self.unsigned())
+            case 9 | 10:
+                return self.elements()
+            case 12:
+                return self.structure()
+        raise ValueError("an unknown type")  # maps (11) appear nowhere in parquet.thrift
