@@ -6,6 +6,7 @@
 B): the time, and how many words each ring has by then, besides the words themselves.
 """
 
+import gc
 import struct
 
 import balls
@@ -28,8 +29,12 @@ def pair(wire, pushed, which):
     return balls.pair_edges(wire.state, *wire.rings, wire.edges, pushed, which)
 
 
-def play(settings, words, streams, looks):
-    """Return balls, events and counters as they would be sent, and how it ended."""
+def play(settings, words, streams, looks, plain=True):
+    """Return balls, events and counters as they would be sent, and how it ended.
+
+    Last how many balls ``decide_plain`` decided; without ``plain`` it is not called.
+    """
+    gc.collect()
     state = zeros(balls.STATE_WORDS)
     for index, value in settings.items():
         state[index] = value
@@ -43,7 +48,7 @@ def play(settings, words, streams, looks):
             ring[n] = word
     ping, reply = Wire(rings[0], rings[1]), Wire(rings[2], rings[3])
     records, events = bytearray(16 * balls.BLOCK_WORDS), bytearray(1024)
-    found, happened = [], []
+    found, happened, plainly = [], [], 0
     pushed = zeros(balls.PUSHED_WORDS)
     code = 0
     for now, *counts in looks:
@@ -59,6 +64,12 @@ def play(settings, words, streams, looks):
         runts += pair(ping, pushed, balls.PUSHED_PING_AGAIN)
         state[balls.STRAYS] += runts
         while True:
+            if plain:
+                before = state[balls.BALLS]
+                balls.decide_plain(
+                    state, records, served, ping.state, ping.edges, reply.state, reply.edges
+                )
+                plainly += state[balls.BALLS] - before
             code = balls.decide(
                 state, records, served, ping.state, ping.edges, reply.state, reply.edges
             )
@@ -72,7 +83,7 @@ def play(settings, words, streams, looks):
         if code != balls.NOTHING_MORE:
             break
     counted = [state[n] for n in range(balls.BALLS, balls.LATE_SERVES + 1)]
-    return found, happened, counted, code
+    return found, happened, counted, code, plainly
 
 
 print(play(*SCENARIO))

@@ -75,8 +75,11 @@ def manifest(  # every argument is a fact that some test changes
     ended: Any = None,
     planned: int | None = None,
     timeout_ns: int = 100_000_000,
+    tasks: Any = "as the rules want them",
 ) -> Manifest:
     """Return a manifest without files, as ``seal`` takes it."""
+    if tasks == "as the rules want them":
+        tasks = "evl" if (kernel, load) == ("xenomai", "xload") else None
     return Manifest(
         schema_version=SCHEMA_VERSION,
         bench=bench,
@@ -98,7 +101,7 @@ def manifest(  # every argument is a fact that some test changes
             priorities=priorities,
             tasks=[Priority(task="irq/23-racquet", policy="SCHED_FIFO", priority=50)],
         ),
-        load=LoadRecord(name=load, command=STRESS if load == "stress" else ""),
+        load=LoadRecord(name=load, command=STRESS if load == "stress" else "", tasks=tasks),
         protocol=Protocol(
             loop="closed",
             balls=planned or max(balls, 1),

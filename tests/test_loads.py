@@ -281,8 +281,24 @@ def test_compile_check_of_xload(tmp_path, flags, symbols):
     )
     used = set(re.findall(r"U (\w+)", listing.stdout))
     assert symbols <= used
+    kind = flags[0].removeprefix("-DXLOAD_").lower() if flags else "posix"
+    assert loads.tasks_of(made.read_bytes()) == kind
     if flags:
         assert "clock_nanosleep" not in used  # would leave the real-time core
+
+
+@pytest.mark.parametrize(("flavour", "kind"), [("evl", "evl"), ("cobalt", "alchemy")])
+def test_a_build_with_other_tasks_is_refused(flavour, kind, tmp_path, monkeypatch):
+    part = loads.find("xload", {}).parts[-1]
+    part = loads.Part(part.name, tmp_path, part.file)
+    assert part.prebuilt("xload", flavour) is None
+    built = tmp_path / f"xload.{flavour}"
+    for said in (kind, None):  # one that says nothing may be an older one
+        built.write_bytes(b"\x7fELF tennis-tasks=" + (said or "").encode() + b"\0")
+        assert part.prebuilt("xload", flavour) == built
+    built.write_bytes(b"\x7fELF tennis-tasks=posix\0")
+    with pytest.raises(UsageError, match=f"not {kind}: build it with -DXLOAD_{kind.upper()}"):
+        part.prebuilt("xload", flavour)
 
 
 CONFIG = """CONFIG_PCI_HOST_GENERIC=y

@@ -396,3 +396,39 @@ def test_match_json_survives_the_round_trip(maker):
 )
 def test_the_balls_to_play_are_never_fewer_than_needed(needed, said):
     assert _balls(needed) == f"{said} balls"
+
+
+@pytest.mark.parametrize("tasks", ["posix", None])
+def test_tasks_of_linux_do_not_load_xenomais_core(maker, tasks):
+    """xload on EVL and Cobalt plays threads of Linux unless somebody built it: c5 is not about them."""
+    for kernel, priorities, load in (
+        ("xenomai", "native", "idle"),
+        ("xenomai", "native", "xload"),
+        ("rt", "chrt", "network"),
+    ):
+        about = {"tasks": tasks} if load == "xload" else {}
+        maker.rally(kernel, priorities, load, bursts(100_000), bursts(100_000), **about)
+    found = Replication(maker.sealed())
+    for name in ("c5", "table7.1-xload-interrupt", "table7.1-xload-scheduling", "figure7.4"):
+        entry = found.claim(KNUTSSON, name)
+        assert entry.verdict == "not addressed"
+        assert "build xload for it (docs/loads.md)" in entry.why
+        assert "not played" not in entry.why
+        assert (tasks or "does not say") in entry.why
+
+
+def test_other_rallies_speak_for_those_with_tasks_of_linux(maker):
+    for repetition, tasks in ((1, "posix"), (2, "alchemy")):
+        maker.rally(
+            "xenomai",
+            "native",
+            "xload",
+            bursts(100_000),
+            bursts(100_000),
+            repetition=repetition,
+            tasks=tasks,
+        )
+    maker.rally("rt", "chrt", "network", bursts(100_000), bursts(100_000))
+    entry = claim(maker.sealed(), "c5")
+    assert entry.verdict == "confirmed"
+    assert "without xenomai-xload-native-thread had tasks of the kind posix" in entry.parts[0].why

@@ -136,7 +136,7 @@ class Bench:
             log.write(done.stdout + done.stderr)
         return done
 
-    def root(self, line: str, timeout_s: float = 120) -> str:
+    def root(self, line: str, timeout_s: float = 1200) -> str:
         return self.ssh.run(line, what=line[:40], root=True, timeout_s=timeout_s)
 
     def power_on(self) -> None:

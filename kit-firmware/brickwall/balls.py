@@ -33,15 +33,19 @@ PUSHED_PING = const(0)
 PUSHED_REPLY = const(2)
 PUSHED_PING_AGAIN = const(4)
 PUSHED_WORDS = const(6)
+# what ``look`` returns
+FIFO_OVERRUN = const(1)
+RING_OVERRUN = const(2)
 # so much of a ring may be in use: the rest is for edges that come while it is being read
 _RING_USED_MAX = const(RING_WORDS - 256)
 
 
 @micropython.viper
 def look(pushed: ptr32, counts: ptr32, transfers: int, ping: ptr32, reply: ptr32) -> int:
-    """Note how much was pushed: ping, reply, ping again. Says whether it is too much.
+    """Note how much was pushed: ping, reply, ping again. Says which overrun happened, else 0.
 
-    ``counts`` are the addresses of the four DMA channels' counts, which began at ``transfers``.
+    ``counts`` are the addresses of the four DMA channels' counts, which began at ``transfers``, and
+    of the register that says which machines had to wait because nobody took what they pushed.
     What the ping wire had first is sure: no earlier reply can still come. What it has later comes
     before any reply that comes later still.
     """
@@ -50,11 +54,15 @@ def look(pushed: ptr32, counts: ptr32, transfers: int, ping: ptr32, reply: ptr32
         pushed[n] = transfers - count[0]
     for n in range(2):
         if pushed[n + PUSHED_PING_AGAIN] - ping[n] > _RING_USED_MAX:
-            return 1
+            return RING_OVERRUN
         if pushed[n + PUSHED_REPLY] - reply[n] > _RING_USED_MAX:
-            return 1
+            return RING_OVERRUN
         if pushed[n + PUSHED_PING_AGAIN] == transfers or pushed[n + PUSHED_REPLY] == transfers:
-            return 1
+            return RING_OVERRUN
+    # last: what was pushed behind a word that found no room is among what was counted above
+    count = ptr32(counts[4])
+    if count[0] & 0xF:
+        return FIFO_OVERRUN
     return 0
 
 
@@ -339,6 +347,94 @@ def pass_time(state: ptr32, ticks: int):
     state[NOW_LOW] = before + ticks
     if uint(before + ticks) < uint(before):
         state[NOW_HIGH] += 1
+
+
+@micropython.viper
+def decide_plain(
+    state: ptr32,
+    records: ptr32,
+    words: ptr32,
+    ping: ptr32,
+    ping_edges: ptr32,
+    reply: ptr32,
+    reply_edges: ptr32,
+):
+    """Write the balls with which all is well: what ``decide`` would do, four times as fast.
+
+    All is well: the line is low, the ping comes when it should, then one reply rises and falls in
+    time, and the next ping comes later, or none has come yet. Whatever else there is, the first and
+    the last ball are left to ``decide``.
+    """
+    ping_at = ping[READ]
+    reply_at = reply[READ]
+    left = state[RECORDS_MAX] - state[RECORDS]
+    served = state[TOTAL] - state[BALLS] - 1
+    if served < left:
+        left = served
+    if state[_PHASE] or reply_at & 1 or state[SERVES] == 0 or left <= 0:
+        return
+    served = state[LAST_LOW]
+    ended = 0 if state[OPEN_LOOP] else state[ENDED]
+    at = state[RECORDS] << 2
+    word = state[WORD]
+    high = state[LAST_HIGH]
+    balls = 0
+    while balls < left:
+        # a ping's fall is nobody's business
+        rise_at = (ping_at + 1) & -2
+        if ping[OUT] - rise_at <= 0 or reply[OUT] - reply_at < 2:
+            break
+        t = ping_edges[rise_at & (EDGES - 1)]
+        rise = reply_edges[reply_at & (EDGES - 1)] - t
+        fall = reply_edges[(reply_at + 1) & (EDGES - 1)] - t
+        if rise <= 0 or uint(fall) > uint(state[TIMEOUT]):
+            break
+        if ping[OUT] - rise_at > 2:
+            if ping_edges[(rise_at + 2) & (EDGES - 1)] - t <= fall:
+                break
+        elif ping[LEFT]:
+            break
+        late = t - served - words[word] - state[BEYOND_WORD] - ended
+        if late > state[TOLERANCE] or late < 0 - _EARLY_MAX:
+            break
+
+        # the upper half of its time: it is close to now
+        high = state[NOW_HIGH]
+        if state[NOW_LOW] - t >= 0:
+            if uint(t) > uint(state[NOW_LOW]):
+                high -= 1
+        elif uint(t) < uint(state[NOW_LOW]):
+            high += 1
+        served = t + state[CLOCK_LOW]
+        records[at] = served
+        records[at + 1] = high + state[CLOCK_HIGH]
+        if uint(served) < uint(t):
+            records[at + 1] += 1
+        records[at + 2] = rise
+        records[at + 3] = fall
+        at += 4
+        balls += 1
+        word = (word + 1) & (WORDS - 1)
+        served = t
+        if state[OPEN_LOOP] == 0:
+            ended = fall
+        ping_at = rise_at + 1
+        reply_at += 2
+    if balls:
+        state[BALLS] += balls
+        state[RECORDS] += balls
+        state[SERVES] += balls
+        state[LAST_LOW] = served
+        state[LAST_HIGH] = high
+        state[ENDED] = reply_edges[(reply_at - 1) & (EDGES - 1)] - served
+        state[WORD] = word
+        state[_LINE_UP] = 0
+        state[_COUNTED_UP] = 0
+        state[_HELD] = 0
+        state[_LAST_COMPLETE] = 1
+        state[UNANSWERED] = 0
+        ping[READ] = ping_at
+        reply[READ] = reply_at
 
 
 @micropython.viper

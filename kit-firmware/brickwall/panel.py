@@ -33,6 +33,7 @@ class Panel:
     def playing(self):
         """Show that a rally has begun."""
         self.show(yellow=1, red=0, green=0)
+        self.buzz(False)  # nobody ticks while a rally is played
 
     def fault(self):
         """Show that something was wrong with it."""

@@ -211,9 +211,9 @@ class Rally:
         Looking names up in objects and modules took a fifth of the time. So the loop that runs all
         the time has what it needs at hand.
         """
-        state, sender, stampers = self._state, self._sender, self._stampers
-        pump, look, drop_runts = sender.pump, stampers.look, self._drop_runts
-        pass_time, decide = balls.pass_time, balls.decide
+        state, stampers = self._state, self._stampers
+        look, drop_runts = stampers.look, self._drop_runts
+        pass_time, decide, decide_plain = balls.pass_time, balls.decide, balls.decide_plain
         pair_same, pair_edges = balls.pair_same, balls.pair_edges
         ping, reply, pushed = stampers.ping, stampers.reply, stampers.pushed
         ping_state, ping_edges, reply_state, reply_edges = (
@@ -255,7 +255,6 @@ class Rally:
                 self._pass_time()
             if self._granted != total:
                 self._grant()
-            pump()
             overrun = look()
             if overrun:
                 self._fault(overrun)
@@ -269,7 +268,6 @@ class Rally:
             if not left_runts:
                 # what the ping wire had before the reply wire was looked at is sure
                 ping_state[sure] = ping_state[out]
-                pump()
                 if pair_same(reply_job) and pair_edges(
                     reply_state, reply_a, reply_b, reply_edges, pushed, which_reply
                 ):
@@ -279,9 +277,9 @@ class Rally:
                     and pair_edges(ping_state, ping_a, ping_b, ping_edges, pushed, which_ping_again)
                 ):
                     left_runts = drop_runts(ping, ping_job_again, which_ping_again, 0)
-            pump()
             payload = self._balls_slot.payload
             before = state[decided]
+            decide_plain(state, payload, words, ping_state, ping_edges, reply_state, reply_edges)
             code = event
             while code == event and state[events] < events_full:
                 code = decide(
@@ -289,7 +287,6 @@ class Rally:
                 )
                 if code == event:
                     balls.write_events(state, self._events_slot.payload)
-            pump()
             if code == event:  # no room for more of them
                 code = 0
             elif code and code != frame_full and self._ends(code):
@@ -317,6 +314,7 @@ class Rally:
             self._fault(_UNDECIDED)
         return not self.playing
 
+    @micropython.native
     def _tend(self):
         """Do what has time: frames that are not full, the panel, a look whether pings come."""
         self._flush()
@@ -409,6 +407,7 @@ class Rally:
             self._pinged_ms = time.ticks_ms()
             self._record_limit()
 
+    @micropython.native
     def _record_limit(self):
         """Let a frame end where a block does."""
         limit = self._blocks[0] if self._blocks else balls.BLOCK_WORDS
@@ -438,6 +437,7 @@ class Rally:
             if full or time.ticks_diff(now, self._events_since) > _FLUSH_MS:
                 self._seal_events()
 
+    @micropython.native
     def _spare(self):
         return self._sender.room() > len(self._blocks)
 

@@ -54,13 +54,13 @@ def stop_all(pio):
     mem32[pio + _CTRL + _CLEAR] = 0xF
 
 
-def stalled(pio):
-    """Return which machines had to wait because nobody took what they pushed: a bit each."""
-    return mem32[pio + _FDEBUG] & 0xF
+def stalls(pio):
+    """Return the address of what says which machines had to wait to push: a bit each, from 1 on."""
+    return pio + _FDEBUG
 
 
 def forget_stalls(pio):
-    """Clear what ``stalled`` tells."""
+    """Clear what ``stalls`` tells."""
     mem32[pio + _FDEBUG] = 0xF
 
 

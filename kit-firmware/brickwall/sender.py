@@ -19,9 +19,6 @@ WINDOW = 20
 # besides: the frames being filled (balls, events), and the last one of the rally
 _SLOTS = WINDOW + 3
 PAYLOAD_MAX = 2048
-# What MicroPython puts into USB's buffer at once. It waits until that is empty, so other work is
-# done between two pieces.
-_PIECE = 576
 # records are written as words: behind the header of 10 bytes they begin at a multiple of 4
 _FRAME_AT = 2
 _PAYLOAD_AT = _FRAME_AT + wire.HEADER_SIZE
@@ -77,10 +74,12 @@ class Sender:
         """The number of the next frame."""
         return self.oldest + len(self._held)
 
+    @micropython.native
     def room(self):
         """Return how many frames may still be sealed."""
         return WINDOW - len(self._held)
 
+    @micropython.native
     def slot(self):
         """Return memory to fill; it comes back by ``seal`` or ``give_back``."""
         return self._free.pop()
@@ -92,7 +91,7 @@ class Sender:
     @micropython.native
     def seal(self, slot, kind, length):
         """Give a frame its number, and send it as soon as can be."""
-        slot.seal(kind, self.next, length)
+        slot.seal(kind, self.oldest + len(self._held), length)
         self._held.append(slot)
 
     def send(self, kind, payload):
@@ -103,6 +102,7 @@ class Sender:
         slot.payload[: len(payload)] = payload
         self.seal(slot, kind, len(payload))
 
+    @micropython.native
     def acknowledge(self, before):
         """Forget the frames before this number: the host has them."""
         while self._held and self.oldest < before:
@@ -123,10 +123,11 @@ class Sender:
 
     @micropython.native
     def pump(self):
-        """Write a piece. Says whether there is more that can be written at once.
+        """Write a frame. Says whether there is more that can be written at once.
 
-        It waits where the last piece is still on its way (a quarter of a millisecond), and half a
-        second once where the host stops reading.
+        It waits while the frame is on its way (two milliseconds: USB moves on only while
+        MicroPython waits for it, so smaller pieces would take longer), and half a second once
+        where the host stops reading.
         """
         now = self._now
         if now is None:
@@ -137,13 +138,12 @@ class Sender:
             return False
         at = self._at
         end = self._end
-        piece = min(end - at, _PIECE)
-        wrote = self._write(now[at : at + piece]) or 0
-        self._stalled = wrote < piece
+        wrote = self._write(now[at:end]) or 0
         at += wrote
-        if at < end:
-            self._at = at
-            return wrote == piece
+        self._at = at
+        self._stalled = stalled = at < end
+        if stalled:
+            return False
         self._now = None
         return self._sent < len(self._held) or bool(self._answers)
 

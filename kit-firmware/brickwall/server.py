@@ -35,7 +35,7 @@ OPEN_PERIOD_MIN_TICKS = programs.SERVE_OPEN_TICKS + 1
 PULSE_MIN_TICKS = programs.SYNCHRONISER_TICKS + programs.PULSE_TICKS
 
 # what ``draw`` needs to know about the gaps
-_FIRST = const(0)  # the generator's counter for the first ball
+_FIRST = const(0)  # the first ball's number + 1
 _WEYL = const(1)
 _MULTIPLY_1 = const(2)
 _MULTIPLY_2 = const(3)
@@ -52,7 +52,11 @@ def draw(r0, r1, r2):
 
     Viper code takes several times as long.
     """
-    ldr(r3, [r2, 0])  #       the counter
+    ldr(r3, [r2, 0])  #       the counter: the seed + (the ball's number + 1) * Weyl's increment
+    ldr(r5, [r2, 4])
+    mul(r3, r5)
+    ldr(r5, [r2, 28])
+    add(r3, r3, r5)
     label(NEXT)
     mov(r4, r3)  #            mix: bits of the counter
     lsr(r5, r4, 16)
@@ -94,6 +98,7 @@ def draw(r0, r1, r2):
     bne(NEXT)
 
 
+@micropython.native
 def fill(words, at, begin, end, first, gap):  # noqa: PLR0913, PLR0917
     """Write a block at ``at``: the words of the balls from ``first`` on.
 
@@ -103,7 +108,7 @@ def fill(words, at, begin, end, first, gap):  # noqa: PLR0913, PLR0917
         words[at + n] = 0
     for n in range(end, balls.BLOCK_WORDS):
         words[at + n] = 0
-    gap[_FIRST] = (gap[_SEED] + (first + begin + 1) * gap[_WEYL]) & 0xFFFFFFFF
+    gap[_FIRST] = first + begin + 1
     draw(addressof(words) + 4 * (at + begin), end - begin, gap)
 
 
@@ -191,6 +196,7 @@ class Server:
         if self._feed.read == 0:
             self._next.config(read=addressof(self._list) + 4 * block, trigger=True)
 
+    @micropython.native
     def free(self):
         """Take back the oldest block: its balls are decided."""
         self._list[self._freed] = 0

@@ -100,10 +100,11 @@ class Service:
         if self._rally.playing:
             more = self._rally.step()
             self._ended = not self._rally.playing
-        elif self._ended and self._sender.room() == self._sender.window:
-            self._ended = False
+        else:
+            self._panel.tick()
+            if self._ended and self._sender.room() == self._sender.window:
+                self._ended = False
         more = self._sender.pump() or more
-        self._panel.tick()
         if not more and not self._lines.more:
             time.sleep_ms(self._pause_ms)
             self._pause_ms = min(self._pause_ms + 1, _PAUSE_MAX_MS)
@@ -112,6 +113,7 @@ class Service:
 
     # --- commands ---
 
+    @micropython.native
     def _obey(self, line):
         if line == lines.LEAVE:
             if not self._rally.playing:
@@ -205,6 +207,7 @@ class Service:
         driven = self._generator and self._generator.answer_pin == self._pins["reply"]
         self._rally.start(settings, hello, driven)
 
+    @micropython.native
     def _do_ack(self, _number, parameters):
         (before,) = _take(parameters, ("next",))
         self._sender.acknowledge(before)
@@ -294,6 +297,7 @@ def _set_voltage(core_mv):
         raise CommandError("the regulator does not reach %d mV" % core_mv, "clock")
 
 
+@micropython.native
 def _take(parameters, names):
     """Return the numbers of exactly these parameters."""
     if sorted(parameters) != sorted(names):

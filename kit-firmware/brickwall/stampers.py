@@ -17,8 +17,6 @@ TRANSFERS = const((1 << 28) - 1)
 _PIO = const(1)
 _FIRST_MACHINE = const(4)
 _RING_BITS = const(13)  # 8 KiB
-FIFO_OVERRUN = 1
-RING_OVERRUN = 2
 
 
 class Wire:
@@ -53,7 +51,7 @@ class Stampers:
         self.ping = Wire(rings[0], rings[1])
         self.reply = Wire(rings[2], rings[3])
         self.pushed = zeros(balls.PUSHED_WORDS)
-        self._counts = zeros(4)
+        self._counts = zeros(5)
         self._channels = []
 
     def start(self, ping_pin, reply_pin):
@@ -84,16 +82,14 @@ class Stampers:
                 trigger=True,
             )
             self._counts[n] = registers.transfer_count(channel)
+        self._counts[4] = registers.stalls(registers.PIO1)
         registers.forget_stalls(registers.PIO1)
         registers.start_all(registers.PIO1)
 
     @micropython.native
     def look(self):
         """Note what was pushed until now. Returns which overrun happened, if any, else 0."""
-        full = balls.look(self.pushed, self._counts, TRANSFERS, self.ping.state, self.reply.state)
-        if registers.stalled(registers.PIO1):
-            return FIFO_OVERRUN
-        return RING_OVERRUN if full else 0
+        return balls.look(self.pushed, self._counts, TRANSFERS, self.ping.state, self.reply.state)
 
     def stop(self):
         """Stop and give back machines, channels and program memory; also half started."""

@@ -18,6 +18,7 @@ import { PowerOnMachine, Sio } from './sio.mjs';
 import { VoltageRegulator } from './regulator.mjs';
 import { Timer } from './timer.mjs';
 import { UsbController, UsbHost } from './usb.mjs';
+import { CachedCore } from './xip-cache.mjs';
 
 export const FLASH_SIZE = 2 * 1024 * 1024;
 const VECTOR_TABLE = 0x10000100;
@@ -56,15 +57,23 @@ export class Board {
   /**
    * @param {object} options
    * @param {Uint8Array} options.flash at most 2 MB, MicroPython first
+   * @param {number} [options.flash_miss_cycles] how long a miss of the flash's cache takes; 0: flash
+   *   that never misses
    * @param {boolean} [options.skipping] false: step every cycle (slow; for tests)
    * @param {Uint8Array} [options.unique_id] 8 bytes
    * @param {[number, number][]} [options.wires] pairs of pads
    */
-  constructor({ flash, skipping = true, unique_id = DEFAULT_UNIQUE_ID, wires = [] }) {
+  constructor({
+    flash,
+    flash_miss_cycles = 0,
+    skipping = true,
+    unique_id = DEFAULT_UNIQUE_ID,
+    wires = [],
+  }) {
     if (flash.length > FLASH_SIZE) throw new Error('the flash image has more than 2 MB');
     this.flash = new Uint8Array(FLASH_SIZE).fill(0xff);
     this.flash.set(flash);
-    this.options = { skipping, unique_id };
+    this.options = { flash_miss_cycles, skipping, unique_id };
     this.wires = wires;
     /** Called when levels of pads change: (mask, cycle). */
     this.pad_listeners = [];
@@ -106,7 +115,8 @@ export class Board {
     clock.onChange = () => fabric.reschedule();
     fabric.clock = clock;
     mcu.logger = QUIET_LOGGER;
-    mcu.core = new Core(mcu);
+    const { flash_miss_cycles } = this.options;
+    mcu.core = flash_miss_cycles ? new CachedCore(mcu, flash_miss_cycles) : new Core(mcu);
     mcu.sio = new Sio(mcu);
     installRom(mcu);
     mcu.flash.set(this.flash);

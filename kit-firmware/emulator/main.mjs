@@ -27,6 +27,7 @@ const USAGE = `usage: main.mjs [options] tcp PORT[,CLOCK] | lockstep [IN,OUT]
   --ping PAD         the pad of the ping (2)
   --reply PAD        the pad of the reply (3)
   --unique-id HEX    the board's unique ID, 16 hexadecimal digits
+  --flash-miss N     a miss of the flash's cache takes N cycles (0: none is emulated)
   --fast             tcp: run as fast as possible, not at most in real time`;
 
 function fail(message) {
@@ -85,6 +86,7 @@ function options() {
         ping: { type: 'string', default: '2' },
         reply: { type: 'string', default: '3' },
         'unique-id': { type: 'string' },
+        'flash-miss': { type: 'string', default: '0' },
         fast: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
@@ -114,7 +116,9 @@ function main() {
   if (values.save && !values.flash) fail('--save needs --flash');
   const id = values['unique-id'] ?? '';
   if (id && !/^[0-9a-f]{16}$/i.test(id)) fail('--unique-id takes 16 hexadecimal digits');
+  if (!/^\d{1,4}$/.test(values['flash-miss'])) fail('--flash-miss takes a number of cycles');
   const board = new Board({
+    flash_miss_cycles: Number(values['flash-miss']),
     flash: flashOf(values),
     wires: values.connect ? wiresOf(values.connect) : [],
     ...(id && { unique_id: new Uint8Array(Buffer.from(id, 'hex')) }),

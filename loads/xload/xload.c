@@ -49,6 +49,16 @@ struct task {
 #endif
 };
 
+/* What the tasks are, for Tennis to read out of the program's file. */
+static const char tasks[] __attribute__((used)) =
+#if defined(XLOAD_EVL)
+	"tennis-tasks=evl";
+#elif defined(XLOAD_ALCHEMY)
+	"tennis-tasks=alchemy";
+#else
+	"tennis-tasks=posix";
+#endif
+
 static int64_t task_count = 64, priority = 98, period_us = 5000;
 static atomic_bool ending;
 static sem_t begun; /* a task is periodic now, or cannot be: */

@@ -20,6 +20,7 @@ foreground: it ends, with all that it started, on SIGTERM or when a part dies (e
 is :meth:`Load.host_command`.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ from tennis.errors import TennisError, UsageError
 
 FOLDER = ROOT / "loads"
 TARGET = "{target}"  # in ``host``: the target's address
+
+# What a program whose tasks matter says of them, and what they must be on which kernel.
+TASKS = re.compile(rb"tennis-tasks=(posix|evl|alchemy)\0")
+CORE_TASKS = {"evl": "evl", "cobalt": "alchemy"}
 
 Name = Annotated[str, StringConstraints(pattern=r"[a-z][a-z0-9_-]*")]
 
@@ -72,6 +77,22 @@ class LoadFile(BaseModel):
     ascending: list[tuple[str, str]] = []  # pairs of parameters: the first is less than the second
 
 
+def tasks_of(program: bytes) -> str | None:
+    """Return what kind of tasks a program's file says it has: posix, evl, alchemy; or None."""
+    found = TASKS.search(program)
+    return found[1].decode() if found else None
+
+
+def check_tasks(where: str, tasks: str | None, flavour: str) -> None:
+    """Raise UsageError where a program says that its tasks are not those of the flavour's core."""
+    wanted = CORE_TASKS.get(flavour)
+    if wanted and tasks not in {None, wanted}:
+        raise UsageError(
+            f"{where} has tasks of the kind {tasks}, not {wanted}: build it with "
+            f"-DXLOAD_{wanted.upper()} (docs/loads.md), or take it away"
+        )
+
+
 @dataclass(frozen=True)
 class Part:
     """One folder under ``loads/``."""
@@ -89,9 +110,13 @@ class Part:
         """Return a program that somebody built for kernels of a flavour: PROGRAM.FLAVOUR.
 
         It takes the place of the one that is built here, which has no Xenomai library to use.
+        Raises UsageError where its tasks are those of another core.
         """
         path = self.folder / f"{program}.{flavour}"
-        return path if path.is_file() else None
+        if not path.is_file():
+            return None
+        check_tasks(str(path), tasks_of(path.read_bytes()), flavour)
+        return path
 
     @property
     def own_files(self) -> list[Path]:

@@ -23,6 +23,7 @@ from tennis.play.match_folder import MATCH, MatchFolder, Record, another, open_m
 from tennis.play.match_plan import Fixture, MatchPlan, NotPlayed
 from tennis.play.planning import bench_of
 from tennis.play.rally import NothingPlayedError, Observer, Stop, Watch, play, resume
+from tennis.publications.replication import replication
 from tennis.rally import Rally, part_path
 from tennis.rally.disk import writing
 from tennis.rally.folder import JOURNAL, check_part, finished, remove_part
@@ -99,6 +100,8 @@ def play_match(
     bench = bench_for(match.plan, say)
     _check_folder(out)
     fixtures = _with_versions(bench, match.fixtures)
+    for line in _foreign_tasks(fixtures):
+        say(line)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     with _locked(out):
@@ -141,6 +144,20 @@ def _with_versions(bench: Bench, fixtures: list[Fixture]) -> list[Fixture]:
         plan = fixture.plan.model_copy(update={"versions": known[kind]})
         found.append(fixture.model_copy(update={"plan": plan}))
     return found
+
+
+def _foreign_tasks(fixtures: list[Fixture]) -> Iterator[str]:
+    """Say where a load does not load the core that its kernel's rules are about."""
+    for kernel, loads in replication().core_tasks.items():
+        for load, kinds in loads.items():
+            found = [f for f in fixtures if (f.kernel, f.plan.load) == (kernel, load)]
+            tasks = {f.plan.versions.get("load_tasks") for f in found if f.plan.versions}
+            if tasks - set(kinds):
+                yield (
+                    f"{load} has no tasks of {kernel}'s core here, only tasks of Linux: what was "
+                    f"published about it stays not addressed. To address it, build loads/{load} "
+                    "with the core's library (docs/loads.md) and play a new match"
+                )
 
 
 def _check_folder(out: Path) -> None:

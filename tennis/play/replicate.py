@@ -110,6 +110,7 @@ class _Sample:
     load: str
     rallies: list[tuple[str, Rally]] = field(default_factory=list)
     missing: str = ""  # why there is no such rally
+    foreign: bool = False  # there is one, and its load is not what the rule is about
     unusable: str = ""  # why there are such rallies, and none speaks
     left_out: str = ""  # which of them do not speak, where others do
 
@@ -225,17 +226,26 @@ class Replication:
             left = [entry.why for entry in self.match.not_played if entry.is_one(**wanted)]
             sample.missing = plain(left[0]) if left else "not in the plan"
             return sample
-        doubts = []
+        doubts, foreign = [], []
+        tasks = self._rules.core_tasks.get(side.kernel, {}).get(load)
         for fixture in fixtures:
             rally = self.match.rally(fixture.name)
+            if rally is not None and tasks and rally.manifest.load.tasks not in tasks:
+                foreign.append(
+                    f"{fixture.name} had {_tasks(rally.manifest.load.tasks)}, which do not load "
+                    f"{side.kernel}'s core: build {load} for it (docs/loads.md) and play it anew"
+                )
+                continue
             doubt = self._doubt(fixture, rally)
             if rally is not None and not doubt:
                 sample.rallies.append((fixture.name, rally))
             else:
                 doubts.append(f"{fixture.name} {doubt}")
-        if not sample.rallies:
+        if foreign and not sample.rallies and not doubts:
+            sample.missing, sample.foreign = "; ".join(foreign), True
+        elif not sample.rallies:
             sample.unusable = "; ".join(doubts)
-        sample.left_out = "; ".join(doubts)
+        sample.left_out = "; ".join(doubts + foreign)
         return sample
 
     def _doubt(self, fixture: Fixture, rally: Rally | None) -> str:
@@ -320,6 +330,10 @@ class Replication:
         return self._cuts[key]
 
 
+def _tasks(kind: str | None) -> str:
+    return f"tasks of the kind {kind}" if kind else "tasks of a kind that its manifest does not say"
+
+
 def _words(side: Side | None) -> str:
     return side.words if side else ""
 
@@ -329,7 +343,11 @@ def _not_played(samples: Sequence[_Sample]) -> str:
     whys: dict[str, list[str]] = {}
     for sample in samples:
         whys.setdefault(sample.missing, []).append(sample.words)
-    return "; ".join(f"not played ({why}): {'; '.join(words)}" for why, words in whys.items())
+    played = {sample.missing for sample in samples if sample.foreign}
+    return "; ".join(
+        why if why in played else f"not played ({why}): {'; '.join(words)}"
+        for why, words in whys.items()
+    )
 
 
 def _verdict(part: RulePart, cuts: list[_Cut], size: int, shortest: int) -> Part:

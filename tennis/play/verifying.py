@@ -33,14 +33,17 @@ class Asked:
     balls: int | None = None
 
 
-def jumpered_pico() -> Brickwall:
-    """Return the Brickwall's firmware on an emulated Pico, with the jumpers of the self-test."""
+def jumpered_pico(*arguments: str) -> Brickwall:
+    """Return the Brickwall's firmware on an emulated Pico, with the jumpers of the self-test.
+
+    ``arguments`` go to the emulator besides.
+    """
     known = wiring()
     pins = [
         f"{known.wire(jumper.origin).pico_gpio}-{known.wire(jumper.to).pico_gpio}"
         for jumper in known.jumpers
     ]
-    return Brickwall(emulated.start(["--connect", ",".join(pins)]), reconnect_s=0)
+    return Brickwall(emulated.start(["--connect", ",".join(pins), *arguments]), reconnect_s=0)
 
 
 @contextlib.contextmanager

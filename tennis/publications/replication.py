@@ -137,6 +137,7 @@ class Replication(_Rules):
     tables: Tables
     figures: Figures
     bottom_halves: dict[str, str]
+    core_tasks: dict[str, dict[str, tuple[str, ...]]]  # kernel, load -> kinds of tasks
     claims: Annotated[tuple[Rule, ...], Field(validation_alias="claim")]
     unaddressed: tuple[Unaddressed, ...]
 

@@ -135,6 +135,8 @@ class LoadRecord(Part):
     command: Text  # exactly as started; empty for idle
     options: dict[Text, int] = Field(default_factory=dict, max_length=64)  # as given
     started_ns: Ns | None = None  # on the instrument's clock; None: before the rally
+    # what its real-time tasks are; None: it has none, or the program did not say
+    tasks: Literal["posix", "evl", "alchemy"] | None = None
     health: Annotated[list[Health], Field(max_length=64)] = []
 
 

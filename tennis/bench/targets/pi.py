@@ -87,7 +87,7 @@ class PiBench:
             seen = self._seen = self.target.facts()
             flavour = self._check(plan, seen)
             self._check_packages(load)
-            builds = self._builds_there(load, flavour)
+            builds, tasks = self._builds_there(load, flavour)
             findings = self._unsound(seen, flavour)
             for finding in findings:
                 if finding.verdict == "bad":
@@ -102,6 +102,7 @@ class PiBench:
                 "target_module_sha256": known.get(f"{seen.module}.sha256", UNKNOWN),
                 "load": load.command,
                 **({"load_builds": " ".join(builds)} if builds else {}),
+                **({"load_tasks": tasks} if tasks else {}),
             }
         except BaseException:
             self.target.close()
@@ -119,29 +120,40 @@ class PiBench:
                 f"take the bench: `tennis benches lease {self.target.host} --as {self._holder}`"
             )
 
-    def _builds_there(self, load: load_folder.Load, flavour: str) -> list[str]:
+    def _builds_there(self, load: load_folder.Load, flavour: str) -> tuple[list[str], str | None]:
         """Return which programs somebody built for this flavour, "NAME.FLAVOUR SHA256" each.
 
-        A build in the load's folder on this machine comes first, then one on the target. Raises
-        BenchError where there is none: tasks of Linux would not load the other core.
+        Besides: what their tasks are, or those of what is built here. A build in the load's folder
+        on this machine comes first, then one on the target. Raises BenchError where there is none,
+        UsageError where its tasks are not the core's: tasks of Linux would not load it.
         """
-        found = []
+        found, tasks = [], None
+        if any(part.file.flavours and flavour not in part.file.flavours for part in load.parts):
+            tasks = "posix"
         for part in load.parts:
             for program in part.file.programs if flavour in part.file.flavours else ():
                 here = part.prebuilt(program, flavour)
                 if here:
-                    found.append(f"{here.name} {hashlib.sha256(here.read_bytes()).hexdigest()}")
+                    content = here.read_bytes()
+                    found.append(f"{here.name} {hashlib.sha256(content).hexdigest()}")
+                    tasks = load_folder.tasks_of(content)
                     continue
                 place = _installed(part.name, program, flavour)
-                done = self.target.attempt(f"test -x {place} && sha256sum < {place}")
-                if done.code or not re.fullmatch(r"[0-9a-f]{64} .*\s*", done.output):
+                done = self.target.attempt(
+                    f"test -x {place} && sha256sum < {place} && "
+                    f"tr -c a-z= '\\n' < {place} | grep -E '^tasks=(posix|evl|alchemy)$' | head -n 1"
+                )
+                told = re.fullmatch(r"([0-9a-f]{64}) [^\n]*\n(?:tasks=(\w+)\n)?", done.output)
+                if done.code or not told:
                     raise BenchError(
                         f"the load {load.name} needs {program}.{flavour}, its tasks as those of "
                         f"{flavour}: build {part.folder / program}.c for it (docs/loads.md), and "
                         f"put it beside that, or on {self.target.host} to {place}"
                     )
-                found.append(f"{program}.{flavour} {done.output[:64]}")
-        return found
+                found.append(f"{program}.{flavour} {told[1]}")
+                tasks = told[2]
+                load_folder.check_tasks(f"{self.target.host}: {place}", tasks, flavour)
+        return found, tasks
 
     def _check(self, plan: Plan, seen: snapshot.Snapshot) -> Flavour:
         """Refuse what cannot be played. Raises UsageError, BenchError."""
@@ -297,6 +309,7 @@ class PiBench:
                 name=plan.load,
                 command=recorded["load"],
                 options=plan.load_options,
+                tasks=recorded.get("load_tasks"),
                 health=list(report.health.values()),
             ),
             # the target's own words are the cause of what the instrument saw

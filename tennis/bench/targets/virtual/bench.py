@@ -97,6 +97,7 @@ class VirtualBench:
             "kernel_name": parts.kernel.name,
             "load": parts.load.command,
             "load_sha256": _sha256(*_load_files(parts)),
+            **_load_tasks(parts),
             "bench_sha256": _sha256(*sorted(Path(__file__).parent.glob("*.py"))),
             **_instrument_versions(plan),
             "racquet": parts.racquet.stem,
@@ -150,6 +151,7 @@ class VirtualBench:
                 command=recorded["load"],
                 options=plan.load_options,
                 started_ns=started_ns,
+                tasks=recorded.get("load_tasks"),
                 health=list(report.health.values()),
             ),
             faults=report.faults,
@@ -161,6 +163,13 @@ def _check(plan: Plan) -> None:
     protocol = plan.protocol
     if plan.instrument != "pico" and protocol.timeout_ns > instrument.TIMEOUT_MAX_NS:
         raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
+
+
+def _load_tasks(parts: Parts) -> dict[str, str]:
+    """Return what the load's real-time tasks are, where the kernel decides about that."""
+    programs = [p for part in parts.load.parts if part.file.flavours for p in part.file.programs]
+    found = {load_folder.tasks_of(parts.programs[name].read_bytes()) for name in programs}
+    return {"load_tasks": kind for kind in found if kind}
 
 
 def _instrument_versions(plan: Plan) -> dict[str, str]:
