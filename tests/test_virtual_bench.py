@@ -5,14 +5,16 @@
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tennis.bench.targets.virtual import kernels, machine
 from tennis.bench.targets.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
-from tennis.errors import UsageError
+from tennis.errors import BenchError, UsageError
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tests.virtual import guest_module, played, script, table
@@ -36,6 +38,19 @@ def test_same_seed_gives_the_same_bytes(tmp_path, kernel, load, bottom_half):
     assert first.manifest.files == second.manifest.files
     assert set(first.manifest.files) == set(WITHOUT_DATES)
     assert first.manifest.counts.late_serves == 0
+
+
+@pytest.mark.parametrize("of_a_pico", [False, True])
+def test_what_is_no_kernel_does_not_wait_for_ever(of_a_pico, tmp_path, monkeypatch):
+    """Zeros are no instructions: an exception after the other, and virtual time stands still."""
+    image = tmp_path / "Image"
+    image.write_bytes(bytes(1 << 16))
+    kernel = replace(kernels.find("mainline"), image=image)
+    monkeypatch.setattr(kernels, "find", lambda _: kernel)
+    monkeypatch.setattr(machine, "SILENT_S", 4.0)
+    more = {"instrument": "pico"} if of_a_pico else {}
+    with pytest.raises(BenchError, match="the kernel said nothing within 4 s"):
+        played(tmp_path / "r", balls=10, **more)
 
 
 def test_another_seed_gives_other_balls(tmp_path):

@@ -7,6 +7,7 @@ Messages, little endian: kind u8, length u32, payload (kit-firmware/emulator).
 
 import contextlib
 import os
+import select
 import struct
 from collections.abc import Callable
 
@@ -38,6 +39,8 @@ class LockstepLink:
         self.name = name
         self.cycle = 0  # as last heard
         self.faults: list[str] = []
+        # called every second in which nothing comes; what it raises ends the wait
+        self.waiting: Callable[[], None] = lambda: None
         self.notes: list[str] = []  # what the emulator said besides: "target_ended"
         self._to, self._from = to_pico, from_pico
         self._clock_hz = clock_hz
@@ -106,6 +109,8 @@ class LockstepLink:
         found = b""
         while len(found) < size:
             try:
+                while not select.select([self._from], [], [], 1.0)[0]:
+                    self.waiting()
                 piece = os.read(self._from, size - len(found))
             except OSError as error:
                 raise LinkLostError(f"{self.name} has ended") from error

@@ -223,6 +223,7 @@ class BuiltInSession:
             data = os.read(self._reader, 1 << 16) if ready else b""
             if ready and not data:
                 return
+            self._machine.refuse_silence()
             yield data
 
     def stop(self) -> None:

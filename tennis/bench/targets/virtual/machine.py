@@ -10,6 +10,7 @@ QEMU's threads take turns, so that a run does not depend on the host's scheduler
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,10 @@ from tennis.rally.plan import Plan
 TARGET = ROOT / "target"
 NS_PER_INSTRUCTION_SHIFT = 1
 COMMAND_LINE = "console=ttyAMA0 nokaslr panic=-1 oops=panic"
+# A kernel says its first words within seconds of wall time, on the slowest host. One that never does
+# (no kernel at all) can raise exceptions for ever, and virtual time, which has limits of its own,
+# hardly passes meanwhile.
+SILENT_S = 300.0
 MEMORY_MB = 1024  # the root is in memory, and stress fills it
 PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
 
@@ -98,6 +103,8 @@ class Machine:
     ) -> None:
         self.console = Console(folder / CONSOLE)
         self._stderr = folder / "qemu.log"
+        self._said, self._size_before = folder / CONSOLE, _size(folder / CONSOLE)
+        self._began, self._spoke = time.monotonic(), False
         image = initramfs.pack({**_target_files(parts), **extras.files}, packages_of(parts.load))
         command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
         if extras.instrument:
@@ -122,6 +129,17 @@ class Machine:
         """Tell whether QEMU has not ended."""
         return self._process.poll() is None
 
+    def refuse_silence(self) -> None:
+        """Raise BenchError where the kernel has not said a word for SILENT_S; call it often."""
+        if self._spoke or time.monotonic() - self._began < SILENT_S:
+            return
+        self._spoke = _size(self._said) not in {0, self._size_before}
+        if not self._spoke:
+            raise BenchError(
+                f"the kernel said nothing within {SILENT_S:g} s: what was built is no kernel for "
+                "arm64, or its configuration has no console (tennis kernels check DIR)"
+            )
+
     def wait(self, limit_s: float) -> None:
         """Wait until the target switches itself off. Raises BenchError after ``limit_s``."""
         try:
@@ -145,6 +163,10 @@ class Machine:
             with self._stderr.open(errors="replace") as said:
                 self.console.add_emulator_output(said.read(LIMIT_BYTES))
             self._stderr.unlink()
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def packages_of(load: Load) -> list[str]:

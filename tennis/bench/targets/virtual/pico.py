@@ -41,6 +41,8 @@ class PicoSession:
         finally:
             os.close(pico_reads)
             os.close(pico_writes)
+        # neither of the two moves on while the other one does not
+        self._link.waiting = self._machine.refuse_silence
         self._brickwall = Brickwall(self._link)
         self._protocol = parts.plan.protocol
         self._ending: int | None = None
