@@ -288,7 +288,7 @@ def test_compile_check_of_xload(tmp_path, flags, symbols):
 
 
 @pytest.mark.parametrize(("flavour", "kind"), [("evl", "evl"), ("cobalt", "alchemy")])
-def test_a_build_with_other_tasks_is_refused(flavour, kind, tmp_path, monkeypatch):
+def test_a_build_with_other_tasks_is_refused(flavour, kind, tmp_path):
     part = loads.find("xload", {}).parts[-1]
     part = loads.Part(part.name, tmp_path, part.file)
     assert part.prebuilt("xload", flavour) is None

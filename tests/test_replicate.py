@@ -13,6 +13,7 @@ from synthetic_match import MatchMaker, bursts
 
 from tennis.cli.replicate import replicate
 from tennis.errors import RallyError
+from tennis.play import match_folder
 from tennis.play.match_folder import Record, open_match
 from tennis.play.match_report import match_report
 from tennis.play.replicate import Replication, _balls
@@ -400,14 +401,11 @@ def test_the_balls_to_play_are_never_fewer_than_needed(needed, said):
 
 @pytest.mark.parametrize("tasks", ["posix", None])
 def test_tasks_of_linux_do_not_load_xenomais_core(maker, tasks):
-    """xload on EVL and Cobalt plays threads of Linux unless somebody built it: c5 is not about them."""
-    for kernel, priorities, load in (
-        ("xenomai", "native", "idle"),
-        ("xenomai", "native", "xload"),
-        ("rt", "chrt", "network"),
-    ):
-        about = {"tasks": tasks} if load == "xload" else {}
-        maker.rally(kernel, priorities, load, bursts(100_000), bursts(100_000), **about)
+    """xload on EVL and Cobalt plays threads of Linux unless somebody built it: c5 means others."""
+    answers = bursts(100_000), bursts(100_000)
+    maker.rally("xenomai", "native", "idle", *answers)
+    maker.rally("xenomai", "native", "xload", *answers, tasks=tasks)
+    maker.rally("rt", "chrt", "network", *answers)
     found = Replication(maker.sealed())
     for name in ("c5", "table7.1-xload-interrupt", "table7.1-xload-scheduling", "figure7.4"):
         entry = found.claim(KNUTSSON, name)
@@ -432,3 +430,12 @@ def test_other_rallies_speak_for_those_with_tasks_of_linux(maker):
     entry = claim(maker.sealed(), "c5")
     assert entry.verdict == "confirmed"
     assert "without xenomai-xload-native-thread had tasks of the kind posix" in entry.parts[0].why
+
+
+def test_a_match_of_many_large_rallies_is_bounded(maker, monkeypatch):
+    """Each of them may be within its own limit: all are open at once."""
+    idle_pair(maker, bursts(51_000), bursts(98_000))
+    monkeypatch.setattr(match_folder, "MAX_DISTINCT", 3)
+    found = Replication(maker.sealed())
+    assert "different latencies" in found.match.trouble("mainline-idle-default-tasklet")
+    assert found.claim(KNUTSSON, "c1").verdict == "inconclusive"

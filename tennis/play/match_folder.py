@@ -23,6 +23,8 @@ from tennis.rally.manifest import BenchKind, Part, Text
 from tennis.rally.text import plain
 
 SCHEMA_VERSION = 1
+# All rallies of a match may be open at once: so many different latencies fit into 1 GB.
+MAX_DISTINCT = 1 << 23
 MATCH = "match.json"
 REPORT = "report.html"
 SIZE_MAX = 1 << 24  # bytes
@@ -91,6 +93,7 @@ class MatchFolder:
     path: Path
     record: Record
     _rallies: dict[str, Rally | str] = field(default_factory=dict)  # or why there is none
+    _distinct: int = 0  # latencies of those that are open
 
     @property
     def bench(self) -> str:
@@ -150,6 +153,9 @@ class MatchFolder:
             rally = open_rally(folder)
         except RallyError as error:
             return f"cannot be used: {plain(str(error), 200)}"
+        self._distinct += rally.interrupt.values.size + rally.scheduling.values.size
+        if self._distinct > MAX_DISTINCT:
+            return f"is one too many: the rallies have over {MAX_DISTINCT} different latencies"
         difference = another(rally, fixture)
         if not difference and rally.manifest.bench != self.record.bench:
             difference = f"bench {rally.manifest.bench}"

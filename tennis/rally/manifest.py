@@ -136,7 +136,7 @@ class LoadRecord(Part):
     options: dict[Text, int] = Field(default_factory=dict, max_length=64)  # as given
     started_ns: Ns | None = None  # on the instrument's clock; None: before the rally
     # what its real-time tasks are; None: it has none, or the program did not say
-    tasks: Literal["posix", "evl", "alchemy"] | None = None
+    tasks: Annotated[str, Field(pattern="^(posix|evl|alchemy)$")] | None = None
     health: Annotated[list[Health], Field(max_length=64)] = []
 
 

@@ -141,7 +141,8 @@ class PiBench:
                 place = _installed(part.name, program, flavour)
                 done = self.target.attempt(
                     f"test -x {place} && sha256sum < {place} && "
-                    f"tr -c a-z= '\\n' < {place} | grep -E '^tasks=(posix|evl|alchemy)$' | head -n 1"
+                    f"tr -c a-z= '\\n' < {place} | "
+                    "grep -E '^tasks=(posix|evl|alchemy)$' | head -n 1"
                 )
                 told = re.fullmatch(r"([0-9a-f]{64}) [^\n]*\n(?:tasks=(\w+)\n)?", done.output)
                 if done.code or not told:

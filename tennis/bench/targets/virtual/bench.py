@@ -168,8 +168,9 @@ def _check(plan: Plan) -> None:
 def _load_tasks(parts: Parts) -> dict[str, str]:
     """Return what the load's real-time tasks are, where the kernel decides about that."""
     programs = [p for part in parts.load.parts if part.file.flavours for p in part.file.programs]
-    found = {load_folder.tasks_of(parts.programs[name].read_bytes()) for name in programs}
-    return {"load_tasks": kind for kind in found if kind}
+    found = {load_folder.tasks_of(parts.load_programs[name].read_bytes()) for name in programs}
+    kinds = " ".join(sorted(filter(None, found)))
+    return {"load_tasks": kinds} if kinds else {}
 
 
 def _instrument_versions(plan: Plan) -> dict[str, str]:

@@ -28,9 +28,9 @@ from tennis.rally.plan import Plan
 TARGET = ROOT / "target"
 NS_PER_INSTRUCTION_SHIFT = 1
 COMMAND_LINE = "console=ttyAMA0 nokaslr panic=-1 oops=panic"
-# A kernel says its first words within seconds of wall time, on the slowest host. One that never does
-# (no kernel at all) can raise exceptions for ever, and virtual time, which has limits of its own,
-# hardly passes meanwhile.
+# A kernel says its first words within seconds of wall time, on the slowest host. One that never
+# does (no kernel at all) can raise exceptions for ever, and virtual time, which has limits of its
+# own, hardly passes meanwhile.
 SILENT_S = 300.0
 MEMORY_MB = 1024  # the root is in memory, and stress fills it
 PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
