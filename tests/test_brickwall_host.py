@@ -641,6 +641,25 @@ def test_a_rally_without_a_certificate_says_so(fake, tmp_path):
     assert "never verified" in report([rally])
 
 
+@pytest.mark.parametrize("source", ["jumpers", "internal", "second Pico"])
+def test_a_pico_that_verified_itself_is_not_for_graded_work(source, fake, tmp_path):
+    """The delays of a Pico of its own are whole ticks of the clock that measures them."""
+    words = "verified with its own clock, not for graded work"
+    said = fake.hello
+    certificates.write(
+        certificate(
+            serial=said["unique_id"],
+            firmware_sha256=said["firmware_sha256"],
+            tick_hz=said["tick_hz"],
+            source=source,
+            date=datetime.now(UTC).isoformat(),
+        )
+    )
+    rally = played(fake, tmp_path / "r", balls=100)
+    assert rally.manifest.instrument.calibration.independent == (source == "second Pico")
+    assert (words in report([rally])) == (source != "second Pico")
+
+
 def test_a_damaged_certificate_is_none():
     path = certificates.write(certificate())
     assert certificates.read("e6") == certificate()
