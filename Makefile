@@ -25,12 +25,13 @@ setup: ## install what playing needs: Debian packages, .venv, kernels (says firs
 demo: setup ## play mainline and RT, idle and stress: a table, and demo/report.html
 	@$(BIN)/tennis demo
 
+# a worker more than there are cores: tests that wait leave one free
 .PHONY: test
 test: ## everything: setup, lint, books, unit tests, real kernels on the virtual bench, notebooks
 	@scripts/setup.sh --test
 	@$(MAKE) READY=1 lint
 	@$(MAKE) READY=1 docs
-	@$(PYTEST) -q --numprocesses auto --durations 30 --durations-min 20
+	@$(PYTEST) -q --numprocesses $$(($$(nproc) + 1)) --durations 30 --durations-min 20
 
 .PHONY: unit
 unit: setup-test ## the tests that boot no kernel (TESTS= chooses files)

@@ -112,8 +112,8 @@ def rallies(scratch: Path) -> Callable[[random.Random], None]:
 
 def captures(scratch: Path, suffix: str) -> Callable[[random.Random], None]:
     """Damage a capture and read all of it."""
-    events = [event for n in range(1, 30) for event in ball(1000 * n, 20, 40)]
-    path = write(scratch / "whole.sr", events, 40_000)
+    events = [event for n in range(1, 8) for event in ball(500 * n, 20, 40)]
+    path = write(scratch / "whole.sr", events, 4_500)
     if suffix != "sr":
         out = scratch / f"whole.{suffix}"
         sigrok("-i", path, "-O", suffix, "-o", out)

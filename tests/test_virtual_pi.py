@@ -361,7 +361,8 @@ def test_a_broken_bench_is_restored(bench):
         f"echo {USER}:{DEFAULT_PASSWORD} | chpasswd; rm /usr/local/sbin/tennis-boot; "
         "echo 'PasswordAuthentication yes' > /etc/ssh/sshd_config.d/10-tennis.conf; "
         "systemctl reload ssh; systemctl disable --now tennis-tuning; "
-        "dkms remove $(dkms status -m racquet | sed -n '1s|,.*||p') --all; "
+        # of the kernel that runs only: each one that is built again takes minutes
+        "dkms remove $(dkms status -m racquet | sed -n '1s|,.*||p') -k $(uname -r); "
         "echo mine > /var/lib/tennis/data/rally"
     )
     assert "password" in ways_in(bench)
@@ -399,8 +400,8 @@ def test_a_kernel_that_does_not_come_up_costs_two_boots(bench):
     assert bench.root("uname -r").strip() == running
     bench.root(
         "mv /root/kernels.json /etc/tennis/ && rm /boot/*-9.9.9-broken && "
-        "rmdir /lib/modules/9.9.9-broken && update-grub",
-        timeout_s=300,
+        # its entry in GRUB's menu stays until a kernel is installed
+        "rmdir /lib/modules/9.9.9-broken"
     )
 
 

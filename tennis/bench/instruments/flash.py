@@ -27,7 +27,7 @@ BOOT_S = 10  # until the firmware answers
 MEET_S = 2.0
 PROMPT = b">>> "
 QUIET_S = 2
-EMULATED_QUIET_S = 60  # mpremote knows no time but the wall's
+EMULATED_QUIET_S = 120.0  # mpremote knows no time but the wall's
 OPEN_AGAIN_S = 5.0
 UF2 = (
     "put MicroPython 1.25 or newer onto it: hold BOOTSEL while you plug it in, and copy the UF2 "
@@ -48,6 +48,28 @@ for name in os.listdir():
 """
 
 Tell = Callable[[str], None]
+
+
+class _Transport(SerialTransport):  # type: ignore[misc] # mpremote says nothing of types
+    """mpremote's way to a board, with patience for one that is emulated on a busy machine."""
+
+    def __init__(self, port: str) -> None:
+        self._patience_s = EMULATED_QUIET_S if "://" in port else 0.0
+        super().__init__(parted(port)[0], exclusive="://" not in port)
+
+    def read_until(
+        self,
+        min_num_bytes: int,
+        ending: bytes,
+        timeout: float | None = 10,
+        data_consumer: Callable[[bytes], None] | None = None,
+        timeout_overall: float | None = None,
+    ) -> bytes:
+        if timeout is not None and timeout_overall is None:
+            timeout = max(timeout, self._patience_s)
+        return bytes(
+            super().read_until(min_num_bytes, ending, timeout, data_consumer, timeout_overall)
+        )
 
 
 def flash(port: str | None, tell: Tell, *, remove_others: bool = False) -> Hello:
@@ -90,7 +112,7 @@ def flash(port: str | None, tell: Tell, *, remove_others: bool = False) -> Hello
             board.fs_writefile(name, wanted[name], chunk_size=CHUNK_BYTES)
         tell(f"{len(changed)} files written, {len(wanted) - len(changed)} were there already")
         board.exit_raw_repl()
-        board.read_until(1, PROMPT, timeout=_quiet_s(port))
+        board.read_until(1, PROMPT, timeout=QUIET_S)
         board.serial.write(b"\x04")  # soft reset: main.py runs
         _hear(board, port)
     return _meet(port)
@@ -105,10 +127,6 @@ def _hear(board: SerialTransport, port: str) -> None:
         raise BenchError(
             f"the firmware was written to {port}, but does not start ({why}): report it"
         )
-
-
-def _quiet_s(port: str) -> float:
-    return EMULATED_QUIET_S if "://" in port else QUIET_S
 
 
 def _leave(port: str, tell: Tell) -> None:
@@ -136,7 +154,7 @@ def _prompt(port: str) -> Iterator[SerialTransport]:
     board: SerialTransport | None = None
     try:
         with contextlib.redirect_stdout(said):
-            board = SerialTransport(parted(port)[0], exclusive="://" not in port)
+            board = _Transport(port)
             board.enter_raw_repl(soft_reset=False)
         yield board
     except TransportError as error:
