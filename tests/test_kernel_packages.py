@@ -127,6 +127,15 @@ def test_what_cannot_be_built_is_refused(tree, flavour, base, fragments, reason)
         packages.package(flavour, packages.tree_source(tree), base, fragments, quiet)
 
 
+def test_device_trees_keep_their_symbols(tree, monkeypatch):
+    """Without them the overlay does not apply (tests/test_overlays.py)."""
+    asked = []
+    monkeypatch.setattr(packages, "run", lambda words, what: asked.append([*words, what]))
+    packages._make(packages.tree_source(tree), tree, "Image", "dtbs", what="building")
+    ((*words, _),) = asked
+    assert words[-3:] == ["DTC_FLAGS=-@", "Image", "dtbs"]
+
+
 @pytest.fixture(scope="module")
 def built():
     """Debian's linux-source with a small configuration, as the kernel role builds it."""

@@ -85,6 +85,20 @@ def test_a_pi_5_has_its_own_label(tmp_path):
     assert refused.returncode != 0  # there is no `gpio` there
 
 
+def test_a_tree_needs_its_symbols(tmp_path):
+    """So a kernel is built with DTC_FLAGS=-@: by itself an older one keeps none."""
+    overlay, tree = compiled("tennis-racquet-rp1", tmp_path), tmp_path / "bare.dtb"
+    run("dtc", "-q", "-O", "dtb", "-o", tree, stdin=RP1)
+    said = subprocess.run(
+        ["fdtoverlay", "-i", tree, "-o", tmp_path / "merged.dtb", overlay],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode != 0
+    assert "FDT_ERR_NOTFOUND" in said.stdout + said.stderr
+
+
 def override(overlay: Path, parameter: str) -> tuple[str, str, int]:
     """Return (node, property, offset) that a parameter sets.
 
