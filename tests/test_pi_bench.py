@@ -96,12 +96,11 @@ class Bench:
     def await_undone(self, timeout_s: float = 60) -> None:
         """Wait until the target is as it was: no module, no load, no folder."""
         deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline and (self.target.loaded or running(self.word)):
+        while time.monotonic() < deadline and (
+            self.target.loaded or running(self.word) or self.left
+        ):
             time.sleep(0.1)
-        assert self.target.loaded == []
-        assert running(self.word) == []
-        time.sleep(0.5)
-        assert self.left == []
+        assert (self.target.loaded, running(self.word), self.left) == ([], [], [])
 
     @property
     def left(self) -> list[str]:
