@@ -29,9 +29,8 @@ demo: setup ## play mainline and RT, idle and stress: a table, and demo/report.h
 .PHONY: test
 test: ## everything: setup, lint, books, unit tests, real kernels on the virtual bench, notebooks
 	@scripts/setup.sh --test
-	@$(MAKE) READY=1 lint
-	@$(MAKE) READY=1 docs
-	@$(PYTEST) -q --numprocesses $$(($$(nproc) + 1)) --durations 30 --durations-min 20
+	@$(MAKE) READY=1 --jobs=2 --output-sync=target lint docs
+	@$(PYTEST) -q -m "not release" --numprocesses $$(($$(nproc) + 1)) --durations 30 --durations-min 20
 
 .PHONY: unit
 unit: setup-test ## the tests that boot no kernel (TESTS= chooses files)
@@ -50,7 +49,7 @@ fresh-test: ## set Tennis up in a bare Debian 12 and a bare Debian 13, stage by 
 SUITES :=
 
 .PHONY: provision-test
-provision-test: setup-test ## provision a whole system in QEMU as users do: with Ansible's own, slower strategy
+provision-test: setup-test ## provision a whole system in QEMU as users do, and a kernel from source on it (an hour or two)
 	@ANSIBLE_STRATEGY=linear $(PYTEST) -q -m provision
 
 .PHONY: setup-test
