@@ -3,7 +3,7 @@
 """A whole Debian system in QEMU becomes a bench: the playbooks, `tennis boot`, `tennis benches`.
 
 The tests lead one system from its first boot to a rally, in their order. What only a Raspberry Pi
-has (its firmware, its GPIO controllers, governors, radios) is not here: docs/physical-bench.md.
+has (its firmware, its GPIO controllers, governors, radios) is not here: docs/physical-checklist.md.
 """
 
 import json
