@@ -8,8 +8,6 @@ side opens the rally with all checks: every hash, every ball. The ratio is of th
 with 1 where the target is missed: at least TARGET times faster, within RSS_LIMIT_MB.
 """
 
-# ruff: noqa: PLC0415 (a side imports only what it needs)
-
 import argparse
 import json
 import os

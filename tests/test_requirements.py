@@ -251,7 +251,7 @@ def test_the_doctor_looks_at_a_virtual_kernel(kernel):
 
 @pytest.mark.virtual
 def test_the_doctor_sees_what_a_virtual_kernel_was_booted_with(monkeypatch):
-    from tennis.bench.targets.virtual import look, machine  # noqa: PLC0415
+    from tennis.bench.targets.virtual import look, machine
 
     monkeypatch.setattr(machine, "COMMAND_LINE", f"{machine.COMMAND_LINE} ftrace=function")
     told = findings(look.look("mainline"), "mainline")

@@ -292,9 +292,9 @@ def test_a_bench_fault_taints_and_keeps_everything(tmp_path, code):
 
 def test_a_built_kernel_tree_plays(tmp_path, monkeypatch):
     """A folder as `make Image modules` leaves it, here put together from Debian's own build."""
-    import gzip  # noqa: PLC0415
+    import gzip
 
-    from tennis.bench.targets.virtual.kernels import find  # noqa: PLC0415
+    from tennis.bench.targets.virtual.kernels import find
 
     debian = find("mainline")
     tree = tmp_path / "linux"

@@ -39,7 +39,7 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
     if ctx.invoked_subcommand is not None:
         ctx.obj = inventory
         return
-    from tennis.play import benches as listing  # noqa: PLC0415
+    from tennis.play import benches as listing
 
     rows = listing.rows(inventory)
     if as_json:
@@ -87,8 +87,8 @@ def lease(
       tennis benches lease bench-1
       tennis benches lease bench-1 --for 90m --as group-3
     """
-    from tennis.bench import fleet  # noqa: PLC0415
-    from tennis.play import benches as listing  # noqa: PLC0415
+    from tennis.bench import fleet
+    from tennis.play import benches as listing
 
     who, duration_s = fleet.holder_of(holder), listing.seconds(duration)
     bench = fleet.read_inventory(inventory or group).find(name)
@@ -113,7 +113,7 @@ def release(group: Path | None, name: str, inventory: Path | None, holder: str |
       tennis benches release bench-1
       tennis benches release bench-1 --as group-3    (who forgot it)
     """
-    from tennis.bench import fleet  # noqa: PLC0415
+    from tennis.bench import fleet
 
     who = fleet.holder_of(holder)
     held = fleet.give_back(fleet.read_inventory(inventory or group).find(name), who)
@@ -142,8 +142,8 @@ def restore(
       tennis benches restore bench-1 --check
       tennis benches restore bench-1
     """
-    from tennis.bench import fleet  # noqa: PLC0415
-    from tennis.play import benches as listing  # noqa: PLC0415
+    from tennis.bench import fleet
+    from tennis.play import benches as listing
 
     changed = listing.restore(
         inventory or group, name, fleet.holder_of(holder), check=check, say=click.echo

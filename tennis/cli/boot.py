@@ -50,7 +50,7 @@ def boot(
       tennis boot bench-1 rt
       tennis boot pi@192.0.2.11 evl --once
     """
-    from tennis.bench import booting, fleet  # noqa: PLC0415
+    from tennis.bench import booting, fleet
 
     who = fleet.holder_of(holder)
     with fleet.connect(target, inventory) as connection:

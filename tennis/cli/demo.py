@@ -42,13 +42,13 @@ def demo(out: Path, balls: int, seed: int) -> None:
       tennis demo
       tennis demo --balls 20000 --out long-demo
     """
-    from tennis.cli.thesis import print_thesis_table  # noqa: PLC0415
-    from tennis.cli.verdicts import print_verdicts  # noqa: PLC0415
-    from tennis.play.demo import demonstration  # noqa: PLC0415
-    from tennis.play.match import play_match  # noqa: PLC0415
-    from tennis.play.match_report import write_match_report  # noqa: PLC0415
-    from tennis.play.replicate import Replication  # noqa: PLC0415
-    from tennis.play.report import thesis_table  # noqa: PLC0415
+    from tennis.cli.thesis import print_thesis_table
+    from tennis.cli.verdicts import print_verdicts
+    from tennis.play.demo import demonstration
+    from tennis.play.match import play_match
+    from tennis.play.match_report import write_match_report
+    from tennis.play.replicate import Replication
+    from tennis.play.report import thesis_table
 
     console = Console()
     wanted = demonstration(balls, seed)

@@ -48,9 +48,9 @@ def doctor(port: str | None, target: str | None, inventory: Path | None, as_json
       tennis doctor --target pi@192.0.2.11
       tennis doctor --target virtual:rt --json
     """
-    from tennis.cli.findings import show  # noqa: PLC0415
-    from tennis.play.doctor import examine  # noqa: PLC0415
-    from tennis.play.doctor_target import examine_target  # noqa: PLC0415
+    from tennis.cli.findings import show
+    from tennis.play.doctor import examine
+    from tennis.play.doctor_target import examine_target
 
     if port and target:
         raise UsageError("--port looks at a Brickwall, --target at a target: one at a time")

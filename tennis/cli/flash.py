@@ -29,7 +29,7 @@ def flash(port: str | None, *, remove_others: bool) -> None:
       tennis flash
       tennis flash --port /dev/ttyACM1
     """
-    from tennis.bench.instruments.flash import flash as put  # noqa: PLC0415
+    from tennis.bench.instruments.flash import flash as put
 
     console = Console(stderr=True, highlight=False)
 

@@ -57,11 +57,11 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
     `kill -9`, or when there is room on the disk again. A rally that fails or is tainted is marked,
     the others are played, and the exit code is 1.
     """
-    from tennis.cli.verdicts import print_verdicts  # noqa: PLC0415
-    from tennis.play.match import Match, bench_for, play_match  # noqa: PLC0415
-    from tennis.play.match_plan import fixtures_of, read_plan  # noqa: PLC0415
-    from tennis.play.match_report import write_match_report  # noqa: PLC0415
-    from tennis.play.replicate import Replication  # noqa: PLC0415
+    from tennis.cli.verdicts import print_verdicts
+    from tennis.play.match import Match, bench_for, play_match
+    from tennis.play.match_plan import fixtures_of, read_plan
+    from tennis.play.match_report import write_match_report
+    from tennis.play.replicate import Replication
 
     if out is None:
         out = Path(plan.stem)
@@ -92,7 +92,7 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
 
 def _list(console: Console, wanted: object) -> None:
     """Print the rallies in their order, and an estimate."""
-    from tennis.play.match import Match, duration, estimate_s  # noqa: PLC0415
+    from tennis.play.match import Match, duration, estimate_s
 
     assert isinstance(wanted, Match)  # noqa: S101
     table = Table(box=None, pad_edge=False)

@@ -208,9 +208,9 @@ def rally(
     Ctrl-C ends a rally and seals what was played. After `kill -9`, a crash or a full disk, go on
     with --resume.
     """
-    from tennis.play import rally as player  # noqa: PLC0415
-    from tennis.play.planning import bench_again, bench_of, plan_of  # noqa: PLC0415
-    from tennis.play.umpire import warnings  # noqa: PLC0415
+    from tennis.play import rally as player
+    from tennis.play.planning import bench_again, bench_of, plan_of
+    from tennis.play.umpire import warnings
 
     given = [
         name
@@ -253,8 +253,8 @@ def rally(
 
 
 def _check(folder: Path, kernel: str | None) -> None:
-    from tennis.play.rally import Watch  # noqa: PLC0415
-    from tennis.play.replaying import check  # noqa: PLC0415
+    from tennis.play.rally import Watch
+    from tennis.play.replaying import check
 
     with shown("check") as observe:
         found = check(folder, kernel=kernel, watch=Watch(observe, Stop()))

@@ -32,10 +32,10 @@ def replicate(folder: Path, out: Path | None, *, as_json: bool, force: bool) -> 
       tennis replicate quick --json
       tennis replicate quick --out verdicts.html
     """
-    from tennis.cli.verdicts import print_verdicts  # noqa: PLC0415
-    from tennis.play.match_folder import open_match  # noqa: PLC0415
-    from tennis.play.match_report import write_match_report  # noqa: PLC0415
-    from tennis.play.replicate import Replication  # noqa: PLC0415
+    from tennis.cli.verdicts import print_verdicts
+    from tennis.play.match_folder import open_match
+    from tennis.play.match_report import write_match_report
+    from tennis.play.replicate import Replication
 
     if out is not None:
         refuse_existing(out, force=force)

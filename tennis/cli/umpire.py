@@ -48,7 +48,7 @@ def install() -> None:
       tennis umpire install
       sigrok-cli -i first/capture.sr -P tennis:ping=ping:reply=reply -A tennis=miss
     """
-    from tennis.bench.instruments import sigrok_decoder  # noqa: PLC0415
+    from tennis.bench.instruments import sigrok_decoder
 
     folder = sigrok_decoder.install()
     echo(f"{folder}: sigrok-cli sees it; in PulseView it is the decoder Tennis")
@@ -91,7 +91,7 @@ def capture(  # the rest is what was asked for
       tennis umpire capture --out wires.sr
       tennis umpire capture --analyser fx2lafw --rate-mhz 12 --seconds 60 --out wires.sr
     """
-    from tennis.bench.instruments import sigrok  # noqa: PLC0415
+    from tennis.bench.instruments import sigrok
 
     rate = round(rate_mhz * 1e6) if rate_mhz else None
     if out.exists() or out.is_symlink():
@@ -210,8 +210,8 @@ def simulate(
       tennis umpire simulate first --clock-ppm 30 --interrupt-bias-ns 430 --out thesis.sr
       tennis umpire simulate first --swap --invert reply --glitches 20 --out bad.sr
     """
-    from tennis.rally import open_rally  # noqa: PLC0415
-    from tennis.umpire import simulate as simulator  # noqa: PLC0415
+    from tennis.rally import open_rally
+    from tennis.umpire import simulate as simulator
 
     analyser = simulator.Analyser(
         rate_hz=round(rate_mhz * 1e6),
@@ -271,11 +271,11 @@ def check(
       tennis umpire check first --capture wires.sr --ping D2 --reply D3 --json
       tennis umpire check first --capture scope.csv --threshold-v 1.4 --out umpire.html
     """
-    from tennis.play import umpire as player  # noqa: PLC0415
-    from tennis.rally import open_rally  # noqa: PLC0415
-    from tennis.rally.disk import refuse_existing  # noqa: PLC0415
-    from tennis.umpire import Wires  # noqa: PLC0415
-    from tennis.umpire.table import Threshold  # noqa: PLC0415
+    from tennis.play import umpire as player
+    from tennis.rally import open_rally
+    from tennis.rally.disk import refuse_existing
+    from tennis.umpire import Wires
+    from tennis.umpire.table import Threshold
 
     if out:
         refuse_existing(out, force=force)
@@ -291,7 +291,7 @@ def check(
     else:
         _tell(found)
     if out:
-        from tennis.play.umpire_page import write_page  # noqa: PLC0415
+        from tennis.play.umpire_page import write_page
 
         write_page(found, out, force=force)
         if not asked["as_json"]:
@@ -301,7 +301,7 @@ def check(
 
 
 def _tell(found: Any) -> None:
-    from tennis.play.umpire import facts, table  # noqa: PLC0415
+    from tennis.play.umpire import facts, table
 
     rows = table(found)
     if rows:
