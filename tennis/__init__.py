@@ -3,5 +3,19 @@
 """Tennis: measure real-time Linux from the outside."""
 
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tennis.api import OpenRally, compare, open  # noqa: A004
 
 __version__ = version("tennis")
+__all__ = ["OpenRally", "__version__", "compare", "open"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the Python interface when it is used: the command line begins without it."""
+    if name in __all__:
+        from tennis import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'tennis' has no attribute {name!r}")
