@@ -56,8 +56,8 @@ provision-test: setup-test ## provision a whole system in QEMU as users do, and 
 setup-test:
 	@$(if $(READY),:,scripts/setup.sh --test)
 
-.PHONY: bench
-bench: setup-test ## run the benchmarks: ratios, measured side by side
+.PHONY: benchmarks
+benchmarks: setup-test ## run the benchmarks: ratios, measured side by side
 	@failed=0; for file in benchmarks/*.py; do \
 		echo "== $$file"; $(BIN)/python "$$file" || failed=1; done; exit $$failed
 
