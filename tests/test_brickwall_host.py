@@ -33,6 +33,7 @@ from tennis.rally.plan import Plan
 from tennis.stats import summarize
 from tests.fake_brickwall import TICK_HZ, FakeBrickwall, ball_of, wires
 from tests.synthetic import manifest as synthetic_manifest
+from tests.ticks import interrupt_ticks, scheduling_ticks
 
 TENNIS = str(Path(sys.executable).with_name("tennis"))
 FEW = Amount(each=3, random=600)
@@ -61,8 +62,8 @@ def played(fake: FakeBrickwall, out: Path, observe=lambda _: None, **asked) -> R
 
 
 def pairs(rally: Rally) -> list[tuple[int, int]]:
-    scheduling = rally.scheduling_ticks().tolist()
-    return list(zip(rally.interrupt_ticks().tolist(), scheduling, strict=True))
+    scheduling = scheduling_ticks(rally)
+    return list(zip(interrupt_ticks(rally), scheduling, strict=True))
 
 
 def made_up(balls: int) -> list[tuple[int, int]]:

@@ -23,6 +23,7 @@ from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally, open_rally
 from tests.emulated_pico import EmulatedPico, Line, Mangle, respond
+from tests.ticks import interrupt_ticks, scheduling_ticks
 
 pytestmark = pytest.mark.virtual
 
@@ -53,7 +54,7 @@ def words_of(url: str, out: Path, balls: int = 2000) -> list[str]:
 
 def delays(rally: Rally) -> list[list[int]]:
     """Return (rise, width) of each ball."""
-    pairs = zip(rally.interrupt_ticks().tolist(), rally.scheduling_ticks().tolist(), strict=True)
+    pairs = zip(interrupt_ticks(rally), scheduling_ticks(rally), strict=True)
     return [list(pair) for pair in pairs]
 
 

@@ -36,6 +36,7 @@ from tests.emulated_pico import EmulatedPico, respond
 from tests.fake_brickwall import FakeBrickwall
 from tests.mock_target import MockTarget, running
 from tests.sshd import HOST, Sshd
+from tests.ticks import interrupt_ticks
 
 TENNIS = str(Path(sys.executable).with_name("tennis"))
 TENNIS_WITH_LOADS = (
@@ -201,7 +202,7 @@ def test_an_emulated_pico_plays_with_a_mock_target(bench):
         )
         rally = play(PiBench(HOST, pico.url), plan, bench.folder / "r", Watch())
     assert (rally.balls, rally.misses, faults(rally)) == (400, 0, [])
-    assert set(rally.interrupt_ticks().tolist()) == {1000}
+    assert set(interrupt_ticks(rally)) == {1000}
     assert rally.manifest.instrument.kind == "brickwall"
     assert rally.manifest.target.managed == "managed by tennis over SSH"
     bench.await_undone()

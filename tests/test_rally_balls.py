@@ -5,6 +5,7 @@
 import struct
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,8 +24,13 @@ def payload(*records):
     return b"".join(struct.pack(wire.BALL, *record) for record in records)
 
 
+def table_from_frames(payloads, tick_hz):
+    batches = balls.batches_from_frames(payloads, tick_hz)
+    return pa.Table.from_batches(batches, balls.schema(tick_hz))
+
+
 def test_frames_become_columns():
-    found = balls.table_from_frames(
+    found = table_from_frames(
         [payload((100, 5, 9), (200, NONE, NONE)), payload((300, 7, NONE))], 125_000_000
     )
     assert found.to_pydict() == {
@@ -37,7 +43,7 @@ def test_frames_become_columns():
 
 
 def test_no_frames_no_balls():
-    assert balls.table_from_frames([], 10**9).num_rows == 0
+    assert table_from_frames([], 10**9).num_rows == 0
     assert list(balls.batches_from_frames([b""], 10**9)) == []
 
 
@@ -59,13 +65,13 @@ def test_many_frames_come_in_batches(monkeypatch):
 )
 def test_frames_that_cannot_be(frame, word):
     with pytest.raises(RallyError, match=word):
-        balls.table_from_frames([frame], 18_432_000)
+        table_from_frames([frame], 18_432_000)
 
 
 def test_served_does_not_overflow_within_a_day():
     hz = 18_432_000
     served = hz * 86_400
-    found = balls.table_from_frames([payload((served, 1, 2))], hz)
+    found = table_from_frames([payload((served, 1, 2))], hz)
     assert found["served_ns"][0].as_py() == 86_400 * 10**9 == ticks_to_ns(served, hz)
 
 

@@ -20,6 +20,7 @@ from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally
+from tests.ticks import interrupt_ticks
 from tests.virtual import played
 
 pytestmark = pytest.mark.virtual
@@ -115,8 +116,8 @@ def test_ctrl_c_seals_what_there_is(tmp_path, whole):
     rally = open_rally(out)
     assert (rally.manifest.ended, rally.manifest.tainted) == ("interrupted", False)
     assert 500 < rally.balls < BALLS
-    first = whole.interrupt_ticks()[: rally.balls]
-    assert rally.interrupt_ticks().tolist() == first.tolist()
+    first = interrupt_ticks(whole)[: rally.balls]
+    assert interrupt_ticks(rally) == first
     assert not (tmp_path / "r.part").exists()
 
 
@@ -177,7 +178,7 @@ def test_an_emulator_that_is_killed_taints_the_rally(tmp_path, whole):
     assert "the bench ended without a word (bench_ended); kept as tainted" in said
     rally = open_rally(out)
     assert rally.manifest.tainted
-    assert rally.interrupt_ticks().tolist() == whole.interrupt_ticks()[: rally.balls].tolist()
+    assert interrupt_ticks(rally) == interrupt_ticks(whole)[: rally.balls]
 
 
 def test_nothing_is_left_of_a_rally_that_never_began(tmp_path, monkeypatch):

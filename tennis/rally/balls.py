@@ -115,11 +115,6 @@ def batches_from_frames(payloads: Iterable[bytes], tick_hz: int) -> Iterator[pa.
         yield _batch(first, np.concatenate(held), tick_hz)
 
 
-def table_from_frames(payloads: Iterable[bytes], tick_hz: int) -> pa.Table:
-    """Return all balls of the payloads of BALLS frames as one table."""
-    return pa.Table.from_batches(batches_from_frames(payloads, tick_hz), schema(tick_hz))
-
-
 @dataclass(frozen=True)
 class Written:
     """What was written to ``balls.parquet``."""

@@ -21,9 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -131,18 +129,6 @@ class Rally:
         """Read the balls in record batches, all columns or some, a row group at a time."""
         return table.batches(self.path / BALLS, columns)
 
-    def _groups(self) -> Iterator[table.Group]:
-        groups = table.check(self.path / BALLS, balls=self.balls, tick_hz=self.tick_hz)
-        return table.read_groups(self.path / BALLS, range(len(groups) - 1))
-
-    def interrupt_ticks(self) -> NDArray[np.uint32]:
-        """Return every interrupt latency (rise - ping), in the order of the balls; ticks."""
-        return _joined((group.interrupt for group in self._groups()), self.interrupt.n)
-
-    def scheduling_ticks(self) -> NDArray[np.uint32]:
-        """Return every scheduling latency (fall - rise), in the order of the balls; ticks."""
-        return _joined((group.scheduling for group in self._groups()), self.scheduling.n)
-
     def each_event(self) -> Iterator[dict[str, Any]]:
         """Yield the events, in their order; there may be more than memory holds.
 
@@ -176,16 +162,6 @@ class Rally:
         with path.open("rb") as log:
             log.seek(max(0, path.stat().st_size - limit))
             return log.read(limit).decode(errors="replace")
-
-
-def _joined(parts: Iterable[NDArray[np.uint32]], size: int) -> NDArray[np.uint32]:
-    """Return the values of all parts, ``size`` together, in one array."""
-    found = np.empty(size, np.uint32)
-    at = 0
-    for part in parts:
-        found[at : at + part.size] = part
-        at += part.size
-    return found
 
 
 def seal(

@@ -20,7 +20,6 @@ from tennis.errors import BenchError
 
 SUITE = "trixie"
 BOARD = "RPI_PICO"
-PARTS = ("drivers", "extmod", "lib", "mpy-cross", "ports/rp2", "py", "shared", "tools")
 PREFIX = "arm-none-eabi-"
 # What changes the firmware that comes out; a new number builds it anew.
 RECIPE = "1"
