@@ -39,6 +39,7 @@ inside() {
         root=$1 line=$2
         shift 2
         mount --make-rprivate /
+        mount --bind "$root" "$root" # a root that is no mount point lets nobody unshare mounts
         mount --rbind /dev "$root/dev"
         mount -t proc proc "$root/proc"
         mount --rbind /sys "$root/sys"
