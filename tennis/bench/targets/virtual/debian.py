@@ -6,9 +6,11 @@ The mirror is the one that this machine's apt already uses; the suites and archi
 lacks are looked up there with a private apt state in the cache folder.
 """
 
+import fcntl
 import platform
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +67,10 @@ class Package:
 
 
 class Suite:
-    """Looks packages up in a suite (``trixie``, ``trixie-backports``) for one architecture."""
+    """Looks packages up in a suite (``trixie``, ``trixie-backports``) for one architecture.
+
+    Processes that use the same suite wait for each other: apt gives up where its lists are locked.
+    """
 
     def __init__(self, name: str, architecture: str) -> None:
         self.name = name
@@ -86,6 +91,13 @@ class Suite:
             f"-oAPT::Default-Release={name}",
         ]
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        self.home.mkdir(parents=True, exist_ok=True)
+        with (self.home / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
     def update(self) -> None:
         """Fetch the suite's list of packages."""
         if not KEYRING.is_file():
@@ -93,6 +105,10 @@ class Suite:
                 f"{KEYRING} is missing: install the package debian-archive-keyring, "
                 "or use the container recipe in docs/install.md"
             )
+        with self._alone():
+            self._update()
+
+    def _update(self) -> None:
         for folder in ("state/lists/partial", "cache/archives/partial"):
             (self.home / folder).mkdir(parents=True, exist_ok=True)
         (self.home / "status").touch()
@@ -113,10 +129,11 @@ class Suite:
 
     def package(self, name: str) -> Package:
         """Look a package up; a version may be named with ``name=version``."""
-        text = run(
-            ["apt-cache", *self._options, "show", "--no-all-versions", name],
-            what=f"looking for the package {name} in {self.name}",
-        )
+        with self._alone():
+            text = run(
+                ["apt-cache", *self._options, "show", "--no-all-versions", name],
+                what=f"looking for the package {name} in {self.name}",
+            )
         fields = dict(re.findall(r"^([A-Z][A-Za-z-]*): (.*)$", text, flags=re.MULTILINE))
         try:
             return Package(
@@ -136,33 +153,40 @@ class Suite:
         say: Callable[[str], None],
     ) -> None:
         """Download packages and unpack them under ``into``, without their maintainer scripts."""
-        downloads = self.home / "downloads"
-        downloads.mkdir(parents=True, exist_ok=True)
+        wanted = list(packages)  # whoever looks them up meanwhile would wait for this
         into.mkdir(parents=True, exist_ok=True)
-        for package in packages:
-            for leftover in downloads.glob(f"{package.name}_*.deb"):
-                leftover.unlink()  # of a download that was interrupted
-            say(f"  {package.name} {package.version} ({package.size / 1e6:.1f} MB)")
-            run(
-                ["apt-get", *self._options, "-q", "download", f"{package.name}={package.version}"],
-                what=f"downloading {package.name}",
-                cwd=downloads,
-            )
-            found = list(downloads.glob(f"{package.name}_*.deb"))
-            if len(found) != 1:
-                raise BenchError(f"apt downloaded no single file for {package.name}: {found}")
-            run(["dpkg-deb", "-x", found[0], into], what=f"unpacking {package.name}")
-            found[0].unlink()
+        with self._alone():
+            for package in wanted:
+                say(f"  {package.name} {package.version} ({package.size / 1e6:.1f} MB)")
+                archive = self._download(package)
+                run(["dpkg-deb", "-x", archive, into], what=f"unpacking {package.name}")
+                archive.unlink()
+
+    def _download(self, package: Package) -> Path:
+        downloads = self.home / "downloads"
+        downloads.mkdir(exist_ok=True)
+        for leftover in downloads.glob(f"{package.name}_*.deb"):
+            leftover.unlink()  # of a download that was interrupted
+        run(
+            ["apt-get", *self._options, "-q", "download", f"{package.name}={package.version}"],
+            what=f"downloading {package.name}",
+            cwd=downloads,
+        )
+        found = list(downloads.glob(f"{package.name}_*.deb"))
+        if len(found) != 1:
+            raise BenchError(f"apt downloaded no single file for {package.name}: {found}")
+        return found[0]
 
     def source(self, name: str, into: Path) -> Path:
         """Download a source package and unpack what its author released; return its folder."""
         for leftover in into.glob("*.orig.tar.*"):
             leftover.unlink()
-        run(
-            ["apt-get", *self._options, "-q", "source", "--download-only", "--tar-only", name],
-            what=f"downloading the source of {name}",
-            cwd=into,
-        )
+        with self._alone():
+            run(
+                ["apt-get", *self._options, "-q", "source", "--download-only", "--tar-only", name],
+                what=f"downloading the source of {name}",
+                cwd=into,
+            )
         archive = next(into.glob("*.orig.tar.*"))
         folder = into / name
         folder.mkdir()
