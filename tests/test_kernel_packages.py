@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tennis.bench.requirements import fragment
 from tennis.bench.targets import kernel_packages as packages
 from tennis.errors import BenchError, UsageError
 from tests.linux_source import SMALL, linux_source
@@ -136,6 +137,21 @@ def test_device_trees_keep_their_symbols(tree, monkeypatch):
     assert words[-3:] == ["DTC_FLAGS=-@", "Image", "dtbs"]
 
 
+@pytest.mark.virtual
+@pytest.mark.xdist_group("kernel-from-source")
+@pytest.mark.parametrize(("flavour", "base"), [("mainline", "defconfig"), ("rt", "allnoconfig")])
+def test_the_source_of_debian_takes_what_a_flavour_wants(flavour, base, tmp_path):
+    """Kconfig drops an option without a word where another one is missing."""
+    source = packages.tarball_source(linux_source(), quiet)
+    wanted = f"{SMALL.read_text()}\n{fragment(flavour)}"
+    packages._configure(flavour, source, base, wanted, tmp_path)
+    taken = (tmp_path / ".config").read_text()
+    assert ("CONFIG_PREEMPT_RT=y\n" in taken) == (flavour == "rt")
+    with pytest.raises(BenchError, match="the configuration is none of"):
+        refused = wanted.replace("CONFIG_MODULES=y", "CONFIG_MODULES=n")
+        packages._configure(flavour, source, "allnoconfig", refused, tmp_path)
+
+
 @pytest.fixture(scope="module")
 def built():
     """Debian's linux-source with a small configuration, as the kernel role builds it."""
@@ -143,6 +159,7 @@ def built():
     return packages.package("rt", source, "allnoconfig", [SMALL], quiet)
 
 
+@pytest.mark.release
 @pytest.mark.virtual
 @pytest.mark.xdist_group("kernel-from-source")
 def test_a_kernel_from_source_plays_on_the_virtual_bench(built, tmp_path):
@@ -152,6 +169,7 @@ def test_a_kernel_from_source_plays_on_the_virtual_bench(built, tmp_path):
     assert rally.manifest.target.release == built.release
 
 
+@pytest.mark.release
 @pytest.mark.virtual
 @pytest.mark.xdist_group("kernel-from-source")
 def test_its_package_is_one(built):

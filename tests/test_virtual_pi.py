@@ -461,10 +461,7 @@ def test_the_module_that_dkms_built_answers_while_a_load_runs(bench):
 
 @pytest.mark.release
 def test_a_kernel_from_source_replaces_the_archives(bench):
-    """The role builds it on this machine, once; its package and its Racquet go to the target.
-
-    `make test` builds the same kernel and plays on it on the virtual bench (test_kernel_packages).
-    """
+    """The role builds it on this machine, once; its package and its Racquet go to the target."""
     bench.power_on()
     archives = bench.root("uname -r").strip()
     assert "-rt-" in archives  # what was chosen is still the default
