@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The device-tree overlays, applied to the boards' real trees by dtc's own fdtoverlay."""
 
+import re
 import struct
 import subprocess
 from pathlib import Path
@@ -96,7 +97,8 @@ def test_a_tree_needs_its_symbols(tmp_path):
         check=False,
     )
     assert said.returncode != 0
-    assert "FDT_ERR_NOTFOUND" in said.stdout + said.stderr
+    # Debian 12 says NOTFOUND, Debian 13 BADOFFSET and why
+    assert re.search("FDT_ERR_(NOTFOUND|BADOFFSET)", said.stdout + said.stderr)
 
 
 def override(overlay: Path, parameter: str) -> tuple[str, str, int]:
