@@ -30,11 +30,11 @@ demo: setup ## play mainline and RT, idle and stress: a table, and demo/report.h
 test: ## everything: setup, lint, books, unit tests, real kernels on the virtual bench, notebooks
 	@scripts/setup.sh --test
 	@$(MAKE) READY=1 --jobs=2 --output-sync=target lint docs
-	@$(PYTEST) -q -m "not release" --numprocesses $$(($$(nproc) + 1)) --durations 30 --durations-min 20
+	@$(PYTEST) -q -m "not provision and not release" --numprocesses $$(($$(nproc) + 1)) --durations 30 --durations-min 20
 
 .PHONY: unit
 unit: setup-test ## the tests that boot no kernel (TESTS= chooses files)
-	@$(PYTEST) -q --numprocesses auto -m "not virtual and not provision" $(TESTS)
+	@$(PYTEST) -q --numprocesses auto -m "not virtual and not provision and not release" $(TESTS)
 
 INPUTS := 1000000
 
@@ -49,7 +49,7 @@ fresh-test: ## set Tennis up in a bare Debian 12 and a bare Debian 13, stage by 
 SUITES :=
 
 .PHONY: provision-test
-provision-test: setup-test ## provision a whole system in QEMU as users do; build a kernel, and install it there (two hours)
+provision-test: setup-test ## provision a whole system in QEMU as users do; build a kernel, and install it there (over an hour)
 	@ANSIBLE_STRATEGY=linear $(PYTEST) -q -m "provision or release"
 
 .PHONY: setup-test

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from tennis import wire
 from tennis.bench.instruments.brickwall import Brickwall, Play
-from tennis.play.verifying import jumpered_pico
+from tennis.play.verify import jumpered_pico
 
 TARGET_BALLS_A_S = 20_000
 REPLY_NS = 5_000

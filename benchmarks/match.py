@@ -22,11 +22,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.bench.targets.virtual.bench import VirtualBench
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
 from tennis.play.match import Match, play_match
-from tennis.play.match_plan import KernelAxis, LoadAxis, MatchPlan, fixtures_of
 from tennis.play.rally import Observer, Watch, play
-from tennis.publications import replication
+from tennis.play.schedule import fixtures_of
+from tennis.replicate.rules import replication
 from tennis.stats import blocks
 from tennis.stats.intervals import quantile_ranks
 

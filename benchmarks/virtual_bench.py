@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tennis.bench.targets.virtual.bench import Extras, VirtualBench
+from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play

@@ -125,7 +125,7 @@ done
 [[ $(id -u) == 0 ]] || die "it takes root: a system is made, and started in"
 command -v mmdebstrap >/dev/null || die "mmdebstrap is missing: apt-get install mmdebstrap arch-test"
 [[ -x .venv/bin/python ]] || die "run scripts/setup.sh first: it asks tennis for the mirror"
-MIRROR=$(.venv/bin/python -c 'from tennis.bench.targets.virtual.debian import mirror; print(mirror())')
+MIRROR=$(.venv/bin/python -c 'from tennis.bench.debian import mirror; print(mirror())')
 mkdir -p "$LOGS"
 for suite in "${suites[@]}"; do test_suite "$suite"; done
 printf 'fresh-test: passed (%s)\n' "${suites[*]}"

@@ -25,7 +25,7 @@ from synthetic import make_rally
 from tennis import wire
 from tennis.bench.instruments.arq import Receiver
 from tennis.errors import TennisError
-from tennis.play.match_plan import read_plan
+from tennis.match.plan import read_plan
 from tennis.rally import folder, open_rally
 from tennis.stats.summary import summarize
 from tennis.umpire import Wires, open_capture

@@ -5,7 +5,7 @@
 from pathlib import Path
 
 from tennis.bench.cache import digest, once
-from tennis.bench.targets.virtual.debian import Suite
+from tennis.bench.debian import Suite
 from tennis.checkout import ROOT
 
 SMALL = ROOT / "tests/guest/small.config"

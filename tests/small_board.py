@@ -13,9 +13,10 @@ import subprocess
 from pathlib import Path
 
 from tennis.bench.cache import digest, once
-from tennis.bench.instruments import virtual as instrument
-from tennis.bench.targets.virtual import drivers, initramfs, kernels, modules
-from tennis.bench.targets.virtual.debian import Suite
+from tennis.bench.debian import Suite
+from tennis.bench.kernels import catalogue, modules
+from tennis.bench.virtual import drivers, initramfs
+from tennis.bench.virtual import plugins as instrument
 from tennis.checkout import ROOT
 
 HOST = "small-board"
@@ -92,9 +93,11 @@ class SmallBoard:
             f" IdentityFile {folder / 'user'}\n IdentitiesOnly yes\n IdentityAgent none\n"
             f" UserKnownHostsFile {known}\n"
         )
-        self._process = self._start(folder, kernels.find(kernel), port)
+        self._process = self._start(folder, catalogue.find(kernel), port)
 
-    def _start(self, folder: Path, kernel: kernels.Kernel, port: int) -> "subprocess.Popen[bytes]":
+    def _start(
+        self, folder: Path, kernel: catalogue.Kernel, port: int
+    ) -> "subprocess.Popen[bytes]":
         image = initramfs.pack(_files(folder, kernel), ["openssh-server", "stress"])
         command = [
             *(str(instrument.find_qemu().path), "-M", "virt,gic-version=2", "-cpu", "cortex-a57"),
@@ -123,7 +126,7 @@ class SmallBoard:
         self._process.wait()
 
 
-def _files(folder: Path, kernel: kernels.Kernel) -> dict[str, bytes | Path]:
+def _files(folder: Path, kernel: catalogue.Kernel) -> dict[str, bytes | Path]:
     programs = _programs()
     racquet = modules.kernel_module(ROOT / "target" / "racquet" / "racquet.c", kernel)
     options = b"options racquet gpiochip=9030000.pl061 ping_line=0 reply_line=1\n"

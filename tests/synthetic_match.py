@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from synthetic import TIME_NOTE, make_rally
 
-from tennis.play.match_folder import MatchFolder, Record, open_match
-from tennis.play.match_plan import Fixture, KernelAxis, LoadAxis, MatchPlan, NotPlayed
+from tennis.match.folder import MatchFolder, Record, open_match
+from tennis.match.plan import Fixture, KernelAxis, LoadAxis, MatchPlan, NotPlayed
 from tennis.rally.manifest import BottomHalf, Priorities
 from tennis.rally.plan import Plan
 

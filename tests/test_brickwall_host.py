@@ -21,10 +21,10 @@ from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import Port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.errors import BenchError, TennisError, UsageError
-from tennis.play.doctor_pico import examine_pico, examine_ports, wire_findings
+from tennis.pages.rally import report
+from tennis.play.doctor.pico import examine_pico, examine_ports, wire_findings
 from tennis.play.planning import bench_of, plan_of
 from tennis.play.rally import Watch, play, resume
-from tennis.play.report import report
 from tennis.play.verify import Amount, settings, verify
 from tennis.rally import Rally, open_rally
 from tennis.rally.calibration import doubt
@@ -738,8 +738,8 @@ def test_the_doctor_finds_nobody(port, found, advice):
 
 
 def test_the_doctor_without_a_pico(monkeypatch):
-    monkeypatch.setattr("tennis.play.doctor_pico.picos", list)
-    monkeypatch.setattr("tennis.play.doctor_pico.bootsel", lambda: 1)
+    monkeypatch.setattr("tennis.play.doctor.pico.picos", list)
+    monkeypatch.setattr("tennis.play.doctor.pico.bootsel", lambda: 1)
     (finding,) = examine_ports(None)
     assert "BOOTSEL" in finding.found
 

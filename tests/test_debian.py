@@ -5,7 +5,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from tennis.bench.targets.virtual import debian
+from tennis.bench import debian
 
 
 def test_commands_at_once_wait_for_each_other(tmp_path, monkeypatch):

@@ -11,15 +11,16 @@ import pyarrow as pa
 import pytest
 from synthetic import make_rally
 
-from tennis.bench.profile.plugin import USER, Phase
-from tennis.bench.profile.symbols import Symbol, _table
+from tennis.bench.virtual.symbols import _table
 from tennis.cli import main
 from tennis.errors import RallyError, UsageError
+from tennis.explain.phases import USER, Phase, Symbol
+from tennis.explain.segments import Names
+from tennis.explain.story import FlameFrame, flame, tell
+from tennis.pages.explain import FLAME, NUMBERS, PAGE, TIMELINE
+from tennis.pages.flame import flame_svg
+from tennis.pages.timeline import timeline_svg
 from tennis.play.explain import explain
-from tennis.play.explain_flame import flame_svg
-from tennis.play.explain_page import FLAME, NUMBERS, PAGE, TIMELINE
-from tennis.play.explain_story import Frame, Names, flame, tell
-from tennis.play.explain_timeline import timeline_svg
 from tennis.play.replaying import check, plan_again
 from tennis.rally import open_rally
 from tennis.rally.folder import seal
@@ -62,6 +63,7 @@ def phase(number, nodes, segments, length=None, task=HOSTILE):
         np.array([(*node, *count) for node, count in zip(nodes, counts, strict=True)], NODE),
         np.array(segments, SEGMENT),
         0,
+        2,
     )
 
 
@@ -126,7 +128,7 @@ def test_pictures_are_well_formed_and_escape_what_the_target_says():
 
 
 def test_flame_widths_are_shares():
-    root = Frame("2 late balls", ns=100)
+    root = FlameFrame("2 late balls", ns=100)
     for name, ns in (("wide", 75), ("narrow", 25)):
         root.child(name).ns = ns
     svg = ElementTree.fromstring(flame_svg(root, "t", "n"))  # noqa: S314

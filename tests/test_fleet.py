@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from click.testing import CliRunner
 
-from tennis.bench import fleet
+from tennis.bench.fleet import inventory, state
 from tennis.bench.instruments import certificates
 from tennis.checkout import ROOT
 from tennis.cli import cli
@@ -25,7 +25,7 @@ NOW = 1_800_000_000
 
 
 def status(**said):
-    return fleet.Status.model_validate({"release": "6.12.1-rt", "now": NOW, **said})
+    return state.Status.model_validate({"release": "6.12.1-rt", "now": NOW, **said})
 
 
 @pytest.mark.parametrize(
@@ -33,19 +33,19 @@ def status(**said):
     [(60, ""), (-60, ""), (330, "5 min ahead of"), (-10 * 86400 - 60, "10 days behind")],
 )
 def test_a_clock_that_is_wrong(ahead_s, words):
-    said = fleet.skew_of(int(time.time()) + ahead_s)
+    said = state.skew_of(int(time.time()) + ahead_s)
     assert bool(said) == bool(words)
     assert words in said
 
 
 def row(status=None, *, picos=("E6",), reachable=True, trouble=None, pico_trouble=None):
-    bench = fleet.Bench("bench-1", {})
-    seen = fleet.Look(bench, status, trouble, reachable, list(picos), pico_trouble)
+    bench = inventory.Bench("bench-1", {})
+    seen = state.Look(bench, status, trouble, reachable, list(picos), pico_trouble)
     return benches._row(seen)
 
 
 def test_the_example_is_an_inventory():
-    known = fleet.read_inventory(EXAMPLE)
+    known = inventory.read_inventory(EXAMPLE)
     assert [bench.name for bench in known.targets] == ["bench-1", "bench-2", "bench-3"]
     assert known.find("bench-1").bench_host == "desk-1"
     assert known.find("bench-3").bench_host == "bench-3"
@@ -54,7 +54,7 @@ def test_the_example_is_an_inventory():
 
 def test_the_example_is_taken_by_the_playbooks():
     done = subprocess.run(
-        [fleet.program("ansible-playbook"), "-i", EXAMPLE, "--syntax-check", "site.yml"],
+        [inventory.program("ansible-playbook"), "-i", EXAMPLE, "--syntax-check", "site.yml"],
         cwd=ROOT / "ansible",
         capture_output=True,
         text=True,
@@ -64,7 +64,7 @@ def test_the_example_is_taken_by_the_playbooks():
 
 
 def test_what_the_inventory_says_of_a_host_reaches_ssh():
-    bench = fleet.Bench(
+    bench = inventory.Bench(
         "bench-1",
         {
             "ansible_host": "192.0.2.11",
@@ -80,7 +80,7 @@ def test_what_the_inventory_says_of_a_host_reaches_ssh():
 
 def test_an_unknown_bench_is_named():
     with pytest.raises(UsageError, match="no target 'bench-9': it has bench-1, bench-2, bench-3"):
-        fleet.read_inventory(EXAMPLE).find("bench-9")
+        inventory.read_inventory(EXAMPLE).find("bench-9")
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_an_inventory_without_targets_is_refused(tmp_path, text, reason):
     place = tmp_path / "hosts.yml"
     place.write_text(text)
     with pytest.raises(UsageError, match=reason):
-        fleet.read_inventory(place)
+        inventory.read_inventory(place)
 
 
 def test_no_inventory_says_how_to_get_one(tmp_path):
     with pytest.raises(UsageError, match=r"copy .*inventory.example to it"):
-        fleet.read_inventory(tmp_path / "none")
+        inventory.read_inventory(tmp_path / "none")
 
 
 def test_a_bench_that_does_not_answer_stops_nobody(tmp_path):

@@ -20,13 +20,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tennis.bench import booting, fleet
-from tennis.bench.targets import pi
+from tennis.bench.fleet import boot, inventory, leases, state
+from tennis.bench.physical import managed
 from tennis.bench.targets.ssh import SshError
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import BenchError, UsageError
-from tennis.play.doctor_target import examine_target
+from tennis.play.doctor.target import examine_target
 from tennis.play.planning import plan_of
 from tests.sshd import Sshd
 
@@ -63,8 +63,8 @@ class Room:
         )
 
     @functools.cached_property
-    def bench(self) -> fleet.Bench:
-        return fleet.read_inventory(self.inventory).find("bench-1")
+    def bench(self) -> inventory.Bench:
+        return inventory.read_inventory(self.inventory).find("bench-1")
 
     def answer(self, script: str) -> None:
         self.program.write_text(f"#!/bin/sh\n{script}\n")
@@ -82,9 +82,9 @@ def tennis(*words: str) -> Result:
 @pytest.fixture
 def room(tmp_path, monkeypatch):
     found = Room(tmp_path)
-    monkeypatch.setattr(fleet, "PROGRAM", str(found.program))
+    monkeypatch.setattr(inventory, "PROGRAM", str(found.program))
     # Ansible takes a second to read it, each time the same
-    monkeypatch.setattr(fleet, "_list_inventory", functools.cache(fleet._list_inventory))
+    monkeypatch.setattr(inventory, "_list_inventory", functools.cache(inventory._list_inventory))
     monkeypatch.setenv("TENNIS_INVENTORY", str(found.inventory))
     monkeypatch.setenv("TENNIS_HOLDER", "blue")
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "certificates"))
@@ -133,7 +133,7 @@ def test_of_those_who_ask_at_the_same_time_one_gets_it(room):
 
     def ask(name: str) -> str:
         try:
-            return fleet.take(room.bench, name, 600).holder
+            return leases.take(room.bench, name, 600).holder
         except BenchError as error:
             return str(error)
 
@@ -169,9 +169,9 @@ def test_holders_that_reach_no_bench(monkeypatch, tmp_path, name):
 
 
 def test_a_bench_of_somebody_else_is_refused_by_every_command(room, tmp_path):
-    fleet.take(room.bench, "red", 3600)
+    leases.take(room.bench, "red", 3600)
     words = r"bench-1 is held by red for 60 min more, and you are blue"
-    bench = pi.PiBench("bench-1", "socket://127.0.0.1:1")
+    bench = managed.PiBench("bench-1", "socket://127.0.0.1:1")
     plan = plan_of(bench="pi", target="bench-1", port="socket://127.0.0.1:1")
     for refused in (bench.versions, bench.prepare):
         with pytest.raises(BenchError, match=words):
@@ -187,7 +187,7 @@ def test_a_bench_of_somebody_else_is_refused_by_every_command(room, tmp_path):
 
 
 def test_nobody_gets_or_restarts_a_bench_on_which_a_rally_is_played(room):
-    fleet.take(room.bench, "red", 60)
+    leases.take(room.bench, "red", 60)
     lease = room.home / "lease.json"
     lease.write_text(json.dumps({"holder": "red", "since": 0, "expires": 1}))
     with room.rally.open("w") as lock:
@@ -195,7 +195,7 @@ def test_nobody_gets_or_restarts_a_bench_on_which_a_rally_is_played(room):
         assert room.rows()["bench-1"]["held_by"] == "red (expired), plays"
         done = tennis("benches", "lease", "bench-1")
         assert "a rally of red, whose lease is over, is being played on it" in str(done.exception)
-        assert fleet.take(room.bench, "red", 60).holder == "red"  # longer, in mid-rally
+        assert leases.take(room.bench, "red", 60).holder == "red"  # longer, in mid-rally
         for command in (["boot", "bench-1", "rt"], ["benches", "restore", "bench-1"]):
             done = tennis(*command, "--as", "red")
             assert "a rally is being played on bench-1: wait until it ends" in str(done.exception)
@@ -208,11 +208,11 @@ def test_nobody_gets_or_restarts_a_bench_on_which_a_rally_is_played(room):
 
 
 def test_a_lease_that_ends_before_the_rally_is_said(room):
-    fleet.take(room.bench, "blue", 300)
+    leases.take(room.bench, "blue", 300)
     said: list[str] = []
-    bench = pi.PiBench("bench-1", "socket://127.0.0.1:1", said.append)
-    with fleet.connect("bench-1") as target:
-        status = fleet.refuse_if_held(target, "blue")
+    bench = managed.PiBench("bench-1", "socket://127.0.0.1:1", said.append)
+    with inventory.connect("bench-1") as target:
+        status = leases.refuse_if_held(target, "blue")
     bench._say_if_lease_ends(plan_of(bench="pi", target="x", balls=1000), status)
     assert said == []
     bench._say_if_lease_ends(plan_of(bench="pi", target="x", balls=1_000_000), status)
@@ -255,17 +255,17 @@ def test_clocks_that_differ_are_said(room):
 def test_nonsense_from_a_stand_in_is_refused_in_one_line(room, answer):
     """And a bench that talks nonsense is not taken for one that nobody holds."""
     room.answer(answer)
-    with fleet.connect("bench-1") as target, pytest.raises(BenchError) as refused:
-        fleet.refuse_if_held(target, "blue")
+    with inventory.connect("bench-1") as target, pytest.raises(BenchError) as refused:
+        leases.refuse_if_held(target, "blue")
     assert str(refused.value).isprintable()
     for command in (
-        lambda: fleet.take(room.bench, "blue", 60),
-        lambda: fleet.give_back(room.bench, "blue"),
+        lambda: leases.take(room.bench, "blue", 60),
+        lambda: leases.give_back(room.bench, "blue"),
     ):
         with pytest.raises(BenchError) as refused:
             command()
         assert str(refused.value).isprintable()
-    (seen,) = fleet.look(fleet.Fleet(room.inventory, [room.bench], {}))
+    (seen,) = state.look(inventory.Fleet(room.inventory, [room.bench], {}))
     assert seen.status is None
     assert seen.trouble
 
@@ -273,8 +273,8 @@ def test_nonsense_from_a_stand_in_is_refused_in_one_line(room, answer):
 def test_words_without_end_from_a_stand_in_are_not_kept(room):
     room.answer("exec cat /dev/zero")
     began = time.monotonic()
-    with fleet.connect("bench-1") as target, pytest.raises(SshError, match="more than 64 kB"):
-        fleet.ask_status(target)
+    with inventory.connect("bench-1") as target, pytest.raises(SshError, match="more than 64 kB"):
+        state.ask_status(target)
     assert time.monotonic() - began < 20
 
 
@@ -288,7 +288,7 @@ def test_escape_codes_from_a_stand_in_do_not_reach_the_terminal(room):
 
 
 def test_a_bench_that_hangs_delays_nobody(room, monkeypatch):
-    monkeypatch.setattr(fleet, "LOOK_S", 3)
+    monkeypatch.setattr(inventory, "LOOK_S", 3)
     hosts = room.inventory / "hosts.yml"
     more = "".join(
         f"    dead-{number}: {{ansible_host: 192.0.2.{number}}}\n" for number in range(1, 21)
@@ -315,10 +315,10 @@ def test_a_bench_that_hangs_delays_nobody(room, monkeypatch):
 
 def test_a_bare_target_is_free(room):
     room.program.unlink()
-    with fleet.connect("bench-1") as target:
-        assert fleet.refuse_if_held(target, "blue") is None
+    with inventory.connect("bench-1") as target:
+        assert leases.refuse_if_held(target, "blue") is None
         with pytest.raises(BenchError, match="is not provisioned: run `tennis benches restore"):
-            fleet.ask_status(target)
+            state.ask_status(target)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link", "huge", "nested"])
@@ -333,18 +333,18 @@ def test_a_hostile_lease_is_nobodys(room, kind):
     else:
         lease.write_text("[" * 100_000 if kind == "nested" else '{"holder": "' + "x" * 10**6 + '"}')
     with pytest.raises(BenchError, match="is damaged: look at it"):
-        fleet.take(room.bench, "blue", 600)
+        leases.take(room.bench, "blue", 600)
     assert "is damaged" in str(room.rows()["bench-1"]["trouble"])
 
 
 def test_a_disk_that_is_full_at_the_target(room):
     """The keeper cannot write the lease: nothing changes hands, and no data are moved."""
-    fleet.take(room.bench, "red", 60)
+    leases.take(room.bench, "red", 60)
     (room.home / "data" / "balls").write_text("red's")
     (room.home / "lease.json").write_text('{"holder": "red", "since": 0, "expires": 1}')
     (room.home / "lease.new").symlink_to("/dev/full")
     with pytest.raises(BenchError, match="No space left on device"):
-        fleet.take(room.bench, "blue", 600)
+        leases.take(room.bench, "blue", 600)
     assert (room.home / "data" / "balls").exists()
 
 
@@ -382,12 +382,12 @@ def test_inventories_that_cannot_be_used(tmp_path, monkeypatch, files, words):
         (place / name).write_text(text)
     monkeypatch.setenv("TENNIS_INVENTORY", str(place))
     with pytest.raises((BenchError, UsageError), match=words):
-        fleet.connect("bench-1")
+        inventory.connect("bench-1")
 
 
 def test_a_name_for_ssh_needs_no_inventory(tmp_path, monkeypatch):
     monkeypatch.setenv("TENNIS_INVENTORY", str(tmp_path))  # which is none
-    with fleet.connect("pi@bench-1") as target:
+    with inventory.connect("pi@bench-1") as target:
         assert target.host == "pi@bench-1"
 
 
@@ -395,12 +395,12 @@ def test_without_ansible_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(BenchError, match=r"is not installed: run 'scripts/setup.sh --provision'"):
-        fleet.read_inventory(fleet.EXAMPLE)
+        inventory.read_inventory(inventory.EXAMPLE)
 
 
 @pytest.mark.usefixtures("room")
 def test_boot_takes_names_of_the_inventory(monkeypatch):
-    monkeypatch.setattr(booting, "PROGRAM", "/nowhere/tennis-boot")
+    monkeypatch.setattr(boot, "PROGRAM", "/nowhere/tennis-boot")
     done = tennis("boot", "bench-1")
     assert "bench-1 is not provisioned" in str(done.exception)
 
@@ -420,7 +420,7 @@ class Boots:
             "flavours": {"mainline": {"release": "1-before"}, "rt": {"release": wanted}},
         }
         self.answer(json.dumps(known))
-        monkeypatch.setattr(booting, "PROGRAM", str(self.program))
+        monkeypatch.setattr(boot, "PROGRAM", str(self.program))
 
     def answer(self, text: str) -> None:
         place = self.program.with_name("kernels.json")
@@ -459,26 +459,26 @@ def test_a_target_that_does_not_come_back_from_a_stand_in(room, monkeypatch):
         assert "rebooting from 1-before" in words
         room.sshd.stop()
 
-    with fleet.connect("bench-1") as target:
+    with inventory.connect("bench-1") as target:
         words = r"bench-1 did not come back within 2 s of booting rt .* then it boots mainline"
         with pytest.raises(BenchError, match=words):
-            booting.boot(target, "rt", stop, wait_s=2)
+            boot.boot(target, "rt", stop, wait_s=2)
     assert boots.did == ["list", "once rt", "reboot"]
 
 
 def test_who_stops_waiting_is_told_what_a_stand_in_boots(room, monkeypatch):
     boots = Boots(room, monkeypatch, os.uname().release)
     words = "stopped waiting for bench-1: it tries rt once, its default is still mainline"
-    with fleet.connect("bench-1") as target, pytest.raises(BenchError, match=words):
-        booting.boot(target, "rt", lambda _: None, stop=lambda: True)
+    with inventory.connect("bench-1") as target, pytest.raises(BenchError, match=words):
+        boot.boot(target, "rt", lambda _: None, stop=lambda: True)
     assert boots.did == ["list", "once rt", "reboot"]
 
 
 @pytest.mark.parametrize("text", ["", "null", "[" * 50_000, '{"flavours": 1}', "x" * 100_000])
 def test_nonsense_about_kernels_from_a_stand_in(room, monkeypatch, text):
     Boots(room, monkeypatch, "x").answer(text)
-    with fleet.connect("bench-1") as target, pytest.raises(BenchError) as refused:
-        booting.kernels_of(target)
+    with inventory.connect("bench-1") as target, pytest.raises(BenchError) as refused:
+        boot.kernels_of(target)
     assert "no sensible answer" in str(refused.value)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench.requirements import fragment
-from tennis.bench.targets import kernel_packages as packages
+from tennis.bench.kernels import packages
+from tennis.bench.kernels.requirements import fragment
 from tennis.errors import BenchError, UsageError
 from tests.linux_source import SMALL, linux_source
 from tests.virtual import played

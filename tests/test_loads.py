@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tennis.bench import loads
-from tennis.bench.targets.virtual import initramfs
-from tennis.bench.targets.virtual.drivers import network
-from tennis.bench.targets.virtual.kernels import Kernel
-from tennis.bench.targets.virtual.modules import PREFIX
+from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.modules import PREFIX
+from tennis.bench.virtual import initramfs
+from tennis.bench.virtual.drivers import network
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
 

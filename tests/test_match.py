@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench.targets.virtual.bench import Extras, VirtualBench
+from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.errors import BenchError
+from tennis.match.plan import read_plan
 from tennis.play.match import Match, play_match
-from tennis.play.match_plan import fixtures_of, read_plan
 from tennis.play.rally import Observer
+from tennis.play.schedule import fixtures_of
 from tennis.rally import open_rally
 from tennis.rally.plan import Plan
 from tests.virtual import script

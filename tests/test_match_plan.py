@@ -11,16 +11,17 @@ from click.testing import CliRunner
 
 from tennis.bench import PreparingBench
 from tennis.bench import loads as load_folder
+from tennis.bench.kernels import catalogue
+from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.targets.ssh import SshTarget
-from tennis.bench.targets.virtual import kernels
-from tennis.bench.targets.virtual.kernels import Kernel
 from tennis.checkout import ROOT
 from tennis.cli.match import match
 from tennis.errors import BenchError, UsageError
+from tennis.match.plan import MatchPlan, read_plan
 from tennis.play.match import _with_versions, bench_for, duration, estimate_s
-from tennis.play.match_plan import MatchPlan, fixtures_of, read_plan
-from tennis.publications.replication import FIGURES
+from tennis.play.schedule import fixtures_of
 from tennis.rally.plan import Plan
+from tennis.replicate.rules import FIGURES
 
 PLANS = sorted((ROOT / "plans").glob("*.toml"))
 SMALL = 'kernels = ["mainline", "rt"]\nloads = ["idle", "stress"]\n'
@@ -49,7 +50,7 @@ def some_kernels(tmp_path, monkeypatch):
             raise UsageError("no kernel 'evl': use mainline, rt")
         return known[place]
 
-    monkeypatch.setattr(kernels, "find", find)
+    monkeypatch.setattr(catalogue, "find", find)
 
 
 def plan(text: str) -> MatchPlan:
@@ -253,7 +254,7 @@ def test_a_kernel_that_is_not_fetched_is_refused(monkeypatch):
     def find(_: str) -> Kernel:
         raise BenchError("the kernel rt is not here yet: run 'tennis kernels fetch rt'")
 
-    monkeypatch.setattr(kernels, "find", find)
+    monkeypatch.setattr(catalogue, "find", find)
     with pytest.raises(BenchError, match="tennis kernels fetch rt"):
         fixtures_of(plan(SMALL), {}, Path())
 
@@ -283,8 +284,8 @@ def test_before_each_rally_a_physical_target_is_booted(monkeypatch):
         assert callable(stop)
         asked.append((target.host, flavour, again))
 
-    monkeypatch.setattr("tennis.bench.booting.boot", boot)
-    monkeypatch.setattr("tennis.bench.fleet.refuse_if_held", lambda *_, **__: None)
+    monkeypatch.setattr("tennis.bench.fleet.boot.boot", boot)
+    monkeypatch.setattr("tennis.bench.fleet.leases.refuse_if_held", lambda *_, **__: None)
     text = 'kernels = ["rt"]\nloads = ["idle"]\nbench = "pi"\ntarget = "board"'
     fixtures, _ = fixtures_of(plan(text), {}, Path())
     bench = bench_for(plan(text))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench.targets.virtual import kernels
+from tennis.bench.kernels import catalogue
 from tennis.checkout import ROOT
 from tennis.wiring import wiring
 
@@ -48,7 +48,7 @@ def compiled(name: str, folder: Path) -> Path:
 
 
 def base(board: str) -> Path:
-    image = kernels.find("mainline").config.parents[1]
+    image = catalogue.find("mainline").config.parents[1]
     return next(image.rglob(f"broadcom/{BOARDS[board]}.dtb"))
 
 

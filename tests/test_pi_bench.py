@@ -21,16 +21,18 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench import fleet, loads
+from tennis.bench import loads
+from tennis.bench.fleet import state
 from tennis.bench.instruments import brickwall
-from tennis.bench.targets import conductor, pi, snapshot, ssh
-from tennis.bench.targets.pi import PiBench
+from tennis.bench.physical import managed
+from tennis.bench.physical.managed import PiBench
+from tennis.bench.targets import agent_session, snapshot, ssh
 from tennis.errors import BenchError, TennisError, UsageError
-from tennis.play.doctor_target import examine_target
+from tennis.pages.rally import report
+from tennis.play.doctor.target import examine_target
 from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import NothingPlayedError, Observer, Watch, play, resume
-from tennis.play.report import report
 from tennis.rally import Rally, open_rally
 from tests.emulated_pico import EmulatedPico, respond
 from tests.fake_brickwall import FakeBrickwall
@@ -63,7 +65,7 @@ class Bench:
         self.sleep = f"exec sh -c 'sleep 1000; : {self.word}'"  # a process that can be told apart
         self.said: list[str] = []
         monkeypatch.setenv("TENNIS_SSH_CONFIG", str(self.sshd.config))
-        monkeypatch.setattr(conductor, "ALIVE_EVERY_S", 0.2)
+        monkeypatch.setattr(agent_session, "ALIVE_EVERY_S", 0.2)
         monkeypatch.setattr(loads, "FOLDER", folder / "loads")
         shutil.copytree(loads.ROOT / "loads" / "idle", folder / "loads" / "idle")
         for name in ("start", "health"):
@@ -111,7 +113,7 @@ class Bench:
     def left(self) -> list[str]:
         """Return the folders of this bench's rallies that are left on the target."""
         found = []
-        for path in Path(conductor.PLACE).glob("tennis-*/load/*/start"):
+        for path in Path(agent_session.PLACE).glob("tennis-*/load/*/start"):
             with contextlib.suppress(OSError):
                 if self.word in path.read_text():
                     found.append(str(path))
@@ -220,7 +222,7 @@ def test_a_full_disk_leaves_nothing_on_a_mock_target(bench):
     tar.chmod(0o755)
     with pytest.raises(BenchError, match="its disk is full: free some space there"):
         bench.play()
-    assert conductor.PLACE in (bench.target.state / "tar").read_text()
+    assert agent_session.PLACE in (bench.target.state / "tar").read_text()
     assert bench.left == []
     assert not (bench.folder / "r.part").exists()
 
@@ -256,7 +258,7 @@ def test_a_network_that_is_silent_in_mid_rally_on_a_mock_target(bench, monkeypat
     """Nothing says that the line is dead: both sides find out by themselves."""
     monkeypatch.setattr(ssh, "ALIVE_EVERY_S", 1)
     monkeypatch.setattr(ssh, "ALIVE_TIMES", 2)
-    monkeypatch.setattr(pi, "SILENT_S", 3)
+    monkeypatch.setattr(managed, "SILENT_S", 3)
     rally = bench.play(observe=at(300, lambda: bench.sshd.cut(signal.SIGSTOP)), balls=MANY)
     assert faults(rally)[0] == "target_lost"
     bench.await_undone()
@@ -374,7 +376,7 @@ def test_a_disk_that_gets_full_in_mid_rally_on_a_mock_target(bench):
 
     def fill() -> None:
         # the rally's folder takes nothing any more, not even a file of length 0
-        for script in Path(conductor.PLACE).glob("tennis-*/load/writer/start"):
+        for script in Path(agent_session.PLACE).glob("tennis-*/load/writer/start"):
             if str(bench.folder) in script.read_text():
                 shutil.rmtree(script.parents[2])
         (bench.folder / "flag").touch()
@@ -407,8 +409,8 @@ def test_a_target_that_is_rebooted_in_mid_rally_on_a_mock_target(bench):
 
 
 def test_what_a_loss_of_power_left_behind_is_removed_on_a_mock_target(bench):
-    old = Path(conductor.PLACE) / f"tennis-{uuid.uuid4().hex[:16]}"
-    fresh = Path(conductor.PLACE) / f"tennis-{uuid.uuid4().hex[:16]}"
+    old = Path(agent_session.PLACE) / f"tennis-{uuid.uuid4().hex[:16]}"
+    fresh = Path(agent_session.PLACE) / f"tennis-{uuid.uuid4().hex[:16]}"
     try:
         for folder in (old, fresh):
             folder.mkdir()
@@ -422,7 +424,7 @@ def test_what_a_loss_of_power_left_behind_is_removed_on_a_mock_target(bench):
 
 
 def test_words_without_end_are_not_kept_of_a_mock_target(bench, monkeypatch):
-    monkeypatch.setattr(conductor, "LIMIT_BYTES", 100_000)
+    monkeypatch.setattr(agent_session, "LIMIT_BYTES", 100_000)
     bench.load(
         "noisy",
         bench.sleep,
@@ -437,7 +439,7 @@ def test_a_build_for_the_flavour_that_runs_is_taken_on_a_mock_target(bench, monk
     flavour = PiBench(HOST).target.facts().flavour
     more = f'programs = ["own"]\nflavours = ["{flavour}"]\ncommand = "own"\n'
     bench.load("tasks", "", f"kill -0 $(cat {bench.folder}/pid)", more)
-    monkeypatch.setattr(pi, "INSTALLED", str(bench.folder / "installed"))
+    monkeypatch.setattr(managed, "INSTALLED", str(bench.folder / "installed"))
     place = bench.folder / "installed" / "tasks" / f"own.{flavour}"
     with pytest.raises(
         BenchError, match=rf"needs own\.{flavour}, .* on bench to {re.escape(str(place))}$"
@@ -671,8 +673,8 @@ BEFORE = "= governor\n cpu0/x performance\n= tracer\n nop\n= throttled\n throttl
 )
 def test_what_changed_during_a_rally_is_a_fault(old, new, codes):
     before, after = snapshot.read(BEFORE), snapshot.read(BEFORE.replace(old, new))
-    assert [fault.code for fault in pi._changes(before, after)] == codes
-    assert list(pi._changes(before, None)) == []
+    assert [fault.code for fault in managed._changes(before, after)] == codes
+    assert list(managed._changes(before, None)) == []
 
 
 def test_the_doctor_looks_at_a_mock_target(bench):
@@ -699,7 +701,7 @@ def test_somebody_who_was_faster_gets_the_mock_target(bench, monkeypatch):
         'echo "{\\"release\\":\\"x\\",\\"now\\":$(date +%s),\\"lease\\":$lease}"\n'
     )
     keeper.chmod(0o755)
-    monkeypatch.setattr(fleet, "PROGRAM", str(keeper))
+    monkeypatch.setattr(state, "PROGRAM", str(keeper))
     with pytest.raises(BenchError, match="bench is held by red for"):
         bench.play()
     assert "modprobe racquet bottom_half=tasklet" in bench.target.log

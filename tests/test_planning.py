@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tennis.bench import loads
-from tennis.bench.instruments import virtual as instrument
-from tennis.bench.targets.virtual import kernels, racquets
-from tennis.bench.targets.virtual.bench import VirtualBench
+from tennis.bench.kernels import catalogue, flavours
+from tennis.bench.virtual import plugins as instrument
+from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import BenchError, UsageError
 from tennis.play.planning import bench_again, plan_of
 from tennis.rally.folder import part_path
@@ -39,7 +39,7 @@ def test_numbers_that_do_not_go_together(asked, words):
 def test_a_kernels_configuration_is_read_only_where_it_decides(monkeypatch):
     """It is long, and a match may have thousands of rallies."""
     asked = []
-    monkeypatch.setattr(kernels, "flavour_of", lambda name: asked.append(name) or "mainline")
+    monkeypatch.setattr(catalogue, "flavour_of", lambda name: asked.append(name) or "mainline")
     plan_of(kernel="rt", bottom_half="thread", priorities="chrt")
     assert asked == []
     plan_of(kernel="rt", bottom_half="thread")
@@ -58,12 +58,12 @@ def test_defaults():
 @pytest.mark.parametrize("name", ["nothing", "", "x" * 300, "/", "a\0b"])
 def test_no_such_kernel(name):
     with pytest.raises(UsageError):
-        kernels.find(name)
+        catalogue.find(name)
 
 
 def test_a_folder_that_is_no_kernel_tree(tmp_path):
     with pytest.raises(UsageError, match="not a built arm64 kernel tree: it has no Makefile"):
-        kernels.find(str(tmp_path))
+        catalogue.find(str(tmp_path))
 
 
 def test_loads():
@@ -96,7 +96,7 @@ def kernel_tree(folder, *options, release="5.10.1-mine"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
     (folder / "arch/arm64/boot/Image").write_bytes(b"MZ")
-    lines = [*(f"{option}=y" for option in (*kernels.NEEDED, *options)), "# CONFIG_X is not set"]
+    lines = [*(f"{option}=y" for option in (*catalogue.NEEDED, *options)), "# CONFIG_X is not set"]
     for name in (".config", "include/config/auto.conf"):
         (folder / name).write_text("\n".join(lines) + "\n")
     header = folder / "include/generated/utsrelease.h"
@@ -107,8 +107,8 @@ def kernel_tree(folder, *options, release="5.10.1-mine"):
 
 def test_a_tree_that_is_too_old(tmp_path):
     with pytest.raises(UsageError, match=r"holds Linux 5\.4\.0: 5\.10 or newer is needed"):
-        kernels.find(str(kernel_tree(tmp_path, release="5.4.0")))
-    assert kernels.find(str(kernel_tree(tmp_path))).release == "5.10.1-mine"
+        catalogue.find(str(kernel_tree(tmp_path, release="5.4.0")))
+    assert catalogue.find(str(kernel_tree(tmp_path))).release == "5.10.1-mine"
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def test_a_tree_that_is_too_old(tmp_path):
 def test_the_flavour_of_a_tree(tmp_path, option, flavour, module, answer):
     """The configuration says which Racquet plays, and from where it answers if nobody asked."""
     tree = str(kernel_tree(tmp_path, option))
-    assert kernels.find(tree).flavour == kernels.flavour_of(tree) == flavour
-    assert racquets.RACQUETS[flavour].module == module
+    assert catalogue.find(tree).flavour == catalogue.flavour_of(tree) == flavour
+    assert flavours.RACQUETS[flavour].module == module
     plan = plan_of(kernel=tree)
     assert (plan.bottom_half, plan.priorities) == answer
-    racquets.check(flavour, plan.bottom_half, plan.priorities)
+    flavours.check(flavour, plan.bottom_half, plan.priorities)
 
 
 def test_what_was_built_counts_and_no_edited_configuration(tmp_path):
@@ -135,7 +135,7 @@ def test_what_was_built_counts_and_no_edited_configuration(tmp_path):
     tree = kernel_tree(tmp_path, "CONFIG_EVL")
     config = tree / ".config"
     config.write_text(config.read_text().replace("CONFIG_EVL=y", "# CONFIG_EVL is not set"))
-    assert kernels.find(str(tree)).flavour == kernels.flavour_of(str(tree)) == "evl"
+    assert catalogue.find(str(tree)).flavour == catalogue.flavour_of(str(tree)) == "evl"
 
 
 def test_an_empty_image_is_not_booted(tmp_path):
@@ -143,7 +143,7 @@ def test_an_empty_image_is_not_booted(tmp_path):
     tree = kernel_tree(tmp_path)
     (tree / "arch/arm64/boot/Image").write_bytes(b"")
     with pytest.raises(UsageError, match="arch/arm64/boot/Image is empty"):
-        kernels.find(str(tree))
+        catalogue.find(str(tree))
 
 
 def test_a_header_that_changed_builds_the_module_anew(tmp_path):
@@ -151,10 +151,10 @@ def test_a_header_that_changed_builds_the_module_anew(tmp_path):
     header = tree / "include/linux/gpio.h"
     header.parent.mkdir()
     header.write_text("#define A 1\n")
-    before = kernels.fingerprint(kernels.find(str(tree)))
-    assert kernels.fingerprint(kernels.find(str(tree))) == before
+    before = catalogue.fingerprint(catalogue.find(str(tree)))
+    assert catalogue.fingerprint(catalogue.find(str(tree))) == before
     header.write_text("#define A 2\n")
-    assert kernels.fingerprint(kernels.find(str(tree))) != before
+    assert catalogue.fingerprint(catalogue.find(str(tree))) != before
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench.targets.virtual import kernels
-from tennis.bench.targets.virtual.bench import VirtualBench
+from tennis.bench.kernels import catalogue
+from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import DiskFullError
 from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
@@ -156,7 +156,7 @@ def test_a_complete_journal_is_sealed_without_a_bench(tmp_path, whole, monkeypat
 
     out = tmp_path / "r"
     with monkeypatch.context() as patch, pytest.raises(DiskFullError):
-        patch.setattr("tennis.play.rally.seal", no_space)
+        patch.setattr("tennis.play.sealing.seal", no_space)
         played(out, **PLAN)
     assert (tmp_path / "r.part" / "frames.bin").stat().st_size > BALLS * 16
     empty = {**os.environ, "TENNIS_CACHE": str(tmp_path / "empty"), "PATH": "/nowhere"}
@@ -229,7 +229,7 @@ def test_a_bench_that_changed_is_not_resumed(tmp_path):
 def test_a_tree_that_a_folder_names_is_not_built(tmp_path):
     """The rally is somebody else's, and so is the Makefile."""
     tree, ran = tmp_path / "linux", tmp_path / "ran"
-    configuration = "".join(f"{option}=y\n" for option in kernels.NEEDED)
+    configuration = "".join(f"{option}=y\n" for option in catalogue.NEEDED)
     for name, text in {
         "Makefile": f"modules:\n\ttouch {ran}\n\tfalse\n",
         ".config": configuration,

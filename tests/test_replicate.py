@@ -13,14 +13,14 @@ from synthetic_match import MatchMaker, bursts
 
 from tennis.cli.replicate import replicate
 from tennis.errors import RallyError
-from tennis.play import match_folder
-from tennis.play.match_folder import Record, open_match
-from tennis.play.match_report import match_report
-from tennis.play.replicate import Replication, _balls
-from tennis.publications import NAMES, knutsson_2008, load, replication, rules
-from tennis.publications.replication import FIGURES, LOADS, published_maximum
+from tennis.match import folder
+from tennis.match.folder import Record, open_match
+from tennis.pages.match import match_report
+from tennis.publications import NAMES, knutsson_2008, load
 from tennis.rally import open_rally
 from tennis.rally.manifest import Fault
+from tennis.replicate.rules import FIGURES, LOADS, published_maximum, replication, rules
+from tennis.replicate.verdicts import Replication, _balls
 
 KNUTSSON = "knutsson-2008"
 
@@ -435,7 +435,7 @@ def test_other_rallies_speak_for_those_with_tasks_of_linux(maker):
 def test_a_match_of_many_large_rallies_is_bounded(maker, monkeypatch):
     """Each of them may be within its own limit: all are open at once."""
     idle_pair(maker, bursts(51_000), bursts(98_000))
-    monkeypatch.setattr(match_folder, "MAX_DISTINCT", 3)
+    monkeypatch.setattr(folder, "MAX_DISTINCT", 3)
     found = Replication(maker.sealed())
     assert "different latencies" in found.match.trouble("mainline-idle-default-tasklet")
     assert found.claim(KNUTSSON, "c1").verdict == "inconclusive"

@@ -9,7 +9,7 @@ import pytest
 from synthetic import TIME_NOTE, make_rally
 
 from tennis.errors import UsageError
-from tennis.play.report import report, thesis_table, write_report
+from tennis.pages.rally import report, thesis_table, write_report
 from tennis.publications import NAMES, knutsson_2008, load, result
 from tennis.rally.manifest import Fault
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench.requirements import (
+from tennis.bench.kernels import catalogue
+from tennis.bench.kernels.requirements import (
     FLAVOURS,
     FOLDER,
     check,
@@ -21,7 +22,6 @@ from tennis.bench.requirements import (
     requirements,
 )
 from tennis.bench.targets import snapshot
-from tennis.bench.targets.virtual import kernels
 from tennis.errors import TennisError, UsageError
 
 TENNIS = str(Path(sys.executable).with_name("tennis"))
@@ -187,7 +187,7 @@ def test_every_requirement_says_why(flavour):
 @pytest.mark.parametrize("name", ["mainline", "rt", "mainline-6.1", "rt-6.1"])
 def test_debians_kernels_have_what_is_required(name):
     """Their real configurations."""
-    text = kernels.find(name).config.read_text()
+    text = catalogue.find(name).config.read_text()
     found = list(check_config(requirements(name.split("-")[0]), snapshot.read_config(text)))
     assert not [f for f in found if f.verdict == "bad"]
     other = {"mainline": "rt", "rt": "mainline"}[name.split("-")[0]]
@@ -251,7 +251,7 @@ def test_the_doctor_looks_at_a_virtual_kernel(kernel):
 
 @pytest.mark.virtual
 def test_the_doctor_sees_what_a_virtual_kernel_was_booted_with(monkeypatch):
-    from tennis.bench.targets.virtual import look, machine
+    from tennis.bench.virtual import look, machine
 
     monkeypatch.setattr(machine, "COMMAND_LINE", f"{machine.COMMAND_LINE} ftrace=function")
     told = findings(look.look("mainline"), "mainline")

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import snapshot
-from tennis.bench.targets.pi import PiBench
 from tennis.bench.targets.ssh import SshTarget
 from tennis.errors import BenchError
-from tennis.play.doctor_target import examine_target
+from tennis.play.doctor.target import examine_target
 from tennis.play.planning import plan_of
 from tennis.play.rally import NothingPlayedError, Watch, play
 from tennis.rally import Rally

@@ -17,8 +17,8 @@ from captures import sigrok as run_sigrok
 
 from tennis.bench.instruments import sigrok, sigrok_decoder
 from tennis.errors import BenchError, UsageError
+from tennis.play.capture import needed_s, warnings, watching
 from tennis.play.planning import plan_of
-from tennis.play.umpire import needed_s, warnings, watching
 from tennis.umpire import open_capture
 
 TENNIS = [sys.executable, "-c", "from tennis.cli import main; main()"]

@@ -12,11 +12,11 @@ from captures import decoded
 from synthetic import latencies, make_rally
 
 from tennis.cli import main
-from tennis.play.report import report
-from tennis.play.umpire import umpire
+from tennis.pages.rally import report
 from tennis.rally import Rally, part_path, seal
 from tennis.rally.balls import schema
 from tennis.umpire import Check, check, open_capture
+from tennis.umpire.rally import umpire
 from tennis.umpire.simulate import Analyser, simulate
 
 RATE_HZ = 24_000_000

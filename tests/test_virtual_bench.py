@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tennis.bench.targets.virtual import kernels, machine
-from tennis.bench.targets.virtual.bench import Extras, VirtualBench
+from tennis.bench.kernels import catalogue
+from tennis.bench.virtual import machine
+from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
 from tennis.play.planning import plan_of
@@ -47,8 +48,8 @@ def test_what_is_no_kernel_does_not_wait_for_ever(of_a_pico, tmp_path, monkeypat
     """Zeros are no instructions: an exception after the other, and virtual time stands still."""
     image = tmp_path / "Image"
     image.write_bytes(bytes(1 << 16))
-    kernel = replace(kernels.find("mainline"), image=image)
-    monkeypatch.setattr(kernels, "find", lambda _: kernel)
+    kernel = replace(catalogue.find("mainline"), image=image)
+    monkeypatch.setattr(catalogue, "find", lambda _: kernel)
     monkeypatch.setattr(machine, "SILENT_S", 4.0)
     more = {"instrument": "pico"} if of_a_pico else {}
     with pytest.raises(BenchError, match="the kernel said nothing within 4 s"):
@@ -296,7 +297,7 @@ def test_a_built_kernel_tree_plays(tmp_path, monkeypatch):
     """A folder as `make Image modules` leaves it, here put together from Debian's own build."""
     import gzip
 
-    from tennis.bench.targets.virtual.kernels import find
+    from tennis.bench.kernels.catalogue import find
 
     debian = find("mainline")
     tree = tmp_path / "linux"

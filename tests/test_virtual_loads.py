@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from tennis.bench.targets.virtual import initramfs
-from tennis.bench.targets.virtual.bench import Extras
-from tennis.bench.targets.virtual.drivers import network
-from tennis.bench.targets.virtual.kernels import find
-from tennis.bench.targets.virtual.modules import PREFIX
+from tennis.bench.kernels.catalogue import find
+from tennis.bench.kernels.modules import PREFIX
+from tennis.bench.virtual import initramfs
+from tennis.bench.virtual.bench import Extras
+from tennis.bench.virtual.drivers import network
 from tests.virtual import played, script
 
 pytestmark = pytest.mark.virtual

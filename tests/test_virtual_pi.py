@@ -20,10 +20,10 @@ from pathlib import Path
 import ansible_mitogen
 import pytest
 
-from tennis.bench import fleet
+from tennis.bench.fleet.inventory import program
+from tennis.bench.kernels import modules
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
-from tennis.bench.targets.virtual import modules
 from tennis.checkout import ROOT
 from tennis.rally import open_rally
 from tests.fake_brickwall import FakeBrickwall
@@ -98,7 +98,7 @@ class Bench:
         with self.said.open("wb") as said:
             return subprocess.Popen(
                 [
-                    fleet.program("ansible-playbook"),
+                    program("ansible-playbook"),
                     "-i",
                     self.inventory,
                     "site.yml",
@@ -212,7 +212,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_changed(bench):
         (["-e", '{"kernel_flavours": {"rt": {"packages": []}}}'], "which is none of rt"),
     ):
         done = subprocess.run(
-            [fleet.program("ansible-playbook"), "-i", bench.inventory, "site.yml", *words],
+            [program("ansible-playbook"), "-i", bench.inventory, "site.yml", *words],
             cwd=ROOT / "ansible",
             env={**os.environ, **ANSIBLE},
             capture_output=True,

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from tennis.bench.targets.virtual.bench import Extras
+from tennis.bench.virtual.bench import Extras
 from tennis.gaps import gap_ns
 from tests.test_virtual_bench import FAULTS
 from tests.virtual import guest_module, played, table

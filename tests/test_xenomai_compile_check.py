@@ -12,8 +12,8 @@ import subprocess
 
 import pytest
 
-from tennis.bench.targets.virtual.kernels import find
-from tennis.bench.targets.virtual.modules import OVERRIDES, PREFIX
+from tennis.bench.kernels.catalogue import find
+from tennis.bench.kernels.modules import OVERRIDES, PREFIX
 from tennis.checkout import ROOT
 
 pytestmark = pytest.mark.virtual

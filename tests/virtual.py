@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from tennis.bench.targets.virtual.bench import Extras, VirtualBench
-from tennis.bench.targets.virtual.kernels import Kernel, find
-from tennis.bench.targets.virtual.modules import kernel_module
+from tennis.bench.kernels.catalogue import Kernel, find
+from tennis.bench.kernels.modules import kernel_module
+from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally

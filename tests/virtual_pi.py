@@ -19,9 +19,9 @@ from pathlib import Path
 
 from tennis import wire
 from tennis.bench.commands import run
-from tennis.bench.instruments import virtual as instrument
 from tennis.bench.targets.ssh import SshTarget
-from tests.virtual_pi_image import FIRST, NICE, USER, image
+from tennis.bench.virtual import plugins as instrument
+from tests.virtual_pi_image import USER, image
 
 NAME = "virtual-pi"
 FIRMWARE = Path("/usr/share/AAVMF")
@@ -63,7 +63,7 @@ class VirtualPi:
         found = instrument.find_qemu()
         self._reader, writer = os.pipe()
         command = [
-            *(*FIRST, str(found.path), "-M", "virt,gic-version=2,acpi=off", "-cpu", "cortex-a57"),
+            *(str(found.path), "-M", "virt,gic-version=2,acpi=off", "-cpu", "cortex-a57"),
             *("-smp", "2", "-m", "1024", "-nodefaults", "-display", "none", "-monitor", "none"),
             *("-serial", f"file:{self.console}"),
             *("-drive", f"if=pflash,format=raw,readonly=on,file={FIRMWARE / 'AAVMF_CODE.fd'}"),
@@ -91,8 +91,6 @@ class VirtualPi:
                 pass_fds=[writer],
                 start_new_session=True,
             )
-        with contextlib.suppress(OSError):
-            Path(f"/proc/{self._process.pid}/autogroup").write_text(NICE)
         os.close(writer)
 
     def stop(self) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
-from tennis.bench.targets.virtual.debian import host_architecture, mirror
+from tennis.bench.debian import host_architecture, mirror
 
 SUITE = "trixie"
 USER, DEFAULT_PASSWORD = "pi", "raspberry"
@@ -23,11 +23,6 @@ PACKAGES = (
     # what the roles would install, too: a compiler takes minutes to install in an emulated machine
     *("dkms", "gcc", "make", "linux-headers-arm64"),
 )
-# What is longest goes first: everything else waits for it in the end. Root may say so. A session is
-# a group to the scheduler (autogroup), and niceness by itself counts within one only.
-NICE = "-10"
-FIRST = ("nice", "-n", NICE)
-GROUP_FIRST = ("setsid", "sh", "-c", f'echo {NICE} >/proc/self/autogroup; exec "$@"', "sh")
 ESP_START, ESP_SECTORS = 2048, 131072  # of 512 bytes
 ROOT_START = ESP_START + ESP_SECTORS
 DISK_BYTES = 5 << 30
@@ -136,8 +131,6 @@ def _build(folder: Path) -> None:
         [
             # mounts of its own: nothing of them is left if it is stopped
             *(
-                *GROUP_FIRST,
-                *FIRST,
                 "unshare",
                 "--mount",
                 "mmdebstrap",

@@ -16,7 +16,7 @@
  * "swapper".
  *
  * Parameters are file descriptors: windows, symbols (both read at once), out. Formats: below, and
- * tennis/bench/profile/plugin.py.
+ * tennis/bench/virtual/profiler.py.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -87,16 +87,17 @@ def lease(
       tennis benches lease bench-1
       tennis benches lease bench-1 --for 90m --as group-3
     """
-    from tennis.bench import fleet
+    from tennis.bench.fleet import leases, state
+    from tennis.bench.fleet.inventory import read_inventory
     from tennis.play import benches as listing
 
-    who, duration_s = fleet.holder_of(holder), listing.seconds(duration)
-    bench = fleet.read_inventory(inventory or group).find(name)
-    held = fleet.take(bench, who, duration_s)
+    who, duration_s = leases.holder_of(holder), listing.seconds(duration)
+    bench = read_inventory(inventory or group).find(name)
+    held = leases.take(bench, who, duration_s)
     echo(f"{name}: held by {held.holder} until {listing.until(held)}")
     if held.saved:
         echo(f"{name}: what was there is in {plain(held.saved, 200)} on it")
-    if skew := fleet.skew_of(held.now):
+    if skew := state.skew_of(held.now):
         echo(f"tennis: {name}: {skew}", err=True)
 
 
@@ -113,10 +114,11 @@ def release(group: Path | None, name: str, inventory: Path | None, holder: str |
       tennis benches release bench-1
       tennis benches release bench-1 --as group-3    (who forgot it)
     """
-    from tennis.bench import fleet
+    from tennis.bench.fleet import leases
+    from tennis.bench.fleet.inventory import read_inventory
 
-    who = fleet.holder_of(holder)
-    held = fleet.give_back(fleet.read_inventory(inventory or group).find(name), who)
+    who = leases.holder_of(holder)
+    held = leases.give_back(read_inventory(inventory or group).find(name), who)
     echo(f"{name}: {'free' if held else 'free already: nobody held it'}")
 
 
@@ -142,11 +144,11 @@ def restore(
       tennis benches restore bench-1 --check
       tennis benches restore bench-1
     """
-    from tennis.bench import fleet
+    from tennis.bench.fleet import leases
     from tennis.play import benches as listing
 
     changed = listing.restore(
-        inventory or group, name, fleet.holder_of(holder), check=check, say=click.echo
+        inventory or group, name, leases.holder_of(holder), check=check, say=click.echo
     )
     words = "differs" if check else "was changed"
     echo(f"{name}: {changed} {words}" if changed else f"{name}: as it should be")

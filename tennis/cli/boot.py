@@ -50,12 +50,13 @@ def boot(
       tennis boot bench-1 rt
       tennis boot pi@192.0.2.11 evl --once
     """
-    from tennis.bench import booting, fleet
+    from tennis.bench.fleet import boot, leases
+    from tennis.bench.fleet.inventory import connect
 
-    who = fleet.holder_of(holder)
-    with fleet.connect(target, inventory) as connection:
+    who = leases.holder_of(holder)
+    with connect(target, inventory) as connection:
         if kernel is None:
-            known = booting.kernels_of(connection)
+            known = boot.kernels_of(connection)
             for name, entry in known.flavours.items():
                 notes = [
                     *(["runs"] if entry.release == known.running.release else []),
@@ -67,8 +68,8 @@ def boot(
             if known.running.flavour is None:
                 echo(f"{'(none)':10} {plain(known.running.release, 64):36} runs")
             return
-        fleet.refuse_if_held(connection, who, playing=False)
-        done = booting.boot(
+        leases.refuse_if_held(connection, who, playing=False)
+        done = boot.boot(
             connection,
             kernel,
             lambda line: echo(line, err=True),

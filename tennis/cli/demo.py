@@ -44,11 +44,11 @@ def demo(out: Path, balls: int, seed: int) -> None:
     """
     from tennis.cli.thesis import print_thesis_table
     from tennis.cli.verdicts import print_verdicts
+    from tennis.pages.match import write_match_report
+    from tennis.pages.rally import thesis_table
     from tennis.play.demo import demonstration
     from tennis.play.match import play_match
-    from tennis.play.match_report import write_match_report
-    from tennis.play.replicate import Replication
-    from tennis.play.report import thesis_table
+    from tennis.replicate.verdicts import Replication
 
     console = Console()
     wanted = demonstration(balls, seed)

@@ -49,8 +49,8 @@ def doctor(port: str | None, target: str | None, inventory: Path | None, as_json
       tennis doctor --target virtual:rt --json
     """
     from tennis.cli.findings import show
-    from tennis.play.doctor import examine
-    from tennis.play.doctor_target import examine_target
+    from tennis.play.doctor.host import examine
+    from tennis.play.doctor.target import examine_target
 
     if port and target:
         raise UsageError("--port looks at a Brickwall, --target at a target: one at a time")

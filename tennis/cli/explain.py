@@ -13,9 +13,9 @@ from rich.text import Text
 
 from tennis.cli.progress import shown
 from tennis.cli.words import echo
-from tennis.play.explain import Explanation
+from tennis.explain.explanation import Explanation
+from tennis.pages.explain import PAGE, about, check_folder, write
 from tennis.play.explain import explain as explained
-from tennis.play.explain_page import PAGE, about, check_folder, write
 from tennis.play.rally import Watch
 from tennis.rally.text import plain
 from tennis.units import format_count, format_ns

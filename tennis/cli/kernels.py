@@ -34,7 +34,7 @@ def kernels(ctx: click.Context) -> None:
 @kernels.command("list")
 def list_kernels() -> None:
     """List the kernels by name, with the release of those that are here."""
-    from tennis.bench.targets.virtual import kernels as known
+    from tennis.bench.kernels import catalogue as known
 
     table = Table(box=None, pad_edge=False)
     for title in ("kernel", "release", "what it is"):
@@ -57,7 +57,7 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
     They are Debian packages, from the mirror that this machine's apt uses. Nothing is installed:
     they go to the cache folder (TENNIS_CACHE). What is there already is not fetched again.
     """
-    from tennis.bench.targets.virtual.prepare import prepare
+    from tennis.bench.virtual.prepare import prepare
 
     prepare(names or ("mainline", "rt"), click.echo, again=again)
 
@@ -70,7 +70,7 @@ def fragment(flavour: str) -> None:
     Put it upon a configuration with the kernel's own `scripts/kconfig/merge_config.sh`, and see
     with `tennis kernels check` what became of it.
     """
-    from tennis.bench.requirements import fragment as text_of
+    from tennis.bench.kernels.requirements import fragment as text_of
 
     echo(text_of(flavour), nl=False)
 
@@ -84,7 +84,7 @@ def check(flavour: str, config: Path) -> None:
     The exit code is 1 where a required option is missing or a forbidden one is set.
     """
     from tennis.cli.findings import show
-    from tennis.play.doctor_target import examine_config
+    from tennis.play.doctor.target import examine_config
 
     if show(examine_config(flavour, config)):
         sys.exit(1)
@@ -135,7 +135,7 @@ def package(
       tennis kernels package rt --tarball /usr/src/linux-source-6.12.tar.xz
       tennis kernels package rt --git https://example.org/linux --ref v6.12 --base bcm2711_defconfig
     """
-    from tennis.bench.targets import kernel_packages as packages
+    from tennis.bench.kernels import packages
 
     given = [
         name for name, value in (("--git", url), ("--tarball", tarball), ("--tree", tree)) if value

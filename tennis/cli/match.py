@@ -58,10 +58,11 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
     the others are played, and the exit code is 1.
     """
     from tennis.cli.verdicts import print_verdicts
+    from tennis.match.plan import read_plan
+    from tennis.pages.match import write_match_report
     from tennis.play.match import Match, bench_for, play_match
-    from tennis.play.match_plan import fixtures_of, read_plan
-    from tennis.play.match_report import write_match_report
-    from tennis.play.replicate import Replication
+    from tennis.play.schedule import fixtures_of
+    from tennis.replicate.verdicts import Replication
 
     if out is None:
         out = Path(plan.stem)

@@ -209,8 +209,8 @@ def rally(
     with --resume.
     """
     from tennis.play import rally as player
+    from tennis.play.capture import warnings
     from tennis.play.planning import bench_again, bench_of, plan_of
-    from tennis.play.umpire import warnings
 
     given = [
         name

@@ -33,9 +33,9 @@ def replicate(folder: Path, out: Path | None, *, as_json: bool, force: bool) -> 
       tennis replicate quick --out verdicts.html
     """
     from tennis.cli.verdicts import print_verdicts
-    from tennis.play.match_folder import open_match
-    from tennis.play.match_report import write_match_report
-    from tennis.play.replicate import Replication
+    from tennis.match.folder import open_match
+    from tennis.pages.match import write_match_report
+    from tennis.replicate.verdicts import Replication
 
     if out is not None:
         refuse_existing(out, force=force)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from tennis.cli.words import echo
-from tennis.play.report import write_report
+from tennis.pages.rally import write_report
 from tennis.rally import open_rally
 from tennis.rally.disk import refuse_existing
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from tennis.play.report import Row
+from tennis.pages.rally import Row
 from tennis.units import format_ns, format_us
 
 

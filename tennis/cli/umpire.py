@@ -271,10 +271,10 @@ def check(
       tennis umpire check first --capture wires.sr --ping D2 --reply D3 --json
       tennis umpire check first --capture scope.csv --threshold-v 1.4 --out umpire.html
     """
-    from tennis.play import umpire as player
     from tennis.rally import open_rally
     from tennis.rally.disk import refuse_existing
     from tennis.umpire import Wires
+    from tennis.umpire import rally as player
     from tennis.umpire.table import Threshold
 
     if out:
@@ -291,7 +291,7 @@ def check(
     else:
         _tell(found)
     if out:
-        from tennis.play.umpire_page import write_page
+        from tennis.pages.umpire import write_page
 
         write_page(found, out, force=force)
         if not asked["as_json"]:
@@ -301,7 +301,7 @@ def check(
 
 
 def _tell(found: Any) -> None:
-    from tennis.play.umpire import facts, table
+    from tennis.umpire.rally import facts, table
 
     rows = table(found)
     if rows:

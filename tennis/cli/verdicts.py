@@ -7,8 +7,8 @@ from collections import Counter
 from rich.console import Console
 from rich.markup import escape
 
-from tennis.play.match_report import conclusions, numbers
-from tennis.play.replicate import Claim, Replication
+from tennis.pages.match import conclusions, numbers
+from tennis.replicate.verdicts import Claim, Replication
 
 STYLES = {
     "confirmed": "bold green",

@@ -64,7 +64,7 @@ def verify(**asked: Any) -> None:
       tennis verify --port /dev/ttyACM0 --generator-port /dev/ttyACM1
       tennis verify --bench virtual --json
     """
-    from tennis.play.verifying import Asked, keep, run
+    from tennis.play.verify import Asked, keep, run
 
     as_json = asked.pop("as_json")
     if asked["bench"] == "virtual" and (asked["port"] or asked["generator_port"]):

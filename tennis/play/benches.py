@@ -12,7 +12,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from tennis.bench import fleet
+from tennis.bench.fleet import leases, state
+from tennis.bench.fleet.inventory import Bench, Fleet, program, read_inventory
 from tennis.bench.instruments import certificates
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, TennisError, UsageError
@@ -38,10 +39,10 @@ class Row(BaseModel):
 
 def rows(inventory: Path | None) -> list[Row]:
     """Look at all benches of an inventory."""
-    return [_row(seen) for seen in fleet.look(fleet.read_inventory(inventory))]
+    return [_row(seen) for seen in state.look(read_inventory(inventory))]
 
 
-def _row(seen: fleet.Look) -> Row:
+def _row(seen: state.Look) -> Row:
     row = Row(bench=seen.bench.name, reachable=seen.reachable)
     # the first column says which bench
     troubles = [seen.trouble.removeprefix(f"{row.bench}: ")] if seen.trouble else []
@@ -50,7 +51,7 @@ def _row(seen: fleet.Look) -> Row:
         row.kernel = status.release
         if status.last_rally:
             row.last_rally = f"{_age(status.now - status.last_rally)} ago"
-        if isinstance(status.lease, fleet.Damaged):
+        if isinstance(status.lease, state.Damaged):
             troubles.append(status.lease.damaged)
         elif status.lease:
             left_s = status.lease.expires - status.now
@@ -58,7 +59,7 @@ def _row(seen: fleet.Look) -> Row:
             row.held_by = f"{status.lease.holder} ({words})"
         if status.plays:
             row.held_by = "plays" if row.held_by == NONE else f"{row.held_by}, plays"
-        if skew := fleet.skew_of(status.now):
+        if skew := state.skew_of(status.now):
             troubles.append(skew)
         if status.governor not in {None, "performance"}:
             troubles.append(
@@ -113,13 +114,13 @@ def seconds(text: str) -> int:
     if not found:
         raise UsageError(f"--for {plain(text, 40)!a} is no time: 90m, 2h or 1d look like one")
     duration_s = int(found[1]) * UNITS_S[found[2]]
-    shortest_s, longest_s = fleet.LEASE_S
+    shortest_s, longest_s = leases.LEASE_S
     if not shortest_s <= duration_s <= longest_s:
         raise UsageError(f"--for {text}: a lease takes a minute to {longest_s // 86400} days")
     return duration_s
 
 
-def until(lease: fleet.Taken) -> str:
+def until(lease: state.Taken) -> str:
     """Return when a fresh lease ends, by the clock of this machine and as people here write it."""
     end = time.localtime(time.time() + lease.expires - lease.now)
     return time.strftime("%A %Y-%m-%d %H:%M", end)
@@ -138,18 +139,18 @@ def restore(
     Its data are put aside first. Raises BenchError where somebody else holds the bench, or a task
     failed.
     """
-    known = fleet.read_inventory(inventory)
+    known = read_inventory(inventory)
     bench = known.find(name)
     with bench.connect() as target:
-        provisioned = fleet.refuse_if_held(target, holder, playing=False) is not None
+        provisioned = leases.refuse_if_held(target, holder, playing=False) is not None
         if provisioned and not check:  # a bare Pi has no data of ours
-            saved = fleet.ask(target, ["save"], what="saving its data")
+            saved = state.ask(target, ["save"], what="saving its data")
             place = saved.get("saved") if isinstance(saved, dict) else None
             if place:
                 say(f"{name}: what was there is in {plain(str(place), 200)} on it")
     hosts = ",".join(dict.fromkeys([name, bench.bench_host])) if _is_host(known, bench) else name
     command = [
-        *(str(fleet.program("ansible-playbook")), "-i", str(known.path.resolve())),
+        *(str(program("ansible-playbook")), "-i", str(known.path.resolve())),
         *("site.yml", "--diff", "--limit", hosts, *(["--check"] if check else [])),
     ]
     changed, failed = 0, False
@@ -186,5 +187,5 @@ def _printable(line: str) -> str:
     return "".join(c if c.isprintable() else " " for c in line.expandtabs()[:2000])
 
 
-def _is_host(known: fleet.Fleet, bench: fleet.Bench) -> bool:
+def _is_host(known: Fleet, bench: Bench) -> bool:
     return bench.bench_host in known.hosts

@@ -4,8 +4,9 @@
 
 from pathlib import Path
 
+from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
 from tennis.play.match import Match
-from tennis.play.match_plan import KernelAxis, LoadAxis, MatchPlan, fixtures_of
+from tennis.play.schedule import fixtures_of
 
 
 def demonstration(balls: int, seed: int) -> Match:

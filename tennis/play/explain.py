@@ -3,35 +3,26 @@
 """Why a ball was late: a rally of the virtual bench is played again, and looked at.
 
 The same plan and the same versions give the same balls. So the late ones can be had again, with a
-profiler beside the instrument (``tennis.bench.profile``), and every ball of the replay is held
-against the rally: what is explained is what happened then, not something like it.
+profiler beside the instrument (``tennis.bench.virtual.profiler``), and every ball of the replay is
+held against the rally: what is explained is what happened then, not something like it.
 """
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.bench.profile import symbols
-from tennis.bench.profile.plugin import Phase, Profile, Window
-from tennis.bench.targets.virtual.bench import VirtualBench
-from tennis.bench.targets.virtual.machine import Extras
+from tennis.bench.virtual import symbols
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.bench.virtual.machine import Extras
+from tennis.bench.virtual.profiler import Profile, Window
 from tennis.errors import BenchError, UsageError
-from tennis.play.explain_story import (
-    Frame,
-    Names,
-    Share,
-    Story,
-    causes,
-    flame,
-    share_json,
-    shares,
-    tell,
-)
+from tennis.explain.explanation import Explanation
+from tennis.explain.phases import Phase
+from tennis.explain.segments import Names
+from tennis.explain.story import tell
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE, balls_of, changes, plan_again, replay, unlike
 from tennis.rally import Rally, open_rally
@@ -39,58 +30,6 @@ from tennis.units import format_count
 
 WORST = 20
 WORST_MAX = 1000
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """The late balls of a rally, and why they were late."""
-
-    rally: Rally
-    rule: str  # which balls these are, in words
-    stories: list[Story]  # the latest ball first
-    replayed: int  # balls that were played again, all the same as in the rally
-    changed: list[str]  # versions that are not the rally's; its balls came all the same
-
-    @property
-    def story(self) -> Story:
-        """Return the latest ball's."""
-        return self.stories[0]
-
-    @property
-    def waited(self) -> int:
-        """Return how long all of them waited together, in ns."""
-        return sum(story.waited for story in self.stories)
-
-    def shares(self) -> list[Share]:
-        """Return what ran while they waited, the longest first."""
-        return shares(self.stories)
-
-    def causes(self) -> list[tuple[str, int, int]]:
-        """Return their causes: in words, how many balls, and their ns together."""
-        return causes(self.stories)
-
-    def flame(self) -> Frame:
-        """Return all their call stacks as one tree."""
-        return flame(self.stories)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return everything but the call stacks as JSON values; times in ns."""
-        return {
-            "rally": self.rally.label,
-            "time_note": self.rally.manifest.time_note,
-            "balls": self.rally.balls,
-            "replayed": self.replayed,
-            "identical": True,
-            "changed_versions": self.changed,
-            "rule": self.rule,
-            "sentence": self.story.sentence,
-            "waited_ns": self.waited,
-            "causes": [
-                {"cause": words, "balls": balls, "ns": ns} for words, balls, ns in self.causes()
-            ],
-            "shares": [share_json(share) for share in self.shares()],
-            "explained": [story.as_json() for story in self.stories],
-        }
 
 
 def explain(  # noqa: PLR0913

@@ -19,15 +19,15 @@ from pathlib import Path
 from tennis import __version__
 from tennis.bench import Bench, PreparingBench
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
-from tennis.play.match_folder import MATCH, MatchFolder, Record, another, open_match
-from tennis.play.match_plan import Fixture, MatchPlan, NotPlayed
+from tennis.match.folder import MATCH, MatchFolder, Record, another, open_match
+from tennis.match.plan import Fixture, MatchPlan, NotPlayed
 from tennis.play.planning import bench_of
 from tennis.play.rally import NothingPlayedError, Observer, Stop, Watch, play, resume
-from tennis.publications.replication import replication
 from tennis.rally import Rally, part_path
 from tennis.rally.disk import writing
 from tennis.rally.folder import JOURNAL, check_part, finished, remove_part
 from tennis.rally.plan import Plan
+from tennis.replicate.rules import replication
 from tennis.units import NS_PER_S, format_count
 
 LOCK = ".lock"

@@ -10,10 +10,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from tennis.bench import Bench
-from tennis.bench.targets.pi import PiBench
-from tennis.bench.targets.virtual import kernels, racquets
-from tennis.bench.targets.virtual.bench import VirtualBench
-from tennis.bench.targets.wired import WiredBench
+from tennis.bench.kernels import catalogue, flavours
+from tennis.bench.physical.managed import PiBench
+from tennis.bench.physical.wired import WiredBench
+from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
 from tennis.rally.manifest import BenchKind, BottomHalf, Priorities, Protocol
 from tennis.rally.plan import UNKNOWN, InstrumentKind, Plan
@@ -45,7 +45,7 @@ def bench_of(
 
 def _to_be_named(plan: Plan) -> dict[str, str]:
     """Return the options without which a rally of this plan does not go on."""
-    own_tree = plan.bench == "virtual" and plan.kernel not in kernels.catalogue()
+    own_tree = plan.bench == "virtual" and plan.kernel not in catalogue.catalogue()
     recorded = {
         "--kernel": plan.kernel if own_tree else None,
         "--target": plan.target,
@@ -199,7 +199,7 @@ def plan_of(  # noqa: PLR0912, PLR0913 (a plan has that many parts, all of them 
 
 def _kernel(asked: str) -> str:
     """Return what names the kernel from anywhere, so that the rally can be resumed from there."""
-    if asked and asked not in kernels.catalogue() and kernels.is_folder(Path(asked)):
+    if asked and asked not in catalogue.catalogue() and catalogue.is_folder(Path(asked)):
         return str(Path(asked).resolve())
     return asked
 
@@ -213,14 +213,14 @@ def _usual(
     """Return bottom half and priorities, the kernel's usual ones where nobody said."""
     if bottom_half is not None and priorities is not None:
         return bottom_half, priorities  # without reading a configuration, which is long
-    flavour = _flavour(kernel) if bench == "pi" else kernels.flavour_of(kernel or "")
-    racquet = racquets.RACQUETS[flavour]
+    flavour = _flavour(kernel) if bench == "pi" else catalogue.flavour_of(kernel or "")
+    racquet = flavours.RACQUETS[flavour]
     return bottom_half or racquet.bottom_halves[0], priorities or racquet.priorities[0]
 
 
-def _flavour(asked: str | None) -> kernels.Flavour:
+def _flavour(asked: str | None) -> catalogue.Flavour:
     """Return the flavour that a board is asked to run; mainline where nobody said."""
-    return next((flavour for flavour in racquets.RACQUETS if flavour == asked), "mainline")
+    return next((flavour for flavour in flavours.RACQUETS if flavour == asked), "mainline")
 
 
 def _check_instrument(

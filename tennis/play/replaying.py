@@ -20,9 +20,9 @@ from pydantic import ValidationError
 
 from tennis import wire
 from tennis.bench import Circumstances, Session
-from tennis.bench.targets.virtual import kernels
-from tennis.bench.targets.virtual.bench import VirtualBench
-from tennis.bench.targets.virtual.machine import COMMAND_LINE
+from tennis.bench.kernels import catalogue
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.bench.virtual.machine import COMMAND_LINE
 from tennis.errors import RallyError, UsageError
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
@@ -135,7 +135,7 @@ def plan_again(rally: Rally, tree: str | None = None) -> Plan:
             "it cannot be played again"
         )
     kernel = manifest.target.kernel
-    named = kernel in kernels.catalogue()
+    named = kernel in catalogue.catalogue()
     if manifest.tool.versions.get("kernel", "").startswith("/") or not named:
         if tree is None:
             raise UsageError(

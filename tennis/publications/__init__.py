@@ -4,18 +4,12 @@
 
 from tennis.publications.knutsson import Maximum, Result, knutsson_2008, result
 from tennis.publications.load import NAMES, load
-from tennis.publications.replication import Rule, RulePart, Side, replication, rules
 
 __all__ = [
     "NAMES",
     "Maximum",
     "Result",
-    "Rule",
-    "RulePart",
-    "Side",
     "knutsson_2008",
     "load",
-    "replication",
     "result",
-    "rules",
 ]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
-from tennis.bench.targets.virtual.debian import Suite, host_architecture
+from tennis.bench.debian import Suite, host_architecture
 from tennis.checkout import cache_folder
 from tennis.errors import BenchError
 

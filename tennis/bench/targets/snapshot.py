@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tennis.bench.targets.virtual.kernels import FLAVOURS, Flavour
-from tennis.bench.targets.virtual.racquets import RACQUETS
+from tennis.bench.kernels.catalogue import FLAVOURS, Flavour
+from tennis.bench.kernels.flavours import RACQUETS
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tennis.rally.text import plain

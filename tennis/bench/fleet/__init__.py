@@ -1,0 +1,3 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Provisioned benches: the inventory, who holds them, and what they boot."""

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The benches of an Ansible inventory: where they are, and how to log in.
+
+The inventory is the one source of names and addresses; ``ansible-inventory`` reads it, in whatever
+form it is.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tennis.bench.targets.ssh import CONNECT_S, SshTarget
+from tennis.checkout import ROOT
+from tennis.errors import BenchError, UsageError
+from tennis.rally.text import plain
+
+INVENTORY = ROOT / "ansible" / "inventory"
+EXAMPLE = ROOT / "ansible" / "inventory.example"
+INVENTORY_S = 60
+# what is taken from ansible_ssh_common_args and ansible_ssh_extra_args: -o NAME=VALUE
+SSH_OPTION = re.compile(r"""-o\s*['"]?(\w+)[= ]([^\s'"]+)['"]?""")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A target of the inventory."""
+
+    name: str
+    variables: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def bench_host(self) -> str:
+        """Return the inventory's name of the machine that the Pico is plugged into."""
+        return self._plain("tennis_bench_host") or self.name
+
+    def connect(self, *, connect_s: int = CONNECT_S) -> SshTarget:
+        """Return the way to log in, as the inventory names it. Raises UsageError."""
+        options = []
+        for name, option in (
+            ("ansible_host", "HostName"),
+            ("ansible_port", "Port"),
+            ("ansible_user", "User"),
+            ("ansible_ssh_private_key_file", "IdentityFile"),
+        ):
+            if value := self._plain(name):
+                options.append(f"{option}={value}")
+        words = f"{self._plain('ansible_ssh_common_args')} {self._plain('ansible_ssh_extra_args')}"
+        options += [f"{name}={value}" for name, value in SSH_OPTION.findall(words)]
+        return SshTarget(self.name, options, connect_s=connect_s)
+
+    def _plain(self, name: str) -> str:
+        """Return a variable's value, empty where there is none; only Ansible knows the others."""
+        value = self.variables.get(name)
+        if isinstance(value, dict):
+            raise UsageError(f"{self.name}: {name} is in a vault: give it in plain words")
+        if isinstance(value, str) and "{{" in value:
+            raise UsageError(
+                f"{self.name}: {name} is a template ({plain(value, 60)}), which only Ansible can "
+                "fill in: give it in plain words"
+            )
+        return "" if value is None else plain(str(value), 1000)
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """An inventory: its targets, and every host's variables."""
+
+    path: Path
+    targets: list[Bench]
+    hosts: Mapping[str, Bench]
+
+    def find(self, name: str) -> Bench:
+        """Return a target by name. Raises UsageError."""
+        for bench in self.targets:
+            if bench.name == name:
+                return bench
+        names = ", ".join(bench.name for bench in self.targets) or "none"
+        raise UsageError(f"{self.path} has no target {name!a}: it has {names}")
+
+
+def the_inventory(path: Path | None = None) -> Path:
+    """Return the place of the inventory: ``path``, else TENNIS_INVENTORY, else the default."""
+    named = os.environ.get("TENNIS_INVENTORY")
+    return path or (Path(named) if named else INVENTORY)
+
+
+def read_inventory(path: Path | None = None) -> Fleet:
+    """Read an inventory; see ``the_inventory`` for the default. Raises UsageError, BenchError."""
+    place = the_inventory(path)
+    if not place.exists():
+        raise UsageError(f"there is no inventory {place}: copy {EXAMPLE} to it and change it")
+    text = _list_inventory(place)
+    try:
+        said = json.loads(text)
+        variables = said.get("_meta", {}).get("hostvars", {})
+        hosts = {name: Bench(name, values) for name, values in variables.items()}
+        names = _members(said, "targets", set())
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
+        raise BenchError(f"{place}: ansible-inventory gave no JSON ({error})") from error
+    if not names:
+        raise UsageError(f"{place} has no host in the group targets: see {EXAMPLE}")
+    return Fleet(place, [hosts.get(name, Bench(name)) for name in names], hosts)
+
+
+def _list_inventory(place: Path) -> str:
+    """Return what ``ansible-inventory`` prints; its warnings are on another stream."""
+    try:
+        done = subprocess.run(
+            [program("ansible-inventory"), "-i", place.resolve(), "--list"],
+            cwd=ROOT / "ansible",
+            # Ansible refuses the plain C locale
+            env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=INVENTORY_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BenchError(
+            f"{place}: ansible-inventory did not end within {INVENTORY_S} s: is it a program that "
+            "asks a network? try `ansible-inventory --list`"
+        ) from None
+    unread = "Unable to parse" in done.stderr
+    if done.returncode or unread:
+        raise BenchError(f"{place} {_why_unread(done.stderr)}")
+    return done.stdout
+
+
+def _why_unread(said: str) -> str:
+    """Say in one line what Ansible says in many: the first reason, and where it is."""
+    if "vault" in said.lower():
+        return "has a vault that cannot be opened: set ANSIBLE_VAULT_PASSWORD_FILE"
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    first = next((line for line in lines if "ERROR" in line or "plugin: " in line), "")
+    words = re.sub(r"^\[?(ERROR|WARNING)[]!]*:? *|.*plugin: ", "", first) or "it is empty"
+    origin = re.search(r"^Origin: (/\S+:\d+)", said, re.MULTILINE)
+    return f"cannot be read: {plain(words, 300)}{f' ({plain(origin[1])})' if origin else ''}"
+
+
+def connect(name: str, inventory: Path | None = None) -> SshTarget:
+    """Return the way to a target: as the inventory names it, else as ``ssh`` knows it.
+
+    An inventory that was named must have it; the default one need not even exist. USER@NAME is
+    always one for ``ssh``.
+    """
+    if inventory is not None:
+        return read_inventory(inventory).find(name).connect()
+    if "@" not in name and (os.environ.get("TENNIS_INVENTORY") or INVENTORY.exists()):
+        for bench in read_inventory().targets:
+            if bench.name == name:
+                return bench.connect()
+    return SshTarget(name)
+
+
+def _members(said: Mapping[str, Any], group: str, seen: set[str]) -> list[str]:
+    """Return the hosts of a group and of the groups below it, each once."""
+    if group in seen:
+        return []
+    seen.add(group)
+    entry = said.get(group, {})
+    names = list(entry.get("hosts", []))
+    for child in entry.get("children", []):
+        names += _members(said, child, seen)
+    return list(dict.fromkeys(names))
+
+
+def program(name: str) -> Path:
+    """Return one of Ansible's programs: that of this Python's environment first."""
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.is_file() else shutil.which(name)
+    if not found:
+        raise BenchError(f"{name} is not installed: run 'scripts/setup.sh --provision'")
+    return Path(found)

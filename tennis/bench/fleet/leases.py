@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Who holds a bench."""
+
+import getpass
+import os
+import re
+import socket
+
+from pydantic import ValidationError
+
+from tennis.bench.fleet.inventory import Bench
+from tennis.bench.fleet.state import (
+    HOLDER,
+    Damaged,
+    NotProvisionedError,
+    Status,
+    Taken,
+    ask,
+    ask_status,
+    nonsense,
+)
+from tennis.bench.targets.ssh import SshTarget
+from tennis.errors import BenchError, UsageError
+from tennis.rally.text import plain
+
+LEASE_S = (60, 14 * 86400)  # the shortest and the longest
+
+
+def holder_of(asked: str | None = None) -> str:
+    """Return in whose name benches are asked for: ``asked``, else TENNIS_HOLDER, else USER@MACHINE.
+
+    Raises UsageError.
+    """
+    named = os.environ.get("TENNIS_HOLDER") or None if asked is None else asked
+    if named is not None:
+        _check_holder(named)
+        return named
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError):  # nobody knows this user's number
+        user = str(os.getuid())
+    words = f"{user}@{socket.gethostname().split('.')[0]}"
+    return re.sub(r"[^A-Za-z0-9._@-]", "-", words).lstrip("._@-")[:64] or "nobody"
+
+
+def take(bench: Bench, holder: str, seconds: int) -> Taken:
+    """Hold a bench, or hold it longer. Raises BenchError where somebody else holds it."""
+    _check_holder(holder)
+    with bench.connect() as target:
+        said = ask(target, ["lease", holder, str(seconds)], what="asking for a lease")
+    try:
+        return Taken.model_validate(said)
+    except ValidationError:
+        raise nonsense(bench.name) from None
+
+
+def give_back(bench: Bench, holder: str) -> bool:
+    """Give a bench back; its data are put aside. Tell whether it was held. Raises BenchError."""
+    _check_holder(holder)
+    with bench.connect() as target:
+        held = ask_status(target).lease is not None
+        ask(target, ["release", holder], what="giving it back")
+    return held
+
+
+def refuse_if_held(target: SshTarget, holder: str, *, playing: bool = True) -> Status | None:
+    """Raise BenchError if somebody else holds this target; return what it says of itself.
+
+    One without leases is free (None). ``playing``: whether it is all right that a rally is being
+    played there.
+    """
+    _check_holder(holder)
+    try:
+        status = ask_status(target)
+    except NotProvisionedError:
+        return None
+    if refusal := who_else(target.host, status, holder):
+        raise BenchError(refusal)
+    if status.plays and not playing:
+        raise BenchError(f"a rally is being played on {target.host}: wait until it ends")
+    return status
+
+
+def who_else(host: str, status: Status, holder: str) -> str:
+    """Say that somebody else holds a bench, and what to do; empty where nobody does."""
+    lease = status.lease
+    if isinstance(lease, Damaged):
+        return f"{host}: {plain(lease.damaged, 300)}"
+    if lease is None or lease.holder == holder or lease.expires <= status.now:
+        return ""
+    return (
+        f"{host} is held by {lease.holder} for {-(-(lease.expires - status.now) // 60)} min more, "
+        f"and you are {holder}: take another bench, or ask them to give it back "
+        f"(--as {lease.holder}, if that is you)"
+    )
+
+
+def _check_holder(holder: str) -> None:
+    if not re.fullmatch(HOLDER, holder):
+        raise UsageError(f"{holder!a} is no name: letters, digits, dots and dashes, 64 at most")

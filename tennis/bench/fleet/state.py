@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What benches say of themselves: ``tennis-bench`` answers, which the base role installed.
+
+Its answers are treated as what a student's machine says: bounded and checked.
+"""
+
+import json
+import re
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from tennis.bench.commands import run
+from tennis.bench.fleet.inventory import Bench, Fleet
+from tennis.bench.targets.ssh import SshError, SshTarget, as_root, why
+from tennis.errors import BenchError, TennisError, UsageError
+from tennis.rally.text import plain
+
+PROGRAM = "/usr/local/sbin/tennis-bench"
+ANSWER_S = 60
+# the list of all benches must not wait for one that hangs; a small board under a load of real-time
+# tasks takes its time, too
+LOOK_CONNECT_S = 10
+LOOK_S = 30
+AT_ONCE = 64  # so many machines are asked at the same time
+ANSWER_MAX = 1 << 16  # bytes
+SKEW_MAX_S = 120
+HOLDER = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
+# as udev names a serial port by its maker, product and serial number
+PICO = re.compile(r"^usb-(?:MicroPython|Raspberry_Pi)_.*?_([0-9A-Fa-f]{8,32})-if00$", re.MULTILINE)
+
+
+Time = Annotated[int, Field(ge=0, lt=1 << 40)]
+Words = Annotated[str, Field(max_length=1000)]
+Serial = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f]{8,32}$")]
+
+
+class NotProvisionedError(BenchError):
+    """There is no ``tennis-bench`` on a target: nobody holds it."""
+
+
+class Lease(BaseModel):
+    """Who holds a bench; times in seconds since 1970, by the target's clock."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    holder: Annotated[str, StringConstraints(pattern=rf"^{HOLDER}$")]
+    since: Time
+    expires: Time
+
+
+class Damaged(BaseModel):
+    """A lease that cannot be read: nobody gets the bench."""
+
+    damaged: Words
+
+
+class Taken(Lease):
+    """A lease, fresh; ``saved``: where on the target earlier data went."""
+
+    saved: Words | None = None
+    now: Time
+
+
+class Status(BaseModel):
+    """What ``tennis-bench status`` says; ``plays``: a rally is being played there."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    release: Words
+    now: Time
+    lease: Lease | Damaged | None = None
+    plays: bool = False
+    picos: Annotated[list[Serial], Field(max_length=64)] = []
+    last_rally: Time | None = None
+    governor: Words | None = None
+    model: Words | None = None
+
+
+def ask(
+    target: SshTarget,
+    words: Sequence[str],
+    *,
+    what: str,
+    root: bool = True,
+    timeout_s: float = ANSWER_S,
+) -> Any:
+    """Run ``tennis-bench`` on a target and return the JSON that it prints, None for nothing.
+
+    Raises SshError where the target cannot be reached or hangs, NotProvisionedError where there is
+    no such program, BenchError where it refuses.
+    """
+    line = as_root([PROGRAM, *words]) if root else shlex.join([PROGRAM, *words])
+    done = target.attempt(line, what=what, timeout_s=timeout_s, limit=ANSWER_MAX)
+    if done.code == 127 or re.search("tennis-bench: (command )?not found", done.errors):
+        raise NotProvisionedError(
+            f"{target.host} is not provisioned: run `tennis benches restore {target.host}`"
+        )
+    if done.code:
+        said = [line for line in done.errors.splitlines() if line.startswith("tennis-bench: ")]
+        reason = plain(said[-1].removeprefix("tennis-bench: "), 300) if said else why(done)
+        raise BenchError(f"{target.host}: {reason}")
+    try:
+        return json.loads(done.output) if done.output.strip() else None
+    except (ValueError, RecursionError):
+        raise nonsense(target.host) from None
+
+
+def nonsense(host: str) -> BenchError:
+    """Return the error for an answer that cannot be read."""
+    return BenchError(f"{host} gave no sensible answer: run `tennis benches restore {host}`")
+
+
+def ask_status(target: SshTarget, *, timeout_s: float = ANSWER_S) -> Status:
+    """Ask a target what it is, and who holds it. Raises as ``ask`` does."""
+    said = ask(target, ["status"], what="asking for its state", root=False, timeout_s=timeout_s)
+    try:
+        return Status.model_validate(said)
+    except ValidationError:
+        raise nonsense(target.host) from None
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen of a bench, or why nothing was; and where its Pico should be."""
+
+    bench: Bench
+    status: Status | None
+    trouble: str | None
+    reachable: bool
+    picos: list[str]
+    pico_trouble: str | None
+
+
+def look(fleet: Fleet, benches: Sequence[Bench] | None = None) -> list[Look]:
+    """Look at benches, all at the same time; nothing that one of them does stops the others.
+
+    It takes no longer than the slowest of them, ``LOOK_S`` at most (for some dozens of benches).
+    """
+    chosen = fleet.targets if benches is None else benches
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        seen = [(bench, pool.submit(_look_at, bench)) for bench in chosen]
+        # ten benches may have their Picos at one machine: it is asked once
+        hosts: dict[str, Future[list[str]]] = {}
+        for bench in chosen:
+            name = _pico_host(bench)
+            if name not in {None, bench.name, *hosts}:
+                hosts[str(name)] = pool.submit(_picos_of, fleet, str(name))
+        return [_look(bench, *first.result(), hosts) for bench, first in seen]
+
+
+def _pico_host(bench: Bench) -> str | None:
+    try:
+        return bench.bench_host
+    except UsageError:
+        return None
+
+
+def _look_at(bench: Bench) -> tuple[Status | None, str | None, bool]:
+    """Return what a bench says, or why it says nothing, and whether it could be reached."""
+    try:
+        with bench.connect(connect_s=LOOK_CONNECT_S) as target:
+            return ask_status(target, timeout_s=LOOK_S), None, True
+    except SshError as error:
+        return None, str(error), False
+    except TennisError as error:
+        return None, str(error), not isinstance(error, UsageError)
+
+
+def _look(
+    bench: Bench,
+    status: Status | None,
+    trouble: str | None,
+    reachable: bool,
+    hosts: Mapping[str, "Future[list[str]]"],
+) -> Look:
+    picos, pico_trouble = (list(status.picos) if status else []), None
+    try:
+        if bench.bench_host != bench.name:
+            picos = []
+            picos = hosts[bench.bench_host].result()
+    except TennisError as error:
+        pico_trouble = str(error)
+    return Look(bench, status, trouble, reachable, picos, pico_trouble)
+
+
+def _picos_of(fleet: Fleet, name: str) -> list[str]:
+    """Return the serial numbers of the Picos at a machine that need not be a target."""
+    host = fleet.hosts.get(name)
+    if host is None:
+        raise UsageError(f"{name} is not in the inventory")
+    line = "ls /dev/serial/by-id 2>/dev/null; true"
+    if host.variables.get("ansible_connection") == "local":
+        said = run(["sh", "-c", line], what="looking for Picos")
+    else:
+        with host.connect(connect_s=LOOK_CONNECT_S) as target:
+            said = target.attempt(
+                line, what="looking for Picos", timeout_s=LOOK_S, limit=ANSWER_MAX
+            ).output
+    return PICO.findall(said)[:64]
+
+
+def skew_of(now: int) -> str:
+    """Say how a target's clock (seconds since 1970) is wrong; empty where it is right."""
+    ahead_s = now - int(time.time())
+    if abs(ahead_s) <= SKEW_MAX_S:
+        return ""
+    side = "ahead of" if ahead_s > 0 else "behind"
+    days, minutes = abs(ahead_s) // 86400, abs(ahead_s) // 60
+    words = f"{days} days" if days > 1 else f"{minutes} min"
+    return f"its clock is {words} {side} this machine's: set one of them right"

@@ -1,0 +1,323 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The kernels of the virtual bench: Debian's by name, or a folder with a built arm64 tree."""
+
+import json
+import re
+import shutil
+import tomllib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from tennis.bench.cache import digest, once
+from tennis.bench.debian import Package, Suite, host_architecture
+from tennis.checkout import ROOT, cache_folder
+from tennis.errors import BenchError, UsageError
+
+CATALOGUE = ROOT / "target" / "kernels" / "debian.toml"
+OLDEST = (5, 10)  # GPIO character device v2, which racquet-ready uses
+
+# what the virtual machine needs built in: it has no disk to load modules from
+# what a tree was built with; its .config may have been edited since
+BUILT_CONFIG = "include/config/auto.conf"
+NEEDED = {
+    "CONFIG_ARM64": "an arm64 kernel",
+    "CONFIG_MODULES": "loadable modules",
+    "CONFIG_BLK_DEV_INITRD": "an initial RAM file system",
+    "CONFIG_TMPFS": "tmpfs",
+    "CONFIG_DEVTMPFS": "devtmpfs",
+    "CONFIG_SERIAL_AMBA_PL011_CONSOLE": "the console",
+    "CONFIG_GPIO_PL061": "the GPIO controller",
+    "CONFIG_GPIO_CDEV": "GPIO character devices",
+}
+
+Flavour = Literal["mainline", "rt", "evl", "cobalt"]
+# EVL and Cobalt are Xenomai 4 and 3. One of them decides, whatever the kernel below them is.
+FLAVOURS: dict[str, Flavour] = {
+    "CONFIG_EVL": "evl",
+    "CONFIG_XENOMAI": "cobalt",
+    "CONFIG_PREEMPT_RT": "rt",
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that can be booted and for which modules can be built."""
+
+    name: str  # as asked for
+    release: str  # uname -r
+    origin: str  # package and version, or the folder
+    image: Path
+    build: Path  # where `make -C` builds modules
+    config: Path
+
+    @property
+    def flavour(self) -> Flavour:
+        """What answers in real time, as the kernel's configuration says."""
+        return _flavour(self.config)
+
+
+def _flavour(config: Path) -> Flavour:
+    options = _options(config)
+    return next((FLAVOURS[name] for name in FLAVOURS if options.get(name) == "y"), "mainline")
+
+
+def _options(config: Path) -> dict[str, str]:
+    lines = config.read_text(errors="replace").splitlines()
+    return dict(line.split("=", 1) for line in lines if line.startswith("CONFIG_") and "=" in line)
+
+
+@cache  # asked for each rally of a match
+def catalogue() -> dict[str, dict[str, str]]:
+    """Return the named kernels with their suites and packages."""
+    return tomllib.loads(CATALOGUE.read_text())
+
+
+def _folder_name(name: str) -> str:
+    return f"{name}-{host_architecture()}"
+
+
+def is_fetched(name: str) -> bool:
+    """Tell whether a named kernel is in the cache."""
+    return (cache_folder() / "kernels" / _folder_name(name) / "kernel.json").is_file()
+
+
+def fetch(name: str, say: Callable[[str], None], *, again: bool = False) -> Kernel:
+    """Fetch a named kernel's image, headers and build tools; nothing happens if it is there.
+
+    ``say`` gets a line of progress at a time. ``again`` looks for a newer version.
+    """
+    entry = catalogue().get(name)
+    if entry is None:
+        raise UsageError(_unknown(name))
+
+    def build(folder: Path) -> None:
+        say(f"{name}: looking in Debian's {entry['suite']}")
+        arm64 = Suite(entry["suite"], "arm64")
+        arm64.update()
+        image = _dependency(arm64, entry["image"], r"linux-image-\d\S*")
+        headers = _dependency(arm64, entry["headers"], r"linux-headers-\d\S*")
+        wanted = [headers]
+        common = re.findall(r"linux-headers-\d[^\s,]*common[^\s,]*", headers.depends)
+        wanted += map(arm64.package, common)
+        kbuild_name = _kbuild(headers)
+        release = image.name.removeprefix("linux-image-")
+        # newer suites split the image: the meta package's own dependencies hold the files
+        images = [image]
+        pieces = re.findall(rf"linux-[a-z]+-{re.escape(release)}(?![^\s,])", image.depends)
+        images += map(arm64.package, pieces)
+        native = Suite(entry["suite"], host_architecture())
+        if native.architecture != arm64.architecture:
+            native.update()
+        tools = [native.package(kbuild_name), native.package("libc6")]
+        total = sum(p.size for p in [*images, *wanted, *tools])
+        say(f"{name}: fetching {release}, {total / 1e6:.0f} MB")
+        arm64.unpack(images, folder / "image", say)
+        arm64.unpack(wanted, folder / "headers", say)
+        native.unpack(tools[:1], folder / "headers", say)
+        native.unpack(tools[1:], folder / "libc", say)
+        _mend_headers(folder, release)
+        record = {
+            "release": release,
+            "origin": f"{image.name} {image.version}",
+            "packages": [asdict(p) for p in [*images, *wanted, *tools]],
+        }
+        (folder / "kernel.json").write_text(json.dumps(record, indent=2))
+
+    once("kernels", _folder_name(name), build, again=again)
+    return _named(name)
+
+
+def find(name_or_folder: str) -> Kernel:
+    """Return the kernel that ``--kernel`` names.
+
+    Raises UsageError for an unknown name or a folder that is no built arm64 kernel tree.
+    """
+    if name_or_folder in catalogue():
+        if not is_fetched(name_or_folder):
+            raise BenchError(
+                f"the kernel {name_or_folder} is not here yet: "
+                f"run 'tennis kernels fetch {name_or_folder}'"
+            )
+        return _named(name_or_folder)
+    folder = Path(name_or_folder)
+    if not name_or_folder or not is_folder(folder):
+        raise UsageError(_unknown(name_or_folder))
+    return _tree(folder.resolve())
+
+
+def flavour_of(name_or_folder: str) -> Flavour:
+    """Return the flavour of the kernel that ``--kernel`` names, without a check that it is one.
+
+    That of a named kernel that is not here yet, or of a folder without a configuration, is
+    mainline.
+    """
+    if name_or_folder in catalogue():
+        return _named(name_or_folder).flavour if is_fetched(name_or_folder) else "mainline"
+    config = Path(name_or_folder, BUILT_CONFIG)
+    return _flavour(config) if name_or_folder and _is_file(config) else "mainline"
+
+
+def is_folder(path: Path) -> bool:
+    """Tell whether there is a folder, also for a name that cannot be one."""
+    try:
+        return path.is_dir()
+    except OSError:  # too long a name
+        return False
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # too long a name
+        return False
+
+
+def _unknown(name: str) -> str:
+    names = ", ".join(catalogue())
+    return f"no kernel {name!r}: use {names}, or the folder of a built arm64 kernel tree"
+
+
+def _dependency(suite: Suite, meta: str, pattern: str) -> Package:
+    depends = suite.package(meta).depends
+    found = re.search(rf"(?:^|[\s,])({pattern}?)(?=[\s,]|$)", depends)
+    if not found:
+        raise BenchError(f"{meta} in {suite.name} names no kernel (it depends on {depends!r})")
+    return suite.package(found.group(1))
+
+
+def _kbuild(headers: Package) -> str:
+    found = re.search(r"linux-kbuild-[^\s,]+", headers.depends)
+    if not found:
+        raise BenchError(f"{headers.name} names no linux-kbuild")
+    return found.group(0)
+
+
+def _mend_headers(folder: Path, release: str) -> None:
+    """Make unpacked headers work from where they are, and on an older host.
+
+    The build tools (modpost, fixdep) may want a newer C library than the host's: each gets a
+    wrapper that starts it with the C library of its own suite.
+    """
+    build = folder / "headers" / "usr" / "src" / f"linux-headers-{release}"
+    makefile = build / "Makefile"
+    # the cache's folder is renamed after this, so the path is taken from where make is run
+    here = "$(dir $(abspath $(firstword $(MAKEFILE_LIST))))"
+    text = makefile.read_text().replace("KBUILD_OUTPUT=", "KBUILD_OUTPUT:=")
+    makefile.write_text(text.replace("/usr/src/", f"{here}../"))
+    for link in [p for p in build.iterdir() if p.is_symlink()]:
+        if str(link.readlink()).startswith("/usr/"):
+            link.unlink()
+    tools = next((folder / "headers" / "usr" / "lib").glob("linux-kbuild-*"))
+    for name in ("scripts", "tools"):
+        link = build / name
+        if (tools / name).is_dir() and not link.exists():
+            link.unlink(missing_ok=True)
+            link.symlink_to(Path("../../lib") / tools.name / name)
+    loaders = (folder / "libc").rglob("ld-linux-*.so.*")
+    # the link in /lib64 may be absolute, and is then the one of the host
+    loader = next(path for path in loaders if not path.is_symlink())
+    library = next((folder / "libc").rglob("libc.so.6")).parent
+    for program in sorted(tools.rglob("*")):
+        if program.is_symlink() or not program.is_file() or not program.stat().st_mode & 0o100:
+            continue
+        with program.open("rb") as file:
+            if file.read(4) != b"\x7fELF":
+                continue
+        real = program.with_name(program.name + ".elf")
+        program.rename(real)
+        # Debian's modpost only picks the one for the target's byte order and word size, by way of
+        # /proc/self/exe, which is the loader here
+        chosen = program.with_name(program.name + ".real-lsb-64")
+        if chosen.exists() or chosen.with_name(chosen.name + ".elf").exists():
+            real = chosen.with_name(chosen.name + ".elf")
+        up = "/".join([".."] * len(program.parent.relative_to(folder).parts))
+        program.write_text(
+            "#!/bin/sh\n"
+            "# the suite's own C library: the host's may be too old for this program\n"
+            'here=$(dirname "$(readlink -f "$0")")\n'
+            f'exec "$here/{up}/{loader.relative_to(folder)}" '
+            f'--library-path "$here/{up}/{library.relative_to(folder)}" "$here/{real.name}" "$@"\n'
+        )
+        program.chmod(0o755)
+
+
+def _named(name: str) -> Kernel:
+    folder = cache_folder() / "kernels" / _folder_name(name)
+    try:
+        record = json.loads((folder / "kernel.json").read_text())
+        release = record["release"]
+        # newer packages keep both beside the modules
+        boot, modules = folder / "image/boot", folder / "image/usr/lib/modules" / release
+        image = next(filter(Path.is_file, (boot / f"vmlinuz-{release}", modules / "vmlinuz")))
+        config = next(filter(Path.is_file, (boot / f"config-{release}", modules / "config")))
+    except (OSError, ValueError, KeyError, StopIteration) as error:
+        raise BenchError(
+            f"the cached kernel {name} is broken: run 'tennis kernels fetch --again {name}'"
+        ) from error
+    build = folder / "headers" / "usr" / "src" / f"linux-headers-{release}"
+    return Kernel(name, release, record["origin"], image, build, config)
+
+
+def _tree(folder: Path) -> Kernel:
+    """Check that a folder is a built arm64 kernel tree, and say what is wrong if not."""
+
+    def refuse(why: str) -> UsageError:
+        return UsageError(f"{folder} is not a built arm64 kernel tree: {why}")
+
+    image = folder / "arch" / "arm64" / "boot" / "Image"
+    for path, why in (
+        (folder / "Makefile", "it has no Makefile"),
+        (folder / ".config", "it has no .config; run 'make ARCH=arm64 defconfig' there"),
+        (
+            folder / "include/config/auto.conf",
+            "it is not built; run 'make ARCH=arm64 Image modules'",
+        ),
+        (folder / "include/generated/utsrelease.h", "it is not built"),
+        (folder / "Module.symvers", "it has no Module.symvers; run 'make ARCH=arm64 modules'"),
+        (image, "it has no arch/arm64/boot/Image; run 'make ARCH=arm64 Image'"),
+    ):
+        if not path.is_file():
+            raise refuse(why)
+    if not image.stat().st_size:
+        raise refuse("its arch/arm64/boot/Image is empty; run 'make ARCH=arm64 Image'")
+    # what was built, not what somebody wrote into .config since
+    options = _options(folder / BUILT_CONFIG)
+    missing = [
+        f"{option} ({what})" for option, what in NEEDED.items() if options.get(option) != "y"
+    ]
+    if missing:
+        raise refuse(f"it was built without {', '.join(missing)}")
+    header = (folder / "include/generated/utsrelease.h").read_text(errors="replace")
+    match = re.search(r'UTS_RELEASE\s+"((\d+)\.(\d+)[^"]*)"', header)
+    if not match:
+        raise refuse("include/generated/utsrelease.h names no release")
+    release = match.group(1)
+    if (int(match.group(2)), int(match.group(3))) < OLDEST:
+        raise UsageError(f"{folder} holds Linux {release}: 5.10 or newer is needed")
+    return Kernel(folder.name, release, str(folder), image, folder, folder / BUILT_CONFIG)
+
+
+def fingerprint(kernel: Kernel) -> str:
+    """Return a key that changes when the kernel does."""
+    parts = [kernel.config, kernel.build / "Module.symvers"]
+    if kernel.origin.startswith("/"):
+        # a tree of somebody's own: a header may have changed since
+        parts += sorted(
+            path
+            for folder in ("include", "arch/arm64/include")
+            for path in (kernel.build / folder).rglob("*.h")
+            if path.is_file()
+        )
+    return digest(kernel.release, kernel.origin, *parts)
+
+
+def free_space_mb() -> int:
+    """Return the free space of the cache folder's disk in MB."""
+    home = cache_folder()
+    while not home.exists():
+        home = home.parent
+    return shutil.disk_usage(home).free // 2**20

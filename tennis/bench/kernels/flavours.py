@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Which Racquet plays on which kernel, and from where it can answer there."""
+
+from dataclasses import dataclass
+
+from tennis.bench.kernels.catalogue import Flavour
+from tennis.errors import UsageError
+from tennis.rally.manifest import BottomHalf, Priorities
+
+
+@dataclass(frozen=True)
+class Racquet:
+    """A kernel module of ``target/racquet``; the first of each tuple is what nobody asked for."""
+
+    module: str
+    bottom_halves: tuple[BottomHalf, ...]
+    priorities: tuple[Priorities, ...]
+
+
+IN_BAND = Racquet("racquet", ("tasklet", "thread", "workqueue", "user"), ("default", "chrt"))
+RACQUETS: dict[Flavour, Racquet] = {
+    "mainline": IN_BAND,
+    "rt": IN_BAND,
+    # Xenomai's cores have neither softirqs nor workqueues: a thread of theirs answers, at their
+    # highest priority, and chrt cannot change that
+    "evl": Racquet("racquet_evl", ("thread",), ("native",)),
+    "cobalt": Racquet("racquet_cobalt", ("thread",), ("native",)),
+}
+
+
+def check(flavour: Flavour, bottom_half: str, priorities: str) -> None:
+    """Raise UsageError where a kernel of this flavour cannot be answered from like that."""
+    racquet = RACQUETS[flavour]
+    for option, asked, possible in (
+        ("--bottom-half", bottom_half, racquet.bottom_halves),
+        ("--priorities", priorities, racquet.priorities),
+    ):
+        if asked not in possible:
+            raise UsageError(
+                f"{option} {asked} is not for a kernel of flavour {flavour}, where "
+                f"{racquet.module} answers: use {' or '.join(possible)}"
+            )

@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Programs for the virtual target: kernel modules and static executables, built once and cached."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from tennis.bench.cache import digest, once
+from tennis.bench.commands import run
+from tennis.bench.kernels.catalogue import Kernel, fingerprint
+
+PREFIX = "aarch64-linux-gnu-"
+
+# Debian built its kernels with a newer gcc than an older host has; these options of that build do
+# not change a module's interface. BTF needs pahole and serves no purpose here.
+OVERRIDES = ["CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=", "CONFIG_DEBUG_INFO_BTF_MODULES="]
+
+
+def compiler_version() -> str:
+    """Return the first line that the cross compiler says of itself."""
+    return run([f"{PREFIX}gcc", "--version"], what="the arm64 compiler").splitlines()[0]
+
+
+def kernel_module(source: Path, kernel: Kernel) -> Path:
+    """Build ``source`` (NAME.c, one of those in its Kbuild) for a kernel; return NAME.ko, stripped.
+
+    The Kbuild decides what is built beside it, from files of the same folder.
+    """
+    files = sorted(source.parent.glob("*.[ch]"))
+    sources = [source.with_name("Kbuild"), *(f for f in files if not f.name.endswith(".mod.c"))]
+
+    def build(folder: Path) -> None:
+        work = folder / "work"
+        work.mkdir()
+        for file in sources:
+            shutil.copy(file, work)
+        run(
+            [
+                "make",
+                "-C",
+                kernel.build,
+                f"M={work}",
+                "ARCH=arm64",
+                f"CROSS_COMPILE={PREFIX}",
+                f"CC={PREFIX}gcc",
+                f"-j{os.cpu_count() or 1}",
+                *OVERRIDES,
+                "modules",
+            ],
+            what=f"building {source.name} for Linux {kernel.release}",
+        )
+        module = work / f"{source.stem}.ko"
+        # paths of the build in the module would change what is measured
+        run(
+            [f"{PREFIX}strip", "-g", "-R", ".note.gnu.build-id", "-R", ".comment", module],
+            what=f"stripping {module.name}",
+        )
+        shutil.move(module, folder / module.name)
+        shutil.rmtree(work)
+
+    key = digest(*sources, fingerprint(kernel), compiler_version(), *OVERRIDES)
+    return once("modules", f"{source.stem}-{key}", build) / f"{source.stem}.ko"
+
+
+def program(source: Path, libraries: Sequence[str] = ()) -> Path:
+    """Build a static arm64 executable from one C file; return its path.
+
+    It may include the headers in the folder above its own.
+    """
+    headers = sorted(source.parent.parent.glob("*.h"))
+    flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-static", "-s"]
+    linked = [f"-l{name}" for name in libraries]
+
+    def build(folder: Path) -> None:
+        # from its own folder, so that no path of the build gets into the program
+        run(
+            [f"{PREFIX}gcc", *flags, "-o", folder / source.stem, source.name, *linked],
+            what=f"building {source.name}",
+            cwd=source.parent,
+        )
+
+    key = digest(source, *headers, compiler_version(), *flags, *linked)
+    return once("programs", f"{source.stem}-{key}", build) / source.stem

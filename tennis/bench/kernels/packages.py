@@ -1,0 +1,317 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Kernels for physical targets: cross-built once on this machine into Debian packages.
+
+What decides the result decides its name: source, configuration, compiler. The release that
+``uname -r`` shows ends in that key, so that two builds never pass for each other and lie side by
+side on a target. The build tree is kept, without its object files: modules are built against it
+later, and ``tennis rally --kernel`` plays on it on the virtual bench.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from tennis.bench.cache import digest, once
+from tennis.bench.commands import run
+from tennis.bench.kernels import modules
+from tennis.bench.kernels.catalogue import Flavour, Kernel
+from tennis.bench.kernels.requirements import check_config, fragment, requirements
+from tennis.checkout import ROOT, cache_folder
+from tennis.errors import BenchError, UsageError
+
+PREFIX = modules.PREFIX
+RECIPE = 1  # another number builds everything again
+NEEDED_MB = 4000  # of a small configuration; a distribution's takes five times as much
+VERSION_LENGTH = 8  # of the key, in the release
+TOOLS = ("make", "flex", "bison", "bc", f"{PREFIX}gcc", "dpkg-deb", "depmod")
+# a build that says when, where and by whom gives other bytes every time
+QUIET = {
+    "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
+    "KBUILD_BUILD_USER": "tennis",
+    "KBUILD_BUILD_HOST": "tennis",
+    "KBUILD_BUILD_VERSION": "1",
+}
+
+POSTINST = """#!/bin/sh
+# what a kernel's package does everywhere: initramfs, boot loader, DKMS
+set -e
+depmod {release}
+case $1 in
+configure)
+    mkdir -p /etc/kernel/{stage}.d
+    DEB_MAINT_PARAMS="$*" run-parts --report --exit-on-error --arg={release} \\
+        --arg=/boot/vmlinuz-{release} /etc/kernel/{stage}.d
+    ;;
+esac
+"""
+POSTRM = """#!/bin/sh
+set -e
+[ ! -d /etc/kernel/postrm.d ] || DEB_MAINT_PARAMS="$*" run-parts --report \\
+    --exit-on-error --arg={release} --arg=/boot/vmlinuz-{release} /etc/kernel/postrm.d
+"""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a kernel's source is: a commit of a repository, an archive, or a folder."""
+
+    folder: Path
+    key: str  # changes when the source does
+    origin: str  # for people
+
+
+@dataclass(frozen=True)
+class Built:
+    """A package, the kernel that is in it, and the Racquet for that kernel."""
+
+    release: str
+    deb: Path
+    build: Path  # for `tennis rally --kernel`
+    racquet: Path
+    origin: str
+
+
+def git_source(url: str, ref: str, say: Callable[[str], None]) -> Source:
+    """Fetch one commit of a repository, once. Raises BenchError, UsageError."""
+    if url.startswith("-") or ref.startswith("-"):
+        raise UsageError(f"{url} {ref}: a repository and a ref do not begin with a dash")
+    commit = ref
+    if not re.fullmatch(r"[0-9a-f]{40}", ref):
+        said = _git(url, ["git", "ls-remote", "--", url, ref, f"{ref}^{{}}"], f"asking for {ref}")
+        found = re.findall(r"^([0-9a-f]{40})\t", said, re.MULTILINE)
+        if not found:
+            raise UsageError(f"{_without_password(url)} has no branch or tag {ref!a}")
+        commit = found[-1]  # of an annotated tag: the commit that it names
+
+    def build(folder: Path) -> None:
+        say(f"fetching {ref} ({commit[:12]}) of {_without_password(url)}")
+        tree = folder / "source"
+        run(["git", "init", "-q", tree], what="making a repository")
+        words = ["fetch", "-q", "--depth", "1", "--", url, commit]
+        _git(url, ["git", "-C", str(tree), *words], f"fetching {commit[:12]}")
+        run(["git", "-C", tree, "checkout", "-q", "FETCH_HEAD"], what="checking it out")
+        shutil.rmtree(tree / ".git")
+
+    folder = once("kernel-sources", commit, build) / "source"
+    return Source(_a_tree(folder), commit, f"{_without_password(url)} {ref}")
+
+
+def tarball_source(path: Path, say: Callable[[str], None]) -> Source:
+    """Unpack an archive, once. Raises BenchError, UsageError."""
+    if not path.is_file():
+        raise UsageError(f"{path} is no file")
+    key = digest(path)
+
+    def build(folder: Path) -> None:
+        say(f"unpacking {path.name}")
+        tree = folder / "source"
+        tree.mkdir()
+        command: list[str | Path] = [
+            "tar",
+            "-C",
+            tree,
+            "--strip-components=1",
+            "--no-same-owner",
+            "-xf",
+            path,
+        ]
+        run(command, what=f"unpacking {path.name}")
+
+    return Source(_a_tree(once("kernel-sources", key, build) / "source"), key, path.name)
+
+
+def tree_source(folder: Path) -> Source:
+    """Take a folder as it is; it must be clean (``make mrproper``). Raises UsageError."""
+    tree = _a_tree(folder.resolve())
+    if (tree / ".config").exists():
+        raise UsageError(f"{tree} is built in: run 'make mrproper' there, and keep its .config")
+    states = []
+    for path in sorted(tree.rglob("*")):
+        if path.is_file() and not path.is_symlink() and ".git" not in path.parts:
+            stat = path.stat()
+            states.append(f"{path.relative_to(tree)} {stat.st_size} {stat.st_mtime_ns}")
+    return Source(tree, digest("\n".join(states)), str(folder))
+
+
+def _a_tree(folder: Path) -> Path:
+    if not (folder / "Kconfig").is_file() or not (folder / "arch" / "arm64").is_dir():
+        raise UsageError(f"{folder} is no source of Linux: it has no Kconfig or no arch/arm64")
+    return folder
+
+
+def _git(url: str, command: Sequence[str], what: str) -> str:
+    """Run git; what it says of a failure names the address, which may hold a password."""
+    try:
+        return run(command, what=what)
+    except BenchError as error:
+        message = str(error).replace(url, _without_password(url))
+        raise BenchError(re.sub(r"//[^/@\s]*@", "//", message)) from None
+
+
+def _without_password(url: str) -> str:
+    """Return an address without what stands before an @ in it."""
+    return re.sub(r"//[^/@]*@", "//", url)
+
+
+def package(
+    flavour: str,
+    source: Source,
+    base: str,
+    fragments: Sequence[Path],
+    say: Callable[[str], None],
+) -> Built:
+    """Build a kernel's package, or return the one that was built from the same things.
+
+    ``base``: ``defconfig``, another name of arch/arm64/configs, ``allnoconfig``, or a file. Upon it
+    come ``fragments`` in their order, and then what the flavour's requirements say. Raises
+    UsageError, and BenchError where a program is missing, an option was not taken or the compiler
+    failed.
+    """
+    if flavour not in get_args(Flavour):
+        raise UsageError(f"no flavour {flavour!a}: they are {', '.join(get_args(Flavour))}")
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if missing:
+        raise BenchError(f"{', '.join(missing)} missing: run 'scripts/setup.sh --provision'")
+    for path in fragments:
+        if not path.is_file():
+            raise UsageError(f"{path}: no such file of a configuration")
+    wanted = "\n".join([*(path.read_text() for path in fragments), fragment(flavour)])
+    base_file = Path(base)
+    is_target = re.fullmatch(r"[a-z0-9_]+(?:_def|def|no|yes|mod)config", base) is not None
+    if not is_target and not base_file.is_file():
+        raise UsageError(f"{base}: neither a configuration of Linux nor a file")
+    key = digest(
+        *(str(RECIPE), flavour, source.key, modules.compiler_version(), wanted),
+        base if is_target else base_file,
+    )
+
+    def build(folder: Path) -> None:
+        free_mb = shutil.disk_usage(folder).free // 2**20
+        if free_mb < NEEDED_MB:
+            raise BenchError(
+                f"{cache_folder()} has {free_mb} MB free, a kernel needs {NEEDED_MB} MB at least: "
+                "free some, or set TENNIS_CACHE"
+            )
+        tree = folder / "build"
+        tree.mkdir()
+        local = f'CONFIG_LOCALVERSION="-tennis-{flavour}-{key[:VERSION_LENGTH]}"'
+        options = f"{wanted}\n{local}\n# CONFIG_LOCALVERSION_AUTO is not set"
+        _configure(flavour, source, base if is_target else base_file, options, tree)
+        say(f"{flavour}: building {source.origin} (tens of minutes)")
+        targets = ["Image", "modules"]
+        if "CONFIG_ARCH_BCM2835=y" in (tree / ".config").read_text():
+            targets.append("dtbs")
+        _make(source, tree, *targets, what=f"building {flavour}")
+        release = (tree / "include/config/kernel.release").read_text().strip()
+        _pack(source, tree, folder, release, key)
+        for path in tree.rglob("*.o"):
+            if "scripts" not in path.parts:
+                path.unlink()
+        for name in ("vmlinux", "vmlinux.unstripped", ".tmp_vmlinux1", ".tmp_vmlinux2"):
+            (tree / name).unlink(missing_ok=True)
+        record = {"release": release, "origin": source.origin, "flavour": flavour}
+        (folder / "package.json").write_text(json.dumps(record, indent=2))
+
+    folder = once("kernel-packages", f"{flavour}-{key}", build)
+    record = json.loads((folder / "package.json").read_text())
+    tree = folder / "build"
+    image = tree / "arch/arm64/boot/Image"
+    # not by kernels.find: this one need not suit the virtual machine
+    kernel = Kernel(flavour, record["release"], record["origin"], image, tree, tree / ".config")
+    name = "racquet" if flavour in {"mainline", "rt"} else f"racquet_{flavour}"
+    module = modules.kernel_module(ROOT / "target" / "racquet" / f"{name}.c", kernel)
+    deb = next(folder.glob("linux-image-*.deb"))
+    return Built(record["release"], deb, folder / "build", module, record["origin"])
+
+
+def _make(source: Source, tree: Path, *words: str, what: str) -> str:
+    return run(
+        [
+            *("nice", "make", "-C", source.folder, f"O={tree}", "ARCH=arm64"),
+            *(f"CROSS_COMPILE={PREFIX}", f"-j{os.cpu_count() or 1}", "-s"),
+            *(f"{name}={value}" for name, value in QUIET.items()),
+            "DTC_FLAGS=-@",  # device trees keep their symbols, which an overlay names
+            *words,
+        ],
+        what=what,
+    )
+
+
+def _configure(flavour: str, source: Source, base: str | Path, wanted: str, tree: Path) -> None:
+    """Write .config: the base, what is wanted upon it, and a check that it was taken."""
+    config = tree / ".config"
+    if isinstance(base, str):
+        _make(source, tree, base, what=f"the configuration {base}")
+    else:
+        shutil.copy(base, config)
+    with config.open("a") as file:
+        file.write(f"\n{wanted}\n")
+    _make(source, tree, "olddefconfig", what="settling the configuration")
+    taken = dict(re.findall(r"^(CONFIG_\w+)=(.*)$", config.read_text(), re.MULTILINE))
+    bad = [f for f in check_config(requirements(flavour), taken) if f.verdict == "bad"]
+    if bad:
+        raise BenchError(
+            f"the configuration is none of {flavour}: "
+            + "; ".join(f"{finding.what} ({finding.found})" for finding in bad[:5])
+        )
+
+
+def _pack(source: Source, tree: Path, folder: Path, release: str, key: str) -> None:
+    """Write the Debian package of what was built; the same bytes from the same build."""
+    stage = folder / "stage"
+    boot = stage / "boot"
+    boot.mkdir(parents=True)
+    shutil.copy(tree / "arch/arm64/boot/Image", boot / f"vmlinuz-{release}")
+    shutil.copy(tree / ".config", boot / f"config-{release}")
+    shutil.copy(tree / "System.map", boot / f"System.map-{release}")
+    _make(
+        source,
+        tree,
+        "modules_install",
+        f"INSTALL_MOD_PATH={stage / 'usr'}",
+        "INSTALL_MOD_STRIP=1",
+        "DEPMOD=true",  # the package's own script does it, on the target
+        what="installing the modules",
+    )
+    home = stage / "usr" / "lib" / "modules" / release
+    home.mkdir(parents=True, exist_ok=True)
+    for link in ("build", "source"):
+        (home / link).unlink(missing_ok=True)
+    if (tree / "arch/arm64/boot/dts/broadcom").is_dir():
+        place = stage / "usr" / "lib" / f"linux-image-{release}"
+        _make(source, tree, "dtbs_install", f"INSTALL_DTBS_PATH={place}", what="device trees")
+    size_kb = sum(p.stat().st_size for p in stage.rglob("*") if p.is_file()) // 1024
+    control = stage / "DEBIAN"
+    control.mkdir()
+    name = f"linux-image-{release}"
+    version = f"{release.partition('-')[0]}-1+{key[:VERSION_LENGTH]}"
+    (control / "control").write_text(
+        f"Package: {name}\nVersion: {version}\nArchitecture: arm64\nSection: kernel\n"
+        f"Priority: optional\nMaintainer: Tennis <tennis@localhost>\nInstalled-Size: {size_kb}\n"
+        f"Depends: kmod\nDescription: Linux {release}, built by tennis kernels package\n"
+    )
+    for script, text in (
+        ("postinst", POSTINST.format(release=release, stage="postinst")),
+        ("postrm", POSTRM.format(release=release)),
+    ):
+        (control / script).write_text(text)
+        (control / script).chmod(0o755)
+    deb = folder / f"{name}_{version}_arm64.deb"
+    command = ["dpkg-deb", "--root-owner-group", "-Zgzip", "--build", str(stage), str(deb)]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "SOURCE_DATE_EPOCH": "1767225600"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise BenchError(f"packing {name} failed: {done.stderr.strip()[-300:]}")
+    shutil.rmtree(stage)

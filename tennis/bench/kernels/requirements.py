@@ -1,0 +1,333 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a kernel of a flavour must be: ``target/kernels/*.toml``.
+
+Two things come from there: the fragment with which such a kernel is built (``fragment``), and the
+check-list for one that runs (``check``).
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from tennis.bench.findings import Finding, Mark
+from tennis.bench.kernels.catalogue import Flavour
+from tennis.bench.targets.snapshot import Snapshot
+from tennis.checkout import ROOT
+from tennis.errors import TennisError, UsageError
+from tennis.rally.text import plain
+
+FOLDER = ROOT / "target" / "kernels"
+FLAVOURS: tuple[Flavour, ...] = get_args(Flavour)
+Level = Literal["note", "bad"]
+
+# `vcgencmd get_throttled`: https://www.raspberrypi.com/documentation/computers/os.html
+THROTTLED_NOW = {0: "under-voltage", 1: "frequency capped", 2: "throttled", 3: "soft limit"}
+THROTTLED_BEFORE = 16  # the same four, since boot
+# /proc/sys/kernel/tainted, Documentation/admin-guide/tainted-kernels.rst: what says that something
+# went wrong; modules from outside the tree (the Racquet) set others
+TAINTS = {
+    4: "a machine check",
+    5: "a bad page",
+    7: "an oops",
+    9: "a warning",
+    14: "a soft lock-up",
+}
+# chips on whose lines a board's devices interrupt, as /proc/interrupts calls them
+GPIO_CHIP = re.compile(r"gpio|pinctrl|pl061|rp1", re.IGNORECASE)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _listed(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+class Option(_Part):
+    """An option of the configuration, and why."""
+
+    value: Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)] = ["y"]
+    reason: str
+    source: str
+    only_with: str | None = None
+
+    def suits(self, found: str) -> bool:
+        """Tell whether a value will do; what is not set is "n"."""
+        return found in self.value
+
+
+class Parameter(_Part):
+    """A parameter of the kernel's command line."""
+
+    parameter: str
+    want: Literal["present", "absent"]
+    level: Level
+    reason: str
+
+
+class FactRule(_Part):
+    """What a fact of the snapshot should be."""
+
+    name: str
+    title: str
+    check: Literal["values", "idle", "throttled", "taint", "gpio_interrupts"] = "values"
+    keyed: bool = False
+    allow: list[str] | None = None
+    maximum: int | None = None
+    absent: Literal["good", "note", "bad"] = "good"
+    told_by: str | None = None  # boards whose model says this do tell it
+    level: Level
+    reason: str
+    advice: str
+    missing: str = ""  # what to do where it is not told by who could
+
+
+class Requirements(_Part):
+    """All of a flavour's file, with what it extends."""
+
+    flavour: Flavour
+    about: str
+    extends: Flavour | None = None
+    required: dict[str, Option] = {}
+    forbidden: dict[str, Option] = {}
+    recommended: dict[str, Option] = {}
+    command_line: list[Parameter] = []
+    fact: list[FactRule] = []
+
+    def upon(self, base: "Requirements") -> "Requirements":
+        """Return these requirements with those that they extend; what is said here wins."""
+        own = {*self.required, *self.forbidden, *self.recommended}
+        sections: dict[str, object] = {}
+        for section in ("required", "forbidden", "recommended"):
+            kept = {name: o for name, o in getattr(base, section).items() if name not in own}
+            sections[section] = kept | getattr(self, section)
+        facts = {rule.name: rule for rule in [*base.fact, *self.fact]}
+        parameters = {rule.parameter: rule for rule in [*base.command_line, *self.command_line]}
+        return self.model_copy(
+            update={
+                **sections,
+                "fact": list(facts.values()),
+                "command_line": list(parameters.values()),
+            }
+        )
+
+
+@cache
+def requirements(flavour: str, folder: Path = FOLDER) -> Requirements:
+    """Return a flavour's requirements. Raises UsageError for an unknown one, TennisError."""
+    if flavour not in FLAVOURS:
+        raise UsageError(f"no flavour {flavour!r}: use {', '.join(FLAVOURS)}")
+    path = folder / f"{flavour}.toml"
+    try:
+        found = Requirements.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, ValidationError) as error:
+        raise TennisError(f"{path}: {error}: restore it from the repository") from error
+    return found.upon(requirements(found.extends, folder)) if found.extends else found
+
+
+def fragment(flavour: str) -> str:
+    """Return a configuration fragment, as the kernel's scripts/kconfig/merge_config.sh takes it.
+
+    What is required, forbidden and recommended, each behind its reason. Raises UsageError.
+    """
+    known = requirements(flavour)
+    lines = [f"# {known.flavour}: {known.about}", f"# from target/kernels/{known.flavour}.toml"]
+    for section, options in (
+        ("required", known.required),
+        ("forbidden", known.forbidden),
+        ("recommended", known.recommended),
+    ):
+        lines += ["", f"# --- {section} ---"]
+        for name, option in options.items():
+            value = "n" if section == "forbidden" else option.value[0]
+            lines.append(f"# {option.reason} ({option.source})")
+            lines.append(f"# {name} is not set" if value == "n" else f"{name}={value}")
+    return "\n".join(lines) + "\n"
+
+
+def check_config(known: Requirements, config: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what there is to say about a configuration (option -> value)."""
+    wrong = 0
+    for name, option in {**known.required, **known.forbidden, **known.recommended}.items():
+        if option.only_with and config.get(option.only_with, "n") == "n":
+            continue
+        found = config.get(name, "n")
+        forbidden = name in known.forbidden
+        if found == "n" if forbidden else option.suits(found):
+            continue
+        recommended = name in known.recommended
+        wrong += not recommended
+        want = "n" if forbidden else option.value[0]
+        yield Finding(
+            "note" if recommended else "bad",
+            name,
+            f"{plain(found, 60)}; {option.reason}",
+            f"{'better' if recommended else 'build the kernel with'} {name}={want}",
+        )
+    if not wrong:
+        many = len(known.required) + len(known.forbidden)
+        yield Finding("good", "configuration", f"all {many} required and forbidden options right")
+
+
+def check(known: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield what there is to say about a kernel that runs, from what the target says of itself."""
+    release = snapshot.line("release") or "of an unknown release"
+    same = snapshot.flavour == known.flavour
+    yield Finding(
+        "good" if same else "bad",
+        "kernel",
+        f"{release}, flavour {snapshot.flavour}" + ("" if same else f", not {known.flavour}"),
+        "" if same else f"boot the {known.flavour} kernel (tennis boot)",
+    )
+    if snapshot.config:
+        yield from check_config(known, snapshot.config)
+    else:
+        yield Finding(
+            "note",
+            "configuration",
+            "not told: there is neither /proc/config.gz nor a file in /boot",
+            "build the kernel with CONFIG_IKCONFIG_PROC=y",
+        )
+    yield from _check_command_line(known, snapshot)
+    for rule in known.fact:
+        yield _check_fact(rule, snapshot)
+
+
+def check_module(snapshot: Snapshot) -> Finding:
+    """Say whether the Racquet is there for the kernel that runs."""
+    known, name = snapshot.pairs("modules"), snapshot.module
+    release = snapshot.line("release") or "of an unknown release"
+    made_for = known.get(name, "").partition(" ")[0]
+    if not made_for:
+        return Finding(
+            "bad",
+            "Racquet",
+            f"there is no {name} for the kernel {release}",
+            "install it there: docs/provisioning.md, or by hand docs/racquet.md",
+        )
+    if made_for != release:
+        return Finding(
+            "bad",
+            "Racquet",
+            f"{name} was built for the kernel {made_for}, not for {release} that runs",
+            "build it anew for this kernel, then run depmod there",
+        )
+    return Finding("good", "Racquet", f"{name} for {release}")
+
+
+def _check_command_line(known: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
+    words = (snapshot.line("command_line") or "").split()
+    given = {word.partition("=")[0]: word for word in words}
+    wrong = False
+    for rule in known.command_line:
+        if (rule.parameter in given) == (rule.want == "present"):
+            continue
+        wrong = True
+        present = rule.want == "absent"
+        yield Finding(
+            rule.level,
+            "command line",
+            f"{given[rule.parameter] if present else f'no {rule.parameter}'}: {rule.reason}",
+            f"{'take it out of' if present else 'add it to'} the command line, and reboot",
+        )
+    if not wrong:
+        yield Finding("good", "command line", "nothing on it that spoils a rally")
+
+
+def _check_fact(rule: FactRule, snapshot: Snapshot) -> Finding:
+    lines = snapshot.lines(rule.name)
+    if not lines and rule.told_by and rule.told_by in (snapshot.line("model") or ""):
+        return Finding("note", rule.title, f"not told, and a {rule.told_by} could", rule.missing)
+    if not lines:
+        none = "none" if rule.allow == [] else "not told here"
+        advice = "" if rule.absent == "good" else rule.advice
+        return Finding(rule.absent, rule.title, none, advice)
+    judge = {
+        "values": _values,
+        "idle": _idle,
+        "throttled": _throttled,
+        "taint": _taint,
+        "gpio_interrupts": _gpio_interrupts,
+    }[rule.check]
+    verdict, found = judge(rule, snapshot)
+    if verdict == "good":
+        return Finding("good", rule.title, found)
+    return Finding(verdict, rule.title, f"{found}; {rule.reason}", rule.advice)
+
+
+def _values(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+    values = (
+        list(snapshot.pairs(rule.name).values())
+        if rule.keyed
+        else [plain(line, 100) for line in snapshot.lines(rule.name)]
+    )
+    shown = ", ".join(dict.fromkeys(values))
+    if rule.maximum is not None:
+        numbers = [int(value) for value in values if re.fullmatch(r"-?\d{1,12}", value)]
+        return ("good" if max(numbers, default=0) <= rule.maximum else rule.level), shown
+    right = rule.allow is None or all(value in rule.allow for value in values)
+    return ("good" if right else rule.level), shown
+
+
+def _idle(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+    deep: dict[str, int] = {}
+    for words in snapshot.pairs("idle_states").values():
+        name, latency_us, disabled = [*words.split(), "", "", ""][:3]
+        if latency_us.isdigit() and int(latency_us) > (rule.maximum or 0) and disabled == "0":
+            deep[name] = int(latency_us)
+    if not deep:
+        return "good", f"none that takes longer than {rule.maximum} us to leave is enabled"
+    return rule.level, ", ".join(f"{plain(n, 40)} takes {us} us to leave" for n, us in deep.items())
+
+
+def throttled(snapshot: Snapshot) -> tuple[list[str], list[str]]:
+    """Return what the firmware says is wrong with power and heat: now, and since boot."""
+    match = re.fullmatch(r"throttled=0x([0-9a-fA-F]{1,8})", snapshot.line("throttled") or "")
+    bits = int(match[1], 16) if match else 0
+    now = [words for bit, words in THROTTLED_NOW.items() if bits >> bit & 1]
+    before = [words for bit, words in THROTTLED_NOW.items() if bits >> bit + THROTTLED_BEFORE & 1]
+    return now, before
+
+
+def _throttled(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+    now, before = throttled(snapshot)
+    if now:
+        return rule.level, f"now: {', '.join(now)}"
+    if before:
+        return "note", f"since boot: {', '.join(before)}"
+    return "good", "nothing since boot"
+
+
+def _taint(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+    said = snapshot.line("tainted") or "0"
+    bits = int(said) if re.fullmatch(r"\d{1,12}", said) else 0
+    found = [words for bit, words in TAINTS.items() if bits >> bit & 1]
+    return (rule.level, ", ".join(found)) if found else ("good", "none since boot")
+
+
+def gpio_interrupts(snapshot: Snapshot) -> dict[str, int]:
+    """Return how often each interrupt of a GPIO line came, but for the Racquet's: name -> times."""
+    found = {}
+    lines = snapshot.lines("interrupts")
+    cpus = lines[0].count("CPU") if lines else 0
+    for line in lines[1:]:
+        number, *words = line.split()
+        name = " ".join(words[cpus:])
+        own = re.search(r"\bracquet", name)
+        if number.rstrip(":").isdigit() and GPIO_CHIP.search(name) and not own:
+            found[plain(name, 80)] = sum(int(word) for word in words[:cpus] if word.isdigit())
+    return found
+
+
+def _gpio_interrupts(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+    found = gpio_interrupts(snapshot)
+    if not found:
+        return "good", "none"
+    return rule.level, ", ".join(f"{name} ({times} times)" for name, times in found.items())

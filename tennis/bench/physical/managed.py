@@ -1,0 +1,462 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The managed physical bench: a Brickwall on a serial port, and a target that is reached over SSH.
+
+What the target is stands in ``target-before.txt`` and ``target-after.txt`` of the rally. Something
+unsound that was so all the time (a governor, another interrupt) is a part of what was measured: it
+is said before the rally and kept as an event. Something that changed during the rally makes it two
+measurements in one: that is a fault, and taints it.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tennis.bench import Circumstances, Position, Session
+from tennis.bench import loads as load_folder
+from tennis.bench.findings import Finding
+from tennis.bench.fleet import boot, inventory, leases, state
+from tennis.bench.kernels import flavours, modules, requirements
+from tennis.bench.kernels.catalogue import Flavour
+from tennis.bench.physical.wired import WiredBench, WiredSession
+from tennis.bench.targets import snapshot
+from tennis.bench.targets.agent_session import SILENT_S, Conductor
+from tennis.bench.targets.console import Console
+from tennis.bench.targets.ssh import SshTarget
+from tennis.checkout import ROOT
+from tennis.errors import BenchError, UsageError
+from tennis.rally.disk import writing
+from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
+from tennis.rally.manifest import BenchKind, Fault, LoadRecord, Priority, Protocol, Target
+from tennis.rally.plan import UNKNOWN, Plan
+from tennis.units import NS_PER_S
+
+MANAGED = "managed by tennis over SSH"
+INSTALLED = "/usr/local/lib/tennis/loads"  # on the target, where provisioning puts the loads
+RACQUET_USER = ROOT / "target" / "racquet" / "racquet-user.c"
+
+Say = Callable[[str], None]
+
+
+class PiBench:
+    """Plays plans on a board that tennis manages; ``say`` is told what is unsound there.
+
+    ``holder``: in whose name, where the board is leased.
+    """
+
+    kind: BenchKind = "pi"
+    repeats = False
+
+    def __init__(
+        self,
+        host: str,
+        port: str | None = None,
+        say: Say = lambda _: None,
+        holder: str | None = None,
+    ) -> None:
+        self._holder = leases.holder_of(holder)
+        self.target = inventory.connect(host)
+        self._wired = WiredBench(port)
+        self.time_note = self._wired.time_note
+        self._say = say
+        self._seen: snapshot.Snapshot | None = None
+
+    def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:
+        """Boot the target into the plan's kernel, anew even if it runs: a match's rally begins so.
+
+        Raises BenchError where somebody else holds the target, or it does not come back with it.
+        """
+        try:
+            leases.refuse_if_held(self.target, self._holder, playing=False)
+            boot.boot(self.target, plan.kernel, self._say, again=True, stop=stop)
+        except BaseException:
+            self.target.close()
+            raise
+
+    def versions(self, plan: Plan) -> dict[str, str]:
+        """Return what must stay the same while a rally is played: instrument, kernel, module, load.
+
+        What would spoil the rally is said; what makes it impossible raises UsageError, BenchError.
+        """
+        try:
+            load = load_folder.find(plan.load, plan.load_options)
+            held = leases.refuse_if_held(self.target, self._holder)
+            self._say_if_lease_ends(plan, held)
+            seen = self._seen = self.target.facts()
+            flavour = self._check(plan, seen)
+            self._check_packages(load)
+            builds, tasks = self._builds_there(load, flavour)
+            findings = self._unsound(seen, flavour)
+            for finding in findings:
+                if finding.verdict == "bad":
+                    self._say(f"unsound: {finding.words}")
+            known = seen.pairs("modules")
+            return {
+                **self._wired.versions(plan),
+                "target_flavour": flavour,
+                "target_release": seen.line("release") or UNKNOWN,
+                "target_config_sha256": seen.config_sha256 or UNKNOWN,
+                "target_module": seen.module,
+                "target_module_sha256": known.get(f"{seen.module}.sha256", UNKNOWN),
+                "load": load.command,
+                **({"load_builds": " ".join(builds)} if builds else {}),
+                **({"load_tasks": tasks} if tasks else {}),
+            }
+        except BaseException:
+            self.target.close()
+            raise
+
+    def _say_if_lease_ends(self, plan: Plan, seen: state.Status | None) -> None:
+        """Say that somebody else may take the bench as soon as the rally is over."""
+        if seen is None or not isinstance(seen.lease, state.Lease):
+            return
+        left_s = seen.lease.expires - seen.now
+        if seen.lease.holder == self._holder and left_s < seconds_of(plan.protocol):
+            over = "is over" if left_s <= 0 else f"ends in {left_s // 60} min, before the rally"
+            self._say(
+                f"your lease of {self.target.host} {over}: the rally is safe, but then anybody may "
+                f"take the bench: `tennis benches lease {self.target.host} --as {self._holder}`"
+            )
+
+    def _builds_there(self, load: load_folder.Load, flavour: str) -> tuple[list[str], str | None]:
+        """Return which programs somebody built for this flavour, "NAME.FLAVOUR SHA256" each.
+
+        Besides: what their tasks are, or those of what is built here. A build in the load's folder
+        on this machine comes first, then one on the target. Raises BenchError where there is none,
+        UsageError where its tasks are not the core's: tasks of Linux would not load it.
+        """
+        found, tasks = [], None
+        if any(part.file.flavours and flavour not in part.file.flavours for part in load.parts):
+            tasks = "posix"
+        for part in load.parts:
+            for program in part.file.programs if flavour in part.file.flavours else ():
+                here = part.prebuilt(program, flavour)
+                if here:
+                    content = here.read_bytes()
+                    found.append(f"{here.name} {hashlib.sha256(content).hexdigest()}")
+                    tasks = load_folder.tasks_of(content)
+                    continue
+                place = _installed(part.name, program, flavour)
+                done = self.target.attempt(
+                    f"test -x {place} && sha256sum < {place} && "
+                    f"tr -c a-z= '\\n' < {place} | "
+                    "grep -E '^tasks=(posix|evl|alchemy)$' | head -n 1"
+                )
+                told = re.fullmatch(r"([0-9a-f]{64}) [^\n]*\n(?:tasks=(\w+)\n)?", done.output)
+                if done.code or not told:
+                    raise BenchError(
+                        f"the load {load.name} needs {program}.{flavour}, its tasks as those of "
+                        f"{flavour}: build {part.folder / program}.c for it (docs/loads.md), and "
+                        f"put it beside that, or on {self.target.host} to {place}"
+                    )
+                found.append(f"{program}.{flavour} {told[1]}")
+                tasks = told[2]
+                load_folder.check_tasks(f"{self.target.host}: {place}", tasks, flavour)
+        return found, tasks
+
+    def _check(self, plan: Plan, seen: snapshot.Snapshot) -> Flavour:
+        """Refuse what cannot be played. Raises UsageError, BenchError."""
+        host, flavour = self.target.host, seen.flavour
+        if plan.kernel not in {UNKNOWN, *flavours.RACQUETS}:
+            raise UsageError(
+                f"--kernel {plan.kernel} with --target: use {', '.join(flavours.RACQUETS)}, "
+                "the flavour that runs there"
+            )
+        if plan.kernel not in {UNKNOWN, flavour}:
+            raise BenchError(
+                f"{host} runs {flavour} ({seen.line('release')}), not {plan.kernel}: "
+                f"boot it with `tennis boot {host} {plan.kernel}`"
+            )
+        flavours.check(flavour, plan.bottom_half, plan.priorities)
+        module = requirements.check_module(seen)
+        if module.verdict == "bad":
+            raise BenchError(f"{host}: {module.found}: {module.advice}")
+        return flavour
+
+    def _check_packages(self, load: load_folder.Load) -> None:
+        if not load.packages:
+            return
+        names = " ".join(load.packages)
+        done = self.target.attempt(
+            f"dpkg-query -W -f '${{db:Status-Status}} ${{Package}}\\n' {names}"
+        )
+        here = {line.split()[1] for line in done.output.splitlines() if line.startswith("inst")}
+        missing = [name for name in load.packages if name not in here]
+        if missing:
+            raise BenchError(
+                f"{self.target.host} lacks what the load {load.name} needs: there, as root, run "
+                f"`apt-get install {' '.join(missing)}`"
+            )
+
+    @staticmethod
+    def _unsound(seen: snapshot.Snapshot, flavour: str) -> list[Finding]:
+        known = requirements.requirements(flavour)
+        return [f for f in requirements.check(known, seen) if f.verdict != "good"]
+
+    def start(self, plan: Plan, folder: Path) -> Session:
+        """Begin to play."""
+        return self.go_on(plan, folder, Position(balls=0, sequence=0, clock_ticks=0))
+
+    def go_on(self, plan: Plan, folder: Path, position: Position) -> "PiSession":
+        """Set the target up, and begin to play what is missing of a rally."""
+        seen = self._seen or self.target.facts()
+        with writing(folder / BEFORE):
+            if not (folder / BEFORE).exists():
+                (folder / BEFORE).write_text(seen.text, encoding="utf-8")
+        conductor = Conductor(self.target, folder / CONSOLE, folder / AFTER)
+        try:
+            wired = self._wired.go_on(plan, folder, position)
+        except BaseException:
+            self.target.close()
+            raise
+
+        def steps() -> None:
+            self._set_up(plan, seen, conductor, folder)
+
+        def confirm() -> None:
+            # nobody gets a lease while a rally is played; somebody may have got one just before
+            leases.refuse_if_held(self.target, self._holder)
+
+        return PiSession(wired, conductor, self.target, Setting(steps, confirm), self._say)
+
+    def _set_up(
+        self, plan: Plan, seen: snapshot.Snapshot, conductor: Conductor, folder: Path
+    ) -> None:
+        """Bring to the target what it needs."""
+        conductor.doing = "building the load's programs"
+        load = load_folder.find(plan.load, plan.load_options)
+        programs: dict[str, Path] = {}
+        files: dict[str, bytes | Path] = {}
+        for part in load.parts:
+            for source in part.sources:
+                if seen.flavour not in part.file.flavours:
+                    programs[source.stem] = modules.program(source, part.file.libraries)
+                elif built := part.prebuilt(source.stem, seen.flavour):
+                    programs[source.stem] = built
+                else:
+                    place = _installed(part.name, source.stem, seen.flavour)
+                    files[f"load/{part.name}/{source.stem}"] = (
+                        f'#!/bin/sh\nexec {place} "$@"\n'.encode()
+                    )
+        for name, content in load.files(programs).items():
+            files[f"load/{name}"] = content
+        if plan.bottom_half == "user":
+            files["racquet-user"] = modules.program(RACQUET_USER)
+        (folder / AFTER).unlink(missing_ok=True)
+        conductor.doing = f"copying to {self.target.host}"
+        conductor.copy(
+            files,
+            {
+                "module": seen.module,
+                # Xenomai's have one bottom half only, and no parameter for it
+                "module_parameters": (
+                    f"bottom_half={plan.bottom_half}" if seen.module == "racquet" else ""
+                ),
+                "bottom_half": plan.bottom_half,
+                "priorities": plan.priorities,
+                "load_module": load.file.module or "",
+                "load_parameters": load.module_parameters if load.file.module else "",
+                "silent_s": SILENT_S,
+            },
+        )
+        command = load.host_command(self.target.address())
+        if command:
+            conductor.start_peer(folder / PEER, command)
+        conductor.doing = f"waiting for {self.target.host}"
+
+    def circumstances(self, plan: Plan, folder: Path) -> Circumstances:
+        """Return what took part, what the target said, and what changed there."""
+        known = self._wired.circumstances(plan, folder)
+        recorded = plan.versions
+        report = Console(folder / CONSOLE).report()
+        before, after = _snapshot(folder / BEFORE), _snapshot(folder / AFTER)
+        governors = before.pairs("governor").values() if before else ()
+        target = Target(
+            board=(before and before.line("model")) or UNKNOWN,
+            kernel=recorded["target_flavour"],
+            release=recorded["target_release"],
+            version=(before and before.line("version")) or UNKNOWN,
+            config_sha256=_sha256(recorded["target_config_sha256"]),
+            command_line=(before and before.line("command_line")) or UNKNOWN,
+            module=recorded["target_module"],
+            module_sha256=_sha256(recorded["target_module_sha256"]),
+            bottom_half=plan.bottom_half,
+            governor=", ".join(dict.fromkeys(governors)) or None,
+            priorities=plan.priorities,
+            tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
+            managed=MANAGED,
+        )
+        events: list[dict[str, Any]] = []
+        for when, seen in (("before", before), ("after", after)):
+            if seen:
+                events += [
+                    {"what": "unsound", "when": when, "verdict": f.verdict, "text": f.words}
+                    for f in self._unsound_now(seen, recorded["target_flavour"])
+                ]
+                events += [
+                    {"what": "temperature", "when": when, "zone": zone, "millidegrees": value}
+                    for zone, value in seen.pairs("temperature_mc").items()
+                ]
+        events += _other_interrupts(before, after)
+        counts = {name: report.facts[name] for name in COUNTED if name in report.facts}
+        if counts:
+            events.append({"what": "racquet", **counts})
+        return replace(
+            known,
+            target=target,
+            load=LoadRecord(
+                name=plan.load,
+                command=recorded["load"],
+                options=plan.load_options,
+                tasks=recorded.get("load_tasks"),
+                health=list(report.health.values()),
+            ),
+            # the target's own words are the cause of what the instrument saw
+            faults=[*report.faults, *_changes(before, after), *known.faults],
+            events=[*events, *known.events, *report.events],
+        )
+
+    @classmethod
+    def _unsound_now(cls, seen: snapshot.Snapshot, flavour: str) -> list[Finding]:
+        """Return what is unsound, without the configuration, which cannot change."""
+        names = ("CONFIG_", "configuration", "kernel:")
+        return [f for f in cls._unsound(seen, flavour) if not f.words.startswith(names)]
+
+
+def seconds_of(protocol: Protocol) -> float:
+    """Return how long a rally takes at least."""
+    between_ns = (protocol.gap_min_ns + protocol.gap_max_ns) / 2
+    if protocol.rate_hz:
+        between_ns = NS_PER_S / protocol.rate_hz
+    return (protocol.settle_ns + protocol.balls * between_ns) / NS_PER_S
+
+
+def _installed(part: str, program: str, flavour: str) -> str:
+    return f"{INSTALLED}/{part}/{program}.{flavour}"
+
+
+COUNTED = ("pings", "replies", "overruns")
+
+
+def _sha256(recorded: str) -> str | None:
+    return None if recorded == UNKNOWN else recorded
+
+
+def _snapshot(path: Path) -> snapshot.Snapshot | None:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return snapshot.read(file.read(snapshot.SIZE_MAX))
+    except (OSError, BenchError):  # there is none, or its end was lost with the connection
+        return None
+
+
+def _changes(before: snapshot.Snapshot | None, after: snapshot.Snapshot | None) -> Iterator[Fault]:
+    """Yield what changed between the beginning and the end, so that it is no one measurement."""
+    if before is None or after is None:
+        return
+    if before.lines("governor") != after.lines("governor"):
+        to = ", ".join(dict.fromkeys(after.pairs("governor").values()))
+        yield Fault(code="governor_changed", message=f"somebody changed the governor, to {to}")
+    was, now = requirements.throttled(before), requirements.throttled(after)
+    new = {w for one, other in zip(was, now, strict=True) for w in other if w not in one}
+    if new:
+        yield Fault(
+            code="throttled", message=f"power or heat during the rally: {', '.join(sorted(new))}"
+        )
+    for fact, words in (("tracer", "the tracer"), ("clocksource", "the clock source")):
+        if before.lines(fact) != after.lines(fact):
+            yield Fault(
+                code=f"{fact}_changed",
+                message=f"somebody changed {words}, from {before.line(fact)} to {after.line(fact)}",
+            )
+
+
+def _other_interrupts(
+    before: snapshot.Snapshot | None, after: snapshot.Snapshot | None
+) -> Iterator[dict[str, Any]]:
+    """Yield how often other GPIO interrupts came in between: they take the ping's turn."""
+    if before is None or after is None:
+        return
+    earlier = requirements.gpio_interrupts(before)
+    for name, times in requirements.gpio_interrupts(after).items():
+        if times > earlier.get(name, 0):
+            came = times - earlier.get(name, 0)
+            yield {"what": "other_interrupt", "name": name, "times": came}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a board is set up: steps before the target's side begins, and a look when it is ready."""
+
+    steps: Callable[[], None]
+    confirm: Callable[[], None]
+
+
+class PiSession:
+    """A rally that is being played on a managed board: it is set up when the chunks begin."""
+
+    def __init__(
+        self,
+        wired: WiredSession,
+        conductor: Conductor,
+        target: SshTarget,
+        setting: Setting,
+        say: Say,
+    ) -> None:
+        self._wired = wired
+        self._conductor = conductor
+        self._target = target
+        self._setting = setting
+        self._say = say
+        self._plays = False
+        self._stopped = False
+
+    @property
+    def doing(self) -> str:
+        """Say what the bench does while no ball comes."""
+        if self._stopped and not self._plays:
+            return f"undoing everything on {self._target.host}"
+        return self._wired.doing if self._plays else self._conductor.doing
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the instrument's bytes; where the target is in trouble, the instrument is ended.
+
+        Raises BenchError where the target does not get ready.
+        """
+        yield b""
+        if not self._stopped:
+            for _ in self._conductor.set_up(self._setting.steps):
+                yield b""
+                if self._stopped:
+                    break
+            else:
+                self._setting.confirm()
+        if self._stopped:
+            return
+        self._plays = True
+        stopped = False
+        for chunk in self._wired.chunks():
+            yield chunk
+            if self._conductor.trouble and not stopped:
+                stopped = True
+                self._wired.stop()
+
+    def stop(self) -> None:
+        """Ask the Brickwall to end; before it was asked to begin, nothing is played."""
+        self._stopped = True
+        if self._plays:
+            self._wired.stop()
+
+    def close(self) -> None:
+        """Give the port up; undo everything that was done to the target."""
+        try:
+            self._conductor.close()
+            if not self._plays:  # else it is a fault of the rally
+                for words in self._conductor.left:
+                    self._say(f"{self._target.host}: not undone: {words}")
+        finally:
+            self._wired.close()
+            self._target.close()

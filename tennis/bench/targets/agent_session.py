@@ -1,0 +1,298 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The host's hold on ``target/play``: what it says is kept, and it is told that the host is there.
+
+It undoes everything when it is told that the rally is over, and also when nobody tells it anything
+any more. So whatever happens to the host or to the connection, the target becomes as it was.
+"""
+
+import contextlib
+import os
+import secrets
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+from tennis.bench.targets import snapshot
+from tennis.bench.targets.console import LIMIT_BYTES
+from tennis.bench.targets.ssh import SSH_FAILED, SshTarget
+from tennis.checkout import ROOT
+from tennis.errors import BenchError
+from tennis.rally.text import plain
+
+SCRIPT = ROOT / "target" / "play"
+ALIVE_EVERY_S = 10.0  # a packet each way so seldom does not show in what is measured
+SILENT_S = 35.0  # the target gives the host up, and undoes everything
+READY_S = 300.0  # a load's health check may take its time
+UNDONE_S = 120.0
+OVER_EVERY_S = 5.0  # the target may lose the word while it gets ready
+LOOK_EVERY_S = 0.2
+LINE_MAX = 4000  # bytes; more is another line
+PLACE = "/var/tmp"  # noqa: S108 (on the target; each rally has a folder there, of a random name)
+# the load's other end and its watch: both end when the pipe from this program does
+PEER = '(sh -c "$1"; kill -TERM $$) & read -r _; kill -TERM 0'
+AFTER = "tennis: after "  # a line of the snapshot behind the last ball
+
+
+class Conductor:
+    """``target/play`` on a target, from its start until all is undone.
+
+    ``console``: where its words, and the kernel's, are appended; ``after``: where the snapshot
+    behind the last ball goes.
+    """
+
+    def __init__(self, target: SshTarget, console: Path, after: Path) -> None:
+        self.folder = f"{PLACE}/tennis-{secrets.token_hex(8)}"
+        self.trouble = ""  # why the rally cannot go on, once it is so
+        self.doing = "getting ready"  # until it can be played
+        self.left: list[str] = []  # what the target could not undo
+        self._target = target
+        self._console, self._after = console, after
+        self._process: subprocess.Popen[bytes] | None = None
+        self._facts: set[str] = set()
+        self._words = threading.Condition()
+        self._ended = False  # its output did
+        self._over = False  # it was told so
+        self._copied = False
+        self._worker: threading.Thread | None = None
+        self._peer: subprocess.Popen[bytes] | None = None
+        self._peer_folder: Path | None = None
+
+    def copy(
+        self, files: Mapping[str, bytes | Path], settings: Mapping[str, str | int | float]
+    ) -> None:
+        """Bring the files and the settings (variables of a shell) to the target."""
+        self._copied = True
+        lines = (f"{name}={shlex.quote(str(value))}\n" for name, value in settings.items())
+        self._target.copy(
+            {
+                **files,
+                "play": SCRIPT,
+                "snapshot": snapshot.SCRIPT,
+                "settings": "".join(lines).encode(),
+            },
+            self.folder,
+        )
+
+    def set_up(self, steps: Callable[[], None]) -> Iterator[None]:
+        """Take some steps, start the target's side, and yield now and then until it can play.
+
+        The steps are taken in a thread of their own, so that whoever iterates can stop at any time
+        (``close`` then undoes what there is). Raises what a step raised, and BenchError with the
+        target's reason where it does not get ready.
+        """
+        failed: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                steps()
+                self._process = self._target.start(f"exec bash {self.folder}/play", root=True)
+            except BaseException as error:  # is raised below
+                failed.append(error)
+
+        self._worker = threading.Thread(target=work, daemon=True)
+        self._worker.start()
+        while self._worker.is_alive():
+            self._worker.join(LOOK_EVERY_S)
+            yield
+        if failed:
+            raise failed[0]
+        for loop in (self._listen, self._beat):
+            threading.Thread(target=loop, daemon=True).start()
+        deadline = time.monotonic() + READY_S
+        while not self._await("ready", LOOK_EVERY_S):
+            if self._ended or self.trouble:
+                break
+            if time.monotonic() > deadline:
+                self._trouble(f"it was not ready after {READY_S:g} s: {self.doing}")
+                break
+            yield
+        if "ready" not in self._facts:
+            raise BenchError(f"{self._target.host}: {self.trouble or 'it ended without a word'}")
+        self.doing = ""
+
+    def start_peer(self, folder: Path, command: str) -> None:
+        """Run what the load needs at the other end of the network: here. It ends with the rally."""
+        # nothing that lies there is run: it may have come with the rally
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        self._peer_folder = folder
+        scp = folder / "bin" / "scp"
+        scp.parent.mkdir()
+        scp.write_text(self._target.scp_script(f"{self.folder}/"))
+        scp.chmod(0o755)
+        with (folder / "errors").open("wb") as errors:
+            self._peer = subprocess.Popen(
+                ["sh", "-c", PEER, "peer", f"PATH={shlex.quote(str(scp.parent))}:$PATH; {command}"],
+                cwd=folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                process_group=0,
+            )
+
+    def close(self) -> None:
+        """Say that the rally is over, and wait until all is undone. Safe to call twice."""
+        self._end_peer()
+        if self._worker is not None:
+            self._target.aborted.set()  # there may be no end to what it copies
+            self._worker.join()
+            self._target.aborted.clear()
+        process, self._process = self._process, None
+        if process is None:
+            self._remove_folder()
+            return
+        self._over = True
+        deadline = time.monotonic() + UNDONE_S
+        while not self._ended and time.monotonic() < deadline:
+            with contextlib.suppress(OSError, ValueError):  # it may be closed already
+                if process.stdin and self.trouble:
+                    process.stdin.close()  # the end of the connection: it undoes all at once
+                elif process.stdin:
+                    process.stdin.write(b"over\n")
+                    process.stdin.flush()
+            if self._await("undone", OVER_EVERY_S):
+                break
+        if "undone" not in self._facts:
+            words = "nobody heard from the target that all is undone"
+            self._append(f"tennis: error not_undone {words}")
+            self.left.append(f"{words}: it undoes it by itself, unless it lost its power")
+        with contextlib.suppress(OSError):
+            if process.stdin:
+                process.stdin.close()
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.returncode != SSH_FAILED:
+            self._remove_folder()
+
+    def _remove_folder(self) -> None:
+        """Remove what was copied where the target's side never began, so that nothing did that."""
+        if self._copied and "undone" not in self._facts:
+            with contextlib.suppress(BenchError):
+                self._target.attempt(f"rm -rf {self.folder}", timeout_s=20)
+        self._copied = False
+
+    def _end_peer(self) -> None:
+        peer, self._peer = self._peer, None
+        if peer is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(peer.pid, signal.SIGTERM)
+            peer.wait()
+            if peer.stdin:
+                peer.stdin.close()
+        if self._peer_folder is not None:
+            shutil.rmtree(self._peer_folder, ignore_errors=True)
+
+    # --- what goes on meanwhile, in threads of their own ---
+
+    def _beat(self) -> None:
+        process = self._process
+        assert process is not None  # noqa: S101 (it was just started)
+        assert process.stdin is not None  # noqa: S101
+        while not self._ended and not self._over:
+            try:
+                process.stdin.write(b"alive\n")
+                process.stdin.flush()
+            except (OSError, ValueError):  # closed, here or there
+                return
+            if self._peer is not None and self._peer.poll() is not None:
+                words = f"the load's other end, on this host, ended: {self._peer_words()}"
+                self._append(f"tennis: error load_died {words}")
+                self._trouble(f"{words} (load_died)")
+                return
+            with self._words:
+                self._words.wait_for(lambda: self._ended or self._over, ALIVE_EVERY_S)
+
+    def _peer_words(self) -> str:
+        """Return the last line that the load's other end said."""
+        assert self._peer_folder is not None  # noqa: S101
+        with (self._peer_folder / "errors").open("rb") as errors:
+            lines = errors.read(1 << 16).decode(errors="replace").strip().splitlines()
+        return plain(lines[-1], 200) if lines else "it did not say why"
+
+    def _listen(self) -> None:
+        process = self._process
+        assert process is not None  # noqa: S101
+        assert process.stdout is not None  # noqa: S101
+        assert process.stderr is not None  # noqa: S101
+        errors: list[bytes] = []
+        reader = threading.Thread(target=_keep, args=(process.stderr, errors), daemon=True)
+        reader.start()
+        # a target that talks without end leaves room for what its own side says
+        room = {True: LIMIT_BYTES // 2, False: LIMIT_BYTES // 2}
+        while raw := process.stdout.readline(LINE_MAX):
+            own = raw.startswith(b"tennis: ")
+            room[own] -= len(raw)
+            if room[own] > 0:
+                self._hear(raw.decode(errors="replace").rstrip("\r\n"))
+        reader.join(5)
+        process.wait()
+        if "undone" not in self._facts or (not self._over and not self.trouble):
+            said = b"".join(errors).decode(errors="replace").strip()
+            if process.returncode == SSH_FAILED or not said:
+                failure = str(self._target.failure("disconnected"))
+            else:
+                failure = f"{self._target.host}: {plain(said.splitlines()[-1], 200)}"
+            self._append(f"tennis: error target_lost {failure}")
+            self._trouble(f"{failure} (target_lost)")
+        with self._words:
+            self._ended = True
+            self._words.notify_all()
+
+    def _hear(self, line: str) -> None:
+        if line == "tennis: alive":
+            return
+        if line.startswith(AFTER):
+            self._append(line.removeprefix(AFTER), self._after)
+            return
+        self._append(line)
+        if line.startswith("tennis: doing "):
+            self.doing = plain(line.removeprefix("tennis: doing "), 60)
+        if line.startswith("tennis: fact "):
+            with self._words:
+                self._facts.add(line.split(" ", 3)[2])
+                self._words.notify_all()
+        elif line.startswith("tennis: error "):
+            code, _, words = line.removeprefix("tennis: error ").partition(" ")
+            if code == "not_undone":
+                self.left.append(plain(words))
+            self._trouble(f"{plain(words)} ({plain(code, 40)})")
+
+    def _trouble(self, words: str) -> None:
+        self.trouble = self.trouble or words
+
+    def _append(self, line: str, path: Path | None = None) -> None:
+        place = path or self._console
+        try:
+            with place.open("a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+        except OSError as error:  # all must be undone all the same
+            self._trouble(f"{place} cannot be written here ({error.strerror}): free some space")
+
+    def _await(self, fact: str, timeout_s: float) -> bool:
+        """Wait for a fact; tell whether it came before the end, or trouble where it is "ready"."""
+
+        def heard() -> bool:
+            return fact in self._facts or self._ended or (fact == "ready" and bool(self.trouble))
+
+        deadline = time.monotonic() + timeout_s
+        with self._words:
+            while not heard() and time.monotonic() < deadline:
+                self._words.wait(0.2)
+        return fact in self._facts
+
+
+def _keep(stream: IO[bytes], into: list[bytes]) -> None:
+    """Keep the beginning of what a stream says, and read the rest."""
+    while chunk := stream.read(4096):
+        if len(into) < 16:
+            into.append(chunk)

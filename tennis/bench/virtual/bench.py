@@ -1,0 +1,240 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The virtual bench: a real arm64 kernel in QEMU, in deterministic virtual time."""
+
+import hashlib
+import os
+import select
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+
+from tennis import __version__
+from tennis.bench import Circumstances, Session
+from tennis.bench import loads as load_folder
+from tennis.bench.instruments import emulated
+from tennis.bench.kernels import catalogue, flavours, modules
+from tennis.bench.targets.console import Console
+from tennis.bench.virtual import drivers, initramfs
+from tennis.bench.virtual import plugins as instrument
+from tennis.bench.virtual.machine import (
+    NS_PER_INSTRUCTION_SHIFT,
+    PEER_TARGET,
+    TARGET,
+    Extras,
+    Machine,
+    Parts,
+    command_line,
+    packages_of,
+)
+from tennis.bench.virtual.pico import PicoSession
+from tennis.errors import UsageError
+from tennis.rally.folder import CONSOLE
+from tennis.rally.manifest import BenchKind, Instrument, LoadRecord, Priority, Target
+from tennis.rally.plan import Plan
+
+TIME_NOTE = f"virtual time, {1 << NS_PER_INSTRUCTION_SHIFT} ns per instruction"
+BOARD = "QEMU virt, 1 Cortex-A57, PL061"
+# how long the target may take for the load's health behind the last ball, of virtual time
+OVER_NS = 60_000_000_000
+TICK_S = 0.2  # how often an empty chunk comes while nothing happens
+
+
+class VirtualBench:
+    """Plays plans on the virtual bench."""
+
+    kind: BenchKind = "virtual"
+    time_note = TIME_NOTE
+    repeats = True
+
+    def __init__(self, extras: Extras | None = None) -> None:
+        self.extras = extras or Extras()
+        self._parts: Parts | None = None
+
+    def parts(self, plan: Plan) -> Parts:
+        """Find and build what the plan needs. Raises UsageError or BenchError."""
+        plan = plan.model_copy(update={"versions": {}})
+        if self._parts is None or self._parts.plan != plan:
+            _check(plan)
+            load = load_folder.find(plan.load, plan.load_options)
+            kernel = catalogue.find(plan.kernel)
+            flavours.check(kernel.flavour, plan.bottom_half, plan.priorities)
+            racquet = flavours.RACQUETS[kernel.flavour].module
+            qemu = instrument.find_qemu()
+            needs_network = bool(load.host_command(PEER_TARGET))
+            initramfs.versions(packages_of(load))  # they are here
+            load_source = load.folder / f"{load.file.module}.c"
+            self._parts = Parts(
+                plan,
+                qemu,
+                kernel,
+                load,
+                instrument.build(qemu, "link" if plan.instrument == "pico" else "instrument"),
+                modules.kernel_module(TARGET / "racquet" / f"{racquet}.c", kernel),
+                modules.kernel_module(load_source, kernel) if load.file.module else None,
+                modules.program(TARGET / "racquet" / "racquet-user.c"),
+                modules.program(TARGET / "virtual" / "racquet-ready.c"),
+                {
+                    source.stem: part.prebuilt(source.stem, kernel.flavour)
+                    or modules.program(source, libraries=part.file.libraries)
+                    for part in load.parts
+                    for source in part.sources
+                },
+                drivers.network(kernel) if needs_network else {},
+            )
+        return self._parts
+
+    def versions(self, plan: Plan) -> dict[str, str]:
+        """Return the versions on which the bytes of a rally depend."""
+        parts = self.parts(plan)
+        return {
+            "tennis": __version__,
+            "qemu": parts.qemu.version,
+            "kernel": parts.kernel.origin,
+            "kernel_image_sha256": _sha256(parts.kernel.image),
+            "kernel_config_sha256": _sha256(parts.kernel.config),
+            "kernel_name": parts.kernel.name,
+            "load": parts.load.command,
+            "load_sha256": _sha256(*_load_files(parts)),
+            **_load_tasks(parts),
+            "bench_sha256": _sha256(*sorted(Path(__file__).parent.glob("*.py"))),
+            **_instrument_versions(plan),
+            "racquet": parts.racquet.stem,
+            "racquet_sha256": _sha256(parts.racquet),
+            "programs_sha256": _sha256(
+                parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"
+            ),
+            **_network_versions(parts),
+            "compiler": modules.compiler_version(),
+            "pyarrow": pa.__version__,
+            **initramfs.versions(packages_of(parts.load)),
+        }
+
+    def start(self, plan: Plan, folder: Path) -> Session:
+        """Boot the target and let the instrument wait for it."""
+        kind = PicoSession if plan.instrument == "pico" else BuiltInSession
+        return kind(self.parts(plan), self.extras, folder)
+
+    def circumstances(self, plan: Plan, folder: Path) -> Circumstances:
+        """Return what took part, and what the console told.
+
+        What took part was recorded when the rally began; the checkout may have changed since.
+        """
+        recorded = plan.versions
+        report = Console(folder / CONSOLE).report()
+        facts = report.facts
+        target = Target(
+            board=BOARD,
+            kernel=recorded["kernel_name"],
+            release=facts.get("release", "unknown: the target did not come up"),
+            version=facts.get("version", "unknown: the target did not come up"),
+            config_sha256=recorded["kernel_config_sha256"],
+            command_line=facts.get("command_line", command_line(plan, self.extras)),
+            module=recorded["racquet"],
+            module_sha256=recorded["racquet_sha256"],
+            bottom_half=plan.bottom_half,
+            governor=None,  # the virtual machine has no frequency to govern
+            priorities=plan.priorities,
+            tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
+        )
+        try:
+            # the guest's clock and the instrument's both begin when the machine does
+            started_ns = int(Decimal(facts["load_started_s"]) * 10**9)
+        except (KeyError, ArithmeticError):
+            started_ns = None
+        return Circumstances(
+            instrument=_describe(plan),
+            target=target,
+            load=LoadRecord(
+                name=plan.load,
+                command=recorded["load"],
+                options=plan.load_options,
+                started_ns=started_ns,
+                tasks=recorded.get("load_tasks"),
+                health=list(report.health.values()),
+            ),
+            faults=report.faults,
+            events=report.events,
+        )
+
+
+def _check(plan: Plan) -> None:
+    protocol = plan.protocol
+    if plan.instrument != "pico" and protocol.timeout_ns > instrument.TIMEOUT_MAX_NS:
+        raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
+
+
+def _load_tasks(parts: Parts) -> dict[str, str]:
+    """Return what the load's real-time tasks are, where the kernel decides about that."""
+    programs = [p for part in parts.load.parts if part.file.flavours for p in part.file.programs]
+    found = {load_folder.tasks_of(parts.load_programs[name].read_bytes()) for name in programs}
+    kinds = " ".join(sorted(filter(None, found)))
+    return {"load_tasks": kinds} if kinds else {}
+
+
+def _instrument_versions(plan: Plan) -> dict[str, str]:
+    if plan.instrument == "pico":
+        return {**emulated.versions(), "instrument_sha256": _sha256(*instrument.sources("link"))}
+    return {"instrument_sha256": _sha256(*instrument.sources("instrument"))}
+
+
+def _describe(plan: Plan) -> Instrument:
+    """Return the instrument's entry in the manifest, as it was when the rally began."""
+    if plan.instrument == "pico":
+        return emulated.describe(plan.versions["firmware_sha256"])
+    return instrument.describe(plan.versions["instrument_sha256"])
+
+
+def _load_files(parts: Parts) -> list[Path]:
+    own = [path for part in parts.load.parts for path in part.own_files]
+    return [*own, *parts.load_programs.values(), *filter(None, [parts.load_module])]
+
+
+def _network_versions(parts: Parts) -> dict[str, str]:
+    """Return what the guest's network depends on; nothing for a load without one."""
+    if not parts.load.host_command(PEER_TARGET):
+        return {}
+    sha = hashlib.sha256((TARGET / "virtual" / "network").read_bytes())
+    for name, content in parts.drivers.items():
+        sha.update(name.encode() + content)
+    return {"network_sha256": sha.hexdigest()}
+
+
+def _sha256(*paths: Path) -> str:
+    """Return the SHA-256 of files, one behind the other."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+
+
+class BuiltInSession:
+    """A rally with the instrument that is a plugin of QEMU's."""
+
+    def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
+        self._reader, writer = os.pipe()
+        settings = instrument.parameters(parts.plan.protocol, writer)
+        if parts.load.checked:
+            settings["over"] = OVER_NS
+        self._machine = Machine(parts, extras, folder, settings, [writer])
+        os.close(writer)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the instrument's bytes; empty every now and then while there are none."""
+        while True:
+            ready, _, _ = select.select([self._reader], [], [], TICK_S)
+            data = os.read(self._reader, 1 << 16) if ready else b""
+            if ready and not data:
+                return
+            self._machine.refuse_silence()
+            yield data
+
+    def stop(self) -> None:
+        """Ask QEMU to end; the instrument sends what it holds."""
+        self._machine.stop()
+
+    def close(self) -> None:
+        """End QEMU."""
+        self._machine.close()
+        if self._reader >= 0:
+            os.close(self._reader)
+            self._reader = -1

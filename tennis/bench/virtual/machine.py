@@ -1,0 +1,236 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""QEMU with a target inside, for one rally.
+
+``-icount shift=1,sleep=off`` makes one instruction 2 ns and idle time free. ``rr=record`` makes
+QEMU's threads take turns, so that a run does not depend on the host's scheduler
+(docs/decisions/0002).
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.loads import Load
+from tennis.bench.targets.console import LIMIT_BYTES, Console
+from tennis.bench.virtual import initramfs
+from tennis.bench.virtual.plugins import Qemu
+from tennis.checkout import ROOT
+from tennis.errors import BenchError
+from tennis.rally.folder import CONSOLE
+from tennis.rally.plan import Plan
+
+TARGET = ROOT / "target"
+NS_PER_INSTRUCTION_SHIFT = 1
+COMMAND_LINE = "console=ttyAMA0 nokaslr panic=-1 oops=panic"
+# A kernel says its first words within seconds of wall time, on the slowest host. One that never
+# does (no kernel at all) can raise exceptions for ever, and virtual time, which has limits of its
+# own, hardly passes meanwhile.
+SILENT_S = 300.0
+MEMORY_MB = 1024  # the root is in memory, and stress fills it
+PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
+
+# Two network cards of the guest on one hub: the network leads nowhere else, so that it repeats.
+# ioeventfd=off and tx=timer keep QEMU's other threads out of it: with the defaults no ball of a
+# rally was the same again. What a card sends leaves it 10 us (x-txtimer, in ns) after it was given
+# to it: about what 1500 bytes take on a wire of 1 Gbit/s. romfile= leaves out its boot ROM.
+_CARD = "virtio-net-pci,romfile=,ioeventfd=off,tx=timer,x-txtimer=10000"
+_NETWORK = (
+    *("-netdev", "hubport,id=target,hubid=0", "-netdev", "hubport,id=peer,hubid=0"),
+    *("-device", f"{_CARD},netdev=target,mac=52:54:00:00:00:01"),
+    *("-device", f"{_CARD},netdev=peer,mac=52:54:00:00:00:02"),
+)
+
+
+@dataclass(frozen=True)
+class Onlooker:
+    """A plugin beside the instrument: it looks on and changes nothing."""
+
+    plugin: Path
+    parameters: Mapping[str, int]
+    descriptors: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What tests, benchmarks and explanations add to a target.
+
+    ``files``: path in the target -> content; ``/tennis/before`` and ``/tennis/after`` are run
+    before the load and after the ready line. ``device_tree``: a blob in place of QEMU's own.
+    """
+
+    files: Mapping[str, bytes | Path] = field(default_factory=dict)
+    parameters: str = ""  # more kernel parameters
+    device_tree: Path | None = None
+    instrument: bool = True
+    onlooker: Onlooker | None = None
+    # known answers in the target's place, see machine.c: answer_seed, answer_min, answer_max (ns)
+    answers: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that a plan needs, found and built."""
+
+    plan: Plan
+    qemu: Qemu
+    kernel: Kernel
+    load: Load
+    plugin: Path
+    racquet: Path
+    load_module: Path | None
+    racquet_user: Path
+    racquet_ready: Path
+    load_programs: Mapping[str, Path]
+    drivers: Mapping[str, bytes]  # modules of the kernel's own for the network, in their order
+
+
+class Machine:
+    """QEMU, started with a plugin as its instrument; ``descriptors`` are the plugin's."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        extras: Extras,
+        folder: Path,
+        plugin: Mapping[str, int],
+        descriptors: Sequence[int] = (),
+    ) -> None:
+        self.console = Console(folder / CONSOLE)
+        self._stderr = folder / "qemu.log"
+        self._said, self._size_before = folder / CONSOLE, _size(folder / CONSOLE)
+        self._began, self._spoke = time.monotonic(), False
+        image = initramfs.pack({**_target_files(parts), **extras.files}, packages_of(parts.load))
+        command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
+        if extras.instrument:
+            command += _plugin(parts.plugin, {**plugin, **extras.answers})
+        if extras.onlooker:
+            command += _plugin(extras.onlooker.plugin, extras.onlooker.parameters)
+            descriptors = [*descriptors, *extras.onlooker.descriptors]
+        with self._stderr.open("wb") as errors:
+            # a session of its own: Ctrl-C is for the host, which then asks QEMU to end
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                pass_fds=[*descriptors, image],
+                start_new_session=True,
+            )
+        os.close(image)
+
+    @property
+    def running(self) -> bool:
+        """Tell whether QEMU has not ended."""
+        return self._process.poll() is None
+
+    def refuse_silence(self) -> None:
+        """Raise BenchError where the kernel has not said a word for SILENT_S; call it often."""
+        if self._spoke or time.monotonic() - self._began < SILENT_S:
+            return
+        self._spoke = _size(self._said) not in {0, self._size_before}
+        if not self._spoke:
+            raise BenchError(
+                f"the kernel said nothing within {SILENT_S:g} s: what was built is no kernel for "
+                "arm64, or its configuration has no console (tennis kernels check DIR)"
+            )
+
+    def wait(self, limit_s: float) -> None:
+        """Wait until the target switches itself off. Raises BenchError after ``limit_s``."""
+        try:
+            self._process.wait(limit_s)
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"the target did not end within {limit_s:g} s") from error
+
+    def stop(self) -> None:
+        """Ask QEMU to end; the instrument sends what it holds."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """End QEMU; keep what it said with the target's console. Safe to call twice."""
+        try:
+            self._process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._stderr.exists():
+            with self._stderr.open(errors="replace") as said:
+                self.console.add_emulator_output(said.read(LIMIT_BYTES))
+            self._stderr.unlink()
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def packages_of(load: Load) -> list[str]:
+    """Return the Debian packages of a load: here target and peer are one machine."""
+    return sorted({*load.packages, *load.host_packages})
+
+
+def _plugin(path: Path, parameters: Mapping[str, int]) -> list[str]:
+    words = [f"{name}={value}" for name, value in parameters.items()]
+    return ["-plugin", ",".join([_escape(path), *words])]
+
+
+def command_line(plan: Plan, extras: Extras) -> str:
+    """Return the kernel's command line."""
+    own = f"tennis.bottom_half={plan.bottom_half} tennis.priorities={plan.priorities}"
+    return " ".join(filter(None, (COMMAND_LINE, own, extras.parameters)))
+
+
+def _target_files(parts: Parts) -> dict[str, bytes | Path]:
+    load = parts.load
+    files: dict[str, bytes | Path] = {
+        "/init": TARGET / "virtual" / "init",
+        "/tennis/racquet.ko": parts.racquet,
+        "/tennis/racquet-user": parts.racquet_user,
+        "/tennis/racquet-ready": parts.racquet_ready,
+    }
+    for name, content in load.files(parts.load_programs).items():
+        files[f"/tennis/load/{name}"] = content
+    host = load.host_command(PEER_TARGET)
+    if host:
+        files["/tennis/network"] = TARGET / "virtual" / "network"
+        # the peer stands for another computer, which the target's load would not slow down
+        files["/tennis/peer"] = f"#!/bin/sh\nrenice -n -20 -p $$ > /dev/null\n{host}\n".encode()
+        for number, (name, module) in enumerate(parts.drivers.items()):
+            files[f"/tennis/drivers/{number:02}-{name}.ko"] = module
+    if parts.load_module:
+        files["/tennis/load.ko"] = parts.load_module
+        files["/tennis/load.parameters"] = f"{load.module_parameters}\n".encode()
+    return files
+
+
+def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> list[str]:
+    """Return QEMU's command line, without the instrument."""
+    shift = NS_PER_INSTRUCTION_SHIFT
+    return [
+        str(parts.qemu.path),
+        *("-M", "virt,gic-version=2,dtb-randomness=off", "-cpu", "cortex-a57", "-smp", "1"),
+        *("-m", str(MEMORY_MB), "-seed", "1", "-rtc", "base=2026-01-01,clock=vm"),
+        *("-icount", f"shift={shift},sleep=off,rr=record,rrfile={os.devnull}"),
+        *("-nodefaults", "-display", "none", "-monitor", "none", "-no-reboot"),
+        *("-chardev", f"file,id=console,path={_escape(console)}", "-serial", "chardev:console"),
+        *(
+            "-kernel",
+            str(parts.kernel.image),
+            "-initrd",
+            str(image),
+            "-append",
+            command_line(parts.plan, extras),
+        ),
+        *(("-dtb", str(extras.device_tree)) if extras.device_tree else ()),
+        *(_NETWORK if parts.load.host_command(PEER_TARGET) else ()),
+    ]
+
+
+def _escape(path: Path) -> str:
+    """Return a path as QEMU's comma-separated options take it."""
+    return str(path).replace(",", ",,")

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A rally on the virtual bench with the real Brickwall: its firmware on an emulated Pico.
+
+Pico and guest keep one common time (target/virtual/link.c): every run of a plan gives the same
+bytes, as with the built-in instrument.
+"""
+
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from tennis import wire
+from tennis.bench.instruments import emulated
+from tennis.bench.instruments.brickwall import Brickwall, Hello, play_of
+from tennis.bench.virtual.machine import Extras, Machine, Parts
+
+EMULATOR_LOG = "emulator.log"
+# why the guest's end of the link closed, as link.c says it: an END reason of wire.py
+ENDINGS = {"target_ended": 2, "never_ready": 3}
+
+
+class PicoSession:
+    """QEMU and an emulated Pico, each waiting for the other."""
+
+    def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
+        self._log = folder / EMULATOR_LOG
+        pico_reads, qemu_writes = os.pipe()
+        qemu_reads, pico_writes = os.pipe()
+        settings = {"to_pico": qemu_writes, "from_pico": qemu_reads}
+        self._machine = Machine(parts, extras, folder, settings, [qemu_writes, qemu_reads])
+        os.close(qemu_writes)
+        os.close(qemu_reads)
+        try:
+            self._link = emulated.start(linked=(pico_reads, pico_writes), log=self._log)
+        except BaseException:
+            self._machine.stop()
+            self._machine.close()
+            raise
+        finally:
+            os.close(pico_reads)
+            os.close(pico_writes)
+        # neither of the two moves on while the other one does not
+        self._link.waiting = self._machine.refuse_silence
+        self._brickwall = Brickwall(self._link)
+        self._protocol = parts.plan.protocol
+        self._ending: int | None = None
+        self._said: list[str] = []
+
+    def hello(self) -> Hello:
+        """Return what the Brickwall says about itself."""
+        return self._brickwall.hello()
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the Brickwall's frames; empty every now and then while there are none."""
+        play = play_of(self._protocol)
+        begun = False
+        for frame in self._brickwall.play_when_ready(play, self._link.at_ready):
+            self._look_after_the_target()
+            if frame is None:
+                yield b""
+                if self._ending is not None and not begun:
+                    # nobody told the Brickwall to play, so it has nothing to say
+                    yield wire.encode(
+                        wire.END, 0, struct.pack(wire.END_FORMAT, self._ending, *[0] * 6)
+                    )
+                    return
+                continue
+            begun = True
+            kind, sequence, payload = frame
+            if kind == wire.END and self._ending is not None:
+                payload = struct.pack("<I", self._ending) + payload[4:]
+            yield wire.encode(kind, sequence, payload)
+
+    def _look_after_the_target(self) -> None:
+        """Let the Brickwall end where the guest has ended: what it holds still comes."""
+        for note in self._link.notes:
+            if note in ENDINGS and self._ending is None:
+                self._ending = ENDINGS[note]
+                self._brickwall.stop()
+            elif note not in ENDINGS:
+                self._said.append(f"emulated Pico: {note}")
+        self._link.notes.clear()
+
+    def stop(self) -> None:
+        """Ask the Brickwall to end; what it holds still comes."""
+        self._brickwall.stop()
+
+    def close(self) -> None:
+        """End both."""
+        self._brickwall.close()
+        self._machine.stop()
+        self._machine.close()
+        if self._log.exists():
+            self._said += self._log.read_text(errors="replace").splitlines()
+            self._log.unlink()
+        if self._said:
+            self._machine.console.add_emulator_output("\n".join(self._said) + "\n")
+            self._said.clear()

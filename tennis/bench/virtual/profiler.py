@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The profiling plugin (target/virtual/profile.c): what it is given, and what it finds."""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis.bench.virtual import plugins
+from tennis.bench.virtual.machine import NS_PER_INSTRUCTION_SHIFT, Onlooker
+from tennis.bench.virtual.plugins import FOLDER, Qemu
+from tennis.errors import BenchError
+from tennis.explain.phases import Phase, Symbol
+
+NS_PER_INSTRUCTION = 1 << NS_PER_INSTRUCTION_SHIFT
+# where the processor begins to handle an exception: x30 is the interrupted code's there
+ENTRIES = re.compile(r"vectors|el[01][th]?_(64|32)_\w+|el[01]_\w+|ret_to_\w+|__bp_harden_\w+")
+ENTRY, SWITCH_TO = 1, 2
+
+_SYMBOL = np.dtype([("address", "<u8"), ("flags", "<u8")])
+_HEAD = np.dtype(
+    [
+        ("magic", "S4"),
+        ("phase", "<i4"),
+        ("ball", "<i8"),
+        ("began", "<i8"),
+        ("ended", "<i8"),
+        ("contexts", "<u4"),
+        ("nodes", "<u4"),
+        ("segments", "<u4"),
+        ("cut", "<u4"),
+    ]
+)
+_CONTEXT = np.dtype([("task", "<u8"), ("name", "S16")])
+_NODE = np.dtype(
+    [("parent", "<i4"), ("function", "<i4"), ("instructions", "<u8"), ("masked", "<u8")]
+)
+_SEGMENT = np.dtype([("node", "<u4"), ("flags", "<u4"), ("instructions", "<u4")])
+
+
+@dataclass(frozen=True)
+class Window:
+    """When a ball waited, in ns of virtual time; an edge that did not come: the window's end."""
+
+    ball: int
+    served: int
+    rise: int
+    fall: int
+
+
+class Profile:
+    """The plugin for one replay, and what it wrote. A context manager: it holds files open."""
+
+    def __init__(self, qemu: Qemu, symbols: Sequence[Symbol], windows: Sequence[Window]) -> None:
+        _check_exports(qemu)
+        self._plugin = plugins.build(qemu, "profile")
+        table = np.zeros(len(symbols), _SYMBOL)
+        table["address"] = [symbol.address for symbol in symbols]
+        table["flags"] = [_flags(symbol) for symbol in symbols]
+        times = np.array([(w.ball, w.served, w.rise, w.fall) for w in windows], "<i8")
+        # closed when this context is left
+        self._out: BinaryIO = tempfile.TemporaryFile(prefix="tennis-profile-")  # noqa: SIM115
+        self._inputs = [_file(times.tobytes()), _file(table.tobytes())]
+
+    def __enter__(self) -> "Profile":
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the files."""
+        self._out.close()
+        for descriptor in self._inputs:
+            os.close(descriptor)
+
+    def onlooker(self) -> Onlooker:
+        """Return the plugin as the machine takes it."""
+        windows, symbols = self._inputs
+        out = self._out.fileno()
+        parameters = {"windows": windows, "symbols": symbols, "out": out}
+        return Onlooker(self._plugin, parameters, [windows, symbols, out])
+
+    def phases(self) -> Iterator[Phase]:
+        """Yield what was found, in order of time. Raises BenchError where it is not whole."""
+        self._out.seek(0)
+        while head := self._out.read(_HEAD.itemsize):
+            if len(head) < _HEAD.itemsize:
+                raise BenchError("the profile ends in the middle: is the disk full?")
+            fields = np.frombuffer(head, _HEAD)[0]
+            if fields["magic"] != b"TNP1":
+                raise BenchError("the profile is damaged")
+            contexts = self._array(_CONTEXT, fields["contexts"])
+            yield Phase(
+                int(fields["ball"]),
+                int(fields["phase"]),
+                int(fields["began"]),
+                int(fields["ended"]),
+                [name.decode("utf-8", "replace") for name in contexts["name"].tolist()],
+                self._array(_NODE, fields["nodes"]),
+                self._array(_SEGMENT, fields["segments"]),
+                int(fields["cut"]),
+                NS_PER_INSTRUCTION,
+            )
+
+    def _array(self, kind: np.dtype[Any], count: int) -> NDArray[Any]:
+        data = self._out.read(kind.itemsize * int(count))
+        if len(data) < kind.itemsize * int(count):
+            raise BenchError("the profile ends in the middle: is the disk full?")
+        return np.frombuffer(data, kind)
+
+
+def _flags(symbol: Symbol) -> int:
+    if symbol.module is None and symbol.name == "cpu_switch_to":
+        return SWITCH_TO
+    return ENTRY if symbol.module is None and ENTRIES.fullmatch(symbol.name) else 0
+
+
+def _file(data: bytes) -> int:
+    """Return the descriptor of a file in memory."""
+    descriptor = os.memfd_create("tennis-profile")
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(data)
+    return descriptor
+
+
+def _check_exports(qemu: Qemu) -> None:
+    """Raise BenchError where this QEMU lacks what the plugin needs."""
+    text = (FOLDER / "profile.h").read_text()
+    needed = set(re.findall(r"^extern .*?\b\*?(\w+)\(", text, flags=re.MULTILINE))
+    exported = plugins.exported_symbols(qemu.path)
+    missing = sorted(needed - exported)
+    if not exported & {"tb_flush", "queue_tb_flush"}:
+        missing.append("tb_flush")
+    if missing:
+        raise BenchError(
+            f"{qemu.path} does not export {', '.join(missing[:3])}, which explaining needs: "
+            "use the QEMU of Debian 12 or 13"
+        )

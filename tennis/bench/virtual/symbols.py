@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The names of a virtual target's kernel functions: as the kernel itself tells them.
+
+The target is booted once more to read /proc/kallsyms: the kernel's own functions before the load
+starts, the modules' after the Racquet was loaded. With ``nokaslr`` both are where they were in the
+rally; ``tennis.play.explain`` checks that the Racquet's are. See docs/decisions/0011.
+"""
+
+import base64
+import binascii
+import re
+import tempfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+from tennis.bench.cache import digest, once
+from tennis.bench.kernels.catalogue import fingerprint
+from tennis.bench.virtual.machine import Extras, Machine, Parts, command_line
+from tennis.errors import BenchError
+from tennis.explain.phases import Symbol
+from tennis.rally.folder import CONSOLE
+
+# busybox's grep is quick with fixed strings only
+_DUMP = """#!/bin/sh
+grep -F {filter} /proc/kallsyms > /tmp/symbols
+echo "tennis: symbols begin"
+gzip -1 -c /tmp/symbols | base64
+echo "tennis: symbols end"
+poweroff -f
+"""
+_FUNCTIONS = "-e ' t ' -e ' T ' -e ' w ' -e ' W '"
+_LINE = re.compile(r"([0-9a-f]{16}) [tTwW] ([^\s$]\S*)(?:\t\[(\S+)\])?")
+SIZE_LIMIT = 1 << 26  # bytes
+BOOT_LIMIT_S = 300
+
+
+def functions(parts: Parts, extras: Extras, say: Callable[[str], None]) -> list[Symbol]:
+    """Return all functions of a target by address, one for each address.
+
+    ``say`` gets a line where it takes a while. Raises BenchError.
+    """
+    kernel = parts.kernel
+    text = _told(
+        f"{kernel.release}-{digest(fingerprint(kernel), kernel.image, parts.qemu.version, _DUMP)}",
+        parts,
+        {"/tennis/before": _DUMP.format(filter=_FUNCTIONS)},
+        lambda: say(f"reading the functions' names of Linux {kernel.release} (once)"),
+    )
+    load = [parts.load_module] if parts.load_module else []
+    modules = _told(
+        "modules-"
+        + digest(
+            fingerprint(kernel),
+            kernel.image,
+            parts.qemu.version,
+            _DUMP,
+            parts.racquet,
+            *load,
+            *parts.drivers.values(),
+            parts.load.name,
+            command_line(parts.plan, extras),
+        ),
+        parts,
+        {"/tennis/after": _DUMP.format(filter="'\t['")},
+        lambda: say("reading the names in the modules (once)"),
+    )
+    return _table(text + modules)
+
+
+def _table(text: str) -> list[Symbol]:
+    found: dict[int, Symbol] = {}
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line)
+        if not match or match[1] == "0" * 16:
+            continue
+        symbol = Symbol(int(match[1], 16), match[2], match[3])
+        known = found.get(symbol.address)
+        # several names for one place: the one that says most, and the same one each time
+        if known is None or _rank(symbol) < _rank(known):
+            found[symbol.address] = symbol
+    return [found[address] for address in sorted(found)]
+
+
+def _rank(symbol: Symbol) -> tuple[bool, int, str]:
+    return symbol.name.startswith(("__pi_", "_")), len(symbol.name), symbol.name
+
+
+def _told(name: str, parts: Parts, scripts: dict[str, str], say: Callable[[], None]) -> str:
+    """Return what a target prints of /proc/kallsyms; booted once, and kept."""
+
+    def build(folder: Path) -> None:
+        say()
+        (folder / "kallsyms").write_text(_boot(parts, scripts))
+
+    return (once("symbols", name, build) / "kallsyms").read_text()
+
+
+def _boot(parts: Parts, scripts: dict[str, str]) -> str:
+    files = {path: text.encode() for path, text in scripts.items()}
+    with tempfile.TemporaryDirectory(prefix="tennis-symbols-") as scratch:
+        machine = Machine(parts, Extras(files=files, instrument=False), Path(scratch), {})
+        try:
+            machine.wait(BOOT_LIMIT_S)
+        finally:
+            machine.stop()
+            machine.close()
+        with (Path(scratch) / CONSOLE).open("rb") as console:
+            said = console.read(SIZE_LIMIT).decode("ascii", errors="replace")
+    _, begin, rest = said.partition("tennis: symbols begin")
+    encoded, end, _ = rest.partition("tennis: symbols end")
+    # a message of the kernel's may fall into the middle of the lines
+    lines = [line for line in encoded.split() if re.fullmatch(r"[A-Za-z0-9+/=]+", line)]
+    try:
+        packed = base64.b64decode("".join(lines), validate=True)
+        text = zlib.decompressobj(31).decompress(packed, SIZE_LIMIT).decode("ascii", "replace")
+    except (binascii.Error, zlib.error) as error:
+        raise BenchError(f"the target's list of functions came garbled ({error})") from error
+    if not begin or not end or " " not in text:
+        raise BenchError(
+            f"Linux {parts.kernel.release} does not tell the names of its functions: "
+            "build it with CONFIG_KALLSYMS=y"
+        )
+    return text

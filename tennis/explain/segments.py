@@ -1,0 +1,245 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A phase of a wait in order: how long the processor was at what, and who is to blame."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis.errors import BenchError
+from tennis.explain.kinds import (
+    IDLE,
+    IN_USER_SPACE,
+    IRQ_ENTRY,
+    SCHEDULER,
+    SOFTIRQ,
+    What,
+    base,
+    innermost,
+)
+from tennis.explain.phases import MASKED, UNKNOWN, USER, Phase, Symbol
+from tennis.rally.text import plain
+from tennis.units import format_ns
+
+MOSTLY = 0.9  # of the time below a function: then it is what one looks at, not its caller
+CALLERS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Blame:
+    """Where most of a time was spent: the innermost function that has nearly all of it."""
+
+    ns: int
+    what: What
+    function: str
+    callers: tuple[str, ...]  # from the inside outwards
+
+    @property
+    def module_function(self) -> str:
+        """Return a module's function on the way here: it says more than the kernel's; or none."""
+        for name in (self.function, *self.callers):
+            if "[" in name and "[racquet" not in name:
+                return name
+        return ""
+
+    @property
+    def short(self) -> str:
+        """Say it in a few words."""
+        if self.what.kind == "user":
+            return str(self.what)
+        module = self.module_function
+        return self.function if module in {"", self.function} else f"{module}, in {self.function}"
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        if self.what.kind == "user":
+            return str(self.what)
+        text = self.function
+        shown = list(self.callers[:CALLERS_SHOWN])
+        if self.module_function in self.callers[CALLERS_SHOWN:]:
+            shown += ["...", self.module_function]
+        if shown:
+            text += f", called from {' < '.join(shown)}"
+        where = f"{self.what.label}, " if self.what.kind in {"masked", "kernel"} else ""
+        return f"{text} ({where}process {self.what.task})"
+
+
+class Names:
+    """Function names by index, safe to show."""
+
+    def __init__(self, symbols: Sequence[Symbol]) -> None:
+        self.symbols = symbols
+        self.name = cache(self._name)
+        self.is_racquet = cache(self._is_racquet)
+
+    def _name(self, function: int) -> str:
+        if function == USER:
+            return IN_USER_SPACE
+        return "?" if function == UNKNOWN else plain(str(self.symbols[function]), 200)
+
+    def _is_racquet(self, function: int) -> bool:
+        return function >= 0 and (self.symbols[function].module or "").startswith("racquet")
+
+
+Weights = dict[tuple[int, bool], int]
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """A stack (the task first) and the time that was spent in it."""
+
+    stack: tuple[str, ...]
+    ns: int
+    node: int
+    masked: bool
+
+
+class Segments:
+    """A phase of a wait: its segments in order, each with its length and what it was."""
+
+    def __init__(self, phase: Phase, names: Names) -> None:
+        self.phase = phase
+        self.names = names
+        self.ns = phase.ended - phase.began
+        self._functions = phase.nodes["function"].tolist()
+        self._parents = phase.nodes["parent"].tolist()
+        self.node = phase.segments["node"].astype(np.int64)
+        self.length = phase.segments["instructions"].astype(np.int64) * phase.ns_per_instruction
+        self.masked = (phase.segments["flags"] & MASKED) != 0
+        self.node_ns = phase.nodes["instructions"].astype(np.int64) * phase.ns_per_instruction
+        self.node_masked_ns = phase.nodes["masked"].astype(np.int64) * phase.ns_per_instruction
+        self.path = cache(self._path)
+        self.what = cache(self._what)
+        self._add_sleep()
+
+    def _add_sleep(self) -> None:
+        """Add the time in which the processor waited for an interrupt and executed nothing.
+
+        Only its sum is known: where it slept several times, each sleep gets the same. An
+        instruction that faults is counted twice, a few in a thousand at most.
+        """
+        asleep = self.ns - int(self.node_ns.sum())
+        if asleep <= 0:
+            return
+        idle = [n for n in range(len(self._functions)) if self._leaf(n) in IDLE]
+        where = np.flatnonzero(np.isin(self.node, idle))
+        if not idle:
+            if asleep > max(self.ns // 100, 1000):
+                raise BenchError(
+                    f"{format_ns(asleep)} of ball {self.phase.ball} could not be accounted for: "
+                    "please report it"
+                )
+            return
+        each, rest = divmod(asleep, max(len(where), 1))
+        if len(where):
+            self.length[where] += each
+            self.length[where[-1]] += rest
+            np.add.at(self.node_ns, self.node[where], each)
+            self.node_ns[self.node[where[-1]]] += rest
+        else:
+            self.node_ns[idle[0]] += asleep
+
+    def _leaf(self, node: int) -> str:
+        return self.names.name(self._functions[node]) if self._parents[node] >= 0 else ""
+
+    def _path(self, node: int) -> tuple[int, ...]:
+        """Return the functions of a stack, the outermost first; a task's own node has none."""
+        functions: list[int] = []
+        while self._parents[node] >= 0:
+            functions.append(self._functions[node])
+            node = self._parents[node]
+        return tuple(reversed(functions))
+
+    def task(self, node: int) -> str:
+        """Return the name of the task in which a stack was."""
+        while self._parents[node] >= 0:
+            node = self._parents[node]
+        return plain(self.phase.tasks[self._functions[node]], 40)
+
+    def stack(self, node: int) -> list[str]:
+        """Return the names of a stack, the outermost first."""
+        return [self.names.name(function) for function in self.path(node)]
+
+    def _what(self, node: int, masked: bool) -> What:
+        path = self.path(node)
+        stack = self.stack(node)
+        task = self.task(node)
+        layer, kind = 0, "task"
+        for index, name in enumerate(stack):
+            if IRQ_ENTRY.fullmatch(name):
+                layer, kind = index, "irq"
+            elif base(name) in SOFTIRQ:
+                layer, kind = index, "softirq"
+            elif base(name) in SCHEDULER:
+                layer, kind = index, "scheduler"
+        own = [f for f in path[layer:] if self.names.is_racquet(f)]
+        if own:
+            return What("racquet", self.names.name(own[0]).partition(" ")[0], task)
+        return What(*innermost(kind, stack[layer:], masked=masked), task)
+
+    @cached_property
+    def whats(self) -> list[What]:
+        """Return what each segment was."""
+        return [
+            self.what(node, masked)
+            for node, masked in zip(self.node.tolist(), self.masked.tolist(), strict=True)
+        ]
+
+    @cached_property
+    def began(self) -> NDArray[np.int64]:
+        """Return when each segment began, in ns since the phase did."""
+        return np.concatenate([[0], np.cumsum(self.length)[:-1]]).astype(np.int64)
+
+    @cached_property
+    def weights(self) -> Weights:
+        """Return the whole time, by node and whether interrupts were masked."""
+        found: Weights = {}
+        for node in np.flatnonzero(self.node_ns).tolist():
+            masked_ns = int(self.node_masked_ns[node])
+            if masked_ns:
+                found[node, True] = masked_ns
+            if open_ns := int(self.node_ns[node]) - masked_ns:
+                found[node, False] = open_ns
+        return found
+
+    def weights_of(self, segments: Iterable[int]) -> Weights:
+        """Return the time of some segments, by node and whether interrupts were masked."""
+        found: Weights = defaultdict(int)
+        for index in segments:
+            found[int(self.node[index]), bool(self.masked[index])] += int(self.length[index])
+        return found
+
+    def blame(self, weights: Weights) -> Blame | None:
+        """Return where most of a time was spent; None for no time at all."""
+        stacks = [
+            _Weighed((self.task(node), *self.stack(node)), ns, node, masked)
+            for (node, masked), ns in weights.items()
+        ]
+        if not stacks:
+            return None
+        enough = MOSTLY * sum(one.ns for one in stacks)
+        depth = 0
+        while True:
+            below: dict[str, int] = defaultdict(int)
+            for one in stacks:
+                if len(one.stack) > depth:
+                    below[one.stack[depth]] += one.ns
+            best = max(below, key=lambda name: below[name], default=None)
+            if best is None or below[best] < enough:
+                break
+            stacks = [one for one in stacks if one.stack[depth : depth + 1] == (best,)]
+            depth += 1
+        heaviest = max(stacks, key=lambda one: one.ns)
+        if depth < 2:  # several tasks, or system calls: the one that took longest
+            stacks, depth = [heaviest], len(heaviest.stack)
+        chain = heaviest.stack[1:depth]
+        return Blame(
+            sum(one.ns for one in stacks),
+            self.what(heaviest.node, heaviest.masked),
+            chain[-1] if chain else "?",
+            tuple(reversed(chain[:-1])),
+        )

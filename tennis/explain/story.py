@@ -1,0 +1,406 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What happened to a ball: from counted instructions to words."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from tennis.errors import BenchError
+from tennis.explain.kinds import Kind, What
+from tennis.explain.phases import Phase
+from tennis.explain.segments import Blame, Names, Segments, Weights
+from tennis.units import format_count, format_ns
+
+STEPS_MAX = 40
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stretch of a wait in which the processor was at one thing; ns since the ping."""
+
+    began: int
+    ns: int
+    what: What
+    masked_ns: int
+    function: str  # where most of it was
+
+
+@dataclass(frozen=True)
+class Share:
+    """How much of some waits went to one thing."""
+
+    what: What
+    ns: int
+    masked_ns: int
+    balls: int
+    blame: Blame
+
+
+@dataclass
+class FlameFrame:
+    """A function in a flame graph, with those it called."""
+
+    name: str
+    kind: Kind | None = None  # of most of it; None for what holds the stacks together
+    ns: int = 0
+    masked_ns: int = 0
+    children: dict[str, "FlameFrame"] = field(default_factory=dict)
+    kinds: dict[Kind, int] = field(default_factory=lambda: defaultdict(int))
+
+    def child(self, name: str) -> "FlameFrame":
+        """Return the frame of a function that was called from here."""
+        return self.children.setdefault(name, FlameFrame(name))
+
+
+@dataclass(frozen=True)
+class Story:
+    """One ball: when things happened (ns since the ping), what ran, and who is to blame."""
+
+    ball: int
+    served_ns: int
+    rise: int | None
+    fall: int | None
+    waited: int  # until the fall, or until the ball was given up
+    taken: int | None  # the interrupt that led to the rise
+    top_half: int | None
+    bottom_half: int | None
+    answerer: str  # the task in which the bottom half ran; empty: it did not
+    cause: Blame | None
+    latency: Literal["interrupt", "scheduling"]  # the one that the cause is about
+    sentence: str
+    parts: tuple[Segments, ...]
+
+    @property
+    def moments(self) -> list[tuple[str, int]]:
+        """Return what happened when, in order, in ns since the ping."""
+        named = {
+            "ping rises": 0,
+            "interrupt taken": self.taken,
+            "top half begins": self.top_half,
+            "reply rises": self.rise,
+            "bottom half begins": self.bottom_half,
+            "reply falls": self.fall,
+        }
+        return [(name, at) for name, at in named.items() if at is not None]
+
+    def shares(self) -> list[Share]:
+        """Return what ran while it waited, the longest first."""
+        return shares([self])
+
+    def steps(self) -> list[Step]:
+        """Return what ran in order; short stretches are part of the longer one before them."""
+        found: list[tuple[int, int, What, int, dict[str, int]]] = []
+        offset = 0
+        for part in self.parts:
+            rows = zip(
+                part.node.tolist(),
+                part.began.tolist(),
+                part.length.tolist(),
+                part.masked.tolist(),
+                part.whats,
+                strict=True,
+            )
+            for node, began, ns, masked, what in rows:
+                leaf = part.stack(node)[-1:] or ["?"]
+                if found and found[-1][2] == what:
+                    start, so_far, _, masked_ns, leaves = found.pop()
+                else:
+                    start, so_far, masked_ns, leaves = offset + began, 0, 0, defaultdict(int)
+                leaves[leaf[0]] += ns
+                found.append((start, so_far + ns, what, masked_ns + ns * masked, leaves))
+            offset += part.ns
+            if lost := part.ns - int(part.length.sum()) if part.phase.cut else 0:
+                found.append((offset - lost, lost, What("lost", "", ""), 0, {"?": lost}))
+        return _fewer(
+            [
+                Step(start, ns, what, masked_ns, max(leaves, key=lambda name: leaves[name]))
+                for start, ns, what, masked_ns, leaves in found
+            ]
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the story as JSON values; times in ns."""
+        return {
+            "ball": self.ball,
+            "served_ns": self.served_ns,
+            "waited_ns": self.waited,
+            "rise_ns": self.rise,
+            "fall_ns": self.fall,
+            "sentence": self.sentence,
+            "latency": self.latency,
+            "cause": _blame_json(self.cause),
+            "moments": [{"what": what, "at_ns": at} for what, at in self.moments],
+            "shares": [share_json(share) for share in self.shares()],
+        }
+
+
+def _fewer(steps: list[Step]) -> list[Step]:
+    """Merge short steps into those before them until there are few."""
+    limit = 1
+    while len(steps) > STEPS_MAX:
+        merged: list[Step] = []
+        for step in steps:
+            last = merged[-1] if merged else None
+            if last and (step.ns < limit or last.ns < limit or last.what == step.what):
+                longer = max(last, step, key=lambda one: one.ns)
+                merged[-1] = Step(
+                    last.began,
+                    last.ns + step.ns,
+                    longer.what,
+                    last.masked_ns + step.masked_ns,
+                    longer.function,
+                )
+            else:
+                merged.append(step)
+        steps = merged
+        limit = limit + max(1, limit // 4)
+    return steps
+
+
+def shares(stories: Sequence[Story]) -> list[Share]:
+    """Return what ran while balls waited, the longest first."""
+    found: dict[What, list[tuple[int, Segments, Weights]]] = defaultdict(list)
+    for story in stories:
+        for part in story.parts:
+            by_what: dict[What, Weights] = defaultdict(dict)
+            for (node, masked), ns in part.weights.items():
+                by_what[part.what(node, masked)][node, masked] = ns
+            for what, weights in by_what.items():
+                found[what].append((story.ball, part, weights))
+    rows = []
+    for what, entries in found.items():
+        blames = [part.blame(weights) for _, part, weights in entries]
+        rows.append(
+            Share(
+                what,
+                sum(sum(weights.values()) for _, _, weights in entries),
+                sum(
+                    ns for _, _, weights in entries for (_, masked), ns in weights.items() if masked
+                ),
+                len({ball for ball, _, _ in entries}),
+                max(filter(None, blames), key=lambda one: one.ns),
+            )
+        )
+    return sorted(rows, key=lambda share: -share.ns)
+
+
+def flame(stories: Sequence[Story]) -> FlameFrame:
+    """Return the call stacks of balls as one tree: latency, task, functions."""
+    root = FlameFrame(f"{format_count(len(stories), 'late ball')}")
+    for story in stories:
+        for part in story.parts:
+            words = "interrupt latency" if part.phase.phase == 0 else "scheduling latency"
+            for node in np.flatnonzero(part.node_ns).tolist():
+                ns, masked_ns = int(part.node_ns[node]), int(part.node_masked_ns[node])
+                what = part.what(node, 2 * masked_ns > ns)
+                names = [words, f"task {part.task(node)}", *part.stack(node)]
+                at = root
+                for name in ["", *names]:
+                    at = at.child(name) if name else at
+                    at.ns += ns
+                    at.masked_ns += masked_ns
+                    at.kinds[what.kind] += ns
+    return root
+
+
+def tell(
+    ball: int,
+    served_ns: int,
+    edges: tuple[int | None, int | None],
+    phases: Sequence[Phase],
+    names: Names,
+) -> Story:
+    """Return the story of a ball; ``edges``: rise and fall in ns since the ping, None: missed."""
+    rise, fall = edges
+    parts = tuple(Segments(phase, names) for phase in phases if phase.ended > phase.began)
+    first = parts[0]
+    waited = sum(part.ns for part in parts)
+    top_half = taken = None
+    blocked = range(len(first.whats))
+    if rise is not None:
+        own = next((i for i, what in enumerate(first.whats) if what.kind == "racquet"), None)
+        if own is None and not first.phase.cut:
+            raise BenchError(
+                "the functions' names do not fit this rally (the Racquet is not where they say): "
+                "remove the folder symbols from tennis' cache, and try again"
+            )
+        if own is not None:
+            entry = _entry(first, own)
+            top_half, taken = int(first.began[own]), int(first.began[entry])
+            blocked = range(entry)
+    bottom_half, answerer, waiting = None, "", range(0)
+    if rise is not None and len(parts) > 1:
+        second = parts[1]
+        begin = _bottom_half(second)
+        waiting = range(len(second.whats) if begin is None else begin)
+        if begin is not None:
+            bottom_half = rise + int(second.began[begin])
+            answerer = second.task(int(second.node[begin]))
+    cause, latency, sentence = _because(
+        ball, waited, edges, parts, blocked, waiting, answerer, bottom_half
+    )
+    return Story(
+        ball,
+        served_ns,
+        rise,
+        fall,
+        waited,
+        taken,
+        top_half,
+        bottom_half,
+        answerer,
+        cause,
+        latency,
+        sentence,
+        parts,
+    )
+
+
+def _entry(part: Segments, own: int) -> int:
+    """Return the segment with which the exception begins that leads to the Racquet's handler."""
+    at = own
+    while at > 0 and part.whats[at - 1].kind == "path":
+        at -= 1
+    vectors = [i for i in range(at, own) if part.stack(int(part.node[i]))[-1:] == ["vectors"]]
+    return vectors[-1] if vectors else at
+
+
+def _bottom_half(part: Segments) -> int | None:
+    """Return the first segment of the bottom half: the Racquet again, after something else."""
+    other = next((i for i, what in enumerate(part.whats) if what.kind != "racquet"), None)
+    if other is None:
+        return None
+    rest = range(other, len(part.whats))
+    return next((i for i in rest if part.whats[i].kind == "racquet"), None)
+
+
+def _because(  # noqa: PLR0913, PLR0917
+    ball: int,
+    waited: int,
+    edges: tuple[int | None, int | None],
+    parts: Sequence[Segments],
+    blocked: range,
+    waiting: range,
+    answerer: str,
+    bottom_half: int | None,
+) -> tuple[Blame | None, Literal["interrupt", "scheduling"], str]:
+    """Return the cause, the latency it belongs to, and both in a sentence."""
+    rise, fall = edges
+    if rise is None:
+        head = f"Ball {ball} was missed: the reply did not rise within {format_ns(waited)}"
+    elif fall is None:
+        head = f"Ball {ball} was missed: the reply did not fall within {format_ns(waited)}"
+    else:
+        head = f"Ball {ball} waited {format_ns(waited)}"
+    first = parts[0]
+    if rise is None or len(parts) < 2 or first.ns >= parts[1].ns:
+        cause, words = _interrupt_words(first, blocked, missed=rise is None)
+        return cause, "interrupt", f"{head}: {words}."
+    cause, words = _scheduling_words(parts[1], waiting, answerer, begun=bottom_half is not None)
+    return cause, "scheduling", f"{head}: {words}."
+
+
+def _sum(part: Segments, indices: Iterable[int]) -> int:
+    return int(part.length[list(indices)].sum())
+
+
+def _interrupt_words(part: Segments, blocked: range, *, missed: bool) -> tuple[Blame | None, str]:
+    masked = [i for i in blocked if part.masked[i]]
+    masked_ns = _sum(part, masked)
+    if missed and 2 * masked_ns < part.ns:
+        cause = part.blame(part.weights_of(blocked))
+        return cause, f"the interrupt never led to the Racquet; most of the time {_ran(cause)}"
+    if 2 * masked_ns < part.ns:
+        whole = part.blame(part.weights)
+        words = f"the interrupt was taken after {format_ns(_sum(part, blocked))}"
+        return whole, f"{words}; the rest is the way to the handler"
+    cause = part.blame(part.weights_of(masked))
+    words = f"interrupts were off for {format_ns(masked_ns)} in {cause}"
+    last = next((i for i in reversed(masked) if part.whats[i].kind == "masked"), None)
+    if last is not None and cause and cause.what.kind == "masked":
+        words += (
+            f"; the last function with interrupts off was {part.stack(int(part.node[last]))[-1]}"
+        )
+    return cause, words
+
+
+def _ran(cause: Blame | None) -> str:
+    return f"the processor was in {cause}" if cause else "nothing ran"
+
+
+def _scheduling_words(
+    part: Segments, waiting: range, answerer: str, *, begun: bool
+) -> tuple[Blame | None, str]:
+    others = [i for i in waiting if part.whats[i].kind != "racquet"]
+    waited_ns = _sum(part, others)
+    if not begun or 2 * waited_ns >= part.ns:
+        masked = [i for i in others if part.masked[i]]
+        who = f"its bottom half (in {answerer})" if begun else "its bottom half"
+        if 2 * _sum(part, masked) >= waited_ns:
+            cause = part.blame(part.weights_of(masked))
+            words = f"interrupts were off for {format_ns(_sum(part, masked))}, most in {cause}"
+            return cause, f"{who} did not run for {format_ns(waited_ns)}; {words}"
+        ran = _groups(part, others)
+        busy = ran[0][0]
+        cause = part.blame(part.weights_of(i for i in others if part.whats[i] == busy))
+        if begun and busy.task == answerer and busy.kind in {"kernel", "masked"}:
+            words = f"its bottom half ran in {answerer}, which was at something else before for"
+            return cause, f"{words} {format_ns(ran[0][1])}: {cause}"
+        meanwhile = " and ".join(
+            f"{format_ns(ns)} of {what}" for what, ns in ran[:2] if 10 * ns >= waited_ns
+        )
+        if cause and cause.what.kind != "user":
+            meanwhile += f", most in {cause}"
+        return cause, (
+            f"{who} did not get the processor for {format_ns(waited_ns)}; meanwhile ran {meanwhile}"
+        )
+    later = [i for i in range(waiting.stop, len(part.whats)) if part.whats[i].kind != "racquet"]
+    cause = part.blame(part.weights_of(later) or part.weights)
+    words = f"its bottom half (in {answerer}) began after {format_ns(waited_ns)}"
+    return cause, f"{words} and was interrupted for {format_ns(_sum(part, later))}, most in {cause}"
+
+
+def _groups(part: Segments, indices: Sequence[int]) -> list[tuple[What, int]]:
+    sums: dict[What, int] = defaultdict(int)
+    for index in indices:
+        sums[part.whats[index]] += int(part.length[index])
+    return sorted(sums.items(), key=lambda entry: -entry[1])
+
+
+def causes(stories: Sequence[Story]) -> list[tuple[str, int, int]]:
+    """Return the causes of late balls: in words, how many balls, and their ns together."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for story in stories:
+        if story.cause:
+            found[f"{story.latency} latency: {story.cause.short}"].append(story.cause.ns)
+    rows = [(words, len(times), sum(times)) for words, times in found.items()]
+    return sorted(rows, key=lambda row: -row[2])
+
+
+def share_json(share: Share) -> dict[str, Any]:
+    """Return a share as JSON values."""
+    return {
+        "what": str(share.what),
+        "kind": share.what.kind,
+        "task": share.what.task,
+        "ns": share.ns,
+        "interrupts_off_ns": share.masked_ns,
+        "balls": share.balls,
+        "mostly_in": _blame_json(share.blame),
+    }
+
+
+def _blame_json(blame: Blame | None) -> Mapping[str, Any] | None:
+    if blame is None:
+        return None
+    return {
+        "function": blame.function,
+        "callers": list(blame.callers),
+        "kind": blame.what.kind,
+        "task": blame.what.task,
+        "ns": blame.ns,
+    }

@@ -1,0 +1,189 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A match folder: ``match.json``, a folder for each rally, ``report.html``.
+
+It may come from somebody else: names are bounded and never leave the folder, every rally is checked
+as a rally is, and must be the one that ``match.json`` lists.
+"""
+
+import json
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+from pydantic_core import from_json
+
+from tennis.errors import RallyError
+from tennis.match.plan import RALLIES_MAX, Fixture, MatchPlan, Name, NotPlayed, played_kernel
+from tennis.rally import Rally, open_rally, part_path
+from tennis.rally.disk import write_whole
+from tennis.rally.manifest import BenchKind, Part, Text
+from tennis.rally.text import plain
+
+SCHEMA_VERSION = 1
+# All rallies of a match may be open at once: so many different latencies fit into 1 GB.
+MAX_DISTINCT = 1 << 23
+MATCH = "match.json"
+REPORT = "report.html"
+SIZE_MAX = 1 << 24  # bytes
+
+
+class Record(Part):
+    """All of ``match.json``."""
+
+    schema_version: Literal[1]
+    bench: BenchKind
+    time_note: Text
+    created: Text  # ISO 8601, wall clock
+    tennis: Text
+    plan: MatchPlan
+    fixtures: Annotated[list[Fixture], Field(max_length=RALLIES_MAX)]  # in the order of playing
+    not_played: Annotated[list[NotPlayed], Field(max_length=RALLIES_MAX)]
+    troubles: Annotated[dict[Name, Text], Field(max_length=RALLIES_MAX)]  # rallies without balls
+
+    def write(self, folder: Path) -> None:
+        """Write ``match.json``, whole or not at all. Raises DiskFullError, RallyError."""
+        text = json.dumps(self.model_dump(mode="json"), indent=1) + "\n"
+        write_whole(folder / MATCH, text.encode(), force=True)
+
+    @classmethod
+    def read(cls, folder: Path) -> "Record":
+        """Read ``match.json``. Raises RallyError, one line that says what is wrong."""
+        path = folder / MATCH
+        try:
+            if not stat.S_ISREG(path.lstat().st_mode):
+                raise RallyError(f"{path} is not a plain file: copy the folder with its real files")
+            with path.open("rb") as file:
+                text = file.read(SIZE_MAX + 1)
+        except FileNotFoundError as error:
+            raise RallyError(
+                f"{folder} holds no {MATCH}: name the folder that `tennis match --out` wrote"
+            ) from error
+        except OSError as error:
+            raise RallyError(f"cannot read {path} ({error.strerror})") from error
+        if len(text) > SIZE_MAX:
+            raise RallyError(f"{path} is larger than 16 MiB: it was not written by tennis")
+        try:
+            content = from_json(text)
+        except ValueError as error:
+            raise RallyError(f"{path} is not JSON: use the original folder") from error
+        version = content.get("schema_version") if isinstance(content, dict) else None
+        if isinstance(version, int) and version > SCHEMA_VERSION:
+            raise RallyError(
+                f"{path} was written by a newer tennis (schema {version}, this one reads "
+                f"{SCHEMA_VERSION}): update tennis"
+            )
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            found = error.errors()[0]
+            where = plain(".".join(map(str, found["loc"])), 120)
+            raise RallyError(
+                f"{path} is not a match of schema {SCHEMA_VERSION} ({where!a}: {found['msg']}): "
+                "use the original folder"
+            ) from error
+
+
+@dataclass
+class MatchFolder:
+    """A match that was played, or a part of it; rallies are opened once, when they are needed."""
+
+    path: Path
+    record: Record
+    _rallies: dict[str, Rally | str] = field(default_factory=dict)  # or why there is none
+    _distinct: int = 0  # latencies of those that are open
+
+    @property
+    def bench(self) -> str:
+        """Return the kind of bench."""
+        return self.record.bench
+
+    @property
+    def time_note(self) -> str:
+        """Return what a nanosecond means."""
+        return plain(self.record.time_note)
+
+    @property
+    def fixtures(self) -> list[Fixture]:
+        """Return the rallies of the match in the order of playing."""
+        return self.record.fixtures
+
+    @property
+    def not_played(self) -> list[NotPlayed]:
+        """Return what was left out."""
+        return self.record.not_played
+
+    def rally(self, name: str) -> Rally | None:
+        """Return a rally; None where there is none that can be used: ``trouble`` says why."""
+        if name not in self._rallies:
+            fixture = next(entry for entry in self.fixtures if entry.name == name)
+            self._rallies[name] = self._open(fixture)
+        found = self._rallies[name]
+        return found if isinstance(found, Rally) else None
+
+    def rallies(self) -> list[Rally]:
+        """Return the rallies that are there and can be used, in the order of playing."""
+        return [rally for entry in self.fixtures if (rally := self.rally(entry.name))]
+
+    def trouble(self, name: str) -> str:
+        """Say why there is no such rally; empty where there is one."""
+        self.rally(name)
+        found = self._rallies[name]
+        return found if isinstance(found, str) else ""
+
+    def damaged(self) -> dict[str, str]:
+        """Return the rallies that are there and cannot be used, and why."""
+        return {
+            entry.name: self.trouble(entry.name)
+            for entry in self.fixtures
+            if (self.path / entry.name).exists() and self.rally(entry.name) is None
+        }
+
+    def _open(self, fixture: Fixture) -> Rally | str:
+        folder = self.path / fixture.name
+        if folder.is_symlink():
+            return "is a link to somewhere else, not a rally of this match"
+        if not folder.exists():
+            if fixture.name in self.record.troubles:
+                return f"failed: {plain(self.record.troubles[fixture.name], 200)}"
+            return "is begun" if part_path(folder).exists() else "is not played yet"
+        try:
+            rally = open_rally(folder)
+        except RallyError as error:
+            return f"cannot be used: {plain(str(error), 200)}"
+        self._distinct += rally.interrupt.values.size + rally.scheduling.values.size
+        if self._distinct > MAX_DISTINCT:
+            return f"is one too many: the rallies have over {MAX_DISTINCT} different latencies"
+        difference = another(rally, fixture)
+        if not difference and rally.manifest.bench != self.record.bench:
+            difference = f"bench {rally.manifest.bench}"
+        return f"is not the rally that {MATCH} lists ({difference})" if difference else rally
+
+
+def another(rally: Rally, fixture: Fixture) -> str:
+    """Say in what a rally differs from what a match lists; empty where it does not."""
+    manifest, plan = rally.manifest, fixture.plan
+    pairs = {
+        "kernel": (manifest.target.kernel, played_kernel(plan)),
+        "load": (manifest.load.name, plan.load),
+        "load options": (manifest.load.options, plan.load_options),
+        "priorities": (manifest.target.priorities, plan.priorities),
+        "bottom half": (manifest.target.bottom_half, plan.bottom_half),
+        **{
+            f"protocol {key}": (getattr(manifest.protocol, key), value)
+            for key, value in dict(plan.protocol).items()
+        },
+    }
+    return next(
+        (f"{key} {plain(str(ours), 60)}" for key, (ours, asked) in pairs.items() if ours != asked),
+        "",
+    )
+
+
+def open_match(path: Path) -> MatchFolder:
+    """Open a match folder. Raises RallyError where ``match.json`` is not right."""
+    if not path.is_dir():
+        raise RallyError(f"{path} is no folder: name the one that `tennis match --out` wrote")
+    return MatchFolder(path, Record.read(path))

@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A match's plan: a TOML file that names kernels, loads, priorities; and the rallies it becomes.
+
+What the keys mean is in docs/match.md; plans/*.toml are examples.
+"""
+
+import tomllib
+from collections import Counter
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
+
+from tennis.errors import UsageError
+from tennis.rally.disk import open_regular
+from tennis.rally.manifest import BottomHalf, Part, Priorities, Text
+from tennis.rally.plan import InstrumentKind, Plan
+from tennis.rally.text import plain
+
+SIZE_MAX = 1 << 20  # bytes
+RALLIES_MAX = 4096
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
+Balls = Annotated[int, Field(ge=1, le=10**9)]
+Settle = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
+LoadOptions = Annotated[dict[Name, int], Field(max_length=64)]
+
+
+def _distinct(value: Any) -> Any:
+    """Refuse a list that is empty, or names one thing twice."""
+    if value is not None and not value:
+        raise PydanticCustomError("empty", "is empty: name at least one")
+    if isinstance(value, list):
+        twice = [name for name, count in Counter(map(str, value)).items() if count > 1]
+        if twice:
+            words = "names {name} twice: for more of the same use repetitions"
+            raise PydanticCustomError("twice", words, {"name": plain(twice[0], 64)})
+    return value
+
+
+class KernelAxis(Part):
+    """A kernel of the plan; what it does not say is what the plan says for all kernels."""
+
+    tree: Text | None = None  # a name from `tennis kernels`, or a built tree beside the plan
+    optional: bool = False  # played only where --kernel NAME=DIR gives it
+    loads: list[Name] | None = None
+    priorities: list[Priorities] | None = None
+    bottom_halves: list[BottomHalf] | None = None
+
+    @field_validator("loads", "priorities", "bottom_halves", mode="before")
+    @classmethod
+    def _some(cls, value: Any) -> Any:
+        return _distinct(value)
+
+
+class LoadAxis(Part):
+    """A load of the plan."""
+
+    options: LoadOptions = Field(default_factory=dict)
+    balls: Balls | None = None
+    settle_s: Settle | None = None
+
+
+class Skip(Part):
+    """Combinations that are not played; all of the keys that are given must fit."""
+
+    kernel: Name | None = None
+    load: Name | None = None
+    priorities: Priorities | None = None
+    bottom_half: BottomHalf | None = None
+    why: Text = "the plan skips it"
+
+
+class OneRally(Part):
+    """A rally besides the combinations."""
+
+    kernel: Name
+    load: Name
+    priorities: Priorities | None = None
+    bottom_half: BottomHalf | None = None
+    load_options: LoadOptions = Field(default_factory=dict)
+    balls: Balls | None = None
+    settle_s: Settle | None = None
+
+
+class MatchPlan(Part):
+    """All of a plan's file."""
+
+    title: Text = "A match"
+    bench: Literal["virtual", "pi"] = "virtual"
+    target: Text | None = None  # with bench = "pi": what ssh logs in to
+    port: Text | None = None  # with bench = "pi": the Brickwall's
+    instrument: InstrumentKind | None = None
+    operator: Text | None = None
+    kernels: dict[Name, KernelAxis] = Field(default_factory=dict)
+    loads: dict[Name, LoadAxis] = Field(default_factory=dict)
+    priorities: list[Priorities] | None = None
+    bottom_halves: list[BottomHalf] | None = None
+    repetitions: Annotated[int, Field(ge=1, le=1000)] = 1
+    balls: Balls = 5000
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
+    order: Literal["listed", "shuffled"] = "listed"
+    settle_s: Settle = 1.0
+    loop: Literal["closed", "open"] = "closed"
+    rate_hz: float | None = None
+    gap_min_us: float | None = None
+    gap_max_us: float | None = None
+    timeout_ms: float = 200.0
+    skip: list[Skip] = Field(default_factory=list)
+    rally: list[OneRally] = Field(default_factory=list)
+
+    @field_validator("kernels", "loads", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        """Take a list of names for a table without further words."""
+        _distinct(value)
+        if isinstance(value, list) and all(isinstance(name, str) for name in value):
+            return {name: {} for name in value}
+        return value
+
+    @field_validator("priorities", "bottom_halves", mode="before")
+    @classmethod
+    def _some(cls, value: Any) -> Any:
+        return _distinct(value)
+
+
+class Fixture(Part):
+    """A rally of a match: the folder ``name``, what the plan calls its kernel, and its plan."""
+
+    name: Name
+    kernel: Name
+    repetition: Annotated[int, Field(ge=1)]
+    plan: Plan
+
+    def is_one(self, kernel: str, load: str, priorities: str, bottom_half: str) -> bool:
+        """Tell whether it is a rally of this combination."""
+        mine = (self.kernel, self.plan.load, self.plan.priorities, self.plan.bottom_half)
+        return mine == (kernel, load, priorities, bottom_half)
+
+
+class NotPlayed(Part):
+    """A combination that is left out, and why."""
+
+    name: Text
+    kernel: Text
+    load: Text
+    priorities: Text | None
+    bottom_half: Text | None
+    why: Text
+
+    def is_one(self, kernel: str, load: str, priorities: str, bottom_half: str) -> bool:
+        """Tell whether it is this combination; what nobody said is any."""
+        return (
+            (self.kernel, self.load) == (kernel, load)
+            and self.priorities in {None, priorities}
+            and self.bottom_half in {None, bottom_half}
+        )
+
+
+def read_plan(path: Path) -> MatchPlan:
+    """Read a plan's file. Raises UsageError, one line that names the key."""
+    try:
+        with open_regular(path) as file:
+            data = file.read(SIZE_MAX + 1)
+    except OSError as error:
+        why = error.strerror or "it cannot be read"
+        raise UsageError(f"{path}: {why}: name the TOML file of a match's plan") from error
+    if len(data) > SIZE_MAX:
+        raise UsageError(f"{path} is larger than 1 MiB: name the TOML file of a match's plan")
+    try:
+        content = tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError, too
+        raise UsageError(f"{path} is not TOML: {plain(str(error), 200)}") from error
+    if _has_huge_number(content):
+        raise UsageError(f"{path} is not TOML: a whole number has 64 bits at most")
+    try:
+        plan = MatchPlan.model_validate(content)
+    except ValidationError as error:
+        raise UsageError(f"{path}: {first_problem(error)}") from error
+    if not plan.rally:
+        for axis in ("kernels", "loads"):
+            if not getattr(plan, axis):
+                raise UsageError(f"{path}: {axis} is missing: name at least one")
+    return plan
+
+
+def _has_huge_number(content: Any) -> bool:
+    """Say whether there is a whole number that Python would read, and then could not write."""
+    left = [content]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            return True
+    return False
+
+
+def first_problem(error: ValidationError) -> str:
+    """Say the first thing that pydantic found: the key, and what is wrong with it."""
+    found = error.errors()[0]
+    where = plain(".".join(str(key) for key in found["loc"] if key != "[key]"), 120)
+    if found["type"] == "extra_forbidden":
+        return f"{where} is no key of a plan: see docs/match.md"
+    if found["type"] == "string_pattern_mismatch":
+        return f"{where} is no name: up to 64 letters, digits, and . _ + - inside"
+    given = found["input"]
+    said = f" (it is {plain(repr(given), 60)})" if isinstance(given, (str, int, float)) else ""
+    return f"{where}: {found['msg'][:1].lower()}{found['msg'][1:]}{said}"
+
+
+def played_kernel(plan: Plan) -> str:
+    """Return what a rally's manifest calls the kernel of a plan."""
+    return PurePath(plan.kernel).name

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""An explanation as a folder: a page, its two pictures, and the numbers."""
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup
+
+from tennis import __version__
+from tennis.errors import UsageError
+from tennis.explain.explanation import Explanation
+from tennis.explain.story import Story
+from tennis.pages.flame import flame_svg
+from tennis.pages.timeline import timeline_svg
+from tennis.rally.disk import writing
+from tennis.units import format_ns
+
+PAGE = "index.html"
+FLAME = "flame.svg"
+TIMELINE = "timeline.svg"
+NUMBERS = "explanation.json"
+SHARES_SHOWN = 15
+
+
+def check_folder(out: Path) -> None:
+    """Raise UsageError where a folder cannot be written: before the rally is played again."""
+    if os.path.lexists(out):
+        raise UsageError(f"{out} exists: choose another name for the explanation")
+    if not out.parent.is_dir() or not os.access(out.parent, os.W_OK | os.X_OK):
+        raise UsageError(f"{out.parent} is no folder that can be written: choose another place")
+
+
+def write(explanation: Explanation, out: Path) -> None:
+    """Write the folder ``out``, which must not exist. Raises UsageError, DiskFullError."""
+    check_folder(out)
+    flame, timeline = pictures(explanation)
+    files = {
+        PAGE: page(explanation, flame, timeline),
+        FLAME: flame,
+        TIMELINE: timeline,
+        NUMBERS: json.dumps(explanation.as_json(), indent=2) + "\n",
+    }
+    with writing(out):
+        fresh = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+        try:
+            for name, text in files.items():
+                (fresh / name).write_text(text, encoding="utf-8")
+            fresh.chmod(0o755)
+            fresh.rename(out)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+def note(explanation: Explanation) -> str:
+    """Return what must be said beside every picture: the bench, N, misses, taint."""
+    rally = explanation.rally
+    tainted = "; tainted" if rally.manifest.tainted else ""
+    return (
+        f"{rally.label}; {rally.manifest.time_note}; {rally.balls:,} balls, "
+        f"{rally.misses} missed{tainted}"
+    )
+
+
+def about(explanation: Explanation) -> str:
+    """Return where the explanation comes from, in a sentence or two."""
+    text = (
+        f"{note(explanation)}. The rally was played again: {explanation.replayed:,} balls, all "
+        "the same in every tick."
+    )
+    if explanation.changed:
+        text += f" (Changed since, without effect on them: {', '.join(explanation.changed)}.)"
+    return text
+
+
+def pictures(explanation: Explanation) -> tuple[str, str]:
+    """Return the flame graph of all explained balls, and the timeline of the latest; SVG."""
+    root = explanation.flame()
+    flame = flame_svg(root, f"Where {root.name} waited {format_ns(root.ns)}", note(explanation))
+    story = explanation.story
+    words = f"Ball {story.ball} waited {format_ns(story.waited)}"
+    return flame, timeline_svg(story, words, note(explanation))
+
+
+def page(explanation: Explanation, flame: str, timeline: str) -> str:
+    """Return the page. What came from the rally is escaped, also in the pictures."""
+    environment = jinja2.Environment(
+        autoescape=True,
+        loader=jinja2.PackageLoader("tennis.pages", "."),
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["time"] = format_ns
+    story: Story = explanation.story
+    return environment.get_template("explain.html.j2").render(
+        version=__version__,
+        title=f"Ball {story.ball}: why it was late",
+        about=about(explanation),
+        note=note(explanation),
+        rule=explanation.rule[0].upper() + explanation.rule[1:],
+        story=story,
+        stories=explanation.stories,
+        steps=story.steps(),
+        shares=explanation.shares()[:SHARES_SHOWN],
+        waited=explanation.waited,
+        # made here, with everything in them escaped
+        flame=Markup(flame),  # noqa: S704
+        timeline=Markup(timeline),  # noqa: S704
+    )

@@ -1,0 +1,348 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The page of a match: verdicts first, then thesis and bench, table by table, figure by figure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from tennis import __version__
+from tennis.match.folder import REPORT, MatchFolder
+from tennis.match.plan import Fixture
+from tennis.pages.rally import Shown, shown, template
+from tennis.plots import histogram
+from tennis.plots.published import Beside, beside
+from tennis.publications import knutsson_2008
+from tennis.publications.knutsson import Kernel, Maximum
+from tennis.rally import Rally, Tally
+from tennis.rally.disk import write_whole
+from tennis.rally.manifest import Health
+from tennis.rally.text import plain
+from tennis.replicate.rules import (
+    FIGURES,
+    LATENCIES,
+    LOADS,
+    TABLES,
+    LatencyName,
+    published_maximum,
+    replication,
+)
+from tennis.replicate.verdicts import Claim, Part, Replication, number
+from tennis.stats.summary import Latency, latency, percent
+from tennis.units import format_us
+
+THESIS = "T. Knutsson's thesis of 2008"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One latency under one load: the thesis' figures, the bench's, and the verdicts on them."""
+
+    load: str
+    latency: str
+    published: Maximum
+    growth: str  # of the published maximum from idle; empty for idle itself
+    found: Latency | None  # None: nothing was played
+    balls: int
+    misses: int
+    note: str  # why there is nothing, or what is wrong with it
+    claim: Claim | None  # None: there is nothing to compare, as with idle itself
+
+
+@dataclass(frozen=True)
+class TableShown:
+    """One of the thesis' tables 7.1 to 7.4."""
+
+    number: str
+    name: str
+    rows: list[Cell]
+
+
+@dataclass(frozen=True)
+class FigureShown:
+    """One of the thesis' figures 7.1 to 7.10."""
+
+    number: str
+    name: str
+    published: str
+    claim: Claim
+    pictures: list[Shown]
+    note: str  # why there is no picture, or how many more rallies there are
+
+
+@dataclass(frozen=True)
+class PlayedRow:
+    """A rally of the match, as the list at the end shows it."""
+
+    name: str
+    state: str
+    balls: int | None
+    misses: int | None
+    seed: int
+    release: str
+    late: str  # what N says about later answers
+    health: str  # what the load's health check said, before and after
+    wrong: bool
+
+
+def write_match_report(found: Replication, out: Path | None = None, *, force: bool = True) -> Path:
+    """Write the page (by default into the match's folder) and return its path."""
+    out = found.match.path / REPORT if out is None else out
+    write_whole(out, match_report(found).encode(), force=force)
+    return out
+
+
+def match_report(found: Replication) -> str:
+    """Return the page: self-contained; the same match gives the same bytes."""
+    match = found.match
+    claims, tables = found.claims, _tables(found)
+    return template("match.html.j2").render(
+        title=plain(match.record.plan.title, 120),
+        bench=f"{match.bench} bench: {match.time_note}",
+        version=__version__,
+        conclusions=conclusions(claims),
+        others=[c for c in claims if c.kind == "conclusion" and c not in conclusions(claims)],
+        rankings=[c for c in claims if c.kind == "ranking"],
+        tables=tables,
+        beside=_beside(found, tables),
+        figures=_figures(found),
+        played=_played(match),
+        not_played=[(plain(e.name, 120), plain(e.why)) for e in match.not_played],
+        versions=_versions(match),
+        rules=replication(),
+        numbers=numbers,
+        ratio=ratio,
+        number=number,
+        class_of=lambda verdict: verdict.replace(" ", "-"),
+        counted=_counted(claims),
+    )
+
+
+def ratio(part: Part) -> str:
+    """Say what was found: estimate and interval; empty where nothing was compared."""
+    if part.estimate is None or part.interval is None:
+        return ""
+    low, high = part.interval
+    return f"{number(part.estimate)} ({number(low)} to {number(high)})"
+
+
+def numbers(part: Part) -> str:
+    """Say what was found: estimate, interval, and the same of the largest of all balls."""
+    said = ratio(part)
+    if not said or part.largest is None:
+        return said
+    return f"{said}; largest of all {number(part.largest)}"
+
+
+def conclusions(claims: Iterable[Claim]) -> list[Claim]:
+    """Return the conclusions of the thesis that are about kernels: its chapter 8."""
+    return [c for c in claims if c.source == "knutsson-2008" and c.kind == "conclusion" and c.parts]
+
+
+def _counted(claims: Iterable[Claim]) -> dict[str, int]:
+    counted = dict.fromkeys(("confirmed", "contradicted", "inconclusive", "not addressed"), 0)
+    for claim in claims:
+        counted[claim.verdict] += 1
+    return counted
+
+
+def _fixtures(match: MatchFolder, kernel: str, priorities: str, load: str) -> list[Fixture]:
+    half = replication().bottom_halves[kernel]
+    return [entry for entry in match.fixtures if entry.is_one(kernel, load, priorities, half)]
+
+
+def _rallies(match: MatchFolder, fixtures: Sequence[Fixture]) -> list[Rally]:
+    """Return what can be shown of the repetitions: the sound ones, or else the tainted ones."""
+    there = [rally for entry in fixtures if (rally := match.rally(entry.name)) and rally.balls]
+    return [rally for rally in there if not rally.manifest.tainted] or there
+
+
+def _why_not(match: MatchFolder, kernel: str, priorities: str, load: str) -> str:
+    fixtures = _fixtures(match, kernel, priorities, load)
+    if fixtures:
+        rally = match.rally(fixtures[0].name)
+        return "no ball was played" if rally else match.trouble(fixtures[0].name)
+    half = replication().bottom_halves[kernel]
+    left = [entry for entry in match.not_played if entry.is_one(kernel, load, priorities, half)]
+    return f"not played: {plain(left[0].why)}" if left else "not in the plan"
+
+
+def _together(rallies: Sequence[Rally], name: LatencyName) -> Latency:
+    """Return the statistics of all balls of some rallies of one bench."""
+    tallies = [r.interrupt if name == "interrupt" else r.scheduling for r in rallies]
+    claim = not any(rally.misses or rally.manifest.tainted for rally in rallies)
+    return latency(Tally.joined(tallies), rallies[0].tick_hz, claim=claim)
+
+
+_PRIORITIES = {
+    "native": "its own priorities",
+    "chrt": "with priorities (chrt)",
+    "default": "default priorities",
+}
+
+
+def _tables(found: Replication) -> list[TableShown]:
+    return [
+        TableShown(
+            TABLES[table.kernel, table.priorities],
+            f"{table.kernel}, {_PRIORITIES[table.priorities]}",
+            _cells(found, table),
+        )
+        for table in knutsson_2008().results
+    ]
+
+
+def _cells(found: Replication, table: Kernel) -> list[Cell]:
+    """Return the rows of a table: each load's two latencies."""
+    title = TABLES[table.kernel, table.priorities]
+    by_id = {claim.id: claim for claim in found.claims if claim.kind == "growth"}
+    cells = []
+    for load in LOADS:
+        rallies = _rallies(
+            found.match, _fixtures(found.match, table.kernel, table.priorities, load)
+        )
+        note = "" if rallies else _why_not(found.match, table.kernel, table.priorities, load)
+        if any(rally.manifest.tainted for rally in rallies):
+            note = "tainted"
+        for name in LATENCIES:
+            published = published_maximum(table, load, name)
+            idle = published_maximum(table, "idle", name)
+            if published is None or idle is None:
+                continue
+            growth = f"{number(published.max / idle.max)} times" if load != "idle" else ""
+            cells.append(
+                Cell(
+                    load=load,
+                    latency=name,
+                    published=published,
+                    growth=growth,
+                    found=_together(rallies, name) if rallies else None,
+                    balls=sum(rally.balls for rally in rallies),
+                    misses=sum(rally.misses for rally in rallies),
+                    note=note,
+                    claim=by_id.get(f"table{title}-{load}-{name}"),
+                )
+            )
+    return cells
+
+
+def _beside(found: Replication, tables: Sequence[TableShown]) -> list[Shown]:
+    """Return the two pictures of all maxima."""
+    bench = f"{found.match.bench} bench: {found.match.time_note}"
+    pictures = []
+    for name in LATENCIES:
+        rows = []
+        for table, one in zip(knutsson_2008().results, tables, strict=True):
+            for cell in (cell for cell in one.rows if cell.latency == name):
+                chrt = ", chrt" if table.priorities == "chrt" else ""
+                notes = (f"+ {cell.misses} missed" if cell.misses else "", cell.note)
+                rows.append(
+                    Beside(
+                        kernel=table.kernel,
+                        label=f"{table.kernel}, {cell.load}{chrt}",
+                        published_us=cell.published.max,
+                        largest_ns=cell.found.max if cell.found else None,
+                        note="  ".join(filter(None, notes))[:48],
+                    )
+                )
+        caption = (
+            f"{bench[:1].upper()}{bench[1:]}. Maxima of {name} latencies, in the thesis "
+            "(10,000,000 balls each) and here (N is in the tables). Compare lengths and order, "
+            "not microseconds."
+        )
+        pictures.append(shown(beside(rows, name, THESIS, bench), caption))
+    return pictures
+
+
+def _figures(found: Replication) -> list[FigureShown]:
+    match = found.match
+    by_id = {claim.id: claim for claim in found.claims if claim.kind == "figure"}
+    tables = {(table.kernel, table.priorities): table for table in knutsson_2008().results}
+    figures = []
+    for title, kernel, priorities, load in FIGURES:
+        rallies = _rallies(match, _fixtures(match, kernel, priorities, load))
+        note, pictures = "", []
+        if rallies:
+            caption = f"{match.bench} bench: {match.time_note}. Counts on a logarithmic axis."
+            caption = caption[:1].upper() + caption[1:]
+            pictures = [shown(histogram(rallies[0]), caption)]
+            if len(rallies) > 1:
+                note = f"The first of {len(rallies)} repetitions; the table above has all balls."
+        else:
+            note = _why_not(match, kernel, priorities, load)
+        said = []
+        for name in LATENCIES:
+            published = published_maximum(tables[kernel, priorities], load, name)
+            if published is not None:
+                low, high = published.max - published.jitter, published.max
+                said.append(f"{name} {_us(low)} to {_us(high)}")
+        words = f"{kernel}{' with priorities' if priorities == 'chrt' else ''}, {load}"
+        figures.append(
+            FigureShown(title, words, "; ".join(said), by_id[f"figure{title}"], pictures, note)
+        )
+    return figures
+
+
+def _health(found: Sequence[Health]) -> str:
+    """Say that the load really loaded: its figures before the rally and behind its last ball."""
+    said = []
+    for one in found[:4]:
+        ends = [
+            f"{end:,.0f}" if end >= 100 else f"{end:.3g}"
+            for end in (one.start, one.end)
+            if end is not None
+        ]
+        said.append(f"{plain(one.name, 30)} {' / '.join(ends)} {plain(one.unit, 20)}")
+    return ", ".join(said)
+
+
+def _us(value: int) -> str:
+    return format_us(value).replace(" us", " µs")
+
+
+def _played(match: MatchFolder) -> list[PlayedRow]:
+    rows = []
+    for entry in match.fixtures:
+        rally = match.rally(entry.name)
+        seed = entry.plan.protocol.seed
+        if rally is None:
+            rows.append(
+                PlayedRow(entry.name, match.trouble(entry.name), None, None, seed, "", "", "", True)
+            )
+            continue
+        manifest = rally.manifest
+        faults = "; ".join(plain(fault.message, 200) for fault in manifest.faults[:3])
+        state = f"tainted: {faults}" if manifest.tainted else manifest.ended
+        sound = not manifest.tainted and not rally.misses and rally.balls
+        rows.append(
+            PlayedRow(
+                name=entry.name,
+                state=state,
+                balls=rally.balls,
+                misses=rally.misses,
+                seed=seed,
+                release=plain(manifest.target.release, 60),
+                health=_health(manifest.load.health),
+                late=f"< {percent(min(1.0, 3 / rally.balls))}" if sound else "no claim",
+                wrong=manifest.tainted,
+            )
+        )
+    return rows
+
+
+def _versions(match: MatchFolder) -> dict[str, str]:
+    """Return what the match was played with: what all rallies share, and each kernel."""
+    plans = [entry.plan for entry in match.fixtures]
+    shared = ("tennis", "qemu", "compiler", "serial", "firmware", "micropython")
+    facts = {"tennis": plain(match.record.tennis, 60), "created": plain(match.record.created, 60)}
+    for key in shared:
+        values = {plan.versions[key] for plan in plans if key in plan.versions}
+        if values:
+            facts[key] = plain(", ".join(sorted(values)), 300)
+    for entry in match.fixtures:
+        origin = entry.plan.versions.get("kernel")
+        if origin:
+            # a folder's path is nobody's business: its name is enough
+            name = PurePath(origin).name if "/" in origin else origin
+            facts[f"kernel {entry.kernel}"] = plain(name, 200)
+    return facts

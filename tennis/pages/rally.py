@@ -1,0 +1,309 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""One HTML page about one or more rallies: self-contained, printable, beside the thesis."""
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+from tennis import __version__
+from tennis.plots import Picture, comparison, distribution, histogram, overview, series
+from tennis.plots.compare import names
+from tennis.plots.picture import bench_note, latencies, note, round_time_text, time_text
+from tennis.publications import Result, result
+from tennis.rally import Rally
+from tennis.rally.calibration import doubt
+from tennis.rally.disk import write_whole
+from tennis.rally.manifest import Instrument, Line
+from tennis.rally.text import plain
+from tennis.stats import Latency, Summary, summarize
+from tennis.stats.intervals import BOUND_FROM
+from tennis.stats.summary import percent
+from tennis.umpire.rally import in_a_line
+from tennis.units import format_count, format_us
+
+STATISTICS = {
+    "min": "minimum",
+    "q1": "1st quartile",
+    "median": "median",
+    "q3": "3rd quartile",
+    "qd": "quartile distance",
+    "p99": "99 %",
+    "p999": "99.9 %",
+    "max": "maximum",
+    "jitter": "jitter",
+    "mean": "mean",
+    "sd": "standard deviation",
+}
+# Pages with many rallies stay readable: that much of a console is shown.
+CONSOLE_BYTES = 8_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """A rally's figures beside the thesis'; ours in nanoseconds, the thesis' in microseconds."""
+
+    kernel: str
+    load: str
+    priorities: str
+    bottom_half: str
+    balls: int
+    misses: int
+    tainted: bool
+    interrupted: bool
+    interrupt: Latency
+    scheduling: Latency
+    thesis: Result | None  # None: the thesis did not measure that
+
+
+def thesis_table(rallies: Iterable[Rally]) -> list[Row]:
+    """Return a row for each rally: its figures beside those of the thesis' tables 7.2 to 7.4.
+
+    The hardware differs (a 520 MHz PXA270 in 2008): only shapes and rankings compare.
+    """
+    rows = []
+    for rally in rallies:
+        summary, target = summarize(rally), rally.manifest.target
+        load = rally.manifest.load.name
+        rows.append(
+            Row(
+                kernel=plain(target.kernel, 40),
+                load=plain(load, 40),
+                priorities=target.priorities,
+                bottom_half=target.bottom_half,
+                balls=summary.balls,
+                misses=summary.misses,
+                tainted=summary.tainted,
+                interrupted=summary.ended == "interrupted",
+                interrupt=summary.interrupt_ns,
+                scheduling=summary.scheduling_ns,
+                thesis=result(target.kernel, target.priorities, load),
+            )
+        )
+    return rows
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A picture as a page shows it."""
+
+    source: str  # a data: URI
+    alt: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A rally as the page shows it."""
+
+    name: str
+    rally: Rally
+    summary: Summary
+    latencies: dict[str, Latency]
+    note: str
+    facts: dict[str, str]
+    pictures: list[Shown]
+    events: str
+    console: str
+
+
+def write_report(
+    rallies: Sequence[Rally], out: Path, *, force: bool = False, title: str = "Tennis report"
+) -> None:
+    """Write one self-contained HTML page about the rallies.
+
+    Raises UsageError where ``out`` exists (unless ``force``), DiskFullError, RallyError.
+    """
+    write_whole(out, report(rallies, title).encode(), force=force)
+
+
+def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
+    """Return the page: the same rallies give the same bytes."""
+    summaries = [summarize(rally) for rally in rallies]
+    bench = bench_note(summaries)
+    together = []
+    if len(rallies) > 1:
+        together = [
+            shown(overview(rallies), f"{_sentence(bench)} Median, 99 % and maximum."),
+            shown(comparison(rallies), f"{_sentence(bench)} The share of balls later than x."),
+        ]
+    return template("rally.html.j2").render(
+        title=title,
+        bench=bench[:1].upper() + bench[1:],
+        version=__version__,
+        rows=list(zip(names(rallies), thesis_table(rallies), strict=True)),
+        together=together,
+        sections=[
+            _section(name, rally, summary)
+            for name, rally, summary in zip(names(rallies), rallies, summaries, strict=True)
+        ],
+        statistics=STATISTICS,
+    )
+
+
+def shown(picture: Picture, caption: str) -> Shown:
+    """Return a picture as a page carries it in itself."""
+    data = base64.b64encode(picture.render("svg")).decode()
+    return Shown(f"data:image/svg+xml;base64,{data}", picture.alt, caption)
+
+
+def _section(name: str, rally: Rally, summary: Summary) -> Section:
+    said = _sentence(note(summary))
+    pictures = [
+        shown(histogram(rally), f"{said} Histograms; counts on a logarithmic axis."),
+        shown(distribution(rally), f"{said} The share of balls later than x; misses are later."),
+        shown(series(rally), f"{said} Smallest and largest latencies over time."),
+    ]
+    return Section(
+        name=name,
+        rally=rally,
+        summary=summary,
+        latencies=latencies(summary),
+        note=said.rstrip("."),
+        facts=_facts(rally, summary),
+        pictures=pictures,
+        events=_events(rally),
+        console=_console(rally) if summary.tainted else "",
+    )
+
+
+def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
+    """Return what the rally was played with, in words."""
+    manifest = rally.manifest
+    target, protocol, instrument = manifest.target, manifest.protocol, manifest.instrument
+    served = (
+        f"open loop, {protocol.rate_hz:g} Hz"
+        if protocol.loop == "open" and protocol.rate_hz
+        else f"{protocol.loop} loop, gap {round_time_text(protocol.gap_min_ns)} to "
+        f"{round_time_text(protocol.gap_max_ns)}"
+    )
+    tasks = ", ".join(
+        f"{task.task} {task.policy} {task.priority}".strip() for task in target.tasks[:12]
+    )
+    versions = ", ".join(f"{key} {value}" for key, value in sorted(manifest.tool.versions.items()))
+    facts = {
+        "Bench": f"{manifest.bench}: {manifest.time_note}",
+        "Played": f"{manifest.created}" + (f" by {manifest.operator}" if manifest.operator else ""),
+        "Ended": summary.unfinished or manifest.ended,
+        "Counted": _counted(summary),
+        "Target": target.board + (f", {target.managed}" if target.managed != "by tennis" else ""),
+        "Kernel": f"{target.kernel}: {target.release} {target.version}",
+        "Kernel command line": target.command_line,
+        "Reply path": f"{target.module}, bottom half: {target.bottom_half}",
+        "Priorities": f"{target.priorities}" + (f": {tasks}" if tasks else ""),
+        "Governor": target.governor or "",
+        "Unsound": _unsound(rally),
+        "Load": f"{manifest.load.name}: {manifest.load.command}".rstrip(": "),
+        "Protocol": f"{format_count(protocol.balls, 'ball')} planned, {served}, "
+        f"seed {protocol.seed}, pulse {round_time_text(protocol.pulse_ns)}, "
+        f"timeout {round_time_text(protocol.timeout_ns)}, "
+        f"settled for {round_time_text(protocol.settle_ns)}",
+        "Instrument": f"{instrument.kind} {instrument.firmware}, "
+        f"{instrument.tick_hz} ticks a second"
+        + (f", serial {instrument.serial}" if instrument.serial else ""),
+        "Verified": _verified(instrument, manifest.created),
+        "Umpire": in_a_line(rally),
+        "Line": _line(manifest.line),
+        "Versions": f"tennis {manifest.tool.tennis}" + (f", {versions}" if versions else ""),
+        "SHA-256 of the balls": manifest.files.get("balls.parquet", ""),
+    }
+    return {key: plain(value, 1500) for key, value in facts.items() if value}
+
+
+def _unsound(rally: Rally) -> str:
+    """Say what the target's doctor called bad, before the rally or behind it."""
+    said = (event for event in rally.each_event() if event.get("what") == "unsound")
+    return "; ".join(dict.fromkeys(f"{e.get('text')}" for e in said if e.get("verdict") == "bad"))
+
+
+def _verified(instrument: Instrument, when: str) -> str:
+    """Say what the instrument's certificate is worth."""
+    found, why = instrument.calibration, doubt(instrument, when)
+    if why:
+        return f"no valid certificate: {why}"
+    if found is None:
+        return ""
+    return (
+        f"{found.date}, {found.kind}, {found.source}: {found.balls} known delays, largest error "
+        f"{format_count(found.largest_error_ticks or 0, 'tick')}"
+        f"{'' if found.independent else '; verified with its own clock, not for graded work'}"
+    )
+
+
+def _line(line: Line | None) -> str:
+    """Say what happened between instrument and host, and was repaired."""
+    counts = line.model_dump() if line else {}
+    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count)
+
+
+def _events(rally: Rally) -> str:
+    """Say how often each kind of event was recorded."""
+    counted: dict[str, int] = {}
+    for event in rally.each_event():
+        kind = plain(str(event.get("what", event.get("kind", "event"))), 40)
+        counted[kind] = counted.get(kind, 0) + 1
+    most = sorted(counted.items(), key=lambda item: -item[1])[:12]
+    return ", ".join(f"{count} {kind}" for kind, count in most)
+
+
+def _console(rally: Rally) -> str:
+    lines = rally.console(CONSOLE_BYTES).splitlines()[-60:]
+    return "\n".join(plain(line, 300) for line in lines)
+
+
+def _thesis(value: int) -> str:
+    """Write one of the thesis' figures, which are microseconds."""
+    return format_us(value).replace(" us", " µs")
+
+
+def _sentence(words: str) -> str:
+    """Begin with a capital letter, end with a full stop."""
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+
+
+def _counted(summary: Summary) -> str:
+    """Say what happened to the balls."""
+    said = (
+        format_count(summary.balls, "ball"),
+        format_count(summary.misses, "miss", "misses"),
+        format_count(summary.strays, "stray"),
+        format_count(summary.doubles, "double"),
+        format_count(summary.late_serves, "late serve"),
+    )
+    return ", ".join(said)
+
+
+def _later(summary: Summary, latency: Latency) -> str:
+    """Say how many answers may be later than the maximum, where that can be said."""
+    if summary.tainted or summary.misses or latency.exceedance_bound_95 is None:
+        why = "tainted" if summary.tainted else "misses are later" if summary.misses else "no balls"
+        return f"no claim: {why}"
+    if latency.n < BOUND_FROM:
+        return "too few balls"
+    return f"fewer than 3/N = {percent(latency.exceedance_bound_95)}"
+
+
+def _interval(latency: Latency, key: str) -> str:
+    if key not in latency.ci:
+        return ""
+    found = latency.ci[key]
+    return f"{time_text(found[0])} to {time_text(found[1])}" if found else "too few balls"
+
+
+@cache
+def template(name: str) -> Template:
+    """Return one of the pages beside this file: what it is given is escaped."""
+    environment = Environment(
+        loader=PackageLoader("tennis.pages", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"time": time_text, "thesis": _thesis}
+    environment.globals |= {"interval": _interval, "later": _later}
+    return environment.get_template(name)

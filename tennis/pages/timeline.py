@@ -1,0 +1,200 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What the processor was at while one ball waited, in the order of time: one SVG."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis.explain.kinds import KINDS, Kind
+from tennis.explain.story import Story
+from tennis.pages.flame import COLOURS, FONT, FONTS, LETTER, MARGIN, WIDTH
+from tennis.units import format_ns, format_round_ns
+
+LEFT = 158.0  # of the lanes
+LANE = 20
+BINS = 1000
+LEVELS = 4  # heights of a lane: how much of a pixel's time
+AROUND_NS = 300  # shown before and after a moment that is shown larger
+LARGER = 6  # what is so many times longer is shown whole and its ends larger
+TICKS = 8
+
+
+def timeline_svg(story: Story, title: str, note: str) -> str:
+    """Return the timeline of a ball as an SVG document."""
+    lanes = _Lanes(story)
+    y = 58.0
+    body: list[str] = []
+    for began, ended, words in _panels(story):
+        drawn, y = lanes.panel(began, ended, words, y)
+        body += drawn
+    height = math.ceil(y + 4)
+    return "\n".join(
+        [
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height}" '
+                f'role="img" aria-labelledby="timeline-title timeline-desc" {FONTS} '
+                f'font-size="{FONT}">'
+            ),
+            f'<title id="timeline-title">{escape(title)}</title>',
+            f'<desc id="timeline-desc">{escape(story.sentence)}</desc>',
+            f'<rect width="{WIDTH:.0f}" height="{height}" fill="#fff"/>',
+            f'<text x="{MARGIN:g}" y="22" font-size="15" font-weight="600">{escape(title)}</text>',
+            f'<text x="{MARGIN:g}" y="40" fill="#5b6470">{escape(note)}</text>',
+            *body,
+            "</svg>\n",
+        ]
+    )
+
+
+def _panels(story: Story) -> list[tuple[int, int, str]]:
+    """Return from when to when to draw, in ns since the ping: all, and larger what is short."""
+    found = [(0, story.waited, "the whole wait")]
+    ends: list[list[int]] = []
+    if story.rise is not None and story.taken is not None:
+        ends.append([max(0, story.taken - AROUND_NS), story.rise + AROUND_NS])
+    if story.fall is not None and story.bottom_half is not None:
+        begin = max(0, story.bottom_half - 2 * AROUND_NS)
+        if ends and begin - ends[-1][1] < ends[-1][1] - ends[-1][0]:
+            ends[-1][1] = story.fall
+        else:
+            ends.append([begin, story.fall])
+    for began, ended in ends:
+        ended = min(ended, story.waited)  # noqa: PLW2901
+        if LARGER * (ended - began) < story.waited:
+            words = f"larger: {format_ns(ended - began)} of it, from {format_ns(began)} on"
+            found.append((began, ended, words))
+    return found
+
+
+class _Lanes:
+    """The lanes of a story: a kind each, and the time that went to it until any moment."""
+
+    def __init__(self, story: Story) -> None:
+        self.moments = story.moments
+        self.steps = story.steps()
+        edges: list[NDArray[Any]] = [np.zeros(1)]
+        kinds, offset = [], 0
+        for part in story.parts:
+            ends = np.cumsum(part.length)
+            edges.append(offset + ends)
+            kinds += [what.kind for what in part.whats]
+            offset += part.ns
+        self.edges: NDArray[np.float64] = np.concatenate(edges).astype(np.float64)
+        lengths = np.diff(self.edges)
+        self.spent: dict[Kind, NDArray[np.float64]] = {}
+        named = np.array(kinds)
+        for kind in KINDS:
+            if (named == kind).any():
+                mine = np.where(named == kind, lengths, 0)
+                self.spent[kind] = np.concatenate([[0], np.cumsum(mine)])
+
+    def panel(self, began: int, ended: int, words: str, y: float) -> tuple[list[str], float]:
+        """Return a panel's SVG from ``y`` on, and where the next one begins."""
+        width = WIDTH - LEFT - MARGIN
+        scale = width / max(ended - began, 1)
+        borders = np.linspace(began, ended, BINS + 1)
+        shares = {
+            kind: np.diff(np.interp(borders, self.edges, spent)) / ((ended - began) / BINS)
+            for kind, spent in self.spent.items()
+        }
+        lanes = [kind for kind, share in shares.items() if share.sum() > 0]
+        labels, rows = self._labels(began, ended, scale)
+        top = y + 14 + 14 * rows
+        bottom = top + LANE * len(lanes)
+        out = [f'<text x="{MARGIN:g}" y="{y + 10:g}" fill="#5b6470">{escape(words)}</text>']
+        for row, kind in enumerate(lanes):
+            base = top + LANE * row
+            out.append(
+                f'<text x="{LEFT - 8:g}" y="{base + 14:g}" text-anchor="end">'
+                f"{escape(KINDS[kind])}</text>"
+                f'<path d="M{LEFT:g} {base + LANE - 1:g}h{width:g}" stroke="#e3e6ea"/>'
+            )
+            out += _runs(shares[kind], COLOURS[kind], base)
+        for x, text, row in labels:
+            at = y + 22 + 14 * row
+            out.append(
+                f'<path d="M{x:.1f} {at + 3:g}V{bottom:g}" stroke="#222" stroke-dasharray="3 2"/>'
+                f'<text x="{x:.1f}" y="{at:g}" text-anchor="{_anchor(x)}">{escape(text)}</text>'
+            )
+        out += _axis(began, ended, scale, bottom)
+        out += self._hovers(began, ended, scale, top, bottom)
+        return out, bottom + 44
+
+    def _labels(
+        self, began: int, ended: int, scale: float
+    ) -> tuple[list[tuple[float, str, int]], int]:
+        """Place the moments' names: each in the first row where it touches no other."""
+        placed: list[tuple[float, str, int]] = []
+        free: list[float] = []  # until where a row is taken
+        for name, at in self.moments:
+            if not began <= at <= ended:
+                continue
+            text = f"{name} {format_ns(at)}" if at else name
+            x = LEFT + (at - began) * scale
+            size = LETTER * len(text)
+            start = {"start": x, "middle": x - size / 2, "end": x - size}[_anchor(x)]
+            row = next((r for r, end in enumerate(free) if end + 8 < start), len(free))
+            free[row : row + 1] = [start + size]
+            placed.append((x, text, row))
+        return placed, len(free)
+
+    def _hovers(
+        self, began: int, ended: int, scale: float, top: float, bottom: float
+    ) -> Iterator[str]:
+        """Yield what is said where the pointer is: invisible, one a step."""
+        for step in self.steps:
+            start, end = max(step.began, began), min(step.began + step.ns, ended)
+            if end <= start:
+                continue
+            off = f", interrupts off {format_ns(step.masked_ns)}" if step.masked_ns else ""
+            title = (
+                f"{format_ns(step.began)} after the ping, for {format_ns(step.ns)}: {step.what}; "
+                f"mostly {step.function}{off}"
+            )
+            yield (
+                f'<rect x="{LEFT + (start - began) * scale:.1f}" y="{top:g}" '
+                f'width="{(end - start) * scale:.2f}" height="{bottom - top:g}" '
+                f'fill="#000" fill-opacity="0"><title>{escape(title)}</title></rect>'
+            )
+
+
+def _anchor(x: float) -> str:
+    if x < LEFT + 60:
+        return "start"
+    return "end" if x > WIDTH - 120 else "middle"
+
+
+def _runs(share: NDArray[np.float64], colour: str, y: float) -> Iterator[str]:
+    """Yield a lane's bars: as high as the share of the time that went to it."""
+    levels = np.ceil(np.clip(share, 0, 1) * LEVELS - 1e-9).astype(int)
+    changes = np.flatnonzero(np.diff(levels)) + 1
+    borders = [0, *changes.tolist(), len(levels)]
+    wide = (WIDTH - LEFT - MARGIN) / BINS
+    path = ""
+    for start, end in itertools.pairwise(borders):
+        if level := int(levels[start]):
+            high = (LANE - 4) * level / LEVELS
+            x, bar = LEFT + start * wide, (end - start) * wide
+            path += f"M{x:.1f} {y + LANE - 2:g}h{bar:.1f}v{-high:g}h{-bar:.1f}z"
+    if path:
+        yield f'<path d="{path}" fill="{colour}"/>'
+
+
+def _axis(began: int, ended: int, scale: float, y: float) -> Iterator[str]:
+    """Yield a scale of round times since the ping, or in a larger part since its beginning."""
+    rough = max(ended - began, 1) / TICKS
+    power = 10 ** math.floor(math.log10(rough))
+    step = max(1, round(next(power * f for f in (1, 2, 5, 10) if power * f >= rough)))
+    for at in range(0, ended - began + 1, step):
+        x = LEFT + at * scale
+        yield (
+            f'<path d="M{x:.1f} {y:g}v4" stroke="#8a929c"/>'
+            f'<text x="{x:.1f}" y="{y + 16:g}" text-anchor="middle" fill="#5b6470">'
+            f"{'+' if began else ''}{escape(format_round_ns(at))}</text>"
+        )

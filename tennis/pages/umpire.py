@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""One HTML page about a check: verdict, figures in table 6.1's form, pictures."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from tennis import __version__
+from tennis.pages.rally import template
+from tennis.plots.umpire import agreement, check_note, persistence
+from tennis.publications import knutsson_2008
+from tennis.rally.disk import write_whole
+from tennis.umpire import Check
+from tennis.umpire.rally import facts, table
+
+
+def write_page(found: Check, out: Path, *, force: bool = False) -> None:
+    """Write one self-contained HTML page about a check. Raises UsageError, RallyError."""
+    write_whole(out, page(found).encode(), force=force)
+
+
+def page(found: Check) -> str:
+    """Return the page: the same check gives the same bytes."""
+    pictures = []
+    for picture in (agreement(found), persistence(found)):
+        data = base64.b64encode(picture.render("png")).decode()
+        pictures.append({"source": f"data:image/png;base64,{data}", "alt": picture.alt})
+    return template("umpire.html.j2").render(
+        found=found,
+        facts=facts(found),
+        table=table(found),
+        thesis=_thesis(),
+        pictures=pictures,
+        note=check_note(found),
+        version=__version__,
+    )
+
+
+def _thesis() -> list[dict[str, Any]]:
+    """Return the thesis' own table 6.1; microseconds."""
+    irq, sched = knutsson_2008().verification
+    return [
+        {"kind": kind, "analyser_us": a, "brickwall_us": b, "error_us": e}
+        for kind, part in (("interrupt", irq), ("scheduling", sched))
+        for a, b, e in zip(part.oscilloscope, part.brickwall, part.error, strict=True)
+    ]

@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A rally's capture while it is played: by an analyser, or made from the rally itself."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from tennis.bench.instruments import sigrok
+from tennis.errors import UsageError
+from tennis.rally.folder import CAPTURE
+from tennis.rally.manifest import Protocol
+from tennis.rally.plan import Plan
+from tennis.umpire.rally import SIMULATED
+from tennis.umpire.simulate import Analyser, Played, simulate
+
+MARGIN_S = 3.0
+# as a crystal's; and no rate of an open loop stays in step with the samples
+SIMULATED_PPM = 20.0
+
+
+def needed_s(protocol: Protocol) -> float:
+    """Return about how long a rally takes, from the first sample to the last answer."""
+    if protocol.rate_hz:
+        between = 1 / protocol.rate_hz
+    else:
+        between = (protocol.gap_min_ns + protocol.gap_max_ns) / 2e9
+    return protocol.balls * between * 1.1 + protocol.settle_ns / 1e9 + MARGIN_S
+
+
+def warnings(plan: Plan) -> list[str]:
+    """Say what the analyser that is plugged in cannot do for a plan. Raises BenchError."""
+    if not plan.umpire or plan.bench == "virtual":
+        return []
+    chosen = sigrok.settings(plan.analyser)
+    return chosen.warnings(plan.protocol.pulse_ns, needed_s(plan.protocol))
+
+
+@contextmanager
+def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
+    """Capture while a rally is played on a physical bench; what went wrong comes into the list.
+
+    Raises BenchError where there is no analyser. One that fails later costs no ball.
+    """
+    trouble: list[str] = []
+    if not plan.umpire or plan.bench == "virtual":
+        yield trouble
+        return
+    chosen = sigrok.settings(plan.analyser)
+    chosen = replace(
+        chosen, seconds=None if chosen.analyser.continuous else needed_s(plan.protocol)
+    )
+    with sigrok.capturing(chosen, part / CAPTURE) as capture:
+        yield trouble
+    if capture.trouble:
+        trouble.append(capture.trouble)
+
+
+def simulated(part: Path, played: Played) -> str:
+    """Write the capture of a rally on the virtual bench; return what is to be said of it."""
+    out = part / CAPTURE
+    out.unlink(missing_ok=True)
+    try:
+        simulate(played, out, Analyser(clock_ppm=SIMULATED_PPM))
+    except UsageError as error:
+        return f"no capture: {error}"
+    return SIMULATED

@@ -1,0 +1,3 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What would spoil a rally: on this computer, a Pico, a target."""

@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What works here and what does not: every check says what it found and what to do about it."""
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+from tennis.bench.debian import host_architecture
+from tennis.bench.findings import Finding
+from tennis.bench.instruments import emulated, sigrok
+from tennis.bench.kernels import catalogue, modules
+from tennis.bench.virtual import initramfs
+from tennis.bench.virtual import plugins as instrument
+from tennis.checkout import cache_folder
+from tennis.errors import TennisError
+from tennis.play.doctor.pico import examine_ports
+
+
+def examine(port: str | None = None) -> Iterator[Finding]:
+    """Yield the findings, one at a time: of a physical bench where a port is named, else of all."""
+    if port:
+        yield from examine_ports(port)
+        return
+    yield from _examine_virtual()
+    for finding in examine_ports(None):
+        # the virtual bench plays without
+        mild = finding.verdict == "bad"
+        yield replace(finding, verdict="note") if mild else finding
+
+
+def _examine_virtual() -> Iterator[Finding]:
+    """Yield what there is to say about the virtual bench."""
+    yield _check("Python", lambda: sys.version.split()[0])
+    yield _check("machine", lambda: f"{platform.system()} {host_architecture()}")
+    yield _cores()
+    yield _check("QEMU", lambda: instrument.find_qemu().version)
+    yield _check("arm64 compiler", modules.compiler_version)
+    yield _check("instrument", lambda: instrument.build(instrument.find_qemu()).name)
+    for tool in ("make", "nm", "dpkg-deb", "apt-get"):
+        if not shutil.which(tool):
+            yield Finding("bad", tool, "not installed", "run 'make setup'")
+    home = cache_folder()
+    if home.exists() and not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+        advice = "set TENNIS_CACHE to a folder that you can write"
+        yield Finding("bad", "cache folder", f"{home} belongs to somebody else", advice)
+        return
+    yield _check("target's programs", lambda: f"stress {initramfs.versions()['stress']}")
+    for name in catalogue.catalogue():
+        if catalogue.is_fetched(name):
+            yield _check(f"kernel {name}", partial(_release, name))
+        elif name in {"mainline", "rt"}:
+            advice = f"run 'tennis kernels fetch {name}'"
+            yield Finding("bad", f"kernel {name}", "not fetched", advice)
+    emulator = _check("emulated Pico", emulated.check)
+    # only --instrument pico and tennis verify --bench virtual need it
+    yield replace(emulator, verdict="note") if emulator.verdict == "bad" else emulator
+    analyser = _check("sigrok-cli", sigrok.version)
+    # only the umpire needs it
+    yield replace(analyser, verdict="note") if analyser.verdict == "bad" else analyser
+    free = catalogue.free_space_mb()
+    yield Finding(
+        "good" if free > 1000 else "note",
+        "cache folder",
+        f"{cache_folder()}, {free} MB free",
+        "" if free > 1000 else "free some space, or set TENNIS_CACHE to another folder",
+    )
+
+
+def _release(name: str) -> str:
+    return catalogue.find(name).release
+
+
+def _cores() -> Finding:
+    cores = os.cpu_count() or 1
+    load = os.getloadavg()[0]
+    busy = load > cores
+    advice = "results are the same, only slower: virtual time does not depend on it" if busy else ""
+    return Finding("note" if busy else "good", "host", f"{cores} cores, load {load:.1f}", advice)
+
+
+def _check(what: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding("good", what, look())
+    except OSError as error:
+        return Finding("bad", what, f"{error.filename}: {error.strerror}", "check its permissions")
+    except TennisError as error:
+        found, _, advice = str(error).partition(": ")
+        return Finding("bad", what, found, advice)

@@ -1,0 +1,276 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A match's plan becomes rallies: which there are, in which order, and what is left out."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sized
+from itertools import product
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from tennis.bench import loads as load_folder
+from tennis.bench.kernels import catalogue, flavours
+from tennis.bench.kernels.catalogue import Flavour
+from tennis.errors import UsageError
+from tennis.match.plan import (
+    RALLIES_MAX,
+    Fixture,
+    KernelAxis,
+    LoadAxis,
+    MatchPlan,
+    NotPlayed,
+    OneRally,
+    first_problem,
+)
+from tennis.play.planning import plan_of
+from tennis.rally.manifest import BottomHalf, Priorities
+from tennis.rally.text import plain
+
+# a kernel that is called one of these must be one: verdicts go by the names
+CALLED: dict[str, set[Flavour]] = {
+    "mainline": {"mainline"},
+    "rt": {"rt"},
+    "xenomai": {"evl", "cobalt"},
+}
+
+
+def fixtures_of(
+    plan: MatchPlan, given: Mapping[str, str], beside: Path
+) -> tuple[list[Fixture], list[NotPlayed]]:
+    """Return the rallies of a plan in the order of playing, and what is left out.
+
+    ``given`` are the kernels of the command line, by the plan's names; folders in the plan are
+    relative to ``beside``. Raises UsageError (BenchError where a kernel is not fetched) for names
+    that mean nothing, and where nothing is left.
+    """
+    _check_bench(plan)
+    named = {*plan.kernels, *(rally.kernel for rally in plan.rally)}
+    for name in sorted(given.keys() - named):
+        raise UsageError(f"--kernel {name}=...: the plan has no kernel {name!a}: use one of its")
+    known = {name: _Kernel(plan, name, given.get(name), beside) for name in sorted(named)}
+    _check_loads(plan)
+    fixtures: list[Fixture] = []
+    left: list[NotPlayed] = []
+    for wanted in _combinations(plan, known):
+        why = wanted.why or _impossible(known[wanted.kernel], wanted)
+        if why and wanted.single and known[wanted.kernel].there:
+            raise UsageError(f"rally {wanted.name}: {why}")
+        if why:
+            left.append(
+                NotPlayed(
+                    name=wanted.name,
+                    kernel=wanted.kernel,
+                    load=wanted.load,
+                    priorities=wanted.priorities,
+                    bottom_half=wanted.bottom_half,
+                    why=why,
+                )
+            )
+            _check_count(left)
+            continue
+        for repetition in range(1, plan.repetitions + 1):
+            fixtures.append(_fixture(plan, known[wanted.kernel], wanted, repetition))
+            _check_count(fixtures)
+    for name, count in Counter(fixture.name for fixture in fixtures).items():
+        if count > 1:
+            raise UsageError(f"{name} is in the plan twice: for more of the same use repetitions")
+    if not fixtures:
+        whys = "; ".join(dict.fromkeys(f"{entry.name}: {entry.why}" for entry in left))
+        raise UsageError(f"nothing is left to play: {plain(whys, 600)}")
+    if plan.order == "shuffled":
+        fixtures.sort(key=lambda fixture: _digest(plan.seed, "order", fixture.name))
+    return fixtures, left
+
+
+def _check_count(rallies: Sized) -> None:
+    if len(rallies) > RALLIES_MAX:
+        raise UsageError(f"the plan has more than {RALLIES_MAX} rallies: make it smaller")
+
+
+def _check_bench(plan: MatchPlan) -> None:
+    for key in ("target", "port"):
+        if plan.bench == "virtual" and getattr(plan, key) is not None:
+            raise UsageError(f'{key}: belongs to bench = "pi": the virtual bench has none')
+    if plan.bench == "pi" and plan.target is None:
+        raise UsageError(
+            "target is missing: a match must boot its target into each kernel, so say which one it "
+            "is, as ssh knows it"
+        )
+
+
+def _check_loads(plan: MatchPlan) -> None:
+    """Raise UsageError for a load that is not there, or an option it does not have."""
+    wanted = [(name, load.options) for name, load in plan.loads.items()]
+    wanted += [(rally.load, rally.load_options) for rally in plan.rally]
+    for kernel, axis in plan.kernels.items():
+        for name in axis.loads or []:
+            if name not in plan.loads:
+                raise UsageError(f"kernels.{kernel}.loads: {name} is not among the plan's loads")
+    for name, options in wanted:
+        try:
+            load_folder.find(name, options)
+        except UsageError as error:
+            raise UsageError(f"loads: {error}") from error
+    for number, skip in enumerate(plan.skip):
+        if skip.kernel is not None and skip.kernel not in plan.kernels:
+            raise UsageError(f"skip.{number}.kernel: the plan has no kernel {skip.kernel!a}")
+        if skip.load is not None and skip.load not in plan.loads:
+            raise UsageError(f"skip.{number}.load: the plan has no load {skip.load!a}")
+
+
+class _Kernel:
+    """A kernel of the plan: where it is, and what flavour it has."""
+
+    def __init__(self, plan: MatchPlan, name: str, given: str | None, beside: Path) -> None:
+        self.name = name
+        self.axis = plan.kernels.get(name, KernelAxis())
+        self.place = given or self.axis.tree
+        self.there = self.place is not None or not self.axis.optional
+        self.flavour: Flavour = "evl" if name == "xenomai" else "mainline"  # until it is known
+        if not self.there:
+            return
+        if plan.bench == "virtual":
+            origin = self._find(None if given else beside)
+        else:
+            origin = self._on_target(plan)
+        if self.flavour not in CALLED.get(name, {self.flavour}):
+            raise UsageError(
+                f"kernels.{name}: {origin} is a kernel of flavour {self.flavour}: "
+                f"call it otherwise, or give one that is configured as {name}"
+            )
+
+    def _find(self, beside: Path | None) -> str:
+        """Find a kernel of the virtual bench; a folder in the plan is relative to ``beside``."""
+        if beside and self.axis.tree and self.axis.tree not in catalogue.catalogue():
+            self.place = str(beside / self.axis.tree)
+        try:
+            kernel = catalogue.find(self.place or self.name)
+        except UsageError as error:
+            hint = f"a plan's own kernel: --kernel {self.name}=DIR"
+            raise UsageError(f"kernels.{self.name}: {error} ({hint})") from error
+        self.flavour = kernel.flavour
+        return kernel.origin
+
+    def _on_target(self, plan: MatchPlan) -> str:
+        """Take the name for a flavour that the target has: it says itself whether it does."""
+        name = self.place or self.name
+        found = [flavour for flavour in flavours.RACQUETS if flavour == name]
+        if not found:
+            raise UsageError(
+                f'kernels.{self.name}: on bench = "{plan.bench}" a kernel is one of '
+                f"{', '.join(flavours.RACQUETS)} (also as tree, or --kernel {self.name}=...)"
+            )
+        self.flavour = found[0]
+        return name
+
+    @property
+    def usual(self) -> tuple[Priorities, BottomHalf]:
+        """Return priorities and bottom half where nobody says which."""
+        racquet = flavours.RACQUETS[self.flavour]
+        return racquet.priorities[0], racquet.bottom_halves[0]
+
+
+class _Wanted:
+    """A combination."""
+
+    def __init__(
+        self,
+        kernel: str,
+        load: str,
+        priorities: Priorities,
+        bottom_half: BottomHalf,
+        single: OneRally | None = None,
+    ) -> None:
+        self.kernel, self.load = kernel, load
+        self.priorities, self.bottom_half = priorities, bottom_half
+        self.single = single
+        self.why = ""
+        self.name = f"{kernel}-{load}-{priorities}-{bottom_half}"
+
+
+def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wanted]:
+    """Yield what the plan asks for; ``why`` says why it is not played."""
+    for name, axis in plan.kernels.items():
+        priorities, bottom_half = known[name].usual
+        for load, wanted_priorities, wanted_half in product(
+            axis.loads or plan.loads,
+            axis.priorities or plan.priorities or [priorities],
+            axis.bottom_halves or plan.bottom_halves or [bottom_half],
+        ):
+            wanted = _Wanted(name, load, wanted_priorities, wanted_half)
+            wanted.why = "" if known[name].there else "no kernel given"
+            for skip in plan.skip:
+                asked = {
+                    key: value
+                    for key, value in skip.model_dump(exclude={"why"}).items()
+                    if value is not None
+                }
+                if all(getattr(wanted, key) == value for key, value in asked.items()):
+                    wanted.why = skip.why
+            yield wanted
+    for rally in plan.rally:
+        priorities, bottom_half = known[rally.kernel].usual
+        wanted = _Wanted(
+            rally.kernel,
+            rally.load,
+            rally.priorities or priorities,
+            rally.bottom_half or bottom_half,
+            rally,
+        )
+        wanted.why = "" if known[rally.kernel].there else "no kernel given"
+        yield wanted
+
+
+def _impossible(kernel: _Kernel, wanted: _Wanted) -> str:
+    """Say why a combination cannot be played; empty where it can."""
+    racquet = flavours.RACQUETS[kernel.flavour]
+    if wanted.priorities not in racquet.priorities:
+        possible = " or ".join(racquet.priorities)
+        return f"priorities {wanted.priorities} are not for {kernel.flavour} kernels: {possible} is"
+    if wanted.bottom_half not in racquet.bottom_halves:
+        possible = " or ".join(racquet.bottom_halves)
+        return (
+            f"bottom half {wanted.bottom_half} is not for {kernel.flavour} kernels: {possible} is"
+        )
+    return ""
+
+
+def _fixture(plan: MatchPlan, kernel: _Kernel, wanted: _Wanted, repetition: int) -> Fixture:
+    name = wanted.name + (f"-r{repetition}" if plan.repetitions > 1 else "")
+    load = plan.loads.get(wanted.load, LoadAxis())
+    single = wanted.single
+    options = single.load_options if single else load.options
+    balls = (single.balls if single else load.balls) or plan.balls
+    settle_s = single.settle_s if single else load.settle_s
+    try:
+        made = plan_of(
+            bench=plan.bench,
+            instrument=plan.instrument,
+            port=plan.port,
+            target=plan.target,
+            kernel=kernel.place or wanted.kernel,
+            load=wanted.load,
+            load_options=options,
+            bottom_half=wanted.bottom_half,
+            priorities=wanted.priorities,
+            balls=balls,
+            seed=_digest(plan.seed, "seed", name) % 2**32,
+            loop=plan.loop,
+            rate_hz=plan.rate_hz,
+            gap_min_us=plan.gap_min_us,
+            gap_max_us=plan.gap_max_us,
+            timeout_ms=plan.timeout_ms,
+            settle_s=plan.settle_s if settle_s is None else settle_s,
+            operator=plan.operator,
+        )
+        return Fixture(name=name, kernel=wanted.kernel, repetition=repetition, plan=made)
+    except (UsageError, ValidationError) as error:
+        words = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        raise UsageError(f"{name}: {words}") from error
+
+
+def _digest(seed: int, what: str, name: str) -> int:
+    """Return a number that depends on these only: the same on every machine, in every order."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{what}/{name}".encode()).digest()[:8])

@@ -1,0 +1,275 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What was played becomes a sealed folder: faults, counts and events, from the journal."""
+
+import collections
+import datetime
+import itertools
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from tennis import __version__, wire
+from tennis.bench import Bench, Circumstances
+from tennis.errors import RallyError
+from tennis.play.capture import simulated
+from tennis.play.progress import Progress
+from tennis.rally.balls import batches_from_frames, records
+from tennis.rally.folder import Rally, part_path, seal
+from tennis.rally.journal import Frame, Journal
+from tennis.rally.manifest import Counts, Fault, Manifest, Tool
+from tennis.rally.plan import Plan
+from tennis.rally.text import plain
+from tennis.umpire.rally_balls import plain_balls
+from tennis.umpire.simulate import Played
+from tennis.units import format_count, ticks_to_ns
+
+# what the instrument's reasons for an early end mean for the people at the bench
+REASONS = {
+    "no_answer": "the target stopped answering",
+    "target_ended": "the target ended before the last ball",
+    "never_ready": "the target did not get ready to play",
+    "instrument_fault": "the instrument reported a fault",
+    "stopped": "the rally was stopped at the instrument",
+}
+# what else the instrument may report, as faults: code, what the event is called, in words
+REPORTED = {
+    "overrun": ("overrun", "the instrument lost edges: they came faster than it could keep them"),
+    "no_ping": ("no_ping", "the ping wire does not rise: something holds it low or high"),
+    "undecided": (
+        "undecided",
+        "a ball was served while the last one waited for its answer: the reply wire has glitches",
+    ),
+    "held_line": ("held", "the reply line is held high: it was up when a ball was served"),
+}
+
+
+@dataclass
+class Outcome:
+    """How playing came to its end."""
+
+    end: Frame | None = None
+    interrupted: bool = False
+    lost_frames: int = 0
+    garbage_bytes: int = 0
+    next_frame: int = 0  # its sequence number
+    progress: Progress | None = None  # None: nothing was played now
+    umpire: list[str] = field(default_factory=list)  # what is to be said of the capture
+
+    @property
+    def all_there(self) -> bool:
+        """Tell whether no ball is missing, whether END came or not."""
+        return self.progress is not None and self.progress.balls >= self.progress.planned
+
+    @property
+    def all_missed(self) -> bool:
+        """Tell whether there were balls and no answers."""
+        return self.progress is not None and 0 < self.progress.balls == self.progress.misses
+
+
+def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: Outcome) -> Rally:
+    """Seal what a journal holds as the folder ``out``. Raises RallyError, DiskFullError."""
+    part = part_path(out)
+    try:
+        known = bench.circumstances(plan, part)
+    except (KeyError, ValueError) as error:
+        why = plain(str(error), 200)
+        raise RallyError(f"{part} was not written by tennis ({why}): play it anew") from error
+    tick_hz = known.instrument.tick_hz
+    counted = counted_end(outcome.end)
+    totals = _totals(journal)
+    noted = totals.noted
+    faults = [
+        *known.faults,
+        *_faults(known, outcome, counted, noted),
+        *_reported(known, noted),
+        *_contradictions(plan, counted, totals),
+    ]
+    if totals.backwards:
+        words = (
+            f"{format_count(totals.backwards, 'ball')} served before the one before: flash it again"
+        )
+        faults.append(Fault(code="clock_backwards", message=f"the instrument's clock: {words}"))
+    ended: Literal["complete", "interrupted", "fault"] = "complete"
+    if plan.bench == "pi" and outcome.all_missed:
+        # a target that is not there; on the virtual bench the target itself says what is wrong
+        faults = [fault for fault in faults if fault.code != "no_answer"]
+        faults.insert(0, _no_answer(plan, known, totals))
+        ended = "fault"
+    elif not outcome.all_there and (counted is None or counted["reason"] != "complete"):
+        ended = "interrupted" if outcome.interrupted and not faults else "fault"
+    elif any(fault.code == "miscounted" for fault in faults):
+        ended = "fault"
+    manifest = Manifest(
+        schema_version=1,
+        bench=plan.bench,
+        time_note=bench.time_note,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        operator=plan.operator,
+        instrument=known.instrument,
+        target=known.target,
+        load=known.load,
+        protocol=plan.protocol,
+        counts=Counts(
+            balls=0,  # balls and misses are counted when the table is written
+            misses=0,
+            strays=noted["stray"],
+            doubles=noted["double"],
+            late_serves=noted["late_serve"],
+            runts=noted["runt"] + noted["unlisted"],
+        ),
+        line=known.line,
+        ended=ended,
+        faults=faults,
+        tainted=bool(faults),
+        tool=Tool(tennis=__version__, versions=plan.versions),
+        files={},
+    )
+
+    def balls() -> Iterator[pa.RecordBatch]:
+        return batches_from_frames(journal.payloads(wire.BALLS), tick_hz)
+
+    if plan.umpire and plan.bench == "virtual" and totals.balls:
+        events = list(_events(known, journal, tick_hz))
+        played = Played(plan.protocol, tick_hz, events, lambda: plain_balls(balls()))
+        outcome.umpire.append(simulated(part, played))
+    said = ({"what": "umpire", "text": words} for words in outcome.umpire)
+    every = itertools.chain(_events(known, journal, tick_hz), said)
+    return seal(part, out, manifest, balls(), every)
+
+
+@dataclass(frozen=True)
+class _Totals:
+    """What came, counted in one pass over the journal."""
+
+    balls: int
+    misses: int
+    backwards: int  # balls that were served before the one before them
+    noted: collections.Counter[str]  # the instrument's events by name, also where no END came
+
+
+def _totals(journal: Journal) -> _Totals:
+    balls = misses = backwards = last = 0
+    noted: collections.Counter[str] = collections.Counter()
+    for frame in journal.frames():
+        if frame.kind == wire.EVENTS:
+            for _, what, value in _unpacked(frame.payload):
+                name = _name(what, value)
+                noted[name] += value if name == "unlisted" else 1
+        elif frame.kind == wire.BALLS:
+            came = records(frame.payload)
+            balls += came.size
+            misses += int((came["fall"] == wire.NONE_TICKS).sum())
+            served = came["served"]
+            if served.size:
+                backwards += int((served[1:] < served[:-1]).sum()) + bool(served[0] < last)
+                last = served[-1]
+    return _Totals(balls, misses, backwards, noted)
+
+
+def _unpacked(payload: bytes) -> Iterator[tuple[int, int, int]]:
+    """Return the records of an EVENTS frame: when, what, value. Raises RallyError."""
+    if len(payload) % wire.EVENT_SIZE:
+        raise RallyError(
+            f"a frame holds {len(payload)} bytes, not a whole number of events: "
+            "it was written by another version of the instrument; update the instrument"
+        )
+    return struct.iter_unpack(wire.EVENT, payload)
+
+
+def _name(what: int, value: int) -> str:
+    """Return what an event is called; an overrun that lost no edge has a name of its own."""
+    name = wire.EVENT_NAMES.get(what, "unknown")
+    which = wire.OVERRUNS.get(value)
+    return which if name == "overrun" and which in {"no_ping", "undecided"} else name
+
+
+def counted_end(end: Frame | None) -> dict[str, Any] | None:
+    """Return the instrument's own counters, with the reason in words; None for a broken END."""
+    if end is None or len(end.payload) != struct.calcsize(wire.END_FORMAT):
+        return None
+    names = ("reason", "balls", "misses", "strays", "doubles", "late_serves", "clock_ticks")
+    counted: dict[str, Any] = dict(
+        zip(names, struct.unpack(wire.END_FORMAT, end.payload), strict=True)
+    )
+    counted["reason"] = wire.END_REASONS.get(counted["reason"], "instrument_fault")
+    return counted
+
+
+def _faults(
+    known: Circumstances,
+    outcome: Outcome,
+    counted: dict[str, Any] | None,
+    noted: collections.Counter[str],
+) -> Iterator[Fault]:
+    """Yield what the player itself saw go wrong, the cause first."""
+    if counted is None:
+        if not outcome.interrupted and not outcome.all_there:
+            said = [event["text"] for event in known.events if event["what"] == "emulator"]
+            why = f": {said[-1]}" if said else ""
+            yield Fault(code="bench_ended", message=f"the bench ended without a word{why}")
+    elif counted["reason"] != "complete" and not outcome.interrupted and not known.faults:
+        # where the target, or the instrument, said what went wrong, that is the reason
+        named = noted["overrun"] or noted["no_ping"] or noted["undecided"]
+        if counted["reason"] != "instrument_fault" or not named:
+            yield _fault(known, counted["reason"], REASONS[counted["reason"]])
+    if outcome.lost_frames or outcome.garbage_bytes:
+        text = f"{outcome.lost_frames} frames lost, {outcome.garbage_bytes} bytes of garbage"
+        yield Fault(code="line_noise", message=f"between instrument and host: {text}")
+
+
+def _reported(known: Circumstances, noted: collections.Counter[str]) -> Iterator[Fault]:
+    """Yield the faults among the instrument's own events, each once with how often it came."""
+    for code, (event, words) in REPORTED.items():
+        if noted[event]:
+            yield _fault(known, code, f"{words} ({format_count(noted[event], 'time')})")
+
+
+def _contradictions(plan: Plan, counted: dict[str, Any] | None, totals: _Totals) -> Iterator[Fault]:
+    """Yield what the instrument says of the end, and what came says otherwise."""
+    planned, balls = plan.protocol.balls, totals.balls
+    complete = counted is not None and counted["reason"] == "complete"
+    if balls > planned or (complete and balls != planned):
+        words = f"{balls} balls came of {planned} planned"
+        said = ", and the instrument calls that complete" if complete else ""
+        yield Fault(code="miscounted", message=f"{words}{said}: flash the instrument again")
+    if counted is None or counted["balls"] != balls:
+        return  # its counters are those of its last play only
+    noted = totals.noted
+    for name, came in (
+        ("misses", totals.misses),
+        ("strays", noted["stray"] + noted["runt"] + noted["unlisted"]),
+        ("doubles", noted["double"]),
+    ):
+        if counted[name] != came:
+            words = f"the instrument counted {counted[name]} {name}, but {came} came"
+            yield Fault(code="miscounted", message=f"{words}: flash the instrument again")
+
+
+def _fault(known: Circumstances, code: str, words: str) -> Fault:
+    advice = known.advice.get(code)
+    return Fault(code=code, message=f"{words}: {advice}" if advice else words)
+
+
+def _no_answer(plan: Plan, known: Circumstances, totals: _Totals) -> Fault:
+    """Say what it means that all balls were missed."""
+    words = "no answer from the target"
+    if totals.noted["stray"] or totals.noted["double"]:
+        longer = "a longer --timeout-ms" if plan.protocol.loop == "closed" else "a lower --rate-hz"
+        words = f"edges came, but no answer in time (with {longer} it may)"
+    return _fault(known, "no_answer", f"{words}: all {totals.balls} balls missed")
+
+
+def _events(known: Circumstances, journal: Journal, tick_hz: int) -> Iterator[dict[str, Any]]:
+    """Yield all events: the load's, the instrument's, the target's own."""
+    if known.load.started_ns is not None:
+        yield {"what": "load_started", "at_ns": known.load.started_ns, "load": known.load.name}
+    for payload in journal.payloads(wire.EVENTS):
+        for when, what, value in _unpacked(payload):
+            name = wire.EVENT_NAMES.get(what, f"unknown_{what}")
+            yield {"what": name, "at_ns": ticks_to_ns(when, tick_hz), "value": value}
+    yield from known.events

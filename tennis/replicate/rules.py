@@ -1,0 +1,270 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The rules of ``rules.toml``: what a match must show for a published statement to hold.
+
+To the rules that are written there come those that follow from the thesis' tables and figures: one
+for each growth, each ranking, each figure.
+"""
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from itertools import combinations
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tennis.publications.knutsson import Kernel, Maximum, knutsson_2008
+from tennis.units import format_us
+
+LatencyName = Literal["interrupt", "scheduling"]
+Measure = Literal["worst", "quartile distance", "concentration"]
+LATENCIES: tuple[LatencyName, ...] = ("interrupt", "scheduling")
+LOADS = ("idle", "stress", "network", "xload")
+# the thesis' tables, and its figures: (figure, kernel, priorities, load)
+TABLES = {
+    ("xenomai", "native"): "7.1",
+    ("rt", "chrt"): "7.2",
+    ("rt", "default"): "7.3",
+    ("mainline", "default"): "7.4",
+}
+FIGURES = (
+    ("7.1", "xenomai", "native", "idle"),
+    ("7.2", "xenomai", "native", "stress"),
+    ("7.3", "xenomai", "native", "network"),
+    ("7.4", "xenomai", "native", "xload"),
+    ("7.5", "rt", "chrt", "idle"),
+    ("7.6", "rt", "chrt", "stress"),
+    ("7.7", "rt", "chrt", "network"),
+    ("7.8", "mainline", "default", "idle"),
+    ("7.9", "mainline", "default", "stress"),
+    ("7.10", "mainline", "default", "network"),
+)
+
+
+class _Rules(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=True)
+
+
+class Side(_Rules):
+    """A kernel with its priorities under a load; of several loads the worst counts."""
+
+    kernel: str
+    priorities: str
+    loads: Annotated[tuple[str, ...], Field(min_length=1)]
+    latency: LatencyName
+
+    @property
+    def words(self) -> str:
+        """Return the side in a few words."""
+        priorities = "" if self.priorities == "default" else f" {self.priorities}"
+        return f"{self.kernel}{priorities}, {' and '.join(self.loads)}"
+
+
+class RulePart(_Rules):
+    """One comparison: ``of`` / ``to`` lies between ``above`` and ``below``.
+
+    With ``than``: ``of`` is nearer to ``to`` than to ``than``. Without ``to``: ``of`` alone.
+    """
+
+    says: str
+    of: Side
+    to: Side | None = None
+    than: Side | None = None
+    above: float | None = None
+    below: float | None = None
+    measure: Measure = "worst"
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "RulePart":
+        bounded = self.above is not None or self.below is not None
+        if bounded == (self.than is not None) or (self.than and not self.to):
+            raise ValueError("a part has above, below or both; or else to and than")
+        return self
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """Return the sides that take part."""
+        return tuple(side for side in (self.of, self.to, self.than) if side)
+
+
+class Rule(_Rules):
+    """A published statement; it holds where all of its parts hold."""
+
+    source: str
+    id: str
+    title: str
+    published: str
+    kind: Literal["conclusion", "growth", "ranking", "figure"] = "conclusion"
+    parts: Annotated[tuple[RulePart, ...], Field(validation_alias="part", min_length=1)]
+
+
+class Unaddressed(_Rules):
+    """A published statement that a match cannot speak to."""
+
+    source: str
+    id: str
+    title: str
+    why: str
+
+
+class Statistics(_Rules):
+    """How sure a verdict must be."""
+
+    confidence: float
+    balls_min: int
+    blocks_min: int
+    block_root: int
+
+
+class Tables(_Rules):
+    """What counts as the same growth, and as a ranking."""
+
+    same_order: float
+    tie: float
+
+
+class Figures(_Rules):
+    """What counts as a narrow range."""
+
+    concentration: float
+
+
+class Replication(_Rules):
+    """All of ``rules.toml``."""
+
+    statistics: Statistics
+    tables: Tables
+    figures: Figures
+    bottom_halves: dict[str, str]
+    core_tasks: dict[str, dict[str, tuple[str, ...]]]  # kernel, load -> kinds of tasks
+    claims: Annotated[tuple[Rule, ...], Field(validation_alias="claim")]
+    unaddressed: tuple[Unaddressed, ...]
+
+
+@cache
+def replication() -> Replication:
+    """Return the rules that are written down."""
+    text = files("tennis.replicate").joinpath("rules.toml").read_text(encoding="utf-8")
+    return Replication.model_validate(tomllib.loads(text))
+
+
+def rules() -> list[Rule]:
+    """Return all rules: the conclusions, then what follows from the thesis' tables and figures."""
+    return [*replication().claims, *_growths(), *_rankings(), *_figures()]
+
+
+def published_maximum(table: Kernel, load: str, latency: LatencyName) -> Maximum | None:
+    """Return a figure of one of the tables 7.1 to 7.4; None where the thesis did not look."""
+    found = getattr(table, load, None) if load in LOADS else None
+    if found is None:
+        return None
+    maximum: Maximum = found.irq if latency == "interrupt" else found.sched
+    return maximum
+
+
+def _side(table: Kernel, load: str, latency: LatencyName) -> Side:
+    return Side(kernel=table.kernel, priorities=table.priorities, loads=(load,), latency=latency)
+
+
+def _growths() -> list[Rule]:
+    """Return a rule for each load of each table: it grows from idle as it did in the thesis."""
+    factor = replication().tables.same_order
+    found = []
+    for table in knutsson_2008().results:
+        number = TABLES[table.kernel, table.priorities]
+        for load in LOADS[1:]:
+            for latency in LATENCIES:
+                idle = published_maximum(table, "idle", latency)
+                loaded = published_maximum(table, load, latency)
+                if not idle or not loaded:
+                    continue
+                growth = loaded.max / idle.max
+                low, high = growth / factor, growth * factor
+                side = _side(table, load, latency)
+                found.append(
+                    Rule(
+                        source="knutsson-2008",
+                        id=f"table{number}-{load}-{latency}",
+                        title=f"{side.words}: worst {latency} latency against idle",
+                        published=f"{_us(idle.max)} to {_us(loaded.max)}: {growth:.3g} times",
+                        kind="growth",
+                        parts=(
+                            RulePart(
+                                says=f"it grows {low:.3g} to {high:.3g} times",
+                                of=side,
+                                to=_side(table, "idle", latency),
+                                above=low,
+                                below=high,
+                            ),
+                        ),
+                    )
+                )
+    return found
+
+
+def _rankings() -> list[Rule]:
+    """Return a rule for each pair of tables, load and latency: who has the later worst case."""
+    tie = replication().tables.tie
+    found = []
+    for load in LOADS:
+        for latency in LATENCIES:
+            for one, other in combinations(knutsson_2008().results, 2):
+                first = published_maximum(one, load, latency)
+                second = published_maximum(other, load, latency)
+                if not first or not second:
+                    continue
+                later, sooner = (one, other) if first.max > second.max else (other, one)
+                high, low = max(first.max, second.max), min(first.max, second.max)
+                if high / low < tie:
+                    continue
+                of, to = _side(later, load, latency), _side(sooner, load, latency)
+                names = f"{_name(later)} later than {_name(sooner)}"
+                found.append(
+                    Rule(
+                        source="knutsson-2008",
+                        id=f"ranking-{load}-{latency}-{_id(later)}-{_id(sooner)}",
+                        title=f"{load}, worst {latency} latency: {names}",
+                        published=f"{_us(high)} against {_us(low)}: {high / low:.3g} times",
+                        kind="ranking",
+                        parts=(RulePart(says=f"{names}", of=of, to=to, above=1.0),),
+                    )
+                )
+    return found
+
+
+def _figures() -> list[Rule]:
+    """Return a rule for each of the figures 7.1 to 7.10: most answers are in a narrow range."""
+    share = replication().figures.concentration
+    return [
+        Rule(
+            source="knutsson-2008",
+            id=f"figure{number}",
+            title=f"{kernel}{'' if priorities == 'default' else ' ' + priorities}, {load}: "
+            "most answers are in a narrow range",
+            published="a histogram; the text: a significant part in a narrow range",
+            kind="figure",
+            parts=tuple(
+                RulePart(
+                    says=f"half of the {latency} latencies lie within {share:g} of their range",
+                    of=Side(kernel=kernel, priorities=priorities, loads=(load,), latency=latency),
+                    below=share,
+                    measure="concentration",
+                )
+                for latency in LATENCIES
+            ),
+        )
+        for number, kernel, priorities, load in FIGURES
+    ]
+
+
+def _name(table: Kernel) -> str:
+    return table.kernel if table.priorities in {"default", "native"} else f"{table.kernel} chrt"
+
+
+def _id(table: Kernel) -> str:
+    return _name(table).replace(" ", "-")
+
+
+def _us(value: int) -> str:
+    return format_us(value).replace(" us", " µs")

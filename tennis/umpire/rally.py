@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A rally held against its capture: the check, and what it found in words."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tennis.errors import RallyError, UsageError
+from tennis.rally import Rally
+from tennis.rally.folder import CAPTURE
+from tennis.umpire import Capture, Check, Wires, check, open_capture
+from tennis.umpire.table import open_pair
+
+USUAL = Wires()
+# what a report checks by the way: a minute and a half at 24 MHz
+QUICK_SAMPLES = 1 << 31
+SIMULATED = (
+    "the capture was made from the rally itself, with a clock 20 ppm fast: it shows how a check "
+    "works, not that the instrument is right"
+)
+
+
+def the_capture(rally: Rally, captures: Sequence[Path], wires: Wires) -> Capture | None:
+    """Open the capture of a rally: those that are named, else its own; None: it has none."""
+    if len(captures) > 2:
+        raise UsageError("name one capture, or two tables: that of ping and that of reply")
+    if len(captures) == 2:
+        names = (wires.ping, wires.reply)
+        if wires.invert_ping or wires.invert_reply:
+            raise UsageError("--invert belongs to one file: invert the probe at the oscilloscope")
+        return open_pair(captures[0], captures[1], names, wires.threshold)
+    if captures:
+        return open_capture(captures[0], wires)
+    own = rally.file(CAPTURE)
+    return open_capture(own, wires) if own else None
+
+
+def umpire(
+    rally: Rally,
+    captures: Sequence[Path] = (),
+    wires: Wires = USUAL,
+    tolerance_ns: float | None = None,
+) -> Check:
+    """Check a rally; what is wrong with its capture is in the verdict. Raises UsageError."""
+    try:
+        capture = the_capture(rally, captures, wires)
+    except RallyError as error:
+        found = Check("not run", str(error), rally, None, 0)
+        found.tolerance_ns = tolerance_ns or 0.0
+        return found
+    if capture is None:
+        reason = (
+            f"{rally.path} has no {CAPTURE}: name one with --capture, or play with "
+            "`tennis rally --umpire`"
+        )
+        return Check("not run", reason, rally, None, tolerance_ns or 0.0)
+    found = check(rally, capture, tolerance_ns)
+    if not captures and rally.manifest.bench == "virtual":
+        found.notes.append(SIMULATED)
+    return found
+
+
+def in_a_line(rally: Rally) -> str:
+    """Return what an umpire says of a rally, for a report; empty where there was none."""
+    own = rally.file(CAPTURE)
+    if own is None:
+        return ""
+    try:
+        samples = open_capture(own).samples or 0
+    except RallyError as error:
+        return f"not run: {error}"
+    if samples > QUICK_SAMPLES:
+        return "there is a long capture: `tennis umpire check` says what it shows"
+    found = umpire(rally)
+    said = f"{found.verdict}: {found.reason}"
+    return f"{said} ({'; '.join(found.notes)})" if found.notes else said
+
+
+def facts(found: Check) -> dict[str, str]:
+    """Return what a check found, in words, for a terminal or a page."""
+    said = {"Rally": f"{found.rally.label}: {found.rally.balls} balls"}
+    capture = found.capture
+    if capture is None:
+        return said
+    seconds = float(capture.end_ticks / capture.tick_hz)
+    said["Capture"] = f"{capture.form}, {seconds:.3f} s, ping {capture.ping}, reply {capture.reply}"
+    said["Resolution"] = (
+        f"Brickwall {found.tick_ns:g} ns, analyser {capture.resolution_ns:.4g} ns; two edges of "
+        f"the analyser: {capture.resolution_ns / 6**0.5:.3g} ns (sd)"
+    )
+    said["Balls"] = (
+        f"{found.balls} paired, {found.unmatched_brickwall} only in the rally, "
+        f"{found.unmatched_analyser} only in the capture, {found.uncovered} not covered"
+    )
+    said["Contradictions"] = (
+        f"{found.disagree} answered by one and missed by the other, {found.off} far off, "
+        f"{found.unseen} too short to be seen"
+    )
+    for kind in ("interrupt", "scheduling"):
+        difference = getattr(found, kind)
+        if difference is not None:
+            low, high = difference.bias_ci_ns
+            said[f"{kind.capitalize()} bias"] = (
+                f"{difference.bias_ns:+.2f} ns (95 %: {low:.2f} to {high:.2f} ns), residual sd "
+                f"{difference.sd_ns:.2f} ns"
+            )
+    if found.clock is not None and found.clock_ci is not None:
+        low, high = found.clock_ci
+        said["Clock"] = (
+            f"the analyser's is {found.clock.ppm:+.4f} ppm faster (95 %: {low:.4f} to {high:.4f}); "
+            f"serves are within {found.clock.sd_ns:.3g} ns (sd) of the line"
+        )
+    uneven = [name for name, value in found.unevenness.items() if value]
+    if uneven:
+        said["In step"] = (
+            f"{', '.join(uneven)} in step with the samples: the intervals are wider for it"
+        )
+    if found.decoder is not None:
+        counts = found.rally.manifest.counts
+        said["Strays, doubles"] = (
+            f"Brickwall {counts.strays}, {counts.doubles}; analyser "
+            f"{found.decoder.strays.count}, {found.decoder.doubles.count}"
+        )
+    return said
+
+
+def table(found: Check) -> list[dict[str, Any]]:
+    """Return rows in the form of table 6.1: analyser, Brickwall, error; in microseconds."""
+    return [
+        {
+            "kind": kind,
+            "balls": balls,
+            "analyser_us": analyser / 1000,
+            "brickwall_us": brickwall / 1000,
+            "error_ns": brickwall - analyser,
+        }
+        for kind, classes in found.classes.items()
+        for balls, analyser, brickwall in classes.rows()
+    ]
