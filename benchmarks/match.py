@@ -26,7 +26,7 @@ from tennis.bench.virtual.bench import VirtualBench
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
 from tennis.play.match import Match, play_match
 from tennis.play.rally import Observer, Watch, play
-from tennis.play.schedule import fixtures_of
+from tennis.play.schedule import scheduled_rallies
 from tennis.replicate.rules import replication
 from tennis.stats import blocks
 from tennis.stats.intervals import quantile_ranks
@@ -49,9 +49,9 @@ def cost(balls: int, rounds: int) -> float:
         loads={"idle": LoadAxis(), "stress": LoadAxis()},
         balls=balls,
     )
-    match = Match(plan, *fixtures_of(plan, {}, Path()))
-    for fixture in match.fixtures:
-        VirtualBench().versions(fixture.plan)  # builds what is not there yet
+    match = Match(plan, *scheduled_rallies(plan, {}, Path()))
+    for planned in match.scheduled:
+        VirtualBench().versions(planned.plan)  # builds what is not there yet
     best = [float("inf"), float("inf")]
     with tempfile.TemporaryDirectory(prefix="tennis-bench-") as scratch:
         for _ in range(rounds):
@@ -60,15 +60,20 @@ def cost(balls: int, rounds: int) -> float:
             best[0] = min(best[0], time.perf_counter() - began)
             assert not outcome.bad
             began = time.perf_counter()
-            for fixture in match.fixtures:
-                play(VirtualBench(), fixture.plan, Path(scratch) / fixture.name, Watch())
+            for planned in match.scheduled:
+                play(
+                    VirtualBench(),
+                    planned.plan,
+                    Path(scratch) / planned.name,
+                    Watch(),
+                )
             best[1] = min(best[1], time.perf_counter() - began)
             for path in Path(scratch).iterdir():
                 shutil.rmtree(path)
     ratio = best[0] / best[1]
     print(
-        f"a match of {len(match.fixtures)} rallies of {balls} balls: {best[0]:.1f} s of wall time, "
-        f"its rallies singly {best[1]:.1f} s, best of {rounds}: ratio {ratio:.2f}"
+        f"a match of {len(match.scheduled)} rallies of {balls} balls: {best[0]:.1f} s of wall "
+        f"time, its rallies singly {best[1]:.1f} s, best of {rounds}: ratio {ratio:.2f}"
     )
     return ratio
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synthetic import TIME_NOTE, make_rally
 
 from tennis.match.folder import MatchFolder, Record, open_match
-from tennis.match.plan import Fixture, KernelAxis, LoadAxis, MatchPlan, NotPlayed
+from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, NotPlayed, ScheduledRally
 from tennis.rally.manifest import BottomHalf, Priorities
 from tennis.rally.plan import Plan
 
@@ -31,7 +31,7 @@ class MatchMaker:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.mkdir()
-        self.fixtures: list[Fixture] = []
+        self.scheduled: list[ScheduledRally] = []
         self.not_played: list[NotPlayed] = []
         self.troubles: dict[str, str] = {}
 
@@ -72,7 +72,9 @@ class MatchMaker:
             protocol=made.manifest.protocol,
             versions={},
         )
-        self.fixtures.append(Fixture(name=name, kernel=kernel, repetition=repetition, plan=plan))
+        self.scheduled.append(
+            ScheduledRally(name=name, kernel=kernel, repetition=repetition, plan=plan)
+        )
         return self.path / name
 
     def left_out(self, kernel: str, priorities: Priorities, load: str, why: str) -> None:
@@ -91,7 +93,7 @@ class MatchMaker:
 
     def sealed(self, title: str = "A synthetic match") -> MatchFolder:
         """Write match.json and open the folder."""
-        kernels: Sequence[str] = [fixture.kernel for fixture in self.fixtures] or ["rt"]
+        kernels: Sequence[str] = [planned.kernel for planned in self.scheduled] or ["rt"]
         record = Record(
             schema_version=1,
             bench="replay",
@@ -103,7 +105,7 @@ class MatchMaker:
                 kernels={name: KernelAxis() for name in kernels},
                 loads={"idle": LoadAxis()},
             ),
-            fixtures=self.fixtures,
+            scheduled=self.scheduled,
             not_played=self.not_played,
             troubles=self.troubles,
         )

@@ -28,7 +28,7 @@ from tennis.play.rally import Watch, play, resume
 from tennis.play.verify import Amount, settings, verify
 from tennis.rally import Rally, open_rally
 from tennis.rally.calibration import doubt
-from tennis.rally.manifest import Certificate, Instrument
+from tennis.rally.manifest import Instrument, VerificationRecord
 from tennis.rally.plan import Plan
 from tennis.stats import summarize
 from tests.fake_brickwall import TICK_HZ, FakeBrickwall, ball_of, wires
@@ -600,13 +600,13 @@ INSTRUMENT = Instrument(
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 
-def certificate(**changes) -> Certificate:
+def certificate(**changes) -> VerificationRecord:
     facts = {
         "serial": "e6", "firmware_sha256": "a" * 64, "tick_hz": TICK_HZ, "date": NOW.isoformat(),
         "verdict": "pass", "reason": "", "balls": 10, "largest_error_ticks": 0,
         "kind": "physical", "source": "jumpers",
     }  # fmt: skip
-    return Certificate(**facts | changes)
+    return VerificationRecord(**facts | changes)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.play import benches
-from tennis.rally.manifest import Certificate
+from tennis.rally.manifest import VerificationRecord
 
 EXAMPLE = ROOT / "ansible/inventory.example"
 NOW = 1_800_000_000
@@ -39,7 +39,7 @@ def test_a_clock_that_is_wrong(ahead_s, words):
 
 
 def row(status=None, *, picos=("E6",), reachable=True, trouble=None, pico_trouble=None):
-    bench = inventory.Bench("bench-1", {})
+    bench = inventory.ListedBench("bench-1", {})
     seen = state.Look(bench, status, trouble, reachable, list(picos), pico_trouble)
     return benches._row(seen)
 
@@ -64,7 +64,7 @@ def test_the_example_is_taken_by_the_playbooks():
 
 
 def test_what_the_inventory_says_of_a_host_reaches_ssh():
-    bench = inventory.Bench(
+    bench = inventory.ListedBench(
         "bench-1",
         {
             "ansible_host": "192.0.2.11",
@@ -145,7 +145,7 @@ def test_a_wrong_governor_is_trouble():
 def test_the_age_of_the_certificate(monkeypatch, tmp_path, days, words, old):
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path))
     certificates.write(
-        Certificate(
+        VerificationRecord(
             serial="E6",
             firmware_sha256="0" * 64,
             tick_hz=125_000_000,

@@ -63,7 +63,7 @@ class Room:
         )
 
     @functools.cached_property
-    def bench(self) -> inventory.Bench:
+    def bench(self) -> inventory.ListedBench:
         return inventory.read_inventory(self.inventory).find("bench-1")
 
     def answer(self, script: str) -> None:

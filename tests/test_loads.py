@@ -290,7 +290,7 @@ def test_compile_check_of_xload(tmp_path, flags, symbols):
 @pytest.mark.parametrize(("flavour", "kind"), [("evl", "evl"), ("cobalt", "alchemy")])
 def test_a_build_with_other_tasks_is_refused(flavour, kind, tmp_path):
     part = loads.find("xload", {}).parts[-1]
-    part = loads.Part(part.name, tmp_path, part.file)
+    part = loads.LoadPart(part.name, tmp_path, part.file)
     assert part.prebuilt("xload", flavour) is None
     built = tmp_path / f"xload.{flavour}"
     for said in (kind, None):  # one that says nothing may be an older one

@@ -20,7 +20,7 @@ from tennis.errors import BenchError
 from tennis.match.plan import read_plan
 from tennis.play.match import Match, play_match
 from tennis.play.rally import Observer
-from tennis.play.schedule import fixtures_of
+from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_rally
 from tennis.rally.plan import Plan
 from tests.virtual import script
@@ -260,7 +260,7 @@ def test_one_that_fails_and_one_that_is_tainted_do_not_stop_the_others(tmp_path,
     bench = Troubled()
     monkeypatch.setattr("tennis.play.match.bench_of", lambda *_: bench)
     asked = read_plan(path)
-    wanted = Match(asked, *fixtures_of(asked, {}, path.parent))
+    wanted = Match(asked, *scheduled_rallies(asked, {}, path.parent))
     said: list[str] = []
     out = tmp_path / "m"
     outcome = play_match(wanted, out, silent, lambda: False, said.append)

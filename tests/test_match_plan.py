@@ -19,7 +19,7 @@ from tennis.cli.match import match
 from tennis.errors import BenchError, UsageError
 from tennis.match.plan import MatchPlan, read_plan
 from tennis.play.match import _with_versions, bench_for, duration, estimate_s
-from tennis.play.schedule import fixtures_of
+from tennis.play.schedule import scheduled_rallies
 from tennis.rally.plan import Plan
 from tennis.replicate.rules import FIGURES
 
@@ -58,7 +58,7 @@ def plan(text: str) -> MatchPlan:
 
 
 def names(text: str, **given: str) -> list[str]:
-    return [fixture.name for fixture in fixtures_of(plan(text), given, Path())[0]]
+    return [planned.name for planned in scheduled_rallies(plan(text), given, Path())[0]]
 
 
 def test_all_combinations_in_their_order():
@@ -98,17 +98,17 @@ def test_tables_say_more_than_lists():
         load = "stress"
         balls = 9
     """
-    fixtures, left = fixtures_of(plan(text), {}, Path())
-    assert [(one.name, one.plan.protocol.balls) for one in fixtures] == [
+    scheduled, left = scheduled_rallies(plan(text), {}, Path())
+    assert [(one.name, one.plan.protocol.balls) for one in scheduled] == [
         ("mainline-idle-default-tasklet", 7),
         ("rt-idle-chrt-thread", 7),
         ("rt-hog-chrt-thread", 100),
         ("rt-hog-chrt-user", 100),
         ("mainline-stress-default-tasklet", 9),
     ]
-    assert fixtures[0].plan.protocol.settle_ns == 300 * 10**9
-    assert fixtures[4].plan.protocol.settle_ns == 2 * 10**9
-    assert fixtures[2].plan.load_options == {"hold_us": 200}
+    assert scheduled[0].plan.protocol.settle_ns == 300 * 10**9
+    assert scheduled[4].plan.protocol.settle_ns == 2 * 10**9
+    assert scheduled[2].plan.load_options == {"hold_us": 200}
     assert [(one.name, one.why) for one in left] == [
         ("rt-idle-chrt-user", "the guest's user space sleeps")
     ]
@@ -116,22 +116,24 @@ def test_tables_say_more_than_lists():
 
 def test_every_rally_has_its_own_seed_and_the_order_is_the_seeds():
     shuffled = SMALL + 'repetitions = 4\norder = "shuffled"\n'
-    fixtures, _ = fixtures_of(plan(shuffled), {}, Path())
-    seeds = {fixture.name: fixture.plan.protocol.seed for fixture in fixtures}
+    scheduled, _ = scheduled_rallies(plan(shuffled), {}, Path())
+    seeds = {planned.name: planned.plan.protocol.seed for planned in scheduled}
     assert len(set(seeds.values())) == 16
     # the same seed: the same order and the same seeds; they do not depend on the rest of the plan
     assert names(shuffled) == list(seeds)
     assert names(shuffled) != names(SMALL + "repetitions = 4")
     assert sorted(names(shuffled)) == sorted(names(SMALL + "repetitions = 4"))
     assert names(shuffled + "seed = 2") != names(shuffled)
-    one, _ = fixtures_of(plan('kernels = ["rt"]\nloads = ["idle"]\nrepetitions = 4'), {}, Path())
-    assert all(seeds[fixture.name] == fixture.plan.protocol.seed for fixture in one)
+    one, _ = scheduled_rallies(
+        plan('kernels = ["rt"]\nloads = ["idle"]\nrepetitions = 4'), {}, Path()
+    )
+    assert all(seeds[planned.name] == planned.plan.protocol.seed for planned in one)
 
 
 def test_xenomai_where_a_kernel_is_given(tmp_path):
     text = 'loads = ["idle"]\n[kernels.rt]\n[kernels.xenomai]\noptional = true\n'
-    fixtures, left = fixtures_of(plan(text), {}, Path())
-    assert [fixture.name for fixture in fixtures] == ["rt-idle-default-tasklet"]
+    scheduled, left = scheduled_rallies(plan(text), {}, Path())
+    assert [planned.name for planned in scheduled] == ["rt-idle-default-tasklet"]
     assert [(one.name, one.why) for one in left] == [
         ("xenomai-idle-native-thread", "no kernel given")
     ]
@@ -151,8 +153,8 @@ def test_what_cannot_be_is_left_out_with_its_reason(tmp_path):
         optional = true
     """
     (tmp_path / "evl").mkdir()
-    fixtures, left = fixtures_of(plan(text), {"xenomai": str(tmp_path / "evl")}, Path())
-    assert [fixture.name for fixture in fixtures] == [
+    scheduled, left = scheduled_rallies(plan(text), {"xenomai": str(tmp_path / "evl")}, Path())
+    assert [planned.name for planned in scheduled] == [
         "rt-idle-default-tasklet",
         "rt-idle-default-thread",
         "xenomai-idle-native-thread",
@@ -246,7 +248,7 @@ def test_plans_that_cannot_be_meant(text, given, words):
     if "4096" in words:
         text = text.replace('loads = ["idle", "stress"]', 'loads = ["idle", "stress", "hog"]')
     with pytest.raises(UsageError, match=words) as error:
-        fixtures_of(plan(text), given, Path())
+        scheduled_rallies(plan(text), given, Path())
     assert "\n" not in str(error.value)
 
 
@@ -256,24 +258,24 @@ def test_a_kernel_that_is_not_fetched_is_refused(monkeypatch):
 
     monkeypatch.setattr(catalogue, "find", find)
     with pytest.raises(BenchError, match="tennis kernels fetch rt"):
-        fixtures_of(plan(SMALL), {}, Path())
+        scheduled_rallies(plan(SMALL), {}, Path())
 
 
 def test_on_a_physical_bench_kernels_are_what_the_target_boots():
     text = SMALL + 'bench = "pi"\n'
     with pytest.raises(UsageError, match="target is missing"):
-        fixtures_of(plan(text), {}, Path())
+        scheduled_rallies(plan(text), {}, Path())
     text += 'target = "pi@raspberrypi"\nport = "/dev/ttyACM0"\n'
-    fixtures, _ = fixtures_of(plan(text), {}, Path())
-    made = fixtures[3].plan
+    scheduled, _ = scheduled_rallies(plan(text), {}, Path())
+    made = scheduled[3].plan
     assert (made.kernel, made.target, made.port) == ("rt", "pi@raspberrypi", "/dev/ttyACM0")
     assert isinstance(bench_for(plan(text)), PreparingBench)
     xenomai = text.replace('"rt"', '"xenomai"')
     with pytest.raises(UsageError, match="a kernel is one of mainline, rt, evl, cobalt"):
-        fixtures_of(plan(xenomai), {}, Path())
-    fixtures, _ = fixtures_of(plan(xenomai), {"xenomai": "evl"}, Path())
-    assert fixtures[3].name == "xenomai-stress-native-thread"
-    assert fixtures[3].plan.kernel == "evl"
+        scheduled_rallies(plan(xenomai), {}, Path())
+    scheduled, _ = scheduled_rallies(plan(xenomai), {"xenomai": "evl"}, Path())
+    assert scheduled[3].name == "xenomai-stress-native-thread"
+    assert scheduled[3].plan.kernel == "evl"
 
 
 def test_before_each_rally_a_physical_target_is_booted(monkeypatch):
@@ -287,10 +289,10 @@ def test_before_each_rally_a_physical_target_is_booted(monkeypatch):
     monkeypatch.setattr("tennis.bench.fleet.boot.boot", boot)
     monkeypatch.setattr("tennis.bench.fleet.leases.refuse_if_held", lambda *_, **__: None)
     text = 'kernels = ["rt"]\nloads = ["idle"]\nbench = "pi"\ntarget = "board"'
-    fixtures, _ = fixtures_of(plan(text), {}, Path())
+    scheduled, _ = scheduled_rallies(plan(text), {}, Path())
     bench = bench_for(plan(text))
     assert isinstance(bench, PreparingBench)
-    bench.prepare(fixtures[0].plan)
+    bench.prepare(scheduled[0].plan)
     assert asked == [("board", "rt", True)]
 
 
@@ -299,23 +301,23 @@ def test_the_plans_of_the_checkout_are_sound(path, tmp_path):
     asked = read_plan(path)
     (tmp_path / "evl").mkdir()
     given = {"xenomai": str(tmp_path / "evl")} if "xenomai" in asked.kernels else {}
-    fixtures, left = fixtures_of(asked, given, path.parent)
-    assert fixtures
+    scheduled, left = scheduled_rallies(asked, given, path.parent)
+    assert scheduled
     assert not left
-    for fixture in fixtures:
-        assert fixture.plan.protocol.balls >= 2000  # what a verdict needs
+    for planned in scheduled:
+        assert planned.plan.protocol.balls >= 2000  # what a verdict needs
     if path.stem == "knutsson":
-        made = {(one.kernel, one.plan.priorities, one.plan.load) for one in fixtures}
+        made = {(one.kernel, one.plan.priorities, one.plan.load) for one in scheduled}
         assert {figure[1:] for figure in FIGURES} <= made
         assert len(made) == 13
-        assert {one.name for one in fixtures_of(asked, {}, path.parent)[1]} == {
+        assert {one.name for one in scheduled_rallies(asked, {}, path.parent)[1]} == {
             f"xenomai-{load}-native-thread" for load in ("idle", "stress", "network", "xload")
         }
 
 
 def test_the_estimate_knows_what_takes_long():
-    fixtures, _ = fixtures_of(plan(SMALL), {}, Path())
-    idle, stress = (estimate_s(fixture.plan) for fixture in fixtures[:2])
+    scheduled, _ = scheduled_rallies(plan(SMALL), {}, Path())
+    idle, stress = (estimate_s(planned.plan) for planned in scheduled[:2])
     assert 1 < idle < stress
     assert [duration(s) for s in (0, 40, 120, 9000)] == ["1 s", "40 s", "2 min", "2.5 h"]
 
@@ -352,12 +354,14 @@ def test_versions_are_asked_once_for_rallies_that_differ_in_balls_and_seed_only(
             asked.append((plan.kernel, plan.load))
             return {"kernel": plan.kernel, "load": plan.load}
 
-    fixtures = _with_versions(Bench(), fixtures_of(plan(SMALL + "repetitions = 50"), {}, Path())[0])
-    assert len(fixtures) == 200
+    scheduled = _with_versions(
+        Bench(), scheduled_rallies(plan(SMALL + "repetitions = 50"), {}, Path())[0]
+    )
+    assert len(scheduled) == 200
     assert sorted(asked) == [(k, load) for k in ("mainline", "rt") for load in ("idle", "stress")]
-    for fixture in fixtures:
-        expected = {"kernel": fixture.kernel, "load": fixture.plan.load}
-        assert fixture.plan.versions == expected
+    for planned in scheduled:
+        expected = {"kernel": planned.kernel, "load": planned.plan.load}
+        assert planned.plan.versions == expected
 
 
 @pytest.mark.parametrize("digits", [20, 100_000])

@@ -12,7 +12,7 @@ from tennis.rally.plan import Plan
 
 
 @dataclass(frozen=True)
-class Circumstances:
+class RunRecord:
     """What a bench knows after a rally: who took part, what went wrong, what happened besides."""
 
     instrument: Instrument
@@ -63,12 +63,12 @@ class Bench(Protocol):
     def start(self, plan: Plan, folder: Path) -> Session:
         """Begin to play; the target's console goes to ``folder``/console.log."""
 
-    def circumstances(self, plan: Plan, folder: Path) -> Circumstances:
+    def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
         """Return what is known of a rally in ``folder`` once its session is closed."""
 
 
 @runtime_checkable
-class GoingOnBench(Bench, Protocol):
+class ResumableBench(Bench, Protocol):
     """A bench that does not repeat: a rally is resumed with the balls that are missing."""
 
     def go_on(self, plan: Plan, folder: Path, position: Position) -> Session:

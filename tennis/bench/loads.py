@@ -94,7 +94,7 @@ def check_tasks(where: str, tasks: str | None, flavour: str) -> None:
 
 
 @dataclass(frozen=True)
-class Part:
+class LoadPart:
     """One folder under ``loads/``."""
 
     name: str
@@ -145,7 +145,7 @@ class Load:
     """A load with the values of its parameters; ``parts`` in the order in which they start."""
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[LoadPart, ...]
     values: Mapping[str, int]
 
     @property
@@ -165,7 +165,7 @@ class Load:
         host = self.host_command("target")
         return "; ".join(filter(None, [*commands, f"from the network: {host}" if host else ""]))
 
-    def _command(self, part: Part) -> str:
+    def _command(self, part: LoadPart) -> str:
         if part.file.module:
             return " ".join(["insmod", f"{part.file.module}.ko", self.module_parameters])
         if part.start is None:
@@ -265,7 +265,7 @@ def find(name: str, options: Mapping[str, int] | None = None) -> Load:
     return Load(name, parts, values)
 
 
-def _parts(name: str, within: tuple[str, ...] = ()) -> list[Part]:
+def _parts(name: str, within: tuple[str, ...] = ()) -> list[LoadPart]:
     """Return a load's folder behind those of the loads that belong to it, each once."""
     path = FOLDER / name / "load.toml"
     try:
@@ -277,4 +277,4 @@ def _parts(name: str, within: tuple[str, ...] = ()) -> list[Part]:
     if file.command and (path.parent / "start").is_file():
         raise TennisError(f"{path} is not right: it has a command, and there is a script start")
     found = {part.name: part for other in file.also for part in _parts(other, (*within, name))}
-    return [*found.values(), Part(name, path.parent, file)]
+    return [*found.values(), LoadPart(name, path.parent, file)]

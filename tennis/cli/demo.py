@@ -52,7 +52,7 @@ def demo(out: Path, balls: int, seed: int) -> None:
 
     console = Console()
     wanted = demonstration(balls, seed)
-    count = len(wanted.fixtures)
+    count = len(wanted.scheduled)
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
     outcome = play_match(wanted, out, shown, Stop(), click.echo)
     if outcome.interrupted:

@@ -61,13 +61,13 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
     from tennis.match.plan import read_plan
     from tennis.pages.match import write_match_report
     from tennis.play.match import Match, bench_for, play_match
-    from tennis.play.schedule import fixtures_of
+    from tennis.play.schedule import scheduled_rallies
     from tennis.replicate.verdicts import Replication
 
     if out is None:
         out = Path(plan.stem)
     asked = read_plan(plan)
-    wanted = Match(asked, *fixtures_of(asked, dict(map(_kernel, kernels)), plan.parent))
+    wanted = Match(asked, *scheduled_rallies(asked, dict(map(_kernel, kernels)), plan.parent))
     console = Console()
     if list_only:
         _list(console, wanted)
@@ -85,7 +85,7 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
     if outcome.bad:
         name, why = next(iter(outcome.bad.items()))
         raise BenchError(
-            f"{len(outcome.bad)} of {len(wanted.fixtures)} rallies are not sound, the first "
+            f"{len(outcome.bad)} of {len(wanted.scheduled)} rallies are not sound, the first "
             f"{name}: {why}; failed ones are tried again by the same command, others once they "
             "are moved away"
         )
@@ -100,22 +100,22 @@ def _list(console: Console, wanted: object) -> None:
     table.add_column("rally", no_wrap=True)
     for title in ("balls", "seed", "settles", "about"):
         table.add_column(title, justify="right", no_wrap=True)
-    for fixture in wanted.fixtures:
-        protocol = fixture.plan.protocol
+    for planned in wanted.scheduled:
+        protocol = planned.plan.protocol
         table.add_row(
-            fixture.name,
+            planned.name,
             f"{protocol.balls:,}",
             str(protocol.seed),
             f"{protocol.settle_ns / 1e9:g} s",
-            duration(estimate_s(fixture.plan)),
+            duration(estimate_s(planned.plan)),
         )
     console.print(table)
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
-    total = sum(estimate_s(fixture.plan) for fixture in wanted.fixtures)
-    balls = sum(fixture.plan.protocol.balls for fixture in wanted.fixtures)
+    total = sum(estimate_s(planned.plan) for planned in wanted.scheduled)
+    balls = sum(planned.plan.protocol.balls for planned in wanted.scheduled)
     console.print(
-        f"{len(wanted.fixtures)} rallies, {balls:,} balls, about {duration(total)} "
+        f"{len(wanted.scheduled)} rallies, {balls:,} balls, about {duration(total)} "
         "(a guess: it depends on this machine)",
         highlight=False,
     )

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
 from tennis.errors import RallyError
-from tennis.match.plan import RALLIES_MAX, Fixture, MatchPlan, Name, NotPlayed, played_kernel
+from tennis.match.plan import RALLIES_MAX, MatchPlan, Name, NotPlayed, ScheduledRally, played_kernel
 from tennis.rally import Rally, open_rally, part_path
 from tennis.rally.disk import write_whole
-from tennis.rally.manifest import BenchKind, Part, Text
+from tennis.rally.manifest import BenchKind, StrictModel, Text
 from tennis.rally.text import plain
 
 SCHEMA_VERSION = 1
@@ -30,8 +30,16 @@ REPORT = "report.html"
 SIZE_MAX = 1 << 24  # bytes
 
 
-class Record(Part):
+# what match.json calls them
+_FIXTURES = Field(
+    max_length=RALLIES_MAX, validation_alias="fixtures", serialization_alias="fixtures"
+)
+
+
+class Record(StrictModel):
     """All of ``match.json``."""
+
+    model_config = ConfigDict(populate_by_name=True)
 
     schema_version: Literal[1]
     bench: BenchKind
@@ -39,13 +47,14 @@ class Record(Part):
     created: Text  # ISO 8601, wall clock
     tennis: Text
     plan: MatchPlan
-    fixtures: Annotated[list[Fixture], Field(max_length=RALLIES_MAX)]  # in the order of playing
+    # in the order of playing
+    scheduled: Annotated[list[ScheduledRally], _FIXTURES]
     not_played: Annotated[list[NotPlayed], Field(max_length=RALLIES_MAX)]
     troubles: Annotated[dict[Name, Text], Field(max_length=RALLIES_MAX)]  # rallies without balls
 
     def write(self, folder: Path) -> None:
         """Write ``match.json``, whole or not at all. Raises DiskFullError, RallyError."""
-        text = json.dumps(self.model_dump(mode="json"), indent=1) + "\n"
+        text = json.dumps(self.model_dump(mode="json", by_alias=True), indent=1) + "\n"
         write_whole(folder / MATCH, text.encode(), force=True)
 
     @classmethod
@@ -106,9 +115,9 @@ class MatchFolder:
         return plain(self.record.time_note)
 
     @property
-    def fixtures(self) -> list[Fixture]:
+    def scheduled(self) -> list[ScheduledRally]:
         """Return the rallies of the match in the order of playing."""
-        return self.record.fixtures
+        return self.record.scheduled
 
     @property
     def not_played(self) -> list[NotPlayed]:
@@ -118,14 +127,14 @@ class MatchFolder:
     def rally(self, name: str) -> Rally | None:
         """Return a rally; None where there is none that can be used: ``trouble`` says why."""
         if name not in self._rallies:
-            fixture = next(entry for entry in self.fixtures if entry.name == name)
-            self._rallies[name] = self._open(fixture)
+            planned = next(entry for entry in self.scheduled if entry.name == name)
+            self._rallies[name] = self._open(planned)
         found = self._rallies[name]
         return found if isinstance(found, Rally) else None
 
     def rallies(self) -> list[Rally]:
         """Return the rallies that are there and can be used, in the order of playing."""
-        return [rally for entry in self.fixtures if (rally := self.rally(entry.name))]
+        return [rally for entry in self.scheduled if (rally := self.rally(entry.name))]
 
     def trouble(self, name: str) -> str:
         """Say why there is no such rally; empty where there is one."""
@@ -137,17 +146,17 @@ class MatchFolder:
         """Return the rallies that are there and cannot be used, and why."""
         return {
             entry.name: self.trouble(entry.name)
-            for entry in self.fixtures
+            for entry in self.scheduled
             if (self.path / entry.name).exists() and self.rally(entry.name) is None
         }
 
-    def _open(self, fixture: Fixture) -> Rally | str:
-        folder = self.path / fixture.name
+    def _open(self, planned: ScheduledRally) -> Rally | str:
+        folder = self.path / planned.name
         if folder.is_symlink():
             return "is a link to somewhere else, not a rally of this match"
         if not folder.exists():
-            if fixture.name in self.record.troubles:
-                return f"failed: {plain(self.record.troubles[fixture.name], 200)}"
+            if planned.name in self.record.troubles:
+                return f"failed: {plain(self.record.troubles[planned.name], 200)}"
             return "is begun" if part_path(folder).exists() else "is not played yet"
         try:
             rally = open_rally(folder)
@@ -156,15 +165,15 @@ class MatchFolder:
         self._distinct += rally.interrupt.values.size + rally.scheduling.values.size
         if self._distinct > MAX_DISTINCT:
             return f"is one too many: the rallies have over {MAX_DISTINCT} different latencies"
-        difference = another(rally, fixture)
+        difference = another(rally, planned)
         if not difference and rally.manifest.bench != self.record.bench:
             difference = f"bench {rally.manifest.bench}"
         return f"is not the rally that {MATCH} lists ({difference})" if difference else rally
 
 
-def another(rally: Rally, fixture: Fixture) -> str:
+def another(rally: Rally, planned: ScheduledRally) -> str:
     """Say in what a rally differs from what a match lists; empty where it does not."""
-    manifest, plan = rally.manifest, fixture.plan
+    manifest, plan = rally.manifest, planned.plan
     pairs = {
         "kernel": (manifest.target.kernel, played_kernel(plan)),
         "load": (manifest.load.name, plan.load),

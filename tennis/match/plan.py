@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from tennis.errors import UsageError
 from tennis.rally.disk import open_regular
-from tennis.rally.manifest import BottomHalf, Part, Priorities, Text
+from tennis.rally.manifest import BottomHalf, Priorities, StrictModel, Text
 from tennis.rally.plan import InstrumentKind, Plan
 from tennis.rally.text import plain
 
@@ -39,7 +39,7 @@ def _distinct(value: Any) -> Any:
     return value
 
 
-class KernelAxis(Part):
+class KernelAxis(StrictModel):
     """A kernel of the plan; what it does not say is what the plan says for all kernels."""
 
     tree: Text | None = None  # a name from `tennis kernels`, or a built tree beside the plan
@@ -54,7 +54,7 @@ class KernelAxis(Part):
         return _distinct(value)
 
 
-class LoadAxis(Part):
+class LoadAxis(StrictModel):
     """A load of the plan."""
 
     options: LoadOptions = Field(default_factory=dict)
@@ -62,7 +62,7 @@ class LoadAxis(Part):
     settle_s: Settle | None = None
 
 
-class Skip(Part):
+class Skip(StrictModel):
     """Combinations that are not played; all of the keys that are given must fit."""
 
     kernel: Name | None = None
@@ -72,7 +72,7 @@ class Skip(Part):
     why: Text = "the plan skips it"
 
 
-class OneRally(Part):
+class OneRally(StrictModel):
     """A rally besides the combinations."""
 
     kernel: Name
@@ -84,7 +84,7 @@ class OneRally(Part):
     settle_s: Settle | None = None
 
 
-class MatchPlan(Part):
+class MatchPlan(StrictModel):
     """All of a plan's file."""
 
     title: Text = "A match"
@@ -125,7 +125,7 @@ class MatchPlan(Part):
         return _distinct(value)
 
 
-class Fixture(Part):
+class ScheduledRally(StrictModel):
     """A rally of a match: the folder ``name``, what the plan calls its kernel, and its plan."""
 
     name: Name
@@ -139,7 +139,7 @@ class Fixture(Part):
         return mine == (kernel, load, priorities, bottom_half)
 
 
-class NotPlayed(Part):
+class NotPlayed(StrictModel):
     """A combination that is left out, and why."""
 
     name: Text

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 from tennis import __version__
 from tennis.match.folder import REPORT, MatchFolder
-from tennis.match.plan import Fixture
+from tennis.match.plan import ScheduledRally
 from tennis.pages.rally import Shown, shown, template
 from tennis.plots import histogram
 from tennis.plots.published import Beside, beside
@@ -27,7 +27,7 @@ from tennis.replicate.rules import (
     published_maximum,
     replication,
 )
-from tennis.replicate.verdicts import Claim, Part, Replication, number
+from tennis.replicate.verdicts import Claim, Comparison, Replication, number
 from tennis.stats.summary import Latency, latency, percent
 from tennis.units import format_us
 
@@ -118,7 +118,7 @@ def match_report(found: Replication) -> str:
     )
 
 
-def ratio(part: Part) -> str:
+def ratio(part: Comparison) -> str:
     """Say what was found: estimate and interval; empty where nothing was compared."""
     if part.estimate is None or part.interval is None:
         return ""
@@ -126,7 +126,7 @@ def ratio(part: Part) -> str:
     return f"{number(part.estimate)} ({number(low)} to {number(high)})"
 
 
-def numbers(part: Part) -> str:
+def numbers(part: Comparison) -> str:
     """Say what was found: estimate, interval, and the same of the largest of all balls."""
     said = ratio(part)
     if not said or part.largest is None:
@@ -146,22 +146,22 @@ def _counted(claims: Iterable[Claim]) -> dict[str, int]:
     return counted
 
 
-def _fixtures(match: MatchFolder, kernel: str, priorities: str, load: str) -> list[Fixture]:
+def _scheduled(match: MatchFolder, kernel: str, priorities: str, load: str) -> list[ScheduledRally]:
     half = replication().bottom_halves[kernel]
-    return [entry for entry in match.fixtures if entry.is_one(kernel, load, priorities, half)]
+    return [entry for entry in match.scheduled if entry.is_one(kernel, load, priorities, half)]
 
 
-def _rallies(match: MatchFolder, fixtures: Sequence[Fixture]) -> list[Rally]:
+def _rallies(match: MatchFolder, scheduled: Sequence[ScheduledRally]) -> list[Rally]:
     """Return what can be shown of the repetitions: the sound ones, or else the tainted ones."""
-    there = [rally for entry in fixtures if (rally := match.rally(entry.name)) and rally.balls]
+    there = [rally for entry in scheduled if (rally := match.rally(entry.name)) and rally.balls]
     return [rally for rally in there if not rally.manifest.tainted] or there
 
 
 def _why_not(match: MatchFolder, kernel: str, priorities: str, load: str) -> str:
-    fixtures = _fixtures(match, kernel, priorities, load)
-    if fixtures:
-        rally = match.rally(fixtures[0].name)
-        return "no ball was played" if rally else match.trouble(fixtures[0].name)
+    scheduled = _scheduled(match, kernel, priorities, load)
+    if scheduled:
+        rally = match.rally(scheduled[0].name)
+        return "no ball was played" if rally else match.trouble(scheduled[0].name)
     half = replication().bottom_halves[kernel]
     left = [entry for entry in match.not_played if entry.is_one(kernel, load, priorities, half)]
     return f"not played: {plain(left[0].why)}" if left else "not in the plan"
@@ -199,7 +199,7 @@ def _cells(found: Replication, table: Kernel) -> list[Cell]:
     cells = []
     for load in LOADS:
         rallies = _rallies(
-            found.match, _fixtures(found.match, table.kernel, table.priorities, load)
+            found.match, _scheduled(found.match, table.kernel, table.priorities, load)
         )
         note = "" if rallies else _why_not(found.match, table.kernel, table.priorities, load)
         if any(rally.manifest.tainted for rally in rallies):
@@ -260,7 +260,7 @@ def _figures(found: Replication) -> list[FigureShown]:
     tables = {(table.kernel, table.priorities): table for table in knutsson_2008().results}
     figures = []
     for title, kernel, priorities, load in FIGURES:
-        rallies = _rallies(match, _fixtures(match, kernel, priorities, load))
+        rallies = _rallies(match, _scheduled(match, kernel, priorities, load))
         note, pictures = "", []
         if rallies:
             caption = f"{match.bench} bench: {match.time_note}. Counts on a logarithmic axis."
@@ -302,7 +302,7 @@ def _us(value: int) -> str:
 
 def _played(match: MatchFolder) -> list[PlayedRow]:
     rows = []
-    for entry in match.fixtures:
+    for entry in match.scheduled:
         rally = match.rally(entry.name)
         seed = entry.plan.protocol.seed
         if rally is None:
@@ -332,14 +332,14 @@ def _played(match: MatchFolder) -> list[PlayedRow]:
 
 def _versions(match: MatchFolder) -> dict[str, str]:
     """Return what the match was played with: what all rallies share, and each kernel."""
-    plans = [entry.plan for entry in match.fixtures]
+    plans = [entry.plan for entry in match.scheduled]
     shared = ("tennis", "qemu", "compiler", "serial", "firmware", "micropython")
     facts = {"tennis": plain(match.record.tennis, 60), "created": plain(match.record.created, 60)}
     for key in shared:
         values = {plan.versions[key] for plan in plans if key in plan.versions}
         if values:
             facts[key] = plain(", ".join(sorted(values)), 300)
-    for entry in match.fixtures:
+    for entry in match.scheduled:
         origin = entry.plan.versions.get("kernel")
         if origin:
             # a folder's path is nobody's business: its name is enough

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from tennis.bench.fleet import leases, state
-from tennis.bench.fleet.inventory import Bench, Fleet, program, read_inventory
+from tennis.bench.fleet.inventory import Fleet, ListedBench, program, read_inventory
 from tennis.bench.instruments import certificates
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, TennisError, UsageError
@@ -187,5 +187,5 @@ def _printable(line: str) -> str:
     return "".join(c if c.isprintable() else " " for c in line.expandtabs()[:2000])
 
 
-def _is_host(known: Fleet, bench: Bench) -> bool:
+def _is_host(known: Fleet, bench: ListedBench) -> bool:
     return bench.bench_host in known.hosts

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
 from tennis.play.match import Match
-from tennis.play.schedule import fixtures_of
+from tennis.play.schedule import scheduled_rallies
 
 
 def demonstration(balls: int, seed: int) -> Match:
@@ -19,4 +19,4 @@ def demonstration(balls: int, seed: int) -> Match:
         balls=balls,
         seed=seed,
     )
-    return Match(plan, *fixtures_of(plan, {}, Path()))
+    return Match(plan, *scheduled_rallies(plan, {}, Path()))

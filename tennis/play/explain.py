@@ -74,7 +74,7 @@ def explain(  # noqa: PLR0913
         Profile(parts.qemu, functions, windows) as profile,
         tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
     ):
-        playing = VirtualBench(Extras(onlooker=profile.onlooker()))
+        playing = VirtualBench(Extras(plugin=profile.plugin()))
         replayed = replay(
             playing.start(plan, Path(scratch)),
             table,

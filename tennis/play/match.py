@@ -20,7 +20,7 @@ from tennis import __version__
 from tennis.bench import Bench, PreparingBench
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
 from tennis.match.folder import MATCH, MatchFolder, Record, another, open_match
-from tennis.match.plan import Fixture, MatchPlan, NotPlayed
+from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
 from tennis.play.planning import bench_of
 from tennis.play.rally import NothingPlayedError, Observer, Stop, Watch, play, resume
 from tennis.rally import Rally, part_path
@@ -44,7 +44,7 @@ class Match:
     """What is to be played, and what is left out."""
 
     plan: MatchPlan
-    fixtures: list[Fixture]  # in the order of playing
+    scheduled: list[ScheduledRally]  # in the order of playing
     not_played: list[NotPlayed]
 
 
@@ -99,58 +99,58 @@ def play_match(
     """
     bench = bench_for(match.plan, say)
     _check_folder(out)
-    fixtures = _with_versions(bench, match.fixtures)
-    for line in _foreign_tasks(fixtures):
+    scheduled = _with_versions(bench, match.scheduled)
+    for line in _foreign_tasks(scheduled):
         say(line)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     with _locked(out):
-        record = _begun(bench, match, fixtures, out)
+        record = _begun(bench, match, scheduled, out)
         outcome = Outcome(MatchFolder(out, record))
-        clock = _Clock(fixtures)
+        clock = _Clock(scheduled)
         player = _Player(bench, out, stop, outcome)
-        for number, fixture in enumerate(fixtures, 1):
+        for number, planned in enumerate(scheduled, 1):
             if stop():
                 outcome.interrupted = True
                 break
-            label = f"{number}/{len(fixtures)}"
-            said = player.see_to(fixture, shown(f"{label}{clock.left()}"))
-            clock.done(fixture, played=fixture.name in outcome.played)
-            say(f"{label} {fixture.name}: {said}")
-            _note(outcome, fixture, out)
+            label = f"{number}/{len(scheduled)}"
+            said = player.see_to(planned, shown(f"{label}{clock.left()}"))
+            clock.done(planned, played=planned.name in outcome.played)
+            say(f"{label} {planned.name}: {said}")
+            _note(outcome, planned, out)
             if outcome.interrupted:
                 break
         outcome.folder = open_match(out)
     return outcome
 
 
-def _with_versions(bench: Bench, fixtures: list[Fixture]) -> list[Fixture]:
+def _with_versions(bench: Bench, scheduled: list[ScheduledRally]) -> list[ScheduledRally]:
     """Fill in the versions, which also finds out whether each rally can be played.
 
     A bench that is prepared before each rally only knows then: the rallies' manifests have them.
     """
     if isinstance(bench, PreparingBench):
-        return fixtures
+        return scheduled
     found = []
     # asked once for all rallies that differ in balls, seed and settling only: it takes a while
     known: dict[str, dict[str, str]] = {}
-    for fixture in fixtures:
-        kind = fixture.plan.model_dump_json(exclude={"protocol"})
+    for planned in scheduled:
+        kind = planned.plan.model_dump_json(exclude={"protocol"})
         if kind not in known:
             try:
-                known[kind] = bench.versions(fixture.plan)
+                known[kind] = bench.versions(planned.plan)
             except (UsageError, BenchError) as error:
-                raise type(error)(f"{fixture.name}: {error}") from error
-        plan = fixture.plan.model_copy(update={"versions": known[kind]})
-        found.append(fixture.model_copy(update={"plan": plan}))
+                raise type(error)(f"{planned.name}: {error}") from error
+        plan = planned.plan.model_copy(update={"versions": known[kind]})
+        found.append(planned.model_copy(update={"plan": plan}))
     return found
 
 
-def _foreign_tasks(fixtures: list[Fixture]) -> Iterator[str]:
+def _foreign_tasks(scheduled: list[ScheduledRally]) -> Iterator[str]:
     """Say where a load does not load the core that its kernel's rules are about."""
     for kernel, loads in replication().core_tasks.items():
         for load, kinds in loads.items():
-            found = [f for f in fixtures if (f.kernel, f.plan.load) == (kernel, load)]
+            found = [f for f in scheduled if (f.kernel, f.plan.load) == (kernel, load)]
             tasks = {f.plan.versions.get("load_tasks") for f in found if f.plan.versions}
             if tasks - set(kinds):
                 yield (
@@ -183,13 +183,13 @@ def _locked(out: Path) -> Iterator[None]:
         yield
 
 
-def _begun(bench: Bench, match: Match, fixtures: list[Fixture], out: Path) -> Record:
+def _begun(bench: Bench, match: Match, scheduled: list[ScheduledRally], out: Path) -> Record:
     """Write or update ``match.json``; raise RallyError where ``out`` holds another match."""
     troubles: dict[str, str] = {}
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     if (out / MATCH).exists():
         before = Record.read(out)
-        _check_same(before, match, fixtures, out)
+        _check_same(before, match, scheduled, out)
         troubles, created = before.troubles, before.created
     record = Record(
         schema_version=1,
@@ -198,7 +198,7 @@ def _begun(bench: Bench, match: Match, fixtures: list[Fixture], out: Path) -> Re
         created=created,
         tennis=__version__,
         plan=match.plan,
-        fixtures=fixtures,
+        scheduled=scheduled,
         not_played=match.not_played,
         troubles=troubles,
     )
@@ -206,15 +206,15 @@ def _begun(bench: Bench, match: Match, fixtures: list[Fixture], out: Path) -> Re
     return record
 
 
-def _check_same(before: Record, match: Match, fixtures: list[Fixture], out: Path) -> None:
+def _check_same(before: Record, match: Match, scheduled: list[ScheduledRally], out: Path) -> None:
     """Raise RallyError unless what was begun is what is to be played, on the same versions."""
     another_plan = f"{out} was begun with another plan"
     ours, theirs = match.plan.model_dump(), before.plan.model_dump()
     for key, value in ours.items():
         if value != theirs[key]:
             raise RallyError(f"{another_plan} (its {key} differs): choose another --out")
-    now = {fixture.name: fixture for fixture in fixtures}
-    for old in before.fixtures:
+    now = {planned.name: planned for planned in scheduled}
+    for old in before.scheduled:
         new = now.get(old.name)
         if new is None:
             raise RallyError(
@@ -245,29 +245,31 @@ class _Player:
     stop: Stop
     outcome: Outcome
 
-    def see_to(self, fixture: Fixture, shown: AbstractContextManager[Observer]) -> str:
+    def see_to(self, planned: ScheduledRally, shown: AbstractContextManager[Observer]) -> str:
         """Play a rally unless it is there; say what was done."""
-        place = self.out / fixture.name
+        place = self.out / planned.name
         try:
             rally = finished(place)
         except RallyError as error:
             return f"kept, but it cannot be used: {error}"
         if rally is None:
-            return self._try(fixture, place, shown)
-        difference = another(rally, fixture)
+            return self._try(planned, place, shown)
+        difference = another(rally, planned)
         if difference:
             return f"kept, but it is another rally ({difference})"
         if rally.manifest.ended == "interrupted":
             _set_aside(place)
-            return self._try(fixture, place, shown)
-        self.outcome.kept.append(fixture.name)
+            return self._try(planned, place, shown)
+        self.outcome.kept.append(planned.name)
         return f"kept, {_counts(rally)}"
 
-    def _try(self, fixture: Fixture, place: Path, shown: AbstractContextManager[Observer]) -> str:
+    def _try(
+        self, planned: ScheduledRally, place: Path, shown: AbstractContextManager[Observer]
+    ) -> str:
         """Play a rally, whatever happens to it."""
         try:
             with shown as observe:
-                rally = self._play(fixture, place, Watch(observe, self.stop))
+                rally = self._play(planned, place, Watch(observe, self.stop))
         except NothingPlayedError:
             self.outcome.interrupted = True
             return "interrupted before the first ball"
@@ -277,16 +279,16 @@ class _Player:
             if self.stop():  # while a resumed rally came back to where it had been
                 self.outcome.interrupted = True
                 return str(error)
-            self._trouble(fixture.name, str(error)[:4000])
+            self._trouble(planned.name, str(error)[:4000])
             return f"FAILED: {error}"
-        self._trouble(fixture.name, None)
-        self.outcome.played.append(fixture.name)
+        self._trouble(planned.name, None)
+        self.outcome.played.append(planned.name)
         if rally.manifest.ended == "interrupted":
             self.outcome.interrupted = True
             return f"interrupted; sealed {_counts(rally)}"
         return f"played, {_counts(rally)}"
 
-    def _play(self, fixture: Fixture, place: Path, watch: Watch) -> Rally:
+    def _play(self, planned: ScheduledRally, place: Path, watch: Watch) -> Rally:
         """Play a rally, or go on with one that was killed."""
         part = part_path(place)
         begun = os.path.lexists(part)
@@ -297,12 +299,12 @@ class _Player:
                 remove_part(part)  # killed before anything was kept
                 begun = False
         if isinstance(self.bench, PreparingBench):
-            self.bench.prepare(fixture.plan, self.stop)
+            self.bench.prepare(planned.plan, self.stop)
         if begun:
-            if _unversioned(Plan.read(part)) != _unversioned(fixture.plan):
+            if _unversioned(Plan.read(part)) != _unversioned(planned.plan):
                 raise RallyError(f"{part} is the beginning of another rally: move it away")
             return resume(self.bench, place, watch)
-        return play(self.bench, fixture.plan, place, watch)
+        return play(self.bench, planned.plan, place, watch)
 
     def _trouble(self, name: str, words: str | None) -> None:
         """Keep why there is no rally, or forget it."""
@@ -323,16 +325,16 @@ def _set_aside(place: Path) -> None:
         place.rename(aside)
 
 
-def _note(outcome: Outcome, fixture: Fixture, out: Path) -> None:
+def _note(outcome: Outcome, planned: ScheduledRally, out: Path) -> None:
     """Keep what is wrong with a rally."""
     folder = MatchFolder(out, outcome.folder.record)
-    rally = folder.rally(fixture.name)
+    rally = folder.rally(planned.name)
     if rally is None:
         if not outcome.interrupted:
-            outcome.bad[fixture.name] = folder.trouble(fixture.name)
+            outcome.bad[planned.name] = folder.trouble(planned.name)
     elif rally.manifest.tainted:
         faults = rally.manifest.faults
-        outcome.bad[fixture.name] = "tainted" + (f": {faults[0].message}" if faults else "")
+        outcome.bad[planned.name] = "tainted" + (f": {faults[0].message}" if faults else "")
 
 
 def _counts(rally: Rally) -> str:
@@ -343,15 +345,15 @@ def _counts(rally: Rally) -> str:
 class _Clock:
     """Guesses how long a match still takes, from how long it took so far."""
 
-    def __init__(self, fixtures: list[Fixture]) -> None:
-        self._left = sum(estimate_s(fixture.plan) for fixture in fixtures)
+    def __init__(self, scheduled: list[ScheduledRally]) -> None:
+        self._left = sum(estimate_s(planned.plan) for planned in scheduled)
         self._guessed = self._took = 0.0
         self._since = time.monotonic()
 
-    def done(self, fixture: Fixture, *, played: bool) -> None:
+    def done(self, planned: ScheduledRally, *, played: bool) -> None:
         """Say that a rally is there."""
         now = time.monotonic()
-        guess = estimate_s(fixture.plan)
+        guess = estimate_s(planned.plan)
         self._left -= guess
         if played:
             self._guessed += guess

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tennis import wire
-from tennis.bench import Bench, GoingOnBench, Position, Session
+from tennis.bench import Bench, Position, ResumableBench, Session
 from tennis.errors import BenchError, RallyError, TennisError, UsageError
 from tennis.play.capture import watching
 from tennis.play.planning import command_again
@@ -99,7 +99,7 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
                     f"it is {versions.get(name)}: {why}; play it anew under another name"
                 )
         try:
-            if isinstance(bench, GoingOnBench) and not bench.repeats:
+            if isinstance(bench, ResumableBench) and not bench.repeats:
                 return _go_on(bench, plan, out, journal, watch)
             return _play(bench, plan, out, journal, watch)
         except BenchError as error:
@@ -175,7 +175,7 @@ def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -
     return _sealed(bench, plan, out, journal, outcome)
 
 
-def _go_on(bench: GoingOnBench, plan: Plan, out: Path, journal: Journal, watch: Watch) -> Rally:
+def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch: Watch) -> Rally:
     """Play the balls that a journal does not hold."""
     progress = Progress(planned=plan.protocol.balls)
     sequence = clock_ticks = 0

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tennis import wire
-from tennis.bench import Circumstances, Session
+from tennis.bench import RunRecord, Session
 from tennis.bench.kernels import catalogue
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import COMMAND_LINE
@@ -76,7 +76,7 @@ def check(path: Path, *, kernel: str | None = None, watch: Watch | None = None) 
     return Checked(rally, rally.balls, changes(rally, versions))
 
 
-def _differs(rally: Rally, known: Circumstances, changed: list[str]) -> str:
+def _differs(rally: Rally, known: RunRecord, changed: list[str]) -> str:
     """Say which claim about target, load or instrument the replay contradicts; empty: none.
 
     What was measured behind the last ball is left out: an interrupted rally has none of it.

@@ -16,12 +16,12 @@ from tennis.bench.kernels.catalogue import Flavour
 from tennis.errors import UsageError
 from tennis.match.plan import (
     RALLIES_MAX,
-    Fixture,
     KernelAxis,
     LoadAxis,
     MatchPlan,
     NotPlayed,
     OneRally,
+    ScheduledRally,
     first_problem,
 )
 from tennis.play.planning import plan_of
@@ -36,9 +36,9 @@ CALLED: dict[str, set[Flavour]] = {
 }
 
 
-def fixtures_of(
+def scheduled_rallies(
     plan: MatchPlan, given: Mapping[str, str], beside: Path
-) -> tuple[list[Fixture], list[NotPlayed]]:
+) -> tuple[list[ScheduledRally], list[NotPlayed]]:
     """Return the rallies of a plan in the order of playing, and what is left out.
 
     ``given`` are the kernels of the command line, by the plan's names; folders in the plan are
@@ -51,7 +51,7 @@ def fixtures_of(
         raise UsageError(f"--kernel {name}=...: the plan has no kernel {name!a}: use one of its")
     known = {name: _Kernel(plan, name, given.get(name), beside) for name in sorted(named)}
     _check_loads(plan)
-    fixtures: list[Fixture] = []
+    scheduled: list[ScheduledRally] = []
     left: list[NotPlayed] = []
     for wanted in _combinations(plan, known):
         why = wanted.why or _impossible(known[wanted.kernel], wanted)
@@ -71,17 +71,17 @@ def fixtures_of(
             _check_count(left)
             continue
         for repetition in range(1, plan.repetitions + 1):
-            fixtures.append(_fixture(plan, known[wanted.kernel], wanted, repetition))
-            _check_count(fixtures)
-    for name, count in Counter(fixture.name for fixture in fixtures).items():
+            scheduled.append(_scheduled(plan, known[wanted.kernel], wanted, repetition))
+            _check_count(scheduled)
+    for name, count in Counter(planned.name for planned in scheduled).items():
         if count > 1:
             raise UsageError(f"{name} is in the plan twice: for more of the same use repetitions")
-    if not fixtures:
+    if not scheduled:
         whys = "; ".join(dict.fromkeys(f"{entry.name}: {entry.why}" for entry in left))
         raise UsageError(f"nothing is left to play: {plain(whys, 600)}")
     if plan.order == "shuffled":
-        fixtures.sort(key=lambda fixture: _digest(plan.seed, "order", fixture.name))
-    return fixtures, left
+        scheduled.sort(key=lambda planned: _digest(plan.seed, "order", planned.name))
+    return scheduled, left
 
 
 def _check_count(rallies: Sized) -> None:
@@ -237,7 +237,9 @@ def _impossible(kernel: _Kernel, wanted: _Wanted) -> str:
     return ""
 
 
-def _fixture(plan: MatchPlan, kernel: _Kernel, wanted: _Wanted, repetition: int) -> Fixture:
+def _scheduled(
+    plan: MatchPlan, kernel: _Kernel, wanted: _Wanted, repetition: int
+) -> ScheduledRally:
     name = wanted.name + (f"-r{repetition}" if plan.repetitions > 1 else "")
     load = plan.loads.get(wanted.load, LoadAxis())
     single = wanted.single
@@ -265,7 +267,7 @@ def _fixture(plan: MatchPlan, kernel: _Kernel, wanted: _Wanted, repetition: int)
             settle_s=plan.settle_s if settle_s is None else settle_s,
             operator=plan.operator,
         )
-        return Fixture(name=name, kernel=wanted.kernel, repetition=repetition, plan=made)
+        return ScheduledRally(name=name, kernel=wanted.kernel, repetition=repetition, plan=made)
     except (UsageError, ValidationError) as error:
         words = first_problem(error) if isinstance(error, ValidationError) else str(error)
         raise UsageError(f"{name}: {words}") from error

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from tennis import __version__, wire
-from tennis.bench import Bench, Circumstances
+from tennis.bench import Bench, RunRecord
 from tennis.errors import RallyError
 from tennis.play.capture import simulated
 from tennis.play.progress import Progress
@@ -201,7 +201,7 @@ def counted_end(end: Frame | None) -> dict[str, Any] | None:
 
 
 def _faults(
-    known: Circumstances,
+    known: RunRecord,
     outcome: Outcome,
     counted: dict[str, Any] | None,
     noted: collections.Counter[str],
@@ -222,7 +222,7 @@ def _faults(
         yield Fault(code="line_noise", message=f"between instrument and host: {text}")
 
 
-def _reported(known: Circumstances, noted: collections.Counter[str]) -> Iterator[Fault]:
+def _reported(known: RunRecord, noted: collections.Counter[str]) -> Iterator[Fault]:
     """Yield the faults among the instrument's own events, each once with how often it came."""
     for code, (event, words) in REPORTED.items():
         if noted[event]:
@@ -250,12 +250,12 @@ def _contradictions(plan: Plan, counted: dict[str, Any] | None, totals: _Totals)
             yield Fault(code="miscounted", message=f"{words}: flash the instrument again")
 
 
-def _fault(known: Circumstances, code: str, words: str) -> Fault:
+def _fault(known: RunRecord, code: str, words: str) -> Fault:
     advice = known.advice.get(code)
     return Fault(code=code, message=f"{words}: {advice}" if advice else words)
 
 
-def _no_answer(plan: Plan, known: Circumstances, totals: _Totals) -> Fault:
+def _no_answer(plan: Plan, known: RunRecord, totals: _Totals) -> Fault:
     """Say what it means that all balls were missed."""
     words = "no answer from the target"
     if totals.noted["stray"] or totals.noted["double"]:
@@ -264,7 +264,7 @@ def _no_answer(plan: Plan, known: Circumstances, totals: _Totals) -> Fault:
     return _fault(known, "no_answer", f"{words}: all {totals.balls} balls missed")
 
 
-def _events(known: Circumstances, journal: Journal, tick_hz: int) -> Iterator[dict[str, Any]]:
+def _events(known: RunRecord, journal: Journal, tick_hz: int) -> Iterator[dict[str, Any]]:
     """Yield all events: the load's, the instrument's, the target's own."""
     if known.load.started_ns is not None:
         yield {"what": "load_started", "at_ns": known.load.started_ns, "load": known.load.name}

@@ -24,7 +24,7 @@ from tennis.bench.instruments.serial_link import SerialLink
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.gaps import gap_ns
 from tennis.publications import knutsson_2008
-from tennis.rally.manifest import Certificate, Verdict
+from tennis.rally.manifest import Verdict, VerificationRecord
 from tennis.units import NS_PER_S, NS_PER_US, format_count
 from tennis.wiring import wiring
 
@@ -135,10 +135,10 @@ class Verification:
         errors = [abs(p.error_ticks) for p in self.points if p.error_ticks is not None]
         return max(errors, default=None)
 
-    def certificate(self, kind: Literal["physical", "emulated"]) -> Certificate:
+    def certificate(self, kind: Literal["physical", "emulated"]) -> VerificationRecord:
         """Return what is kept of it."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        return Certificate(
+        return VerificationRecord(
             serial=self.hello.unique_id,
             firmware_sha256=self.hello.firmware_sha256,
             tick_hz=self.hello.tick_hz,
@@ -452,14 +452,14 @@ def _closed_after(brickwall: Brickwall) -> Iterator[Brickwall]:
         brickwall.close()
 
 
-def keep(certificate: Certificate) -> Path | None:
+def keep(certificate: VerificationRecord) -> Path | None:
     """Keep a certificate and return its file; where nothing was found out, an earlier one stays."""
     return certificates.write(certificate) if certificate.verdict in {"pass", "fail"} else None
 
 
 def run(
     asked: Asked, tell: Callable[[str], None] = lambda _: None
-) -> tuple[Verification, Certificate]:
+) -> tuple[Verification, VerificationRecord]:
     """Verify; ``tell`` gets a line now and then. What was found must still be kept (``keep``).
 
     Raises TennisError where there is no instrument to verify, or no place for its certificate.

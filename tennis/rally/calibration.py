@@ -4,7 +4,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from tennis.rally.manifest import Certificate, Instrument
+from tennis.rally.manifest import Instrument, VerificationRecord
 from tennis.rally.text import plain
 
 VALID_FOR = timedelta(days=30)
@@ -24,7 +24,7 @@ def doubt(instrument: Instrument, when: str) -> str:
     return certificate_doubt(found, instrument, when)
 
 
-def certificate_doubt(certificate: Certificate, instrument: Instrument, when: str) -> str:
+def certificate_doubt(certificate: VerificationRecord, instrument: Instrument, when: str) -> str:
     """Say why a certificate does not speak for an instrument at ``when``; empty where it does."""
     said = certificate
     for differs, why in (
@@ -50,7 +50,7 @@ def certificate_doubt(certificate: Certificate, instrument: Instrument, when: st
     return _too_old(said, when)
 
 
-def _too_old(certificate: Certificate, when: str) -> str:
+def _too_old(certificate: VerificationRecord, when: str) -> str:
     try:
         age = _time(when) - _time(certificate.date)
     except ValueError:

@@ -33,7 +33,7 @@ def _contradiction(words: str) -> PydanticCustomError:
     return PydanticCustomError("contradiction", "{words}", {"words": words})
 
 
-class Part(BaseModel):
+class StrictModel(BaseModel):
     """A part of the manifest: unknown keys are refused, values keep their JSON types."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -45,7 +45,7 @@ Measure = Annotated[float, Field(ge=-(10**15), le=10**15, allow_inf_nan=False)]
 Verdict = Literal["pass", "fail", "inconclusive", "not run"]
 
 
-class Certificate(Part):
+class VerificationRecord(StrictModel):
     """What ``tennis verify`` found out about an instrument with known delays."""
 
     serial: Text
@@ -69,7 +69,7 @@ class Certificate(Part):
         return self.source == "second Pico"
 
 
-class Instrument(Part):
+class Instrument(StrictModel):
     """What timed the balls."""
 
     kind: Text  # "virtual", "brickwall"
@@ -77,10 +77,10 @@ class Instrument(Part):
     firmware: Text  # version
     firmware_sha256: Sha256
     tick_hz: Annotated[int, Field(gt=0, le=10**12)]
-    calibration: Certificate | None = None  # of `tennis verify`; the built-in one is exact
+    calibration: VerificationRecord | None = None  # of `tennis verify`; the built-in one is exact
 
 
-class Line(Part):
+class Line(StrictModel):
     """What happened between instrument and host, all of it repaired."""
 
     broken: Count = 0  # times that something else than a frame came
@@ -93,7 +93,7 @@ class Line(Part):
     restarts: Count = 0  # of the instrument: each is a fault, too
 
 
-class Priority(Part):
+class Priority(StrictModel):
     """The scheduling policy of a task that takes part in the answer."""
 
     task: Text  # "irq/23-racquet", "ksoftirqd/0"
@@ -101,7 +101,7 @@ class Priority(Part):
     priority: Annotated[int, Field(ge=0, le=99)]
 
 
-class Target(Part):
+class Target(StrictModel):
     """What answered."""
 
     board: Text
@@ -119,7 +119,7 @@ class Target(Part):
     managed: Text = "by tennis"  # or not: then it is what the operator said
 
 
-class Health(Part):
+class Health(StrictModel):
     """A figure of a load's health check: before the rally, and behind its last ball."""
 
     name: Text  # "received", "activations"
@@ -128,7 +128,7 @@ class Health(Part):
     end: Measure | None
 
 
-class LoadRecord(Part):
+class LoadRecord(StrictModel):
     """What kept the target busy."""
 
     name: Text
@@ -140,7 +140,7 @@ class LoadRecord(Part):
     health: Annotated[list[Health], Field(max_length=64)] = []
 
 
-class Protocol(Part):
+class Protocol(StrictModel):
     """How the balls were served."""
 
     loop: Literal["closed", "open"]
@@ -170,7 +170,7 @@ class Protocol(Part):
         return value
 
 
-class Counts(Part):
+class Counts(StrictModel):
     """What happened to the balls, as the instrument counted."""
 
     balls: Count  # served and decided: replies and misses
@@ -188,21 +188,21 @@ class Counts(Part):
         return value
 
 
-class Fault(Part):
+class Fault(StrictModel):
     """Something that went wrong with the bench; any fault taints the rally."""
 
     code: Text  # "guest_panic", "module_did_not_load", "no_answer", ...
     message: Text
 
 
-class Tool(Part):
+class Tool(StrictModel):
     """The versions that must agree for two virtual rallies to give the same bytes."""
 
     tennis: Text
     versions: Annotated[dict[Text, Text], Field(max_length=64)]
 
 
-class Manifest(Part):
+class Manifest(StrictModel):
     """All of ``manifest.json``."""
 
     schema_version: Literal[1]

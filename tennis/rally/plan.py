@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from tennis.errors import RallyError
 from tennis.rally.disk import sync, writing
 from tennis.rally.folder import JOURNAL, PLAN
-from tennis.rally.manifest import BenchKind, BottomHalf, Part, Priorities, Protocol, Text
+from tennis.rally.manifest import BenchKind, BottomHalf, Priorities, Protocol, StrictModel, Text
 
 SIZE_MAX = 1 << 20  # bytes
 
@@ -21,7 +21,7 @@ InstrumentKind = Literal["builtin", "pico"]
 UNKNOWN: Literal["unknown"] = "unknown"  # on a target that is not managed, where nobody said
 
 
-class Plan(Part):
+class Plan(StrictModel):
     """What to play. ``versions`` must still hold when the rally is resumed."""
 
     schema_version: Literal[1] = 1

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tennis.match.folder import MatchFolder
-from tennis.match.plan import Fixture
+from tennis.match.plan import ScheduledRally
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.replicate.rules import Rule, RulePart, Side, replication, rules
@@ -52,7 +52,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Part:
+class Comparison:
     """One comparison and its verdict; ``estimate`` is a ratio of medians, or a share."""
 
     says: str
@@ -86,7 +86,7 @@ class Claim:
     published: str
     verdict: Verdict
     why: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Comparison, ...] = ()
 
     @property
     def n(self) -> int:
@@ -187,11 +187,11 @@ class Replication:
             rule.source, rule.id, rule.kind, rule.title, rule.published, verdict, why, parts
         )
 
-    def _part(self, part: RulePart) -> Part:
+    def _part(self, part: RulePart) -> Comparison:
         samples = [self._sample(side, load) for side in part.sides for load in side.loads]
 
-        def undecided(verdict: Verdict, why: str, then: str = "") -> Part:
-            return Part(
+        def undecided(verdict: Verdict, why: str, then: str = "") -> Comparison:
+            return Comparison(
                 part.says, verdict, why, then, part.measure, above=part.above, below=part.below
             )
 
@@ -221,26 +221,26 @@ class Replication:
             "load": load,
             "bottom_half": self._rules.bottom_halves[side.kernel],
         }
-        fixtures = [entry for entry in self.match.fixtures if entry.is_one(**wanted)]
-        if not fixtures:
+        scheduled = [entry for entry in self.match.scheduled if entry.is_one(**wanted)]
+        if not scheduled:
             left = [entry.why for entry in self.match.not_played if entry.is_one(**wanted)]
             sample.missing = plain(left[0]) if left else "not in the plan"
             return sample
         doubts, foreign = [], []
         tasks = self._rules.core_tasks.get(side.kernel, {}).get(load)
-        for fixture in fixtures:
-            rally = self.match.rally(fixture.name)
+        for planned in scheduled:
+            rally = self.match.rally(planned.name)
             if rally is not None and tasks and rally.manifest.load.tasks not in tasks:
                 foreign.append(
-                    f"{fixture.name} had {_tasks(rally.manifest.load.tasks)}, which do not load "
+                    f"{planned.name} had {_tasks(rally.manifest.load.tasks)}, which do not load "
                     f"{side.kernel}'s core: build {load} for it (docs/loads.md) and play it anew"
                 )
                 continue
-            doubt = self._doubt(fixture, rally)
+            doubt = self._doubt(planned, rally)
             if rally is not None and not doubt:
-                sample.rallies.append((fixture.name, rally))
+                sample.rallies.append((planned.name, rally))
             else:
-                doubts.append(f"{fixture.name} {doubt}")
+                doubts.append(f"{planned.name} {doubt}")
         if foreign and not sample.rallies and not doubts:
             sample.missing, sample.foreign = "; ".join(foreign), True
         elif not sample.rallies:
@@ -248,10 +248,10 @@ class Replication:
         sample.left_out = "; ".join(doubts + foreign)
         return sample
 
-    def _doubt(self, fixture: Fixture, rally: Rally | None) -> str:
+    def _doubt(self, planned: ScheduledRally, rally: Rally | None) -> str:
         """Say why a rally may not speak; empty where it may."""
         if rally is None:
-            return self.match.trouble(fixture.name)
+            return self.match.trouble(planned.name)
         if rally.manifest.tainted:
             faults = rally.manifest.faults
             return "is tainted" + (f" ({plain(faults[0].message, 120)})" if faults else "")
@@ -259,7 +259,7 @@ class Replication:
             return f"has {format_count(rally.balls, 'ball')}: too few"
         return ""
 
-    def _compared(self, part: RulePart, samples: list[_Sample]) -> Part:
+    def _compared(self, part: RulePart, samples: list[_Sample]) -> Comparison:
         rules_ = self._rules.statistics
         shortest = min(rally.balls for sample in samples for _, rally in sample.rallies)
         usual = blocks.size_for(shortest, rules_.blocks_min, rules_.block_root)
@@ -282,7 +282,7 @@ class Replication:
                 "disturbances last too long for that many balls"
             )
             then = f"play {_balls(4 * shortest)} a rally"
-        return Part(
+        return Comparison(
             part.says,
             "inconclusive",
             why,
@@ -350,7 +350,7 @@ def _not_played(samples: Sequence[_Sample]) -> str:
     )
 
 
-def _verdict(part: RulePart, cuts: list[_Cut], size: int, shortest: int) -> Part:
+def _verdict(part: RulePart, cuts: list[_Cut], size: int, shortest: int) -> Comparison:
     """Decide a comparison whose sides are all there."""
     of, to, than = (
         [cut for cut in cuts if side is not None and cut.sample.side is side]
@@ -360,7 +360,7 @@ def _verdict(part: RulePart, cuts: list[_Cut], size: int, shortest: int) -> Part
     one, other, third = _worst(of), _worst(to), _worst(than)
     largest_of, largest_to, largest_than = (_largest(side, cuts) for side in (of, to, than))
     if than and not (other.low > third.high or other.high < third.low):
-        return Part(
+        return Comparison(
             part.says,
             "inconclusive",
             f"{_words(part.to)} and {_words(part.than)} cannot be told apart",
@@ -390,7 +390,7 @@ def _verdict(part: RulePart, cuts: list[_Cut], size: int, shortest: int) -> Part
     then = f"play {_balls(4 * shortest)} a rally" if verdict == "inconclusive" else ""
     share = blocks.larger_share(of[0].values, to[0].values) if len(of) == len(to) == 1 else None
     left_out = "; ".join(filter(None, (cut.sample.left_out for cut in cuts)))
-    return Part(
+    return Comparison(
         part.says,
         verdict,
         why + (f"; without {left_out}" if left_out else ""),

@@ -26,7 +26,7 @@ ANSWER_MAX = 1 << 16  # bytes
 Words = Annotated[str, Field(max_length=1000)]
 
 
-class Flavour(BaseModel):
+class InstalledKernel(BaseModel):
     """A kernel that is installed; ``missing`` says which of its files is not there any more."""
 
     model_config = ConfigDict(extra="ignore")
@@ -54,7 +54,7 @@ class Kernels(BaseModel):
     default: Words | None = None
     running: Running
     boot_id: Words
-    flavours: dict[Words, Flavour]
+    flavours: dict[Words, InstalledKernel]
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ SSH_OPTION = re.compile(r"""-o\s*['"]?(\w+)[= ]([^\s'"]+)['"]?""")
 
 
 @dataclass(frozen=True)
-class Bench:
+class ListedBench:
     """A target of the inventory."""
 
     name: str
@@ -74,10 +74,10 @@ class Fleet:
     """An inventory: its targets, and every host's variables."""
 
     path: Path
-    targets: list[Bench]
-    hosts: Mapping[str, Bench]
+    targets: list[ListedBench]
+    hosts: Mapping[str, ListedBench]
 
-    def find(self, name: str) -> Bench:
+    def find(self, name: str) -> ListedBench:
         """Return a target by name. Raises UsageError."""
         for bench in self.targets:
             if bench.name == name:
@@ -101,13 +101,13 @@ def read_inventory(path: Path | None = None) -> Fleet:
     try:
         said = json.loads(text)
         variables = said.get("_meta", {}).get("hostvars", {})
-        hosts = {name: Bench(name, values) for name, values in variables.items()}
+        hosts = {name: ListedBench(name, values) for name, values in variables.items()}
         names = _members(said, "targets", set())
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise BenchError(f"{place}: ansible-inventory gave no JSON ({error})") from error
     if not names:
         raise UsageError(f"{place} has no host in the group targets: see {EXAMPLE}")
-    return Fleet(place, [hosts.get(name, Bench(name)) for name in names], hosts)
+    return Fleet(place, [hosts.get(name, ListedBench(name)) for name in names], hosts)
 
 
 def _list_inventory(place: Path) -> str:

@@ -9,7 +9,7 @@ import socket
 
 from pydantic import ValidationError
 
-from tennis.bench.fleet.inventory import Bench
+from tennis.bench.fleet.inventory import ListedBench
 from tennis.bench.fleet.state import (
     HOLDER,
     Damaged,
@@ -44,7 +44,7 @@ def holder_of(asked: str | None = None) -> str:
     return re.sub(r"[^A-Za-z0-9._@-]", "-", words).lstrip("._@-")[:64] or "nobody"
 
 
-def take(bench: Bench, holder: str, seconds: int) -> Taken:
+def take(bench: ListedBench, holder: str, seconds: int) -> Taken:
     """Hold a bench, or hold it longer. Raises BenchError where somebody else holds it."""
     _check_holder(holder)
     with bench.connect() as target:
@@ -55,7 +55,7 @@ def take(bench: Bench, holder: str, seconds: int) -> Taken:
         raise nonsense(bench.name) from None
 
 
-def give_back(bench: Bench, holder: str) -> bool:
+def give_back(bench: ListedBench, holder: str) -> bool:
     """Give a bench back; its data are put aside. Tell whether it was held. Raises BenchError."""
     _check_holder(holder)
     with bench.connect() as target:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from tennis.bench.commands import run
-from tennis.bench.fleet.inventory import Bench, Fleet
+from tennis.bench.fleet.inventory import Fleet, ListedBench
 from tennis.bench.targets.ssh import SshError, SshTarget, as_root, why
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.rally.text import plain
@@ -130,7 +130,7 @@ def ask_status(target: SshTarget, *, timeout_s: float = ANSWER_S) -> Status:
 class Look:
     """What was seen of a bench, or why nothing was; and where its Pico should be."""
 
-    bench: Bench
+    bench: ListedBench
     status: Status | None
     trouble: str | None
     reachable: bool
@@ -138,7 +138,7 @@ class Look:
     pico_trouble: str | None
 
 
-def look(fleet: Fleet, benches: Sequence[Bench] | None = None) -> list[Look]:
+def look(fleet: Fleet, benches: Sequence[ListedBench] | None = None) -> list[Look]:
     """Look at benches, all at the same time; nothing that one of them does stops the others.
 
     It takes no longer than the slowest of them, ``LOOK_S`` at most (for some dozens of benches).
@@ -155,14 +155,14 @@ def look(fleet: Fleet, benches: Sequence[Bench] | None = None) -> list[Look]:
         return [_look(bench, *first.result(), hosts) for bench, first in seen]
 
 
-def _pico_host(bench: Bench) -> str | None:
+def _pico_host(bench: ListedBench) -> str | None:
     try:
         return bench.bench_host
     except UsageError:
         return None
 
 
-def _look_at(bench: Bench) -> tuple[Status | None, str | None, bool]:
+def _look_at(bench: ListedBench) -> tuple[Status | None, str | None, bool]:
     """Return what a bench says, or why it says nothing, and whether it could be reached."""
     try:
         with bench.connect(connect_s=LOOK_CONNECT_S) as target:
@@ -174,7 +174,7 @@ def _look_at(bench: Bench) -> tuple[Status | None, str | None, bool]:
 
 
 def _look(
-    bench: Bench,
+    bench: ListedBench,
     status: Status | None,
     trouble: str | None,
     reachable: bool,

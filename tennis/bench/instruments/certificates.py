@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tennis.errors import TennisError
 from tennis.rally.disk import write_whole
-from tennis.rally.manifest import Certificate
+from tennis.rally.manifest import VerificationRecord
 
 
 def folder() -> Path:
@@ -30,10 +30,10 @@ def path_of(serial: str) -> Path:
     return folder() / f"{serial}.json"
 
 
-def read(serial: str) -> Certificate | None:
+def read(serial: str) -> VerificationRecord | None:
     """Return an instrument's last certificate; None where there is none that can be read."""
     try:
-        return Certificate.model_validate_json(path_of(serial).read_bytes())
+        return VerificationRecord.model_validate_json(path_of(serial).read_bytes())
     except (OSError, ValidationError):
         return None
 
@@ -50,7 +50,7 @@ def prepare() -> None:
         ) from error
 
 
-def write(certificate: Certificate) -> Path:
+def write(certificate: VerificationRecord) -> Path:
     """Keep a certificate in place of an earlier one; return its file."""
     prepare()
     path = path_of(certificate.serial)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tennis.bench import Circumstances, Position, Session
+from tennis.bench import Position, RunRecord, Session
 from tennis.bench import loads as load_folder
 from tennis.bench.findings import Finding
 from tennis.bench.fleet import boot, inventory, leases, state
@@ -267,7 +267,7 @@ class PiBench:
             conductor.start_peer(folder / PEER, command)
         conductor.doing = f"waiting for {self.target.host}"
 
-    def circumstances(self, plan: Plan, folder: Path) -> Circumstances:
+    def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
         """Return what took part, what the target said, and what changed there."""
         known = self._wired.circumstances(plan, folder)
         recorded = plan.versions

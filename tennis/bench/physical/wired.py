@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tennis import __version__, wire
-from tennis.bench import Circumstances, Position
+from tennis.bench import Position, RunRecord
 from tennis.bench.instruments import certificates, firmware
 from tennis.bench.instruments.brickwall import Brickwall, Hello, Play, play_of
 from tennis.bench.instruments.ports import the_port
@@ -89,13 +89,13 @@ class WiredBench:
         )
         return WiredSession(brickwall, play, _Notes(folder / NOTES, tick_hz))
 
-    def circumstances(self, plan: Plan, folder: Path) -> Circumstances:
+    def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
         """Return what took part, as it was recorded when the rally began."""
         recorded = plan.versions
         notes = _Notes(folder / NOTES, int(recorded["tick_hz"]))
         self._port = self._port or plan.port
         doctor = f"tennis doctor --port {self._port}" if self._port else "tennis doctor"
-        return Circumstances(
+        return RunRecord(
             instrument=Instrument(
                 kind="brickwall",
                 serial=recorded["serial"],

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tennis import __version__
-from tennis.bench import Circumstances, Session
+from tennis.bench import RunRecord, Session
 from tennis.bench import loads as load_folder
 from tennis.bench.instruments import emulated
 from tennis.bench.kernels import catalogue, flavours, modules
@@ -117,7 +117,7 @@ class VirtualBench:
         kind = PicoSession if plan.instrument == "pico" else BuiltInSession
         return kind(self.parts(plan), self.extras, folder)
 
-    def circumstances(self, plan: Plan, folder: Path) -> Circumstances:
+    def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
         """Return what took part, and what the console told.
 
         What took part was recorded when the rally began; the checkout may have changed since.
@@ -144,7 +144,7 @@ class VirtualBench:
             started_ns = int(Decimal(facts["load_started_s"]) * 10**9)
         except (KeyError, ArithmeticError):
             started_ns = None
-        return Circumstances(
+        return RunRecord(
             instrument=_describe(plan),
             target=target,
             load=LoadRecord(

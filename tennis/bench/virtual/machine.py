@@ -48,7 +48,7 @@ _NETWORK = (
 
 
 @dataclass(frozen=True)
-class Onlooker:
+class QemuPlugin:
     """A plugin beside the instrument: it looks on and changes nothing."""
 
     plugin: Path
@@ -68,7 +68,7 @@ class Extras:
     parameters: str = ""  # more kernel parameters
     device_tree: Path | None = None
     instrument: bool = True
-    onlooker: Onlooker | None = None
+    plugin: QemuPlugin | None = None
     # known answers in the target's place, see machine.c: answer_seed, answer_min, answer_max (ns)
     answers: Mapping[str, int] = field(default_factory=dict)
 
@@ -109,9 +109,9 @@ class Machine:
         command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
         if extras.instrument:
             command += _plugin(parts.plugin, {**plugin, **extras.answers})
-        if extras.onlooker:
-            command += _plugin(extras.onlooker.plugin, extras.onlooker.parameters)
-            descriptors = [*descriptors, *extras.onlooker.descriptors]
+        if extras.plugin:
+            command += _plugin(extras.plugin.plugin, extras.plugin.parameters)
+            descriptors = [*descriptors, *extras.plugin.descriptors]
         with self._stderr.open("wb") as errors:
             # a session of its own: Ctrl-C is for the host, which then asks QEMU to end
             self._process = subprocess.Popen(

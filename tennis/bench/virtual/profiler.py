@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.bench.virtual import plugins
-from tennis.bench.virtual.machine import NS_PER_INSTRUCTION_SHIFT, Onlooker
+from tennis.bench.virtual.machine import NS_PER_INSTRUCTION_SHIFT, QemuPlugin
 from tennis.bench.virtual.plugins import FOLDER, Qemu
 from tennis.errors import BenchError
 from tennis.explain.phases import Phase, Symbol
@@ -78,12 +78,12 @@ class Profile:
         for descriptor in self._inputs:
             os.close(descriptor)
 
-    def onlooker(self) -> Onlooker:
+    def plugin(self) -> QemuPlugin:
         """Return the plugin as the machine takes it."""
         windows, symbols = self._inputs
         out = self._out.fileno()
         parameters = {"windows": windows, "symbols": symbols, "out": out}
-        return Onlooker(self._plugin, parameters, [windows, symbols, out])
+        return QemuPlugin(self._plugin, parameters, [windows, symbols, out])
 
     def phases(self) -> Iterator[Phase]:
         """Yield what was found, in order of time. Raises BenchError where it is not whole."""
