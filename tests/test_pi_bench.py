@@ -397,7 +397,7 @@ def test_a_target_that_is_rebooted_in_mid_rally_on_a_mock_target(bench):
 
     def stop() -> None:
         (script,) = bench.left
-        for pid in running(f"bash {Path(script).parents[2]}/play"):
+        for pid in running(f"bash {Path(script).parents[2]}/agent"):
             # not ssh, which has these words, too
             if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"bash"):
                 os.kill(pid, signal.SIGTERM)

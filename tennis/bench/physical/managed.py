@@ -23,7 +23,7 @@ from tennis.bench.kernels import flavours, modules, requirements
 from tennis.bench.kernels.catalogue import Flavour
 from tennis.bench.physical.wired import WiredBench, WiredSession
 from tennis.bench.targets import snapshot
-from tennis.bench.targets.agent_session import SILENT_S, Conductor
+from tennis.bench.targets.agent_session import SILENT_S, AgentSession
 from tennis.bench.targets.console import Console
 from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
@@ -206,7 +206,7 @@ class PiBench:
         with writing(folder / BEFORE):
             if not (folder / BEFORE).exists():
                 (folder / BEFORE).write_text(seen.text, encoding="utf-8")
-        conductor = Conductor(self.target, folder / CONSOLE, folder / AFTER)
+        agent = AgentSession(self.target, folder / CONSOLE, folder / AFTER)
         try:
             wired = self._wired.go_on(plan, folder, position)
         except BaseException:
@@ -214,19 +214,19 @@ class PiBench:
             raise
 
         def steps() -> None:
-            self._set_up(plan, seen, conductor, folder)
+            self._set_up(plan, seen, agent, folder)
 
         def confirm() -> None:
             # nobody gets a lease while a rally is played; somebody may have got one just before
             leases.refuse_if_held(self.target, self._holder)
 
-        return PiSession(wired, conductor, self.target, Setting(steps, confirm), self._say)
+        return PiSession(wired, agent, self.target, Setting(steps, confirm), self._say)
 
     def _set_up(
-        self, plan: Plan, seen: snapshot.Snapshot, conductor: Conductor, folder: Path
+        self, plan: Plan, seen: snapshot.Snapshot, agent: AgentSession, folder: Path
     ) -> None:
         """Bring to the target what it needs."""
-        conductor.doing = "building the load's programs"
+        agent.doing = "building the load's programs"
         load = load_folder.find(plan.load, plan.load_options)
         programs: dict[str, Path] = {}
         files: dict[str, bytes | Path] = {}
@@ -246,8 +246,8 @@ class PiBench:
         if plan.bottom_half == "user":
             files["racquet-user"] = modules.program(RACQUET_USER)
         (folder / AFTER).unlink(missing_ok=True)
-        conductor.doing = f"copying to {self.target.host}"
-        conductor.copy(
+        agent.doing = f"copying to {self.target.host}"
+        agent.copy(
             files,
             {
                 "module": seen.module,
@@ -264,8 +264,8 @@ class PiBench:
         )
         command = load.host_command(self.target.address())
         if command:
-            conductor.start_peer(folder / PEER, command)
-        conductor.doing = f"waiting for {self.target.host}"
+            agent.start_peer(folder / PEER, command)
+        agent.doing = f"waiting for {self.target.host}"
 
     def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
         """Return what took part, what the target said, and what changed there."""
@@ -401,13 +401,13 @@ class PiSession:
     def __init__(
         self,
         wired: WiredSession,
-        conductor: Conductor,
+        agent: AgentSession,
         target: SshTarget,
         setting: Setting,
         say: Say,
     ) -> None:
         self._wired = wired
-        self._conductor = conductor
+        self._agent = agent
         self._target = target
         self._setting = setting
         self._say = say
@@ -419,7 +419,7 @@ class PiSession:
         """Say what the bench does while no ball comes."""
         if self._stopped and not self._plays:
             return f"undoing everything on {self._target.host}"
-        return self._wired.doing if self._plays else self._conductor.doing
+        return self._wired.doing if self._plays else self._agent.doing
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the instrument's bytes; where the target is in trouble, the instrument is ended.
@@ -428,7 +428,7 @@ class PiSession:
         """
         yield b""
         if not self._stopped:
-            for _ in self._conductor.set_up(self._setting.steps):
+            for _ in self._agent.set_up(self._setting.steps):
                 yield b""
                 if self._stopped:
                     break
@@ -440,7 +440,7 @@ class PiSession:
         stopped = False
         for chunk in self._wired.chunks():
             yield chunk
-            if self._conductor.trouble and not stopped:
+            if self._agent.trouble and not stopped:
                 stopped = True
                 self._wired.stop()
 
@@ -453,9 +453,9 @@ class PiSession:
     def close(self) -> None:
         """Give the port up; undo everything that was done to the target."""
         try:
-            self._conductor.close()
+            self._agent.close()
             if not self._plays:  # else it is a fault of the rally
-                for words in self._conductor.left:
+                for words in self._agent.left:
                     self._say(f"{self._target.host}: not undone: {words}")
         finally:
             self._wired.close()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The host's hold on ``target/play``: what it says is kept, and it is told that the host is there.
+"""The host's hold on ``target/agent``: what it says is kept, and it is told that the host is there.
 
 It undoes everything when it is told that the rally is over, and also when nobody tells it anything
 any more. So whatever happens to the host or to the connection, the target becomes as it was.
@@ -26,7 +26,7 @@ from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tennis.rally.text import plain
 
-SCRIPT = ROOT / "target" / "play"
+SCRIPT = ROOT / "target" / "agent"
 ALIVE_EVERY_S = 10.0  # a packet each way so seldom does not show in what is measured
 SILENT_S = 35.0  # the target gives the host up, and undoes everything
 READY_S = 300.0  # a load's health check may take its time
@@ -40,8 +40,8 @@ PEER = '(sh -c "$1"; kill -TERM $$) & read -r _; kill -TERM 0'
 AFTER = "tennis: after "  # a line of the snapshot behind the last ball
 
 
-class Conductor:
-    """``target/play`` on a target, from its start until all is undone.
+class AgentSession:
+    """``target/agent`` on a target, from its start until all is undone.
 
     ``console``: where its words, and the kernel's, are appended; ``after``: where the snapshot
     behind the last ball goes.
@@ -73,7 +73,7 @@ class Conductor:
         self._target.copy(
             {
                 **files,
-                "play": SCRIPT,
+                "agent": SCRIPT,
                 "snapshot": snapshot.SCRIPT,
                 "settings": "".join(lines).encode(),
             },
@@ -92,7 +92,7 @@ class Conductor:
         def work() -> None:
             try:
                 steps()
-                self._process = self._target.start(f"exec bash {self.folder}/play", root=True)
+                self._process = self._target.start(f"exec bash {self.folder}/agent", root=True)
             except BaseException as error:  # is raised below
                 failed.append(error)
 
