@@ -7,7 +7,7 @@
 #
 #   scripts/fresh-test.sh                    in a bare Debian 12 and a bare Debian 13
 #   scripts/fresh-test.sh trixie             in one of them
-#   scripts/fresh-test.sh --whole trixie     there `make test` as a whole, from nothing (an hour)
+#   scripts/fresh-test.sh --whole trixie     there `make test` as a whole, from nothing (about an hour)
 #   scripts/fresh-test.sh --keep trixie      leave the system behind, to look at
 #
 # There is nothing but make and git in it, and how this machine reaches its mirrors (resolv.conf,

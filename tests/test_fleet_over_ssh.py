@@ -82,7 +82,7 @@ def tennis(*words: str) -> Result:
 @pytest.fixture
 def room(tmp_path, monkeypatch):
     found = Room(tmp_path)
-    monkeypatch.setattr(inventory, "PROGRAM", str(found.program))
+    monkeypatch.setattr(state, "PROGRAM", str(found.program))
     # Ansible takes a second to read it, each time the same
     monkeypatch.setattr(inventory, "_list_inventory", functools.cache(inventory._list_inventory))
     monkeypatch.setenv("TENNIS_INVENTORY", str(found.inventory))
@@ -288,7 +288,7 @@ def test_escape_codes_from_a_stand_in_do_not_reach_the_terminal(room):
 
 
 def test_a_bench_that_hangs_delays_nobody(room, monkeypatch):
-    monkeypatch.setattr(inventory, "LOOK_S", 3)
+    monkeypatch.setattr(state, "LOOK_S", 3)
     hosts = room.inventory / "hosts.yml"
     more = "".join(
         f"    dead-{number}: {{ansible_host: 192.0.2.{number}}}\n" for number in range(1, 21)

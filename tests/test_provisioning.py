@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tennis.bench.fleet.inventory import program
 from tennis.checkout import ROOT
 
 ANSIBLE = ROOT / "ansible"
@@ -230,7 +231,7 @@ def test_each_host_gets_its_own_kernels_and_a_failure_stops_only_its_own(tmp_pat
     tasks = ANSIBLE / "roles/kernel/tasks/build.yml"
     (tmp_path / "play.yml").write_text(BUILD.format(tasks=tasks, folder=tmp_path))
     done = subprocess.run(
-        [inventory.program("ansible-playbook"), "-i", inventory, tmp_path / "play.yml"],
+        [program("ansible-playbook"), "-i", inventory, tmp_path / "play.yml"],
         cwd=ANSIBLE,
         env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"},
         capture_output=True,
