@@ -44,7 +44,7 @@ def wall_s(kernel: str, *, instrument: bool, limit_s: int) -> tuple[float, int]:
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         session = bench.start(plan, Path(folder))
-        size = sum(len(chunk) for chunk in session.chunks())
+        size = sum(len(frame.payload) for frame in session.frames() if frame)
         took = time.perf_counter() - began
         session.close()
     return took, size // 16

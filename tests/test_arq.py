@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tennis import wire
-from tennis.bench.instruments.arq import ACK_EVERY, Frame, Receiver
+from tennis.bench.instruments.arq import ACK_EVERY, Receiver
+from tennis.rally.journal import Frame
 
 RALLY = "0badcafe"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Fault, Instrument, Line, LoadRecord, Target
 from tennis.rally.plan import Plan
 
@@ -35,13 +36,21 @@ class Position:
 
 
 class Session(Protocol):
-    """A rally that is being played; it may have ``doing``: what goes on while no ball comes."""
+    """A rally that is being played."""
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the instrument's bytes as they come; an empty chunk now and then while it waits."""
+    @property
+    def doing(self) -> str:
+        """Say what goes on while no ball comes; empty: nothing that people must know."""
+
+    @property
+    def garbage_bytes(self) -> int:
+        """Return how many bytes came between frames, and were not repaired."""
+
+    def frames(self) -> Iterator[Frame | None]:
+        """Yield the instrument's frames as they come; None now and then while it waits."""
 
     def stop(self) -> None:
-        """Ask the instrument to end; what it still holds comes as the last chunks."""
+        """Ask the instrument to end; what it still holds comes as the last frames."""
 
     def close(self) -> None:
         """Undo everything that was done to the target. Safe to call twice."""

@@ -3,7 +3,6 @@
 """Play a rally: from the instrument's frames to its journal, whatever happens on the way."""
 
 import contextlib
-import itertools
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -134,16 +133,16 @@ def _cut_ending(journal: Journal, *, repeats: bool) -> Frame | None:
     sizes: list[tuple[Frame, int]] = []
     end = 0
     for frame in journal.frames():
-        end += len(frame.encoded)
+        end += frame.size
         sizes = [*sizes[-1:], (frame, end)]
     journal.truncate(end)
     if sizes and sizes[-1][0].kind == wire.END:
         ending = sizes[-1][0]
         if (counted_end(ending) or {}).get("reason") == "complete":
             return ending
-        journal.truncate(end - len(sizes.pop()[0].encoded))
+        journal.truncate(end - sizes.pop()[0].size)
     if repeats and sizes and sizes[-1][0].kind == wire.BALLS:
-        journal.truncate(journal.size - len(sizes[-1][0].encoded))
+        journal.truncate(journal.size - sizes[-1][0].size)
     return None
 
 
@@ -159,8 +158,8 @@ def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -
             known = next(held, None)
             progress.replaying = known is not None
             if known is None:
-                journal.append(frame.encoded)
-            elif known.encoded != frame.encoded and not outcome.interrupted:
+                journal.append(frame)
+            elif known != frame and not outcome.interrupted:
                 raise RallyError(
                     f"{out} does not repeat: frame {frame.sequence} is not what it was before; "
                     f"what was played first is still in {part_path(out)}; "
@@ -196,7 +195,7 @@ def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch
         progress.continued()
         with contextlib.closing(session):
             for frame in _frames(session, outcome, progress, watch):
-                journal.append(frame.encoded)
+                journal.append(frame)
                 watch.observe(progress)
         if outcome.interrupted and progress.first_ball is None:
             raise NothingPlayedError(
@@ -226,26 +225,24 @@ def _frames(
     session: Session, outcome: Outcome, progress: Progress, watch: Watch
 ) -> Iterator[Frame]:
     """Yield the frames of a session; when asked to stop, the rest still comes."""
-    decoder = wire.Decoder()
-    ending: list[bytes | None] = [None]
-    for chunk in itertools.chain(session.chunks(), ending):
+    for frame in session.frames():
         if watch.stop() and not outcome.interrupted:
             outcome.interrupted = True
             session.stop()
-        if not chunk:
-            progress.doing = getattr(session, "doing", "")
+        if frame is None:
+            progress.doing = session.doing
             watch.observe(progress)
-        # the chain's last link stands for the end
-        for kind, sequence, payload in decoder.finish() if chunk is None else decoder.feed(chunk):
-            outcome.lost_frames += (sequence - outcome.next_frame) & 0xFFFFFFFF
-            outcome.next_frame = sequence + 1
-            frame = Frame(kind, sequence, payload, wire.encode(kind, sequence, payload))
-            if kind == wire.HELLO:
-                progress.tick_hz = _tick_hz(frame, progress.tick_hz)
-            elif kind == wire.BALLS:
-                progress.add(payload)
-                progress.doing = ""
-            elif kind == wire.END:
-                outcome.end = frame
-            yield frame
-    outcome.garbage_bytes = decoder.garbage_bytes
+            continue
+        outcome.lost_frames += (frame.sequence - outcome.next_frame) & 0xFFFFFFFF
+        outcome.next_frame = frame.sequence + 1
+        if frame.kind == wire.HELLO:
+            progress.tick_hz = _tick_hz(frame, progress.tick_hz)
+        elif frame.kind == wire.BALLS:
+            progress.add(frame.payload)
+            progress.doing = ""
+        elif frame.kind == wire.END:
+            outcome.end = frame
+        yield frame
+    progress.doing = session.doing
+    watch.observe(progress)
+    outcome.garbage_bytes = session.garbage_bytes

@@ -7,9 +7,8 @@ checked: its hashes show damage only, a replay shows whether it is what it claim
 """
 
 import contextlib
-import itertools
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -191,16 +190,12 @@ def replay(
 ) -> int:
     """Play until a ball is decided; compare all balls. Returns how many came."""
     progress = Progress(planned=last + 1)
-    decoder = wire.Decoder()
     done = False
-    ending: Sequence[bytes | None] = [None]
     with contextlib.closing(session):
-        for chunk in itertools.chain(session.chunks(), ending):
-            frames = decoder.finish() if chunk is None else decoder.feed(chunk)
-            for kind, _, payload in frames:
-                if kind == wire.BALLS:
-                    _compare(records(payload), table, progress.balls, unlike)
-                    progress.add(payload)
+        for frame in session.frames():
+            if frame is not None and frame.kind == wire.BALLS:
+                _compare(records(frame.payload), table, progress.balls, unlike)
+                progress.add(frame.payload)
             if watch.stop():
                 raise KeyboardInterrupt
             watch.observe(progress)

@@ -22,12 +22,16 @@ SYNC_EVERY_S = 1.0
 
 
 class Frame(NamedTuple):
-    """A frame of the wire format, and its bytes."""
+    """A frame of the wire format (docs/wire-format.md)."""
 
     kind: int
     sequence: int
     payload: bytes
-    encoded: bytes
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it takes in the journal."""
+        return wire.HEADER_SIZE + len(self.payload) + wire.CRC_SIZE
 
 
 class Journal:
@@ -57,8 +61,9 @@ class Journal:
             self._file.truncate(size)
         self._size = size
 
-    def append(self, encoded: bytes) -> None:
+    def append(self, frame: Frame) -> None:
         """Keep a frame. Raises DiskFullError; then the journal ends with a whole frame."""
+        encoded = wire.encode(*frame)
         try:
             with writing(self.path, self._then):
                 left = encoded
@@ -81,7 +86,7 @@ class Journal:
                 at = 0
                 while found := wire.decode_one(held, at):
                     kind, sequence, payload, end = found
-                    yield Frame(kind, sequence, payload, held[at:end])
+                    yield Frame(kind, sequence, payload)
                     at = end
                 if found is False:
                     return

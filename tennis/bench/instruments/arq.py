@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tennis import wire
+from tennis.rally.journal import Frame
 
-Frame = tuple[int, int, bytes]  # kind, sequence, payload
 ACK_EVERY = 8  # frames
 ASK_AGAIN_AFTER = 32  # frames behind a gap: the request itself got lost
 HALF = 1 << 31
@@ -107,7 +107,7 @@ class Receiver:
         self._acknowledged = self.expected
         return True
 
-    def _in_order(self, found: list[Frame], garbage_before: int) -> list[Frame]:
+    def _in_order(self, found: list[tuple[int, int, bytes]], garbage_before: int) -> list[Frame]:
         garbage = self._decoder.garbage_bytes - garbage_before
         self.counts.garbage_bytes += garbage
         self.counts.broken += garbage > 0
@@ -117,7 +117,7 @@ class Receiver:
                 self._answer(sequence, payload)
                 self._armed |= sequence == self._command
             elif self._rally is not None and self._is_next(kind, sequence, payload):
-                taken.append((kind, sequence, payload))
+                taken.append(Frame(kind, sequence, payload))
         return taken
 
     def _answer(self, command: int, payload: bytes) -> None:

@@ -20,9 +20,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from tennis import wire
 from tennis.bench.instruments import firmware
-from tennis.bench.instruments.arq import Frame, LineCounts, Receiver
+from tennis.bench.instruments.arq import LineCounts, Receiver
 from tennis.bench.instruments.link import Link, LinkLostError
 from tennis.errors import BenchError
+from tennis.rally.journal import Frame
 from tennis.rally.manifest import Protocol
 from tennis.rally.text import plain
 

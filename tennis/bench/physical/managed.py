@@ -30,6 +30,7 @@ from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
 from tennis.rally.disk import writing
 from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
+from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Fault, LoadRecord, Priority, Protocol, Target
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.units import NS_PER_S
@@ -396,7 +397,9 @@ class Setting:
 
 
 class PiSession:
-    """A rally that is being played on a managed board: it is set up when the chunks begin."""
+    """A rally that is being played on a managed board: it is set up when the frames begin."""
+
+    garbage_bytes = 0
 
     def __init__(
         self,
@@ -421,15 +424,15 @@ class PiSession:
             return f"undoing everything on {self._target.host}"
         return self._wired.doing if self._plays else self._agent.doing
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the instrument's bytes; where the target is in trouble, the instrument is ended.
+    def frames(self) -> Iterator[Frame | None]:
+        """Yield the instrument's frames; where the target is in trouble, the instrument is ended.
 
         Raises BenchError where the target does not get ready.
         """
-        yield b""
+        yield None
         if not self._stopped:
             for _ in self._agent.set_up(self._setting.steps):
-                yield b""
+                yield None
                 if self._stopped:
                     break
             else:
@@ -438,8 +441,8 @@ class PiSession:
             return
         self._plays = True
         stopped = False
-        for chunk in self._wired.chunks():
-            yield chunk
+        for frame in self._wired.frames():
+            yield frame
             if self._agent.trouble and not stopped:
                 stopped = True
                 self._wired.stop()

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tennis import __version__, wire
+from tennis import __version__
 from tennis.bench import Position, RunRecord
 from tennis.bench.instruments import certificates, firmware
 from tennis.bench.instruments.brickwall import Brickwall, Hello, Play, play_of
@@ -20,6 +20,7 @@ from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.errors import BenchError, UsageError
 from tennis.rally.disk import writing
+from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Fault, Instrument, Line, LoadRecord, Target
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.units import NS_PER_S, ticks_to_ns
@@ -154,6 +155,8 @@ def _check(plan: Plan, hello: Hello) -> None:
 class WiredSession:
     """A rally that is being played through a Brickwall."""
 
+    garbage_bytes = 0  # the line's is repaired, and counted with what else it did
+
     def __init__(self, brickwall: Brickwall, play: Play, notes: "_Notes") -> None:
         self._brickwall = brickwall
         self._play = play
@@ -165,12 +168,11 @@ class WiredSession:
         """Say what the bench does while no ball comes."""
         return self._brickwall.doing
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the Brickwall's frames, each once and in their order."""
+    def frames(self) -> Iterator[Frame | None]:
+        """Yield the Brickwall's frames, each once and in their order; None while there are none."""
         if self._play.first:
             self._notes.add("resumed", f"with ball {self._play.first}", self._play.clock_ticks)
-        for frame in self._brickwall.play(self._play):
-            yield wire.encode(*frame) if frame else b""
+        yield from self._brickwall.play(self._play)
 
     def stop(self) -> None:
         """Ask the Brickwall to end."""

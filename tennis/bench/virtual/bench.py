@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tennis import __version__
+from tennis import __version__, wire
 from tennis.bench import RunRecord, Session
 from tennis.bench import loads as load_folder
 from tennis.bench.instruments import emulated
@@ -32,6 +32,7 @@ from tennis.bench.virtual.machine import (
 from tennis.bench.virtual.pico import PicoSession
 from tennis.errors import UsageError
 from tennis.rally.folder import CONSOLE
+from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
 
@@ -210,7 +211,10 @@ def _sha256(*paths: Path) -> str:
 class BuiltInSession:
     """A rally with the instrument that is a plugin of QEMU's."""
 
+    doing = ""
+
     def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
+        self._decoder = wire.Decoder()
         self._reader, writer = os.pipe()
         settings = instrument.parameters(parts.plan.protocol, writer)
         if parts.load.checked:
@@ -218,15 +222,24 @@ class BuiltInSession:
         self._machine = Machine(parts, extras, folder, settings, [writer])
         os.close(writer)
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the instrument's bytes; empty every now and then while there are none."""
+    @property
+    def garbage_bytes(self) -> int:
+        """Return how many bytes were of no frame."""
+        return self._decoder.garbage_bytes
+
+    def frames(self) -> Iterator[Frame | None]:
+        """Yield the instrument's frames; None every now and then while there are none."""
         while True:
             ready, _, _ = select.select([self._reader], [], [], TICK_S)
             data = os.read(self._reader, 1 << 16) if ready else b""
             if ready and not data:
+                yield from (Frame(*frame) for frame in self._decoder.finish())
                 return
             self._machine.refuse_silence()
-            yield data
+            found = self._decoder.feed(data)
+            yield from (Frame(*frame) for frame in found)
+            if not found:
+                yield None
 
     def stop(self) -> None:
         """Ask QEMU to end; the instrument sends what it holds."""

@@ -15,6 +15,7 @@ from tennis import wire
 from tennis.bench.instruments import emulated
 from tennis.bench.instruments.brickwall import Brickwall, Hello, play_of
 from tennis.bench.virtual.machine import Extras, Machine, Parts
+from tennis.rally.journal import Frame
 
 EMULATOR_LOG = "emulator.log"
 # why the guest's end of the link closed, as link.c says it: an END reason of wire.py
@@ -23,6 +24,9 @@ ENDINGS = {"target_ended": 2, "never_ready": 3}
 
 class PicoSession:
     """QEMU and an emulated Pico, each waiting for the other."""
+
+    doing = ""
+    garbage_bytes = 0  # the line's is repaired
 
     def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
         self._log = folder / EMULATOR_LOG
@@ -52,26 +56,25 @@ class PicoSession:
         """Return what the Brickwall says about itself."""
         return self._brickwall.hello()
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the Brickwall's frames; empty every now and then while there are none."""
+    def frames(self) -> Iterator[Frame | None]:
+        """Yield the Brickwall's frames; None every now and then while there are none."""
         play = play_of(self._protocol)
         begun = False
         for frame in self._brickwall.play_when_ready(play, self._link.at_ready):
             self._look_after_the_target()
             if frame is None:
-                yield b""
+                yield None
                 if self._ending is not None and not begun:
                     # nobody told the Brickwall to play, so it has nothing to say
-                    yield wire.encode(
-                        wire.END, 0, struct.pack(wire.END_FORMAT, self._ending, *[0] * 6)
-                    )
+                    yield Frame(wire.END, 0, struct.pack(wire.END_FORMAT, self._ending, *[0] * 6))
                     return
                 continue
             begun = True
-            kind, sequence, payload = frame
-            if kind == wire.END and self._ending is not None:
-                payload = struct.pack("<I", self._ending) + payload[4:]
-            yield wire.encode(kind, sequence, payload)
+            if frame.kind == wire.END and self._ending is not None:
+                frame = frame._replace(  # noqa: PLW2901
+                    payload=struct.pack("<I", self._ending) + frame.payload[4:]
+                )
+            yield frame
 
     def _look_after_the_target(self) -> None:
         """Let the Brickwall end where the guest has ended: what it holds still comes."""
