@@ -4,6 +4,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -19,6 +20,7 @@ from tennis.bench.virtual import initramfs
 from tennis.bench.virtual.drivers import network
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
+from tests.virtual import played
 
 NAMES = ("hog", "idle", "memory", "network", "ping-flood", "stress", "xload")
 DECLARATIONS = ROOT / "tests" / "xenomai" / "user"
@@ -344,3 +346,22 @@ def test_a_kernel_without_network_cards_is_refused(tmp_path):
         network(kernel)
     kernel.config.write_text(CONFIG.format(net="y"))
     assert network(kernel) == {}
+
+
+@pytest.mark.virtual
+def test_the_example_of_a_new_load_plays(tmp_path, monkeypatch):
+    """As docs/how-it-is-built.md has it, block by block."""
+    page = (ROOT / "docs" / "how-it-is-built.md").read_text()
+    blocks = dict(re.findall(r"^```(toml|sh)\n(.*?)^```", page, re.MULTILINE | re.DOTALL))
+    own = tmp_path / "loads"
+    shutil.copytree(loads.FOLDER, own)
+    (own / "forks").mkdir()
+    (own / "forks" / "load.toml").write_text(blocks["toml"])
+    (own / "forks" / "health").write_text(blocks["sh"])
+    (own / "forks" / "health").chmod(0o755)
+    monkeypatch.setattr(loads, "FOLDER", own)
+    rally = played(tmp_path / "r", load="forks", balls=300)
+    assert (rally.balls, rally.misses, rally.manifest.faults) == (300, 0, [])
+    (figure,) = rally.manifest.load.health
+    assert (figure.name, figure.unit) == ("started", "programs/s")
+    assert min(figure.start, figure.end) >= 50
