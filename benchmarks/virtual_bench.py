@@ -38,7 +38,7 @@ def rate(kernel: str, load: str, balls: int, folder: Path, instrument: str = "bu
 def wall_s(kernel: str, *, instrument: bool, limit_s: int) -> tuple[float, int]:
     """Run a target under stress until it powers off; return wall seconds and balls."""
     extras = Extras(parameters=f"tennis.limit_s={limit_s}", instrument=instrument)
-    plan = plan_of(kernel=kernel, load="stress", balls=10**9)
+    plan = plan_of(kernel=kernel, load="stress", balls=10**8)
     bench = VirtualBench(extras)
     bench.parts(plan)
     with tempfile.TemporaryDirectory() as folder:

@@ -11,16 +11,16 @@ from typing import Any
 import click
 
 from tennis.bench import loads
+from tennis.cli.options import options_of
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
 from tennis.rally import Rally, calibration, part_path
 from tennis.rally.folder import CONSOLE
+from tennis.rally.serving import Serving
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count
-
-BALLS_MAX = 100_000_000
 
 
 def _number(text: str) -> tuple[str, int]:
@@ -95,65 +95,7 @@ def _number(text: str) -> tuple[str, int]:
     "highest on EVL and Cobalt, the only one there. [default: default, on EVL and Cobalt native; "
     "with --bench pi: unknown]",
 )
-@click.option(
-    "--balls",
-    type=click.IntRange(1, BALLS_MAX),
-    default=5000,
-    show_default=True,
-    help="How many balls to play.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=1,
-    show_default=True,
-    help="The same seed gives the same gaps; on the virtual bench, the same bytes. An open loop "
-    "has no random gaps, so nothing depends on it there.",
-)
-@click.option(
-    "--loop",
-    type=click.Choice(["closed", "open"]),
-    default="closed",
-    show_default=True,
-    help="closed: a random gap after each reply. open: a fixed rate, whatever the target does; "
-    "an answer later than one period is a miss.",
-)
-@click.option(
-    "--rate-hz",
-    type=click.FloatRange(0.1, 1e6),
-    help="Balls a second in an open loop. [default: 1000]",
-)
-@click.option(
-    "--gap-min-us",
-    type=click.FloatRange(10, 1e9),
-    help="The shortest gap between a reply and the next ball. [default: 500]",
-)
-@click.option(
-    "--gap-max-us",
-    type=click.FloatRange(10, 1e9),
-    help="The longest gap. [default: 1500]",
-)
-@click.option(
-    "--pulse-us",
-    type=click.FloatRange(0.1, 1e5),
-    default=1,
-    show_default=True,
-    help="How long the ping stays up.",
-)
-@click.option(
-    "--timeout-ms",
-    type=click.FloatRange(0.01, 30_000),
-    default=200,
-    show_default=True,
-    help="A ball without a complete reply after this time is a miss.",
-)
-@click.option(
-    "--settle-s",
-    type=click.FloatRange(0, 3600),
-    default=1,
-    show_default=True,
-    help="How long the target rests between being ready and the first ball.",
-)
+@options_of(Serving)
 @click.option(
     "--umpire",
     is_flag=True,

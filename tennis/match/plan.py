@@ -17,13 +17,12 @@ from tennis.errors import UsageError
 from tennis.rally.disk import open_regular
 from tennis.rally.manifest import BottomHalf, Priorities, StrictModel, Text
 from tennis.rally.plan import InstrumentKind, Plan
+from tennis.rally.serving import Balls, Serving, Settle
 from tennis.rally.text import plain
 
 SIZE_MAX = 1 << 20  # bytes
 RALLIES_MAX = 4096
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
-Balls = Annotated[int, Field(ge=1, le=10**9)]
-Settle = Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)]
 LoadOptions = Annotated[dict[Name, int], Field(max_length=64)]
 
 
@@ -84,8 +83,8 @@ class OneRally(StrictModel):
     settle_s: Settle | None = None
 
 
-class MatchPlan(StrictModel):
-    """All of a plan's file."""
+class MatchPlan(Serving):
+    """All of a plan's file; ``balls`` and ``settle_s`` are those of a load that says nothing."""
 
     title: Text = "A match"
     bench: Literal["virtual", "pi"] = "virtual"
@@ -98,15 +97,7 @@ class MatchPlan(StrictModel):
     priorities: list[Priorities] | None = None
     bottom_halves: list[BottomHalf] | None = None
     repetitions: Annotated[int, Field(ge=1, le=1000)] = 1
-    balls: Balls = 5000
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 1
     order: Literal["listed", "shuffled"] = "listed"
-    settle_s: Settle = 1.0
-    loop: Literal["closed", "open"] = "closed"
-    rate_hz: float | None = None
-    gap_min_us: float | None = None
-    gap_max_us: float | None = None
-    timeout_ms: float = 200.0
     skip: list[Skip] = Field(default_factory=list)
     rally: list[OneRally] = Field(default_factory=list)
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """From what a person asked for to a plan, and to the bench that plays it."""
 
-import math
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -15,13 +15,10 @@ from tennis.bench.physical.managed import PiBench
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
-from tennis.rally.manifest import BenchKind, BottomHalf, Priorities, Protocol
+from tennis.rally.manifest import BenchKind, BottomHalf, Priorities
 from tennis.rally.plan import UNKNOWN, InstrumentKind, Plan
+from tennis.rally.serving import Serving
 from tennis.rally.text import plain, quoted
-
-DEFAULT_RATE_HZ = 1000.0
-DEFAULT_GAP_MIN_US = 500.0
-DEFAULT_GAP_MAX_US = 1500.0
 
 
 def bench_of(
@@ -92,7 +89,7 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     return bench_of(plan.bench, port, target, say, holder)
 
 
-def plan_of(  # noqa: PLR0912, PLR0913 (a plan has that many parts, all of them named)
+def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     *,
     bench: BenchKind = "virtual",
     instrument: InstrumentKind | None = None,
@@ -103,23 +100,16 @@ def plan_of(  # noqa: PLR0912, PLR0913 (a plan has that many parts, all of them 
     load_options: Mapping[str, int] | None = None,
     bottom_half: BottomHalf | None = None,
     priorities: Priorities | None = None,
-    balls: int = 5000,
-    seed: int = 1,
-    loop: str = "closed",
-    rate_hz: float | None = None,
-    gap_min_us: float | None = None,
-    gap_max_us: float | None = None,
-    pulse_us: float = 1,
-    timeout_ms: float = 200,
-    settle_s: float = 1,
     operator: str | None = None,
     umpire: bool = False,
     analyser: str | None = None,
+    **serving: Any,
 ) -> Plan:
     """Return a plan. Raises UsageError where what was asked for does not go together.
 
-    What nobody said about the target is the usual on the virtual bench, and on a managed
-    ``target``, which see to it; it is unknown on any other.
+    ``serving`` are fields of ``Serving``: balls, seed, loop, gaps, times. What nobody said about the
+    target is the usual on the virtual bench, and on a managed ``target``, which see to it; it is
+    unknown on any other.
     """
     _check_instrument(bench, instrument, port, target, load_options)
     if bench == "virtual":
@@ -129,42 +119,7 @@ def plan_of(  # noqa: PLR0912, PLR0913 (a plan has that many parts, all of them 
         bottom_half, priorities = _usual(bench, kernel, bottom_half, priorities)
     if analyser and (bench == "virtual" or not umpire):
         raise UsageError("--analyser belongs to --umpire on a physical bench")
-    given = {
-        "--rate-hz": rate_hz,
-        "--gap-min-us": gap_min_us,
-        "--gap-max-us": gap_max_us,
-        "--pulse-us": pulse_us,
-        "--timeout-ms": timeout_ms,
-        "--settle-s": settle_s,
-    }
-    for option, value in given.items():
-        if value is not None and not math.isfinite(value):
-            raise UsageError(f"{option} {value}: use a number")
-    if loop == "closed":
-        if rate_hz is not None:
-            raise UsageError("--rate-hz belongs to --loop open")
-        gap_min_us = DEFAULT_GAP_MIN_US if gap_min_us is None else gap_min_us
-        gap_max_us = max(DEFAULT_GAP_MAX_US, gap_min_us) if gap_max_us is None else gap_max_us
-        if gap_max_us < gap_min_us:
-            raise UsageError(f"--gap-max-us {gap_max_us:g} is below --gap-min-us {gap_min_us:g}")
-        shortest_us = gap_min_us
-    else:
-        if gap_min_us is not None or gap_max_us is not None:
-            raise UsageError("--gap-min-us and --gap-max-us belong to --loop closed")
-        rate_hz = DEFAULT_RATE_HZ if rate_hz is None else rate_hz
-        if rate_hz <= 0:
-            raise UsageError(
-                f"--rate-hz {rate_hz:g}: an open loop serves more than 0 balls a second"
-            )
-        gap_min_us = gap_max_us = 0
-        shortest_us = 1e6 / rate_hz
-        # the next ball does not wait: an answer later than that would be taken for its answer
-        timeout_ms = min(timeout_ms, shortest_us / 1000)
-    if pulse_us > shortest_us / 2:
-        raise UsageError(
-            f"a ping of {pulse_us:g} us is too long for balls {shortest_us:g} us apart: "
-            f"use --pulse-us {shortest_us / 2:g} or less"
-        )
+    protocol = _serving(serving).protocol()
     try:
         return Plan(
             bench=bench,
@@ -180,21 +135,27 @@ def plan_of(  # noqa: PLR0912, PLR0913 (a plan has that many parts, all of them 
             umpire=umpire,
             analyser=analyser,
             versions={},
-            protocol=Protocol(
-                loop="closed" if loop == "closed" else "open",
-                balls=balls,
-                seed=seed,
-                gap_min_ns=round(gap_min_us * 1000),
-                gap_max_ns=round(gap_max_us * 1000),
-                rate_hz=rate_hz,
-                pulse_ns=round(pulse_us * 1000),
-                timeout_ns=round(timeout_ms * 1_000_000),
-                settle_ns=round(settle_s * 1_000_000_000),
-            ),
+            protocol=protocol,
         )
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def _serving(asked: Mapping[str, Any]) -> Serving:
+    """Check what was asked for about the balls. Raises UsageError, in words of the command line."""
+    try:
+        return Serving.model_validate(asked)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option, value = f"--{str(first['loc'][0]).replace('_', '-')}", first["input"]
+        if first["type"] == "finite_number":
+            raise UsageError(f"{option} {value}: use a number") from error
+        if option == "--rate-hz" and isinstance(value, (int, float)) and value <= 0:
+            words = "an open loop serves more than 0 balls a second"
+            raise UsageError(f"{option} {value:g}: {words}") from error
+        said = plain(f"{option} {value}", 80)
+        raise UsageError(f"{said}: {first['msg'].removeprefix('Input ')}") from error
 
 
 def _kernel(asked: str) -> str:

@@ -26,6 +26,7 @@ from tennis.match.plan import (
 )
 from tennis.play.planning import plan_of
 from tennis.rally.manifest import BottomHalf, Priorities
+from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 
 # a kernel that is called one of these must be one: verdicts go by the names
@@ -257,14 +258,12 @@ def _scheduled(
             load_options=options,
             bottom_half=wanted.bottom_half,
             priorities=wanted.priorities,
-            balls=balls,
-            seed=_digest(plan.seed, "seed", name) % 2**32,
-            loop=plan.loop,
-            rate_hz=plan.rate_hz,
-            gap_min_us=plan.gap_min_us,
-            gap_max_us=plan.gap_max_us,
-            timeout_ms=plan.timeout_ms,
-            settle_s=plan.settle_s if settle_s is None else settle_s,
+            **{
+                **plan.model_dump(include=set(Serving.model_fields)),
+                "balls": balls,
+                "seed": _digest(plan.seed, "seed", name) % 2**32,
+                "settle_s": plan.settle_s if settle_s is None else settle_s,
+            },
             operator=plan.operator,
         )
         return ScheduledRally(name=name, kernel=wanted.kernel, repetition=repetition, plan=made)

@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Options that are made from a model: its names, limits, defaults and descriptions."""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+import click
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def options_of(model: type[BaseModel]) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command an option for each field of a model, in order."""
+
+    def decorate(command: Command) -> Command:
+        for name, field in reversed(model.model_fields.items()):
+            command = _option(name, field)(command)
+        return command
+
+    return decorate
+
+
+def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
+    return click.option(
+        f"--{name.replace('_', '-')}",
+        type=_type(field.annotation, field.metadata),
+        default=field.default,
+        show_default=field.default is not None,
+        help=field.description,
+    )
+
+
+def _type(annotation: Any, metadata: list[Any]) -> Any:
+    """Return what click checks: a choice, or a number within the limits."""
+    if get_origin(annotation) is Literal:
+        return click.Choice(get_args(annotation))
+    if inner := next((part for part in get_args(annotation) if part is not type(None)), None):
+        # NUMBER | None: the limits are the number's own
+        number = FieldInfo.from_annotation(inner)
+        return _type(number.annotation, number.metadata)
+    low = next((limit.ge for limit in metadata if isinstance(limit, Ge)), None)
+    high = next((limit.le for limit in metadata if isinstance(limit, Le)), None)
+    if annotation is int:
+        below = next((limit.lt for limit in metadata if isinstance(limit, Lt)), None)
+        return click.IntRange(low, high if below is None else below - 1)  # type: ignore[arg-type,operator]
+    if annotation is float and not any(isinstance(limit, Gt | Lt) for limit in metadata):
+        return click.FloatRange(low, high)  # type: ignore[arg-type]
+    raise TypeError(f"no option can be made of {annotation}")
