@@ -107,9 +107,9 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
 ) -> Plan:
     """Return a plan. Raises UsageError where what was asked for does not go together.
 
-    ``serving`` are fields of ``Serving``: balls, seed, loop, gaps, times. What nobody said about the
-    target is the usual on the virtual bench, and on a managed ``target``, which see to it; it is
-    unknown on any other.
+    ``serving`` are fields of ``Serving``: balls, seed, loop, gaps, times. What nobody said about
+    the target is the usual on the virtual bench, and on a managed ``target``, which see to it; it
+    is unknown on any other.
     """
     _check_instrument(bench, instrument, port, target, load_options)
     if bench == "virtual":
