@@ -102,11 +102,12 @@ def agree(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
 
 def compare(scratch: Path, tick_hz: int, balls: int, rounds: int) -> tuple[float, float]:
     """Make the rally in both forms, measure both sides in turn; return (ratio, our peak MB)."""
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     import numpy as np
     import pyarrow as pa
     import pyarrow.csv
-    from synthetic import latencies, make_rally
+
+    from tests.support.synthetic import latencies, make_rally
 
     folder, text = scratch / f"rally-{tick_hz}", scratch / f"rally-{tick_hz}.txt"
     # both kernels' mixtures: a narrow body, disturbed balls, a tail up to tens of milliseconds

@@ -35,8 +35,8 @@ GAP_NS = (15_000, 30_000)
 
 def make(scratch: Path, balls: int) -> tuple[Rally, Path]:
     """Seal a rally with short gaps, and write what an analyser would have seen of it."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from synthetic import latencies, manifest
+    sys.path.insert(0, str(ROOT))
+    from tests.support.synthetic import latencies, manifest
 
     random = np.random.default_rng(1)
     rise = np.minimum(latencies(balls, 1), 10_000).astype(np.int64)

@@ -16,7 +16,7 @@ from tennis.checkout import ROOT
 from tennis.errors import RallyError, UsageError
 from tennis.rally import part_path, seal
 from tennis.rally.balls import schema
-from tests.synthetic import make_rally, manifest
+from tests.support.synthetic import make_rally, manifest
 
 PAGE = ROOT / "docs/python.md"
 TICK_HZ = 125_000_000

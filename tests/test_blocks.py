@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from synthetic import make_rally
 
 from tennis.stats import blocks
+from tests.support.synthetic import make_rally
 
 SURE = Fraction(95, 100)
 

@@ -31,9 +31,9 @@ from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Instrument, VerificationRecord
 from tennis.rally.plan import Plan
 from tennis.stats import summarize
-from tests.fake_brickwall import TICK_HZ, FakeBrickwall, ball_of, wires
-from tests.synthetic import manifest as synthetic_manifest
-from tests.ticks import interrupt_ticks, scheduling_ticks
+from tests.support.fake_brickwall import TICK_HZ, FakeBrickwall, ball_of, wires
+from tests.support.synthetic import manifest as synthetic_manifest
+from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
 TENNIS = str(Path(sys.executable).with_name("tennis"))
 FEW = Amount(each=3, random=600)

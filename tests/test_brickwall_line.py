@@ -22,8 +22,8 @@ from tennis.play.planning import bench_of, plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally, open_rally
-from tests.emulated_pico import EmulatedPico, Line, Mangle, respond
-from tests.ticks import interrupt_ticks, scheduling_ticks
+from tests.support.emulated_pico import EmulatedPico, Line, Mangle, respond
+from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
 pytestmark = pytest.mark.virtual
 

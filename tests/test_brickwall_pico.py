@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tennis.bench.instruments import certificates, emulated, firmware, micropython
-from tests.emulated_pico import JUMPERS, PLUG, EmulatedPico, respond
+from tests.support.emulated_pico import JUMPERS, PLUG, EmulatedPico, respond
 
 pytestmark = pytest.mark.virtual
 

@@ -11,11 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from synthetic import TIME_NOTE, make_rally
 
 from tennis.cli import main
 from tennis.rally.text import quoted
 from tennis.stats.summary import STATISTICS
+from tests.support.synthetic import TIME_NOTE, make_rally
 
 
 @pytest.fixture

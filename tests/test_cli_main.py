@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from synthetic import make_rally
 
 from tennis import wire
 from tennis.play.planning import plan_of
 from tennis.rally.disk import write_whole
+from tests.support.synthetic import make_rally
 
 TENNIS = str(Path(sys.executable).with_name("tennis"))
 

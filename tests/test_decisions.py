@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from tennis.gaps import gap_ns
-from tests.firmware_host import NONE, Host
+from tests.support.firmware_host import NONE, Host
 
 pytestmark = pytest.mark.virtual
 
 STRAY, DOUBLE, LATE_SERVE, HELD = 2, 3, 4, 5
 COMPLETE, UNDECIDED = 2, 5  # codes
 TOTAL, TIMEOUT, BEYOND, TOLERANCE, OPEN, MARGIN, CLOCK_LOW, CLOCK_HIGH = range(8)
-ON_PICO = Path(__file__).with_name("decisions_on_pico.py").read_text()
+ON_PICO = (Path(__file__).parent / "support/decisions_on_pico.py").read_text()
 RING = 2048
 LONG = 1 << 40
 

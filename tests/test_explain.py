@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pyarrow as pa
 import pytest
-from synthetic import make_rally
 
 from tennis.bench.virtual.symbols import _table
 from tennis.cli import main
@@ -24,7 +23,8 @@ from tennis.play.explain import explain
 from tennis.play.replaying import check, plan_again
 from tennis.rally import open_rally
 from tennis.rally.folder import seal
-from tests.virtual import played, table
+from tests.support.synthetic import make_rally
+from tests.support.virtual import played, table
 
 virtual = pytest.mark.virtual
 

@@ -10,8 +10,8 @@ import pytest
 from tennis import wire
 from tennis.bench.instruments import firmware
 from tennis.gaps import gap_ns
-from tests.emulated_pico import JUMPERS, respond
-from tests.firmware_host import NONE, PLAY, Host, Played
+from tests.support.emulated_pico import JUMPERS, respond
+from tests.support.firmware_host import NONE, PLAY, Host, Played
 
 pytestmark = pytest.mark.virtual
 

@@ -28,7 +28,7 @@ from tennis.cli import cli
 from tennis.errors import BenchError, UsageError
 from tennis.play.doctor.target import examine_target
 from tennis.play.planning import plan_of
-from tests.sshd import Sshd
+from tests.support.sshd import Sshd
 
 KEEPER = ROOT / "ansible/roles/base/files/tennis-bench"
 PICO = "usb-MicroPython_Board_in_FS_mode_e6605838833f8a2b-if00"

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from synthetic import make_rally
 
 from tennis.rally import footer
 from tennis.rally.folder import open_rally
+from tests.support.synthetic import make_rally
 
 FORMS = {
     "plain": {"use_dictionary": False, "compression": "none"},

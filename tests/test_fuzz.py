@@ -10,12 +10,12 @@ import sys
 import pytest
 
 from tennis.checkout import ROOT
-from tests.fuzz import TARGETS
+from tests.support.fuzz import TARGETS
 
 INPUTS = int(os.environ.get("TENNIS_FUZZ_INPUTS", "10000"))
 SEED = int(os.environ.get("TENNIS_FUZZ_SEED", "1"))
 # Address space, so that a bomb takes the memory of this test only: libraries reserve much more than
-# they use, by the number of threads. What is used is measured by tests.fuzz itself.
+# they use, by the number of threads. What is used is measured by tests.support.fuzz itself.
 MEMORY = 8 << 30
 INPUT_S = 0.5  # on average, on a busy machine; it is a hundredth
 
@@ -27,7 +27,7 @@ def limit() -> None:
 @pytest.mark.parametrize("what", TARGETS)
 def test_damaged_inputs(what):
     done = subprocess.run(
-        [sys.executable, "-m", "tests.fuzz", what, str(INPUTS), str(SEED)],
+        [sys.executable, "-m", "tests.support.fuzz", what, str(INPUTS), str(SEED)],
         cwd=ROOT,
         preexec_fn=limit,
         capture_output=True,

@@ -11,8 +11,8 @@ import pytest
 from tennis.bench.kernels import packages
 from tennis.bench.kernels.requirements import fragment
 from tennis.errors import BenchError, UsageError
-from tests.linux_source import SMALL, linux_source
-from tests.virtual import played
+from tests.support.linux_source import SMALL, linux_source
+from tests.support.virtual import played
 
 
 def quiet(line: str) -> None:

@@ -20,7 +20,7 @@ from tennis.bench.virtual import initramfs
 from tennis.bench.virtual.drivers import network
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
-from tests.virtual import played
+from tests.support.virtual import played
 
 NAMES = ("hog", "idle", "memory", "network", "ping-flood", "stress", "xload")
 DECLARATIONS = ROOT / "tests" / "xenomai" / "user"

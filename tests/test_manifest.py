@@ -6,9 +6,9 @@ import json
 
 import pytest
 from pydantic import ValidationError
-from synthetic import manifest
 
 from tennis.rally.manifest import Counts, Manifest, Protocol
+from tests.support.synthetic import manifest
 
 
 def changed(part, **update):

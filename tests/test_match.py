@@ -23,7 +23,7 @@ from tennis.play.rally import Observer
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_rally
 from tennis.rally.plan import Plan
-from tests.virtual import script
+from tests.support.virtual import script
 
 pytestmark = pytest.mark.virtual
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import jupytext
 import pytest
 from nbclient import NotebookClient
-from synthetic import make_rally
 
 from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab
 from tennis.course.notebooks import VARIABLE, names, rallies
+from tests.support.synthetic import make_rally
 
 LABS = load_course()[1]
 

@@ -3,7 +3,7 @@
 """Rallies on a target that is managed over SSH, and how all of it is undone.
 
 A real OpenSSH server and real loads on this machine; the instrument is a fake, and so is what
-would change the kernel (tests/mock_target.py), which the names of the tests say.
+would change the kernel (tests/support/mock_target.py), which the names of the tests say.
 """
 
 import contextlib
@@ -34,11 +34,11 @@ from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import NothingPlayedError, Observer, Watch, play, resume
 from tennis.rally import Rally, open_rally
-from tests.emulated_pico import EmulatedPico, respond
-from tests.fake_brickwall import FakeBrickwall
-from tests.mock_target import MockTarget, running
-from tests.sshd import HOST, Sshd
-from tests.ticks import interrupt_ticks
+from tests.support.emulated_pico import EmulatedPico, respond
+from tests.support.fake_brickwall import FakeBrickwall
+from tests.support.mock_target import MockTarget, running
+from tests.support.sshd import HOST, Sshd
+from tests.support.ticks import interrupt_ticks
 
 TENNIS = str(Path(sys.executable).with_name("tennis"))
 TENNIS_WITH_LOADS = (

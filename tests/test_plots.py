@@ -9,13 +9,13 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from PIL import Image
-from synthetic import TIME_NOTE, make_rally
 
 from tennis.plots import KINDS, alt_text, comparison, overview
 from tennis.plots.compare import dashes, names
 from tennis.plots.one import Envelope, _edges, _visible
 from tennis.plots.picture import count_text, round_time_text, share_text, time_text
 from tennis.rally.manifest import Fault
+from tests.support.synthetic import TIME_NOTE, make_rally
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -14,7 +14,7 @@ from pioemu import State, emulate
 from pioemu.shift_register import ShiftRegister
 
 from tennis.wire import NO_NUMBER as ALL_ONES
-from tests import pio_programs
+from tests.support import pio_programs
 
 programs = pio_programs.load("programs")
 generator = pio_programs.load("generator")

@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from synthetic import make_rally, manifest, table
 
 from tennis.errors import DiskFullError, RallyError, UsageError
 from tennis.rally import balls, finished, folder, open_rally, part_path, seal, tally
-from tests.ticks import interrupt_ticks, scheduling_ticks
+from tests.support.synthetic import make_rally, manifest, table
+from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
 
 @pytest.fixture(scope="module")
@@ -245,7 +245,7 @@ def test_a_limit_of_the_file_size_is_a_full_disk(tmp_path):
     """The writer of Parquet reports the system's error too, not one of its own."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path\n"
-        "from synthetic import make_rally\n"
+        "from tests.support.synthetic import make_rally\n"
         "from tennis.errors import DiskFullError\n"
         "try: make_rally(Path(sys.argv[2]), balls=50_000)\n"
         "except DiskFullError as error: print(error)\n"
@@ -254,7 +254,7 @@ def test_a_limit_of_the_file_size_is_a_full_disk(tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
-    tests = str(Path(__file__).parent)
+    tests = str(Path(__file__).parents[1])
     run = subprocess.run(
         [sys.executable, "-c", code, tests, str(tmp_path / "a")],
         capture_output=True,

@@ -20,8 +20,8 @@ from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally
-from tests.ticks import interrupt_ticks
-from tests.virtual import played
+from tests.support.ticks import interrupt_ticks
+from tests.support.virtual import played
 
 pytestmark = pytest.mark.virtual
 

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from synthetic import make_rally
-from synthetic_match import MatchMaker, bursts
+
+from tests.support.synthetic import make_rally
+from tests.support.synthetic_match import MatchMaker, bursts
 
 PROGRAM = """
 import sys

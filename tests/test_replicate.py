@@ -9,7 +9,6 @@ import re
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from synthetic_match import MatchMaker, bursts
 
 from tennis.cli.replicate import replicate
 from tennis.errors import RallyError
@@ -21,6 +20,7 @@ from tennis.rally import open_rally
 from tennis.rally.manifest import Fault
 from tennis.replicate.rules import FIGURES, LOADS, published_maximum, replication, rules
 from tennis.replicate.verdicts import Replication, _balls
+from tests.support.synthetic_match import MatchMaker, bursts
 
 KNUTSSON = "knutsson-2008"
 

@@ -6,12 +6,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from synthetic import TIME_NOTE, make_rally
 
 from tennis.errors import UsageError
 from tennis.pages.rally import report, thesis_table, write_report
 from tennis.publications import NAMES, knutsson_2008, load, result
 from tennis.rally.manifest import Fault
+from tests.support.synthetic import TIME_NOTE, make_rally
 
 
 @pytest.fixture(scope="module")

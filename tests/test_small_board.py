@@ -21,8 +21,8 @@ from tennis.play.doctor.target import examine_target
 from tennis.play.planning import plan_of
 from tennis.play.rally import NothingPlayedError, Watch, play
 from tennis.rally import Rally
-from tests.fake_brickwall import FakeBrickwall
-from tests.small_board import HOST, SmallBoard
+from tests.support.fake_brickwall import FakeBrickwall
+from tests.support.small_board import HOST, SmallBoard
 
 # all on one worker: they share a machine
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("small-board")]

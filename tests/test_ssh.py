@@ -15,7 +15,7 @@ import pytest
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import RemoteError, SshError, SshTarget
 from tennis.errors import BenchError, UsageError
-from tests.sshd import HOST, Sshd
+from tests.support.sshd import HOST, Sshd
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
-from synthetic import make_rally
 
 from tennis.rally import Tally
 from tennis.rally.manifest import Fault
 from tennis.stats import quantile_ranks, summarize
 from tennis.stats.intervals import exceedance_bound_95, quantile_rank
 from tennis.stats.summary import QUANTILES, STATISTICS, latency, percent
-from tests.ticks import interrupt_ticks, scheduling_ticks
+from tests.support.synthetic import make_rally
+from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
 GHZ = 1_000_000_000
 

@@ -13,13 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from captures import sigrok as run_sigrok
 
 from tennis.bench.instruments import sigrok, sigrok_decoder
 from tennis.errors import BenchError, UsageError
 from tennis.play.capture import needed_s, warnings, watching
 from tennis.play.planning import plan_of
 from tennis.umpire import open_capture
+from tests.support.captures import sigrok as run_sigrok
 
 TENNIS = [sys.executable, "-c", "from tennis.cli import main; main()"]
 # what sigrok-cli 0.7.2 prints for devices, as its source has it; no such device was here

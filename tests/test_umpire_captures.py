@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from captures import MHZ, ball, sigrok, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from tennis.errors import TennisError
 from tennis.umpire import CaptureError, Wires, open_capture
 from tennis.umpire.srzip import CHUNK_SAMPLES, Changes
 from tennis.umpire.table import Threshold, open_pair
+from tests.support.captures import MHZ, ball, sigrok, write
 
 EVENTS = [*ball(100, 4, 9), *ball(300, 3, 30, pulse=2), *ball(700, 1, 2)]
 END = 1000

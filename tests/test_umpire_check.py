@@ -8,8 +8,6 @@ import zipfile
 import numpy as np
 import pyarrow as pa
 import pytest
-from captures import decoded
-from synthetic import latencies, make_rally
 
 from tennis.cli import main
 from tennis.pages.rally import report
@@ -18,6 +16,8 @@ from tennis.rally.balls import schema
 from tennis.umpire import Check, check, open_capture
 from tennis.umpire.rally import umpire
 from tennis.umpire.simulate import Analyser, simulate
+from tests.support.captures import decoded
+from tests.support.synthetic import latencies, make_rally
 
 RATE_HZ = 24_000_000
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from captures import ball, decoded, sigrok, told, write
 
 from tennis.umpire import open_capture
 from tennis.umpire.balls import NONE, Balls, Decoder
+from tests.support.captures import ball, decoded, sigrok, told, write
 
 REFERENCE = Path(__file__).parent / "umpire_reference"
 TIMEOUT_US = 50

@@ -18,12 +18,12 @@ from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
-from tests.virtual import guest_module, played, script, table
+from tests.support.virtual import guest_module, played, script, table
 
 sys.path.insert(0, str(ROOT / "kit-firmware" / "brickwall"))
 from gaps import gap_ns
 
-from tests.ticks import interrupt_ticks
+from tests.support.ticks import interrupt_ticks
 
 pytestmark = pytest.mark.virtual
 

@@ -14,7 +14,7 @@ from tennis.bench.kernels.modules import PREFIX
 from tennis.bench.virtual import initramfs
 from tennis.bench.virtual.bench import Extras
 from tennis.bench.virtual.drivers import network
-from tests.virtual import played, script
+from tests.support.virtual import played, script
 
 pytestmark = pytest.mark.virtual
 

@@ -26,10 +26,10 @@ from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
 from tennis.rally import open_rally
-from tests.fake_brickwall import FakeBrickwall
-from tests.linux_source import SMALL, linux_source
-from tests.virtual_pi import NAME, VirtualPi
-from tests.virtual_pi_image import DEFAULT_PASSWORD, USER
+from tests.support.fake_brickwall import FakeBrickwall
+from tests.support.linux_source import SMALL, linux_source
+from tests.support.virtual_pi import NAME, VirtualPi
+from tests.support.virtual_pi_image import DEFAULT_PASSWORD, USER
 
 # all on one worker: they share a machine
 pytestmark = [pytest.mark.provision, pytest.mark.xdist_group("virtual-pi")]

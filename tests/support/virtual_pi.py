@@ -21,7 +21,7 @@ from tennis import wire
 from tennis.bench.commands import run
 from tennis.bench.targets.ssh import SshTarget
 from tennis.bench.virtual import plugins as instrument
-from tests.virtual_pi_image import USER, image
+from tests.support.virtual_pi_image import USER, image
 
 NAME = "virtual-pi"
 FIRMWARE = Path("/usr/share/AAVMF")

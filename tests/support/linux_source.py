@@ -8,7 +8,7 @@ from tennis.bench.cache import digest, once
 from tennis.bench.debian import Suite
 from tennis.checkout import ROOT
 
-SMALL = ROOT / "tests/guest/small.config"
+SMALL = ROOT / "tests/support/guest/small.config"
 PACKAGE = "linux-source-6.12"
 
 

@@ -4,8 +4,8 @@
 
 No Racquet can be loaded into the kernel that runs the tests. So ``modprobe``, ``rmmod``,
 ``modinfo``, ``chrt``, ``dmesg``, ``dpkg-query`` and ``vcgencmd`` are stand-ins here that keep their
-effects in a folder; SSH, shells, loads, processes and signals are real. tests/small_board.py
-and the virtual Pi have the real ones.
+effects in a folder; SSH, shells, loads, processes and signals are real. The small board
+(tests/support/small_board.py) and the virtual Pi have the real ones.
 """
 
 import os

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Damage what strangers may send, again and again: ``python -m tests.fuzz WHAT INPUTS SEED``.
+"""Damage what strangers may send, again and again: ``python -m tests.support.fuzz WHAT INPUTS SEED``.
 
 A valid input is damaged at random places, and read as the commands read it. It may be refused with
 a TennisError, or be read; anything else is a defect, which is printed with the number that repeats
@@ -17,10 +17,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from captures import ball, sigrok, write
-from synthetic import make_rally
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tennis import wire
 from tennis.bench.instruments.arq import Receiver
@@ -29,6 +26,8 @@ from tennis.match.plan import read_plan
 from tennis.rally import folder, open_rally
 from tennis.stats.summary import summarize
 from tennis.umpire import Wires, open_capture
+from tests.support.captures import ball, sigrok, write
+from tests.support.synthetic import make_rally
 
 MEMORY_KB = 1 << 20  # what docs/rally-folder.md promises
 PIECES = (

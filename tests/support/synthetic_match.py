@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from synthetic import TIME_NOTE, make_rally
 
 from tennis.match.folder import MatchFolder, Record, open_match
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, NotPlayed, ScheduledRally
 from tennis.rally.manifest import BottomHalf, Priorities
 from tennis.rally.plan import Plan
+from tests.support.synthetic import TIME_NOTE, make_rally
 
 HALVES: dict[str, BottomHalf] = {"mainline": "tasklet", "rt": "tasklet", "xenomai": "thread"}
 
