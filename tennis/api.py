@@ -95,7 +95,7 @@ def compare(rallies: Sequence[Rally]) -> "Picture":
     from tennis.plots import comparison
 
     if not rallies:
-        raise UsageError("nothing to compare: name at least one rally")
+        raise UsageError("nothing to compare", next_step="name at least one rally")
     return comparison(rallies)
 
 
@@ -103,7 +103,9 @@ def _needed(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise UsageError(f"{name} is not installed: install it (`pip install {name}`)") from error
+        raise UsageError(
+            f"{name} is not installed", next_step=f"install it (`pip install {name}`)"
+        ) from error
 
 
 __all__ = ["OpenRally", "Summary", "TennisError", "compare", "open"]

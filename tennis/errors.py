@@ -4,12 +4,17 @@
 
 
 class TennisError(Exception):
-    """Something failed; the message is one line for a person and the exit code is 1.
+    """Something failed: what is wrong, and what to do about it (``next_step``), in one line.
 
-    The message says what is wrong *and* what to do about it.
+    ``next_step`` is in the words of the command line; who shows errors elsewhere (a notebook) has
+    ``message`` without it. As text an error says both. The exit code is 1.
     """
 
     exit_code = 1
+
+    def __init__(self, message: str = "", *, next_step: str = "") -> None:
+        super().__init__(f"{message}: {next_step}" if next_step else message)
+        self.message, self.next_step = message, next_step
 
 
 class UsageError(TennisError):

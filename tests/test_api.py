@@ -72,8 +72,12 @@ def test_what_cannot_be_is_refused(folder, tmp_path):
         tennis.open(folder).plot("pie")
     with pytest.raises(UsageError, match="nothing to compare"):
         tennis.compare([])
-    with pytest.raises(RallyError):
+    with pytest.raises(RallyError) as refused:
         tennis.open(tmp_path)
+    # a notebook need not speak of commands
+    assert refused.value.message == f"{tmp_path} holds no manifest.json"
+    assert refused.value.next_step == "name the folder that `tennis rally` wrote"
+    assert str(refused.value) == f"{refused.value.message}: {refused.value.next_step}"
     with pytest.raises(AttributeError, match="no attribute 'serve'"):
         _ = tennis.serve
 

@@ -50,8 +50,11 @@ def mirror() -> str:
         if release in {"bookworm", "trixie"} and site.rstrip("/").endswith("/debian"):
             return site
     raise BenchError(
-        "apt on this machine knows no Debian mirror: run 'sudo apt-get update' on a Debian or "
-        "Raspberry Pi OS, or use the container recipe in docs/install.md"
+        "apt on this machine knows no Debian mirror",
+        next_step=(
+            "run 'sudo apt-get update' on a Debian or "
+            "Raspberry Pi OS, or use the container recipe in docs/install.md"
+        ),
     )
 
 
@@ -102,8 +105,11 @@ class Suite:
         """Fetch the suite's list of packages."""
         if not KEYRING.is_file():
             raise BenchError(
-                f"{KEYRING} is missing: install the package debian-archive-keyring, "
-                "or use the container recipe in docs/install.md"
+                f"{KEYRING} is missing",
+                next_step=(
+                    "install the package debian-archive-keyring, "
+                    "or use the container recipe in docs/install.md"
+                ),
             )
         with self._alone():
             self._update()

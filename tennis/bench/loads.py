@@ -88,8 +88,8 @@ def check_tasks(where: str, tasks: str | None, flavour: str) -> None:
     wanted = CORE_TASKS.get(flavour)
     if wanted and tasks not in {None, wanted}:
         raise UsageError(
-            f"{where} has tasks of the kind {tasks}, not {wanted}: build it with "
-            f"-DXLOAD_{wanted.upper()} (docs/loads.md), or take it away"
+            f"{where} has tasks of the kind {tasks}, not {wanted}",
+            next_step=f"build it with -DXLOAD_{wanted.upper()} (docs/loads.md), or take it away",
         )
 
 
@@ -243,7 +243,7 @@ def find(name: str, options: Mapping[str, int] | None = None) -> Load:
     Raises UsageError for an unknown load or option, or a value out of range.
     """
     if name not in names():
-        raise UsageError(f"no load {name!r}: use {', '.join(names())}")
+        raise UsageError(f"no load {name!r}", next_step=f"use {', '.join(names())}")
     parts = tuple(_parts(name))
     parameters = {p: entry for part in parts for p, entry in part.file.parameters.items()}
     values = {parameter: entry.default for parameter, entry in parameters.items()}

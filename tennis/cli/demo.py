@@ -56,7 +56,7 @@ def demo(out: Path, balls: int, seed: int) -> None:
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
     outcome = play_match(wanted, out, shown, Stop(), click.echo)
     if outcome.interrupted:
-        raise BenchError("interrupted; nothing is lost: run it again to play the rest")
+        raise BenchError("interrupted; nothing is lost", next_step="run it again to play the rest")
     rallies = outcome.folder.rallies()
     if rallies:
         print_thesis_table(console, thesis_table(rallies), rallies[0].manifest.time_note)

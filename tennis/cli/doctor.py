@@ -55,9 +55,9 @@ def doctor(port: str | None, target: str | None, inventory: Path | None, as_json
     if port and target:
         raise UsageError("--port looks at a Brickwall, --target at a target: one at a time")
     if target is not None and not target.strip():  # a shell's variable that is not set
-        raise UsageError("--target is empty: name a host as for ssh, or virtual")
+        raise UsageError("--target is empty", next_step="name a host as for ssh, or virtual")
     if inventory and not target:
-        raise UsageError("--inventory names the place of --target: give both")
+        raise UsageError("--inventory names the place of --target", next_step="give both")
     findings = examine_target(target, inventory) if target else examine(port)
     if as_json:
         found = list(findings)

@@ -17,7 +17,7 @@ from tennis.errors import BenchError, UsageError
 def _kernel(text: str) -> tuple[str, str]:
     name, separator, place = text.partition("=")
     if not name or not separator or not place:
-        raise UsageError(f"--kernel {text}: write NAME=DIR, as in xenomai=../linux-evl")
+        raise UsageError(f"--kernel {text}", next_step="write NAME=DIR, as in xenomai=../linux-evl")
     return name, place
 
 

@@ -26,7 +26,7 @@ from tennis.units import format_count
 def _number(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
     if not re.fullmatch(r"-?[0-9]{1,18}", value):
-        raise UsageError(f"--load-option {text}: write NAME=NUMBER, as in hold_us=200")
+        raise UsageError(f"--load-option {text}", next_step="write NAME=NUMBER, as in hold_us=200")
     return name, int(value)
 
 

@@ -95,7 +95,7 @@ def capture(  # the rest is what was asked for
 
     rate = round(rate_mhz * 1e6) if rate_mhz else None
     if out.exists() or out.is_symlink():
-        raise UsageError(f"{out} exists: choose another name for the capture")
+        raise UsageError(f"{out} exists", next_step="choose another name for the capture")
     chosen = sigrok.settings(asked.pop("analyser"), rate_hz=rate, **asked)
     name = plain(chosen.analyser.name, 40)
     for warning in chosen.warnings(round(pulse_us * 1000), chosen.seconds):

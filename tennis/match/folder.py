@@ -63,12 +63,15 @@ class Record(StrictModel):
         path = folder / MATCH
         try:
             if not stat.S_ISREG(path.lstat().st_mode):
-                raise RallyError(f"{path} is not a plain file: copy the folder with its real files")
+                raise RallyError(
+                    f"{path} is not a plain file", next_step="copy the folder with its real files"
+                )
             with path.open("rb") as file:
                 text = file.read(SIZE_MAX + 1)
         except FileNotFoundError as error:
             raise RallyError(
-                f"{folder} holds no {MATCH}: name the folder that `tennis match --out` wrote"
+                f"{folder} holds no {MATCH}",
+                next_step="name the folder that `tennis match --out` wrote",
             ) from error
         except OSError as error:
             raise RallyError(f"cannot read {path} ({error.strerror})") from error
@@ -77,12 +80,13 @@ class Record(StrictModel):
         try:
             content = from_json(text)
         except ValueError as error:
-            raise RallyError(f"{path} is not JSON: use the original folder") from error
+            raise RallyError(f"{path} is not JSON", next_step="use the original folder") from error
         version = content.get("schema_version") if isinstance(content, dict) else None
         if isinstance(version, int) and version > SCHEMA_VERSION:
             raise RallyError(
                 f"{path} was written by a newer tennis (schema {version}, this one reads "
-                f"{SCHEMA_VERSION}): update tennis"
+                f"{SCHEMA_VERSION})",
+                next_step="update tennis",
             )
         try:
             return cls.model_validate_json(text)
@@ -194,5 +198,7 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
 def open_match(path: Path) -> MatchFolder:
     """Open a match folder. Raises RallyError where ``match.json`` is not right."""
     if not path.is_dir():
-        raise RallyError(f"{path} is no folder: name the one that `tennis match --out` wrote")
+        raise RallyError(
+            f"{path} is no folder", next_step="name the one that `tennis match --out` wrote"
+        )
     return MatchFolder(path, Record.read(path))

@@ -156,9 +156,13 @@ def read_plan(path: Path) -> MatchPlan:
             data = file.read(SIZE_MAX + 1)
     except OSError as error:
         why = error.strerror or "it cannot be read"
-        raise UsageError(f"{path}: {why}: name the TOML file of a match's plan") from error
+        raise UsageError(
+            f"{path}: {why}", next_step="name the TOML file of a match's plan"
+        ) from error
     if len(data) > SIZE_MAX:
-        raise UsageError(f"{path} is larger than 1 MiB: name the TOML file of a match's plan")
+        raise UsageError(
+            f"{path} is larger than 1 MiB", next_step="name the TOML file of a match's plan"
+        )
     try:
         content = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError, too
@@ -172,7 +176,7 @@ def read_plan(path: Path) -> MatchPlan:
     if not plan.rally:
         for axis in ("kernels", "loads"):
             if not getattr(plan, axis):
-                raise UsageError(f"{path}: {axis} is missing: name at least one")
+                raise UsageError(f"{path}: {axis} is missing", next_step="name at least one")
     return plan
 
 

@@ -30,9 +30,11 @@ SHARES_SHOWN = 15
 def check_folder(out: Path) -> None:
     """Raise UsageError where a folder cannot be written: before the rally is played again."""
     if os.path.lexists(out):
-        raise UsageError(f"{out} exists: choose another name for the explanation")
+        raise UsageError(f"{out} exists", next_step="choose another name for the explanation")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK | os.X_OK):
-        raise UsageError(f"{out.parent} is no folder that can be written: choose another place")
+        raise UsageError(
+            f"{out.parent} is no folder that can be written", next_step="choose another place"
+        )
 
 
 def write(explanation: Explanation, out: Path) -> None:

@@ -54,13 +54,13 @@ def explain(  # noqa: PLR0913
     rally = path if isinstance(path, Rally) else open_rally(path)
     plan = plan_again(rally, kernel)
     if ball is not None and worst is not None:
-        raise UsageError("--ball and --worst: use one of them")
+        raise UsageError("--ball and --worst", next_step="use one of them")
     if not rally.balls:
         raise UsageError(f"{rally.path} holds no balls: there is nothing to explain")
     if ball is not None and not 0 <= ball < rally.balls:
         raise UsageError(f"--ball {ball}: the rally has the balls 0 to {rally.balls - 1}")
     if worst is not None and not 1 <= worst <= WORST_MAX:
-        raise UsageError(f"--worst {worst}: use 1 to {WORST_MAX}")
+        raise UsageError(f"--worst {worst}", next_step=f"use 1 to {WORST_MAX}")
     table = balls_of(rally)
     chosen = [ball] if ball is not None else _latest(table, worst or WORST)
     windows = [_window(rally, table, number) for number in sorted(chosen)]

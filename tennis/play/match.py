@@ -64,8 +64,8 @@ def bench_for(plan: MatchPlan, say: Callable[[str], None] = lambda _: None) -> B
     bench = bench_of(plan.bench, plan.port, plan.target, say)
     if bench.kind != "virtual" and not isinstance(bench, PreparingBench):
         raise UsageError(
-            f'bench = "{plan.bench}": a match needs a target that tennis can boot into each '
-            "kernel: name it, target = ..., as ssh knows it"
+            f'bench = "{plan.bench}": a match needs a target that tennis can boot into each kernel',
+            next_step="name it, target = ..., as ssh knows it",
         )
     return bench
 
@@ -162,10 +162,12 @@ def _foreign_tasks(scheduled: list[ScheduledRally]) -> Iterator[str]:
 
 def _check_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is no folder: choose another --out")
+        raise UsageError(f"{out} is no folder", next_step="choose another --out")
     strange = out.exists() and not (out / MATCH).exists()
     if strange and any(path.name != LOCK for path in out.iterdir()):
-        raise UsageError(f"{out} holds something else than a match: choose another --out")
+        raise UsageError(
+            f"{out} holds something else than a match", next_step="choose another --out"
+        )
 
 
 @contextlib.contextmanager
@@ -179,7 +181,9 @@ def _locked(out: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise RallyError(f"{out} is being played by another process: let it finish") from error
+            raise RallyError(
+                f"{out} is being played by another process", next_step="let it finish"
+            ) from error
         yield
 
 
@@ -212,16 +216,21 @@ def _check_same(before: Record, match: Match, scheduled: list[ScheduledRally], o
     ours, theirs = match.plan.model_dump(), before.plan.model_dump()
     for key, value in ours.items():
         if value != theirs[key]:
-            raise RallyError(f"{another_plan} (its {key} differs): choose another --out")
+            raise RallyError(
+                f"{another_plan} (its {key} differs)", next_step="choose another --out"
+            )
     now = {planned.name: planned for planned in scheduled}
     for old in before.scheduled:
         new = now.get(old.name)
         if new is None:
             raise RallyError(
-                f"{another_plan} ({old.name} is in it): give the same --kernel, or another --out"
+                f"{another_plan} ({old.name} is in it)",
+                next_step="give the same --kernel, or another --out",
             )
         if _unversioned(old.plan) != _unversioned(new.plan):
-            raise RallyError(f"{another_plan} ({old.name} differs): choose another --out")
+            raise RallyError(
+                f"{another_plan} ({old.name} differs)", next_step="choose another --out"
+            )
         # none: a bench that is prepared
         for name in sorted(old.plan.versions and {*old.plan.versions, *new.plan.versions}):
             was, is_ = old.plan.versions.get(name), new.plan.versions.get(name)
@@ -302,7 +311,9 @@ class _Player:
             self.bench.prepare(planned.plan, self.stop)
         if begun:
             if _unversioned(Plan.read(part)) != _unversioned(planned.plan):
-                raise RallyError(f"{part} is the beginning of another rally: move it away")
+                raise RallyError(
+                    f"{part} is the beginning of another rally", next_step="move it away"
+                )
             return resume(self.bench, place, watch)
         return play(self.bench, planned.plan, place, watch)
 

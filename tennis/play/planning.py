@@ -37,7 +37,7 @@ def bench_of(
         return VirtualBench()
     if kind == "pi":
         return PiBench(target, port, say, holder) if target else WiredBench(port)
-    raise UsageError(f"no bench {kind} here: use virtual or pi")
+    raise UsageError(f"no bench {kind} here", next_step="use virtual or pi")
 
 
 def _to_be_named(plan: Plan) -> dict[str, str]:
@@ -150,7 +150,7 @@ def _serving(asked: Mapping[str, Any]) -> Serving:
         first = error.errors()[0]
         option, value = f"--{str(first['loc'][0]).replace('_', '-')}", first["input"]
         if first["type"] == "finite_number":
-            raise UsageError(f"{option} {value}: use a number") from error
+            raise UsageError(f"{option} {value}", next_step="use a number") from error
         if option == "--rate-hz" and isinstance(value, (int, float)) and value <= 0:
             words = "an open loop serves more than 0 balls a second"
             raise UsageError(f"{option} {value:g}: {words}") from error
@@ -192,7 +192,9 @@ def _check_instrument(
     load_options: Mapping[str, int] | None,
 ) -> None:
     if target is not None and not target.strip():  # a shell's variable that is not set
-        raise UsageError("--target is empty: name a target of the inventory, or a host for ssh")
+        raise UsageError(
+            "--target is empty", next_step="name a target of the inventory, or a host for ssh"
+        )
     if bench == "virtual":
         if port is not None:
             raise UsageError("--port belongs to --bench pi: the virtual bench has no port")

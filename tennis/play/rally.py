@@ -43,19 +43,21 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     where the plan cannot be played, DiskFullError where the disk gets full (``resume`` goes on).
     """
     if os.path.lexists(out):
-        raise UsageError(f"{out} exists: choose another name for the rally")
+        raise UsageError(f"{out} exists", next_step="choose another name for the rally")
     try:
         os.fspath(out).encode()
     except UnicodeEncodeError as error:
-        raise UsageError(f"{out!a} is no name in UTF-8: choose another name") from error
+        raise UsageError(f"{out!a} is no name in UTF-8", next_step="choose another name") from error
     part = part_path(out)
     if os.path.lexists(part):
         raise UsageError(
-            f"{out} was begun and not finished: go on with "
-            f"`tennis rally --resume {quoted(out)}`, or remove {part}"
+            f"{out} was begun and not finished",
+            next_step=f"go on with `tennis rally --resume {quoted(out)}`, or remove {part}",
         )
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK | os.X_OK):
-        raise RallyError(f"{out.parent} is no folder that can be written: choose another place")
+        raise RallyError(
+            f"{out.parent} is no folder that can be written", next_step="choose another place"
+        )
     plan = plan.model_copy(update={"versions": bench.versions(plan)})
     with writing(part):
         part.mkdir()
@@ -106,7 +108,9 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
 
 
 def _with_a_way_on(error: BenchError, out: Path, plan: Plan) -> BenchError:
-    return BenchError(f"{error}; nothing is lost: go on with `{command_again(out, plan)}`")
+    return BenchError(
+        f"{error}; nothing is lost", next_step=f"go on with `{command_again(out, plan)}`"
+    )
 
 
 def begun_plan(out: Path) -> Plan:
@@ -115,7 +119,9 @@ def begun_plan(out: Path) -> Plan:
     if finished(out) is not None:
         raise UsageError(f"{out} is sealed: there is nothing to resume")
     if not os.path.lexists(part):
-        raise UsageError(f"{out} was never begun: play it with `tennis rally --out {quoted(out)}`")
+        raise UsageError(
+            f"{out} was never begun", next_step=f"play it with `tennis rally --out {quoted(out)}`"
+        )
     check_part(part)
     return Plan.read(part)
 

@@ -138,12 +138,15 @@ def plan_again(rally: Rally, tree: str | None = None) -> Plan:
     if manifest.tool.versions.get("kernel", "").startswith("/") or not named:
         if tree is None:
             raise UsageError(
-                f"{rally.path} was played on a kernel tree, {plain(kernel, 60)}: name it with "
-                "--kernel DIR; its Makefile is run, so let it be one that you trust"
+                f"{rally.path} was played on a kernel tree, {plain(kernel, 60)}",
+                next_step=(
+                    "name it with "
+                    "--kernel DIR; its Makefile is run, so let it be one that you trust"
+                ),
             )
         kernel = tree
     elif tree is not None:
-        raise UsageError(f"--kernel: {rally.path} was played on {kernel}: leave it out")
+        raise UsageError(f"--kernel: {rally.path} was played on {kernel}", next_step="leave it out")
     try:
         return Plan(
             bench="virtual",
@@ -243,8 +246,8 @@ def unlike(rally: Rally, text: str, versions: dict[str, str]) -> RallyError:
         )
         more = f" (and {len(changed) - 3} more)" if len(changed) > 3 else ""
         return RallyError(
-            f"{head}; versions differ: {differing}{more}; only the same versions can tell: play it "
-            "anew"
+            f"{head}; versions differ: {differing}{more}; only the same versions can tell",
+            next_step="play it anew",
         )
     return RallyError(
         f"{head}, with the same versions: its balls were altered, or it was played with additions "

@@ -49,7 +49,9 @@ def scheduled_rallies(
     _check_bench(plan)
     named = {*plan.kernels, *(rally.kernel for rally in plan.rally)}
     for name in sorted(given.keys() - named):
-        raise UsageError(f"--kernel {name}=...: the plan has no kernel {name!a}: use one of its")
+        raise UsageError(
+            f"--kernel {name}=...: the plan has no kernel {name!a}", next_step="use one of its"
+        )
     known = {name: _Kernel(plan, name, given.get(name), beside) for name in sorted(named)}
     _check_loads(plan)
     scheduled: list[ScheduledRally] = []
@@ -87,7 +89,9 @@ def scheduled_rallies(
 
 def _check_count(rallies: Sized) -> None:
     if len(rallies) > RALLIES_MAX:
-        raise UsageError(f"the plan has more than {RALLIES_MAX} rallies: make it smaller")
+        raise UsageError(
+            f"the plan has more than {RALLIES_MAX} rallies", next_step="make it smaller"
+        )
 
 
 def _check_bench(plan: MatchPlan) -> None:

@@ -78,7 +78,9 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
         known = bench.circumstances(plan, part)
     except (KeyError, ValueError) as error:
         why = plain(str(error), 200)
-        raise RallyError(f"{part} was not written by tennis ({why}): play it anew") from error
+        raise RallyError(
+            f"{part} was not written by tennis ({why})", next_step="play it anew"
+        ) from error
     tick_hz = known.instrument.tick_hz
     counted = counted_end(outcome.end)
     totals = _totals(journal)

@@ -80,13 +80,17 @@ def records(payload: bytes) -> NDArray[np.void]:
 def _batch(first: int, balls: NDArray[np.void], tick_hz: int) -> pa.RecordBatch:
     """Return the record batch of some balls, of which the first has the number ``first``."""
     if first + balls.size > MAX_BALLS:
-        raise RallyError(f"more than {MAX_BALLS} balls: play several shorter rallies instead")
+        raise RallyError(
+            f"more than {MAX_BALLS} balls", next_step="play several shorter rallies instead"
+        )
     served, rise, fall = balls["served"], balls["rise"], balls["fall"]
     if balls.size and int(served.max()) >= 2**62 // Fraction(NS_PER_S, tick_hz).numerator:
         raise RallyError("the instrument's clock is out of range: restart the instrument")
     no_rise, no_fall = rise == wire.NONE_TICKS, fall == wire.NONE_TICKS
     if np.any((fall < rise) & ~no_rise & ~no_fall):
-        raise RallyError("a reply fell before it rose: check the instrument with `tennis doctor`")
+        raise RallyError(
+            "a reply fell before it rose", next_step="check the instrument with `tennis doctor`"
+        )
     return pa.record_batch(
         [
             pa.array(np.arange(first, first + balls.size, dtype=np.uint32)),
@@ -224,7 +228,9 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
     need = {field.name: str(field.type) for field in wanted}
     if have != need or found.names != wanted.names:
         said = ", ".join(f"{name} {kind}" for name, kind in list(have.items())[:8])
-        raise RallyError(f"{path} has the columns {said!a}, not those of a rally: play it again")
+        raise RallyError(
+            f"{path} has the columns {said!a}, not those of a rally", next_step="play it again"
+        )
     told = (found.metadata or {}).get(TICK_HZ_KEY)
     if told != str(tick_hz).encode():
         raise RallyError(
@@ -239,7 +245,9 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
         )
     small = any(rows < min(MIN_GROUP_ROWS, GROUP_ROWS) for rows in groups[:-1])
     if small or any(not 0 < rows <= MAX_GROUP_ROWS for rows in groups):
-        raise RallyError(f"{path} was not written by tennis (row groups): use the original folder")
+        raise RallyError(
+            f"{path} was not written by tennis (row groups)", next_step="use the original folder"
+        )
     return list(itertools.accumulate(groups, initial=0))
 
 
@@ -255,7 +263,8 @@ def _check_form(path: Path, form: footer.Footer) -> None:
         if how or chunk.dictionary:
             words = plain(" ".join(sorted(how)) or "a dictionary", 60)
             raise RallyError(
-                f"{path} was not written by tennis (encoding {words}): use the original folder"
+                f"{path} was not written by tennis (encoding {words})",
+                next_step="use the original folder",
             )
 
 
@@ -271,8 +280,8 @@ class _Reading:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, pa.ArrowException | OSError | ValueError | OverflowError):
             raise RallyError(
-                f"{self.path} cannot be read as a table of balls: copy the folder again from its "
-                "origin, or play the rally again"
+                f"{self.path} cannot be read as a table of balls",
+                next_step="copy the folder again from its origin, or play the rally again",
             ) from error
 
 
@@ -366,7 +375,9 @@ def _group(path: Path, rows: pa.RecordBatch, room: Ticks) -> Group:
     # a fall before its rise wraps around: to a large difference, or it comes from a large rise
     large = scheduling.size and max(scheduling.max(), rise.max()) >= 2**31
     if large and np.any(fall < rise):
-        raise RallyError(f"{path} holds a reply that fell before it rose: play the rally again")
+        raise RallyError(
+            f"{path} holds a reply that fell before it rose", next_step="play the rally again"
+        )
     return Group(interrupt, scheduling, rows.num_rows, rows["fall_ticks"].null_count)
 
 

@@ -26,9 +26,13 @@ def writing(path: Path, then: str = "then try again") -> Iterator[None]:
     except OSError as error:
         if error.errno in _FULL:
             why = "a file grew past its limit" if error.errno == errno.EFBIG else "no space is left"
-            raise DiskFullError(f"{why} for {path}: free some space, {then}") from error
+            raise DiskFullError(
+                f"{why} for {path}", next_step=f"free some space, {then}"
+            ) from error
         reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
-        raise RallyError(f"cannot write {path} ({reason}): choose another place") from error
+        raise RallyError(
+            f"cannot write {path} ({reason})", next_step="choose another place"
+        ) from error
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -55,7 +59,9 @@ def sync(path: Path) -> None:
 def refuse_existing(path: Path, *, force: bool = False) -> None:
     """Raise UsageError where ``path`` exists already, unless ``force``."""
     if not force and os.path.lexists(path):
-        raise UsageError(f"{path} exists: choose another name, or overwrite it with --force")
+        raise UsageError(
+            f"{path} exists", next_step="choose another name, or overwrite it with --force"
+        )
 
 
 def write_whole(path: Path, data: bytes, *, force: bool = False) -> None:

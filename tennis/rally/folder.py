@@ -63,7 +63,9 @@ WORKERS = min(4, os.cpu_count() or 1)
 def part_path(out: Path) -> Path:
     """Return where the rally ``out`` is kept while it is played: ``out.part`` beside it."""
     if not out.name or out.name == "..":
-        raise UsageError(f"{out} is no name of a rally: name the folder that --out named")
+        raise UsageError(
+            f"{out} is no name of a rally", next_step="name the folder that --out named"
+        )
     return out.with_name(out.name + ".part")
 
 
@@ -82,7 +84,7 @@ def check_part(part: Path) -> None:
                 if not plain_file and not own_folder:
                     strange = part / entry.name
     except OSError as error:
-        raise RallyError(f"cannot read {part} ({error.strerror}): remove it") from error
+        raise RallyError(f"cannot read {part} ({error.strerror})", next_step="remove it") from error
     if strange:
         raise RallyError(
             f"{strange} is a link or something else that tennis does not put there: do not go on "
@@ -145,7 +147,8 @@ class Rally:
                 if not isinstance(event, dict):
                     raise RallyError(
                         f"{self.path / EVENTS} line {number} is not a JSON object of at most "
-                        f"{LINE_LIMIT} bytes: use the original folder"
+                        f"{LINE_LIMIT} bytes",
+                        next_step="use the original folder",
                     )
                 yield event
 
@@ -182,7 +185,7 @@ def seal(
     Raises UsageError where ``out`` exists, DiskFullError, RallyError.
     """
     if os.path.lexists(out):
-        raise UsageError(f"{out} exists: choose another name for the rally")
+        raise UsageError(f"{out} exists", next_step="choose another name for the rally")
     sealed = part / SEALED
     with writing(out, f"then go on with `tennis rally --resume {out}`"):
         shutil.rmtree(sealed, ignore_errors=True)
@@ -242,7 +245,9 @@ def _rename(sealed: Path, out: Path) -> None:
         sealed.rename(out)
     except OSError as error:
         if error.errno in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}:
-            raise UsageError(f"{out} exists: choose another name for the rally") from error
+            raise UsageError(
+                f"{out} exists", next_step="choose another name for the rally"
+            ) from error
         raise
     sync(out.parent)
 
@@ -271,17 +276,23 @@ def open_rally(path: Path) -> Rally:
         part = part_path(path)
         if path.name and part.is_dir():
             raise RallyError(
-                f"{path} is unfinished: go on with `tennis rally --resume {path}`, which seals it"
+                f"{path} is unfinished",
+                next_step=f"go on with `tennis rally --resume {path}`, which seals it",
             )
         if path.exists():
-            raise RallyError(f"{path} is not a folder: name the folder of a rally")
-        raise RallyError(f"{path} does not exist: name the folder that `tennis rally --out` wrote")
+            raise RallyError(f"{path} is not a folder", next_step="name the folder of a rally")
+        raise RallyError(
+            f"{path} does not exist", next_step="name the folder that `tennis rally --out` wrote"
+        )
     if not os.path.lexists(path / MANIFEST):
         if path.suffix == ".part":
             raise RallyError(
-                f"{path} is unfinished: go on with `tennis rally --resume {path.with_suffix('')}`"
+                f"{path} is unfinished",
+                next_step=f"go on with `tennis rally --resume {path.with_suffix('')}`",
             )
-        raise RallyError(f"{path} holds no {MANIFEST}: name the folder that `tennis rally` wrote")
+        raise RallyError(
+            f"{path} holds no {MANIFEST}", next_step="name the folder that `tennis rally` wrote"
+        )
     return _open(path)
 
 
@@ -353,9 +364,13 @@ def _check_file(path: Path, name: str) -> None:
     try:
         status = (path / name).lstat()
     except (OSError, ValueError) as error:
-        raise RallyError(f"{path} lacks {name}: copy the whole folder from its origin") from error
+        raise RallyError(
+            f"{path} lacks {name}", next_step="copy the whole folder from its origin"
+        ) from error
     if not stat.S_ISREG(status.st_mode):
-        raise RallyError(f"{path / name} is not a plain file: copy the folder with its real files")
+        raise RallyError(
+            f"{path / name} is not a plain file", next_step="copy the folder with its real files"
+        )
     limit = SIZE_LIMITS.get(name, SIZE_LIMIT)
     if status.st_size > limit:
         raise RallyError(
@@ -370,7 +385,9 @@ def _sha256(path: Path) -> str:
         with path.open("rb", buffering=0) as data:
             return hashlib.file_digest(data, "sha256").hexdigest()
     except OSError as error:
-        raise RallyError(f"cannot read {path} ({error.strerror}): check its permissions") from error
+        raise RallyError(
+            f"cannot read {path} ({error.strerror})", next_step="check its permissions"
+        ) from error
 
 
 def _read_manifest(path: Path) -> Manifest:
@@ -378,24 +395,29 @@ def _read_manifest(path: Path) -> Manifest:
     file = path / MANIFEST
     try:
         if not stat.S_ISREG(file.lstat().st_mode):
-            raise RallyError(f"{file} is not a plain file: copy the folder with its real files")
+            raise RallyError(
+                f"{file} is not a plain file", next_step="copy the folder with its real files"
+            )
         with file.open("rb") as data:
             text = data.read(SIZE_LIMITS[MANIFEST] + 1)
     except OSError as error:
-        raise RallyError(f"cannot read {file} ({error.strerror}): check its permissions") from error
+        raise RallyError(
+            f"cannot read {file} ({error.strerror})", next_step="check its permissions"
+        ) from error
     if len(text) > SIZE_LIMITS[MANIFEST]:
         raise RallyError(f"{file} is larger than 1 MiB: it was not written by tennis")
     try:
         content = from_json(text)
     except ValueError as error:
-        raise RallyError(f"{file} is not JSON: use the original folder") from error
+        raise RallyError(f"{file} is not JSON", next_step="use the original folder") from error
     version = content.get("schema_version") if isinstance(content, dict) else None
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise RallyError(f"{file} has no schema_version: it is not the manifest of a rally")
     if version > SCHEMA_VERSION:
         raise RallyError(
             f"{path} was written by a newer tennis (schema {version}, this one reads "
-            f"{SCHEMA_VERSION}): update tennis"
+            f"{SCHEMA_VERSION})",
+            next_step="update tennis",
         )
     try:
         manifest = Manifest.model_validate_json(text)
@@ -406,7 +428,7 @@ def _read_manifest(path: Path) -> Manifest:
         ) from error
     missing = {BALLS, EVENTS} - manifest.files.keys()
     if missing:
-        raise RallyError(f"{file} lists no {min(missing)}: use the original folder")
+        raise RallyError(f"{file} lists no {min(missing)}", next_step="use the original folder")
     return manifest
 
 

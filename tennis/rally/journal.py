@@ -46,7 +46,9 @@ class Journal:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self._file.close()
-            raise RallyError(f"{out} is being played by another process: let it finish") from error
+            raise RallyError(
+                f"{out} is being played by another process", next_step="let it finish"
+            ) from error
         self._size = self.path.stat().st_size
         self._synced = time.monotonic()
 

@@ -63,7 +63,7 @@ class Plan(StrictModel):
             text = path.read_bytes()
             version = from_json(text).get("schema_version")
             if isinstance(version, int) and version > 1:
-                raise RallyError(f"{path} was written by a newer tennis: update tennis")
+                raise RallyError(f"{path} was written by a newer tennis", next_step="update tennis")
             return cls.model_validate_json(text)
         except (OSError, ValueError, AttributeError) as error:
             raise RallyError(f"{path} is damaged or missing; {hint}") from error

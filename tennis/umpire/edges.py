@@ -87,7 +87,7 @@ def opened(path: Path) -> BinaryIO:
         return open_regular(path)
     except OSError as error:
         raise CaptureError(
-            f"cannot read {path} ({error.strerror}): name a capture (.sr, .vcd, .csv)"
+            f"cannot read {path} ({error.strerror})", next_step="name a capture (.sr, .vcd, .csv)"
         ) from error
 
 
@@ -151,5 +151,7 @@ def chosen(path: Path, names: list[str], ping: str | None, reply: str | None) ->
         both = "ping" in lower and "reply" in lower
         first, second = (lower.index("ping"), lower.index("reply")) if both else (0, 1)
     if first == second:
-        raise CaptureError(f"{plain(names[first], 20)} cannot be both ping and reply: name two")
+        raise CaptureError(
+            f"{plain(names[first], 20)} cannot be both ping and reply", next_step="name two"
+        )
     return first, second

@@ -95,13 +95,14 @@ def simulate(rally: Rally | Played, out: Path, analyser: Analyser = GOOD) -> Non
     Raises UsageError where it does or where the capture would be too long, RallyError.
     """
     if out.exists() or out.is_symlink():
-        raise UsageError(f"{out} exists: choose another name for the capture")
+        raise UsageError(f"{out} exists", next_step="choose another name for the capture")
     if not 1000 <= analyser.rate_hz <= NS_PER_S:
         raise UsageError("the sample rate is from 1000 to 1000000000 a second")
     sampled = Sampled(Played.of(rally) if isinstance(rally, Rally) else rally, analyser)
     if sampled.length > MAX_TICKS:
         raise UsageError(
-            f"{sampled.length} samples are too many: choose a lower rate, or a shorter rally"
+            f"{sampled.length} samples are too many",
+            next_step="choose a lower rate, or a shorter rally",
         )
     try:
         write_levels(
@@ -128,7 +129,9 @@ class Sampled:
         ended = last_ns + min(played.protocol.timeout_ns, 1e9)  # of the last ball, at the latest
         self._end = last_ns - analyser.early_ms * 1e6 if analyser.early_ms else ended + lead
         if self._end <= self._begin:
-            raise UsageError("nothing would be left of the rally: start earlier, or end later")
+            raise UsageError(
+                "nothing would be left of the rally", next_step="start earlier, or end later"
+            )
         self._scale = analyser.rate_hz / NS_PER_S * (1 + analyser.clock_ppm * 1e-6)
         self._lost_at = (self._begin + self._end) / 2
         lost = analyser.lose_ms * 1e6

@@ -194,7 +194,8 @@ def _rate(path: Path, text: str) -> Fraction:
     )
     if not found:
         raise CaptureError(
-            f"{path} does not say how fast it was sampled: set the rate when you capture"
+            f"{path} does not say how fast it was sampled",
+            next_step="set the rate when you capture",
         )
     return sampling_rate(path, Fraction(found[1]) * UNITS[(found[2] or "Hz").lower()])
 

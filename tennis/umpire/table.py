@@ -91,16 +91,19 @@ def open_table(
         if wanted not in names:
             have = ", ".join(plain(name, 20) for name in names[:16])
             raise CaptureError(
-                f"{path} has {have or 'no channel'}: name the one that is meant, with --ping for "
-                "the first file and --reply for the second"
+                f"{path} has {have or 'no channel'}",
+                next_step=(
+                    "name the one that is meant, with --ping for "
+                    "the first file and --reply for the second"
+                ),
             )
         one = columns[names.index(wanted)]
         picked = (one, one)
     else:
         if len(columns) == 1:
             raise CaptureError(
-                f"{path} holds one channel: name the file of ping and the file of reply, each "
-                "with --capture"
+                f"{path} holds one channel",
+                next_step="name the file of ping and the file of reply, each with --capture",
             )
         which = chosen(path, names, ping, reply)
         picked = (columns[which[0]], columns[which[1]])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Damage what strangers may send, again and again: ``python -m tests.support.fuzz WHAT INPUTS SEED``.
+"""Damage what strangers may send: ``python -m tests.support.fuzz WHAT INPUTS SEED``.
 
 A valid input is damaged at random places, and read as the commands read it. It may be refused with
 a TennisError, or be read; anything else is a defect, which is printed with the number that repeats

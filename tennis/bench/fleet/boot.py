@@ -120,8 +120,11 @@ def boot(  # noqa: PLR0913
     if runs != wanted:
         raise BenchError(
             f"{target.host}: {flavour} ({wanted}) did not come up, it is back on "
-            f"{plain(runs, 100)}: see its console, or `journalctl -k -b -1` on it, for why; "
-            "provision it again if files are missing"
+            f"{plain(runs, 100)}",
+            next_step=(
+                "see its console, or `journalctl -k -b -1` on it, for why; "
+                "provision it again if files are missing"
+            ),
         )
     if keep:
         _ask(target, f"keep {flavour}")
@@ -144,8 +147,11 @@ def _ask(target: SshTarget, words: str) -> str:
     done = target.attempt(line, what=f"tennis-boot {words}", limit=ANSWER_MAX)
     if done.code == 127 or re.search("tennis-boot: (command )?not found", done.errors):
         raise BenchError(
-            f"{target.host} is not provisioned: run `tennis benches restore {target.host}` where "
-            "the inventory has it (docs/provisioning.md)"
+            f"{target.host} is not provisioned",
+            next_step=(
+                f"run `tennis benches restore {target.host}` where "
+                "the inventory has it (docs/provisioning.md)"
+            ),
         )
     if done.code:
         said = [line for line in done.errors.splitlines() if line.startswith("tennis-boot: ")]

@@ -60,11 +60,14 @@ class ListedBench:
         """Return a variable's value, empty where there is none; only Ansible knows the others."""
         value = self.variables.get(name)
         if isinstance(value, dict):
-            raise UsageError(f"{self.name}: {name} is in a vault: give it in plain words")
+            raise UsageError(
+                f"{self.name}: {name} is in a vault", next_step="give it in plain words"
+            )
         if isinstance(value, str) and "{{" in value:
             raise UsageError(
                 f"{self.name}: {name} is a template ({plain(value, 60)}), which only Ansible can "
-                "fill in: give it in plain words"
+                "fill in",
+                next_step="give it in plain words",
             )
         return "" if value is None else plain(str(value), 1000)
 
@@ -96,7 +99,9 @@ def read_inventory(path: Path | None = None) -> Fleet:
     """Read an inventory; see ``the_inventory`` for the default. Raises UsageError, BenchError."""
     place = the_inventory(path)
     if not place.exists():
-        raise UsageError(f"there is no inventory {place}: copy {EXAMPLE} to it and change it")
+        raise UsageError(
+            f"there is no inventory {place}", next_step=f"copy {EXAMPLE} to it and change it"
+        )
     text = _list_inventory(place)
     try:
         said = json.loads(text)
@@ -106,7 +111,7 @@ def read_inventory(path: Path | None = None) -> Fleet:
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise BenchError(f"{place}: ansible-inventory gave no JSON ({error})") from error
     if not names:
-        raise UsageError(f"{place} has no host in the group targets: see {EXAMPLE}")
+        raise UsageError(f"{place} has no host in the group targets", next_step=f"see {EXAMPLE}")
     return Fleet(place, [hosts.get(name, ListedBench(name)) for name in names], hosts)
 
 
@@ -179,5 +184,5 @@ def program(name: str) -> Path:
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.is_file() else shutil.which(name)
     if not found:
-        raise BenchError(f"{name} is not installed: run 'scripts/setup.sh --provision'")
+        raise BenchError(f"{name} is not installed", next_step="run 'scripts/setup.sh --provision'")
     return Path(found)

@@ -78,7 +78,9 @@ def refuse_if_held(target: SshTarget, holder: str, *, playing: bool = True) -> S
     if refusal := who_else(target.host, status, holder):
         raise BenchError(refusal)
     if status.plays and not playing:
-        raise BenchError(f"a rally is being played on {target.host}: wait until it ends")
+        raise BenchError(
+            f"a rally is being played on {target.host}", next_step="wait until it ends"
+        )
     return status
 
 

@@ -100,7 +100,8 @@ def ask(
     done = target.attempt(line, what=what, timeout_s=timeout_s, limit=ANSWER_MAX)
     if done.code == 127 or re.search("tennis-bench: (command )?not found", done.errors):
         raise NotProvisionedError(
-            f"{target.host} is not provisioned: run `tennis benches restore {target.host}`"
+            f"{target.host} is not provisioned",
+            next_step=f"run `tennis benches restore {target.host}`",
         )
     if done.code:
         said = [line for line in done.errors.splitlines() if line.startswith("tennis-bench: ")]
@@ -114,7 +115,9 @@ def ask(
 
 def nonsense(host: str) -> BenchError:
     """Return the error for an answer that cannot be read."""
-    return BenchError(f"{host} gave no sensible answer: run `tennis benches restore {host}`")
+    return BenchError(
+        f"{host} gave no sensible answer", next_step=f"run `tennis benches restore {host}`"
+    )
 
 
 def ask_status(target: SshTarget, *, timeout_s: float = ANSWER_S) -> Status:

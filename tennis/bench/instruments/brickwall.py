@@ -222,7 +222,8 @@ class Brickwall:
         except ValidationError as error:
             raise BenchError(
                 f"the Brickwall on {self.link.name} does not say of its wires what this tennis "
-                f"expects: run `tennis flash --port {self.link.name}`"
+                f"expects",
+                next_step=f"run `tennis flash --port {self.link.name}`",
             ) from error
 
     def _ask(self, verb: str, values: dict[str, int | str], patience_s: float) -> dict[str, Any]:

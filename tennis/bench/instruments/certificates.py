@@ -26,7 +26,7 @@ def folder() -> Path:
 def path_of(serial: str) -> Path:
     """Return the file of an instrument."""
     if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", serial):
-        raise TennisError(f"{serial!a} is no serial number: flash the Brickwall again")
+        raise TennisError(f"{serial!a} is no serial number", next_step="flash the Brickwall again")
     return folder() / f"{serial}.json"
 
 
@@ -46,7 +46,8 @@ def prepare() -> None:
             return
     except OSError as error:
         raise TennisError(
-            f"{folder()} cannot be written ({error.strerror}): set TENNIS_DATA to a folder"
+            f"{folder()} cannot be written ({error.strerror})",
+            next_step="set TENNIS_DATA to a folder",
         ) from error
 
 

@@ -41,7 +41,7 @@ def check() -> str:
     text = run(["node", "--version"], what="Node.js, which runs the emulated Pico").strip()
     major = re.match(r"v(\d+)\.", text)
     if not major or int(major.group(1)) < OLDEST_NODE:
-        raise BenchError(f"Node.js is {text}: install version {OLDEST_NODE} or newer")
+        raise BenchError(f"Node.js is {text}", next_step=f"install version {OLDEST_NODE} or newer")
     wanted = json.loads((FOLDER / "package.json").read_text())["dependencies"]["rp2040js"]
     try:
         found = json.loads((PACKAGE / "package.json").read_text())["version"]

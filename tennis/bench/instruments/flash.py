@@ -163,12 +163,15 @@ def _prompt(port: str) -> Iterator[SerialTransport]:
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise BenchError(
-                f"the Pico on {port} has no room for the firmware: remove files that you do not "
-                "need (`mpremote rm`), and run `tennis flash` again"
+                f"the Pico on {port} has no room for the firmware",
+                next_step=(
+                    "remove files that you do not "
+                    "need (`mpremote rm`), and run `tennis flash` again"
+                ),
             ) from error
         raise BenchError(
-            f"{port} was lost while it was being flashed ({error.strerror or error}): plug it in "
-            "again, and run `tennis flash` again"
+            f"{port} was lost while it was being flashed ({error.strerror or error})",
+            next_step="plug it in again, and run `tennis flash` again",
         ) from error
     finally:
         if board is not None:
@@ -182,7 +185,9 @@ def _look(board: SerialTransport, port: str) -> dict[str, str]:
     platform, *numbers = first.split()
     version = tuple(int(number) for number in numbers)
     if platform != "rp2":
-        raise BenchError(f"the board on {port} is no Pico but {plain(platform, 20)}: use a Pico")
+        raise BenchError(
+            f"the board on {port} is no Pico but {plain(platform, 20)}", next_step="use a Pico"
+        )
     if version < firmware.OLDEST_MICROPYTHON:
         raise BenchError(f"the Pico on {port} has MicroPython {'.'.join(numbers)}: {UF2}")
     return {name: hashed for hashed, name in (line.split(" ", 1) for line in lines)}
@@ -205,7 +210,9 @@ def _meet(port: str) -> Hello:
         link.close()
     if hello.firmware_sha256 != firmware.sha256():
         raise BenchError(
-            f"the firmware on {port} is not what was written: run `tennis flash` again; "
-            "if that does not help, the Pico's flash is worn out"
+            f"the firmware on {port} is not what was written",
+            next_step=(
+                "run `tennis flash` again; if that does not help, the Pico's flash is worn out"
+            ),
         )
     return hello

@@ -66,7 +66,8 @@ def checked(name: str) -> str:
     scheme, mark, _ = name.partition("://")
     if mark and scheme != "socket":
         raise UsageError(
-            f"--port {plain(name, 80)}: name a serial device (/dev/ttyACM0) or socket://HOST:PORT"
+            f"--port {plain(name, 80)}",
+            next_step="name a serial device (/dev/ttyACM0) or socket://HOST:PORT",
         )
     return name
 
@@ -80,14 +81,16 @@ def the_port(named: str | None) -> str:
         return found[0].device
     if found:
         names = ", ".join(port.device for port in found)
-        raise UsageError(f"there are {len(found)} Picos ({names}): choose one with --port")
+        raise UsageError(
+            f"there are {len(found)} Picos ({names})", next_step="choose one with --port"
+        )
     if bootsel():
         raise UsageError(
-            "a Pico waits in BOOTSEL mode, without MicroPython: put it there first "
-            "(`tennis flash` says how)"
+            "a Pico waits in BOOTSEL mode, without MicroPython",
+            next_step="put it there first (`tennis flash` says how)",
         )
     others = ", ".join(f"{port.device} ({port.words})" for port in ports())
     raise UsageError(
-        f"no Pico is plugged in (serial ports: {others or 'none'}): plug it in with a cable that "
-        "carries data, or name the port with --port"
+        f"no Pico is plugged in (serial ports: {others or 'none'})",
+        next_step="plug it in with a cable that carries data, or name the port with --port",
     )

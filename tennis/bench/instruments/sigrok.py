@@ -106,7 +106,9 @@ def find_program() -> str:
     """Return where sigrok-cli is. Raises BenchError."""
     found = shutil.which(PROGRAM)
     if not found:
-        raise BenchError("sigrok-cli is not installed: run `apt-get install sigrok-cli`")
+        raise BenchError(
+            "sigrok-cli is not installed", next_step="run `apt-get install sigrok-cli`"
+        )
     return found
 
 
@@ -130,8 +132,8 @@ def _ask(*words: str) -> str:
             )
         except subprocess.TimeoutExpired as error:
             raise BenchError(
-                f"sigrok-cli {' '.join(words)} does not answer: unplug the analyser, and plug it "
-                "in again"
+                f"sigrok-cli {' '.join(words)} does not answer",
+                next_step="unplug the analyser, and plug it in again",
             ) from error
         said.seek(0)
         errors.seek(0)
@@ -139,7 +141,9 @@ def _ask(*words: str) -> str:
         wrong = errors.read(4096).decode(errors="replace")
     if done.returncode:
         why = plain(wrong or text, 200)
-        raise BenchError(f"sigrok-cli {' '.join(words)}: {why or 'failed'}: check the analyser")
+        raise BenchError(
+            f"sigrok-cli {' '.join(words)}: {why or 'failed'}", next_step="check the analyser"
+        )
     return text
 
 
@@ -199,12 +203,14 @@ def choose(spec: str | None) -> Analyser:
         found = [analyser for analyser in found if not analyser.demo]
     if not found:
         raise BenchError(
-            f"sigrok-cli finds no {'analyser ' + spec if spec else 'logic analyser'}: plug one in, "
-            "and check that you may use it (`sigrok-cli --scan`)"
+            f"sigrok-cli finds no {'analyser ' + spec if spec else 'logic analyser'}",
+            next_step="plug one in, and check that you may use it (`sigrok-cli --scan`)",
         )
     if len(found) > 1:
         names = ", ".join(analyser.spec for analyser in found[:8])
-        raise UsageError(f"there are several analysers: choose one with --analyser ({names})")
+        raise UsageError(
+            "there are several analysers", next_step=f"choose one with --analyser ({names})"
+        )
     analyser = found[0]
     if spec is not None and ":" in spec:
         analyser = replace(analyser, spec=spec)
@@ -228,7 +234,7 @@ def settings(
             have = ", ".join(analyser.channels[:16])
             raise UsageError(f"{plain(analyser.name, 40)} has no channel {name!a}: it has {have}")
     if ping == reply:
-        raise UsageError(f"{ping} cannot be both ping and reply: name two channels")
+        raise UsageError(f"{ping} cannot be both ping and reply", next_step="name two channels")
     rate = rate_hz or analyser.rate(USUAL_HZ)
     if rate_hz and analyser.rates_hz and analyser.rate(rate_hz) != rate_hz:
         raise UsageError(
@@ -294,7 +300,8 @@ class Capture:
                 )
             except subprocess.TimeoutExpired as error:
                 raise BenchError(
-                    f"{plain(chosen.analyser.name, 40)} does not sample: plug it in again"
+                    f"{plain(chosen.analyser.name, 40)} does not sample",
+                    next_step="plug it in again",
                 ) from error
             errors.seek(0)
             why = plain(errors.read(4096).decode(errors="replace"), 200)

@@ -256,7 +256,8 @@ def _named(name: str) -> Kernel:
         config = next(filter(Path.is_file, (boot / f"config-{release}", modules / "config")))
     except (OSError, ValueError, KeyError, StopIteration) as error:
         raise BenchError(
-            f"the cached kernel {name} is broken: run 'tennis kernels fetch --again {name}'"
+            f"the cached kernel {name} is broken",
+            next_step=f"run 'tennis kernels fetch --again {name}'",
         ) from error
     build = folder / "headers" / "usr" / "src" / f"linux-headers-{release}"
     return Kernel(name, release, record["origin"], image, build, config)

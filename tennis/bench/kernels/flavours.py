@@ -39,5 +39,6 @@ def check(flavour: Flavour, bottom_half: str, priorities: str) -> None:
         if asked not in possible:
             raise UsageError(
                 f"{option} {asked} is not for a kernel of flavour {flavour}, where "
-                f"{racquet.module} answers: use {' or '.join(possible)}"
+                f"{racquet.module} answers",
+                next_step=f"use {' or '.join(possible)}",
             )

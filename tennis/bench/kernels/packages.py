@@ -131,7 +131,9 @@ def tree_source(folder: Path) -> Source:
     """Take a folder as it is; it must be clean (``make mrproper``). Raises UsageError."""
     tree = _a_tree(folder.resolve())
     if (tree / ".config").exists():
-        raise UsageError(f"{tree} is built in: run 'make mrproper' there, and keep its .config")
+        raise UsageError(
+            f"{tree} is built in", next_step="run 'make mrproper' there, and keep its .config"
+        )
     states = []
     for path in sorted(tree.rglob("*")):
         if path.is_file() and not path.is_symlink() and ".git" not in path.parts:
@@ -178,7 +180,9 @@ def package(
         raise UsageError(f"no flavour {flavour!a}: they are {', '.join(get_args(Flavour))}")
     missing = [tool for tool in TOOLS if not shutil.which(tool)]
     if missing:
-        raise BenchError(f"{', '.join(missing)} missing: run 'scripts/setup.sh --provision'")
+        raise BenchError(
+            f"{', '.join(missing)} missing", next_step="run 'scripts/setup.sh --provision'"
+        )
     for path in fragments:
         if not path.is_file():
             raise UsageError(f"{path}: no such file of a configuration")

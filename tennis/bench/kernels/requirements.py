@@ -123,7 +123,7 @@ class Requirements(_Part):
 def requirements(flavour: str, folder: Path = FOLDER) -> Requirements:
     """Return a flavour's requirements. Raises UsageError for an unknown one, TennisError."""
     if flavour not in FLAVOURS:
-        raise UsageError(f"no flavour {flavour!r}: use {', '.join(FLAVOURS)}")
+        raise UsageError(f"no flavour {flavour!r}", next_step=f"use {', '.join(FLAVOURS)}")
     path = folder / f"{flavour}.toml"
     try:
         found = Requirements.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))

@@ -150,8 +150,11 @@ class PiBench:
                 if done.code or not told:
                     raise BenchError(
                         f"the load {load.name} needs {program}.{flavour}, its tasks as those of "
-                        f"{flavour}: build {part.folder / program}.c for it (docs/loads.md), and "
-                        f"put it beside that, or on {self.target.host} to {place}"
+                        f"{flavour}",
+                        next_step=(
+                            f"build {part.folder / program}.c for it (docs/loads.md), and "
+                            f"put it beside that, or on {self.target.host} to {place}"
+                        ),
                     )
                 found.append(f"{program}.{flavour} {told[1]}")
                 tasks = told[2]
@@ -163,8 +166,8 @@ class PiBench:
         host, flavour = self.target.host, seen.flavour
         if plan.kernel not in {UNKNOWN, *flavours.RACQUETS}:
             raise UsageError(
-                f"--kernel {plan.kernel} with --target: use {', '.join(flavours.RACQUETS)}, "
-                "the flavour that runs there"
+                f"--kernel {plan.kernel} with --target",
+                next_step=f"use {', '.join(flavours.RACQUETS)}, the flavour that runs there",
             )
         if plan.kernel not in {UNKNOWN, flavour}:
             raise BenchError(

@@ -96,7 +96,9 @@ def read(text: str) -> Snapshot:
         elif line.startswith(" "):
             lines.append(line[1:])
     if "end" not in facts:
-        raise BenchError("the target's snapshot is cut off: try again, and look at its load")
+        raise BenchError(
+            "the target's snapshot is cut off", next_step="try again, and look at its load"
+        )
     return Snapshot(facts, text)
 
 

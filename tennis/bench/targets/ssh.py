@@ -122,9 +122,11 @@ class SshTarget:
         self, host: str, options: Sequence[str] = (), *, connect_s: int = CONNECT_S
     ) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.:%@\[\]-]{0,254}", host):
-            raise UsageError(f"--target {host!a}: name a host as for ssh, NAME or USER@NAME")
+            raise UsageError(
+                f"--target {host!a}", next_step="name a host as for ssh, NAME or USER@NAME"
+            )
         if not shutil.which("ssh"):
-            raise BenchError("ssh is not installed: run 'make setup' (openssh-client)")
+            raise BenchError("ssh is not installed", next_step="run 'make setup' (openssh-client)")
         self.host = host
         self.aborted = threading.Event()
         self._options = list(options)
@@ -187,8 +189,8 @@ class SshTarget:
             )
         except _TooMuchError:
             raise SshError(
-                f"{self.host}: {what} said more than {limit >> 10} kB, which is no sensible "
-                "answer: log in and see what answers there"
+                f"{self.host}: {what} said more than {limit >> 10} kB, which is no sensible answer",
+                next_step="log in and see what answers there",
             ) from None
         except subprocess.TimeoutExpired:
             raise SshError(
@@ -223,7 +225,7 @@ class SshTarget:
         if not lines:
             return self.failure("disconnected")
         last = plain(lines[-1].strip(), 200)
-        return SshError(f"{self.host}: ssh failed ({last}): try `ssh {self.host}`")
+        return SshError(f"{self.host}: ssh failed ({last})", next_step=f"try `ssh {self.host}`")
 
     def facts(self, *, config: bool = True) -> snapshot.Snapshot:
         """Return what the target says about itself. Raises SshError, RemoteError, BenchError."""

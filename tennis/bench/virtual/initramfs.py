@@ -78,7 +78,7 @@ def _userland() -> Path:
     folder = cache_folder() / "userland" / _key()
     if not folder.is_dir():
         raise UsageError(
-            "the virtual target's programs are not here yet: run 'tennis kernels fetch'"
+            "the virtual target's programs are not here yet", next_step="run 'tennis kernels fetch'"
         )
     return folder
 

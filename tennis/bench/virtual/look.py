@@ -78,5 +78,7 @@ def _wait(machine: Machine) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while machine.running:
         if time.monotonic() > deadline:
-            raise BenchError(f"the virtual target did not end within {PATIENCE_S} s: try again")
+            raise BenchError(
+                f"the virtual target did not end within {PATIENCE_S} s", next_step="try again"
+            )
         time.sleep(0.1)

@@ -56,7 +56,7 @@ def find_qemu() -> Qemu:
     """
     found = shutil.which(QEMU)
     if not found:
-        raise BenchError(f"{QEMU} is not installed: run 'make setup'")
+        raise BenchError(f"{QEMU} is not installed", next_step="run 'make setup'")
     text = run([found, "--version"], what="asking QEMU for its version")
     match = re.search(r"version (\d+)\.(\d+)\S*(?: \(([^)]*)\))?", text)
     if not match or (int(match.group(1)), int(match.group(2))) < OLDEST_QEMU:

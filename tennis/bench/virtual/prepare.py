@@ -29,7 +29,8 @@ def prepare(names: Iterable[str], say: Callable[[str], None], *, again: bool = F
     if catalogue.free_space_mb() < NEEDED_MB * len(missing):
         raise UsageError(
             f"{cache_folder()} has {catalogue.free_space_mb()} MB free, about "
-            f"{NEEDED_MB * len(missing)} MB are needed: free some, or set TENNIS_CACHE"
+            f"{NEEDED_MB * len(missing)} MB are needed",
+            next_step="free some, or set TENNIS_CACHE",
         )
     initramfs.fetch(say, again=again)
     instrument.build(instrument.find_qemu())

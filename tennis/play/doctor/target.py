@@ -78,10 +78,12 @@ def examine_config(flavour: str, path: Path) -> Iterator[Finding]:
         with open_regular(path) as file:
             text = file.read(snapshot.SIZE_MAX).decode(errors="replace")
     except OSError as error:
-        raise TennisError(f"{path}: {error.strerror}: name a kernel's .config") from error
+        raise TennisError(
+            f"{path}: {error.strerror}", next_step="name a kernel's .config"
+        ) from error
     config = snapshot.read_config(text)
     if not config:
-        raise TennisError(f"{path} is no kernel's configuration: name its .config")
+        raise TennisError(f"{path} is no kernel's configuration", next_step="name its .config")
     yield from requirements.check_config(known, config)
 
 
