@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tennis.bench.kernels import catalogue
+from tennis.bench.kernels.configuration import FLAVOURS, read_config
 from tennis.bench.kernels.requirements import (
-    FLAVOURS,
     FOLDER,
     check,
     check_config,
@@ -168,7 +168,7 @@ def test_interrupts_of_gpio_lines_are_counted():
 def test_a_fragment_satisfies_its_own_check_list(flavour):
     text = fragment(flavour)
     assert all(re.fullmatch(r"(#.*|CONFIG_\w+=\w+|)", line) for line in text.splitlines())
-    found = list(check_config(requirements(flavour), snapshot.read_config(text)))
+    found = list(check_config(requirements(flavour), read_config(text)))
     assert [f.verdict for f in found] == ["good"], found
 
 
@@ -188,10 +188,10 @@ def test_every_requirement_says_why(flavour):
 def test_debians_kernels_have_what_is_required(name):
     """Their real configurations."""
     text = catalogue.find(name).config.read_text()
-    found = list(check_config(requirements(name.split("-")[0]), snapshot.read_config(text)))
+    found = list(check_config(requirements(name.split("-")[0]), read_config(text)))
     assert not [f for f in found if f.verdict == "bad"]
     other = {"mainline": "rt", "rt": "mainline"}[name.split("-")[0]]
-    wrong = list(check_config(requirements(other), snapshot.read_config(text)))
+    wrong = list(check_config(requirements(other), read_config(text)))
     assert "CONFIG_PREEMPT_RT" in {f.what for f in wrong if f.verdict == "bad"}
 
 

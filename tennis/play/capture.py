@@ -15,18 +15,14 @@ from tennis.rally.plan import Plan
 from tennis.umpire.rally import SIMULATED
 from tennis.umpire.simulate import Analyser, Played, simulate
 
-MARGIN_S = 3.0
+LONGER, MARGIN_S = 1.1, 3.0  # answers take their time, too
 # as a crystal's; and no rate of an open loop stays in step with the samples
 SIMULATED_PPM = 20.0
 
 
 def needed_s(protocol: Protocol) -> float:
     """Return about how long a rally takes, from the first sample to the last answer."""
-    if protocol.rate_hz:
-        between = 1 / protocol.rate_hz
-    else:
-        between = (protocol.gap_min_ns + protocol.gap_max_ns) / 2e9
-    return protocol.balls * between * 1.1 + protocol.settle_ns / 1e9 + MARGIN_S
+    return LONGER * protocol.length_ns / 1e9 + MARGIN_S
 
 
 def warnings(plan: Plan) -> list[str]:

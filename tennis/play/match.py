@@ -78,10 +78,7 @@ def estimate_s(plan: Plan) -> float:
         # a guest that is busy takes time for its settling, too: about as for balls 1 ms apart
         settling = protocol.settle_ns / 1e6 / rate
         return BOOT_S + settling + protocol.balls / rate
-    between_ns = (protocol.gap_min_ns + protocol.gap_max_ns) / 2
-    if protocol.rate_hz:
-        between_ns = NS_PER_S / protocol.rate_hz
-    return REBOOT_S + (protocol.settle_ns + protocol.balls * between_ns) / NS_PER_S
+    return REBOOT_S + protocol.length_ns / NS_PER_S
 
 
 def play_match(

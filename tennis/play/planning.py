@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from tennis.bench import Bench
 from tennis.bench.kernels import catalogue, flavours
+from tennis.bench.kernels.configuration import Flavour
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.virtual.bench import VirtualBench
@@ -179,7 +180,7 @@ def _usual(
     return bottom_half or racquet.bottom_halves[0], priorities or racquet.priorities[0]
 
 
-def _flavour(asked: str | None) -> catalogue.Flavour:
+def _flavour(asked: str | None) -> Flavour:
     """Return the flavour that a board is asked to run; mainline where nobody said."""
     return next((flavour for flavour in flavours.RACQUETS if flavour == asked), "mainline")
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from tennis.bench import loads as load_folder
 from tennis.bench.kernels import catalogue, flavours
-from tennis.bench.kernels.catalogue import Flavour
+from tennis.bench.kernels.configuration import Flavour
 from tennis.errors import UsageError
 from tennis.match.plan import (
     RALLIES_MAX,

@@ -169,6 +169,25 @@ class Protocol(StrictModel):
             raise _contradiction("belongs to an open loop, and an open loop needs it")
         return value
 
+    @property
+    def period_ns(self) -> int:
+        """Return the time from serve to serve in an open loop; 0 in a closed one."""
+        return round(1e9 / self.rate_hz) if self.rate_hz else 0
+
+    @property
+    def give_up_ns(self) -> int:
+        """Return after how long without an answer an instrument ends the rally.
+
+        Long enough for a single late answer, short enough for people who wait.
+        """
+        return max(10_000_000_000, 20 * self.timeout_ns)
+
+    @property
+    def length_ns(self) -> float:
+        """Return about how long a rally takes, from being ready to the last serve."""
+        between_ns = self.period_ns or (self.gap_min_ns + self.gap_max_ns) / 2
+        return self.settle_ns + self.balls * between_ns
+
 
 class Counts(StrictModel):
     """What happened to the balls, as the instrument counted."""

@@ -122,12 +122,11 @@ def play_of(protocol: Protocol) -> Play:
         loop=protocol.loop,
         gap_min_ns=protocol.gap_min_ns,
         gap_max_ns=protocol.gap_max_ns,
-        period_ns=round(1e9 / protocol.rate_hz) if protocol.rate_hz else 0,
+        period_ns=protocol.period_ns,
         pulse_ns=protocol.pulse_ns,
         timeout_ns=protocol.timeout_ns,
         settle_ns=protocol.settle_ns,
-        # long enough for a single late answer, short enough for people who wait
-        give_up_ns=max(10_000_000_000, 20 * protocol.timeout_ns),
+        give_up_ns=protocol.give_up_ns,
     )
 
 

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from tennis.bench.cache import digest, once
 from tennis.bench.debian import Package, Suite, host_architecture
+from tennis.bench.kernels import configuration
+from tennis.bench.kernels.configuration import Flavour, read_config
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, UsageError
 
@@ -34,14 +35,6 @@ NEEDED = {
     "CONFIG_GPIO_CDEV": "GPIO character devices",
 }
 
-Flavour = Literal["mainline", "rt", "evl", "cobalt"]
-# EVL and Cobalt are Xenomai 4 and 3. One of them decides, whatever the kernel below them is.
-FLAVOURS: dict[str, Flavour] = {
-    "CONFIG_EVL": "evl",
-    "CONFIG_XENOMAI": "cobalt",
-    "CONFIG_PREEMPT_RT": "rt",
-}
-
 
 @dataclass(frozen=True)
 class Kernel:
@@ -57,17 +50,11 @@ class Kernel:
     @property
     def flavour(self) -> Flavour:
         """What answers in real time, as the kernel's configuration says."""
-        return _flavour(self.config)
-
-
-def _flavour(config: Path) -> Flavour:
-    options = _options(config)
-    return next((FLAVOURS[name] for name in FLAVOURS if options.get(name) == "y"), "mainline")
+        return configuration.flavour_of(_options(self.config))
 
 
 def _options(config: Path) -> dict[str, str]:
-    lines = config.read_text(errors="replace").splitlines()
-    return dict(line.split("=", 1) for line in lines if line.startswith("CONFIG_") and "=" in line)
+    return read_config(config.read_text(errors="replace"))
 
 
 @cache  # asked for each rally of a match
@@ -158,7 +145,9 @@ def flavour_of(name_or_folder: str) -> Flavour:
     if name_or_folder in catalogue():
         return _named(name_or_folder).flavour if is_fetched(name_or_folder) else "mainline"
     config = Path(name_or_folder, BUILT_CONFIG)
-    return _flavour(config) if name_or_folder and _is_file(config) else "mainline"
+    if not name_or_folder or not _is_file(config):
+        return "mainline"
+    return configuration.flavour_of(_options(config))
 
 
 def is_folder(path: Path) -> bool:

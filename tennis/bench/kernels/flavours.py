@@ -4,7 +4,7 @@
 
 from dataclasses import dataclass
 
-from tennis.bench.kernels.catalogue import Flavour
+from tennis.bench.kernels.configuration import Flavour
 from tennis.errors import UsageError
 from tennis.rally.manifest import BottomHalf, Priorities
 

@@ -21,7 +21,8 @@ from typing import get_args
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.kernels import modules
-from tennis.bench.kernels.catalogue import Flavour, Kernel
+from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.configuration import Flavour, read_config
 from tennis.bench.kernels.requirements import check_config, fragment, requirements
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, UsageError
@@ -258,7 +259,7 @@ def _configure(flavour: str, source: Source, base: str | Path, wanted: str, tree
     with config.open("a") as file:
         file.write(f"\n{wanted}\n")
     _make(source, tree, "olddefconfig", what="settling the configuration")
-    taken = dict(re.findall(r"^(CONFIG_\w+)=(.*)$", config.read_text(), re.MULTILINE))
+    taken = read_config(config.read_text())
     bad = [f for f in check_config(requirements(flavour), taken) if f.verdict == "bad"]
     if bad:
         raise BenchError(

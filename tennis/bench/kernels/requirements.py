@@ -11,19 +11,18 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tennis.bench.findings import Finding, Mark
-from tennis.bench.kernels.catalogue import Flavour
+from tennis.bench.kernels.configuration import FLAVOURS, Flavour
 from tennis.bench.targets.snapshot import Snapshot
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
 from tennis.rally.text import plain
 
 FOLDER = ROOT / "target" / "kernels"
-FLAVOURS: tuple[Flavour, ...] = get_args(Flavour)
 Level = Literal["note", "bad"]
 
 # `vcgencmd get_throttled`: https://www.raspberrypi.com/documentation/computers/os.html

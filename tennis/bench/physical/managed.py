@@ -20,7 +20,7 @@ from tennis.bench import loads as load_folder
 from tennis.bench.findings import Finding
 from tennis.bench.fleet import boot, inventory, leases, state
 from tennis.bench.kernels import flavours, modules, requirements
-from tennis.bench.kernels.catalogue import Flavour
+from tennis.bench.kernels.configuration import Flavour
 from tennis.bench.physical.wired import WiredBench, WiredSession
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.agent_session import SILENT_S, AgentSession

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tennis.bench.kernels.catalogue import FLAVOURS, Flavour
+from tennis.bench.kernels.configuration import Flavour, flavour_of, read_config
 from tennis.bench.kernels.flavours import RACQUETS
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
@@ -17,21 +17,6 @@ from tennis.rally.text import plain
 SCRIPT = ROOT / "target" / "snapshot"
 SIZE_MAX = 1 << 22  # bytes; a kernel's configuration has about 300,000
 LINES_MAX = 60_000
-
-
-def flavour_of(config: Mapping[str, str]) -> Flavour:
-    """Return the flavour of a kernel by its configuration (option -> value)."""
-    return next((FLAVOURS[name] for name in FLAVOURS if config.get(name) == "y"), "mainline")
-
-
-def read_config(text: str) -> dict[str, str]:
-    """Return option -> value of a kernel's configuration; what is not set is not there."""
-    found = {}
-    for line in text.splitlines():
-        name, equals, value = line.strip().partition("=")
-        if equals and re.fullmatch(r"CONFIG_[A-Za-z0-9_]+", name):
-            found[name] = value.strip('"')
-    return found
 
 
 @dataclass(frozen=True)

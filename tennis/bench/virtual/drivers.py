@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.configuration import read_config
 from tennis.errors import BenchError, UsageError
 
 # what a network on two cards of one machine needs: built in
@@ -25,11 +26,7 @@ def network(kernel: Kernel) -> dict[str, bytes]:
 
     Empty where all is built in. Raises UsageError for a kernel that lacks something.
     """
-    options = dict(
-        re.findall(
-            r"^(CONFIG_\w+)=([ym])$", kernel.config.read_text(errors="replace"), re.MULTILINE
-        )
-    )
+    options = read_config(kernel.config.read_text(errors="replace"))
     missing = [name for name in NEEDED if options.get(name) != "y"]
     missing += [name for name in DRIVERS if name not in options]
     if missing:

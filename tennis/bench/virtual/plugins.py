@@ -138,14 +138,13 @@ def parameters(protocol: Protocol, descriptor: int) -> dict[str, int]:
         "fd": descriptor,
         "balls": protocol.balls,
         "seed": protocol.seed,
-        "period": round(1e9 / protocol.rate_hz) if protocol.rate_hz else 0,
+        "period": protocol.period_ns,
         "gap_min": protocol.gap_min_ns,
         "gap_max": protocol.gap_max_ns,
         "pulse": protocol.pulse_ns,
         "timeout": protocol.timeout_ns,
         "settle": protocol.settle_ns,
-        # long enough for a single late answer, short enough for people who wait
-        "give_up": max(10_000_000_000, 20 * protocol.timeout_ns),
+        "give_up": protocol.give_up_ns,
     }
 
 

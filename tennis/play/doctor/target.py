@@ -9,6 +9,7 @@ from tennis.bench.findings import Finding
 from tennis.bench.fleet import leases, state
 from tennis.bench.fleet.inventory import connect
 from tennis.bench.kernels import requirements
+from tennis.bench.kernels.configuration import read_config
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.bench.virtual.look import look
@@ -81,7 +82,7 @@ def examine_config(flavour: str, path: Path) -> Iterator[Finding]:
         raise TennisError(
             f"{path}: {error.strerror}", next_step="name a kernel's .config"
         ) from error
-    config = snapshot.read_config(text)
+    config = read_config(text)
     if not config:
         raise TennisError(f"{path} is no kernel's configuration", next_step="name its .config")
     yield from requirements.check_config(known, config)

@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A kernel's configuration, and the flavour that it makes."""
+
+import re
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+Flavour = Literal["mainline", "rt", "evl", "cobalt"]
+FLAVOURS: tuple[Flavour, ...] = get_args(Flavour)
+# EVL and Cobalt are Xenomai 4 and 3. One of them decides, whatever the kernel below them is.
+DECISIVE: dict[str, Flavour] = {
+    "CONFIG_EVL": "evl",
+    "CONFIG_XENOMAI": "cobalt",
+    "CONFIG_PREEMPT_RT": "rt",
+}
+
+
+def read_config(text: str) -> dict[str, str]:
+    """Return option -> value of a kernel's configuration; what is not set is not there."""
+    found = {}
+    for line in text.splitlines():
+        name, equals, value = line.strip().partition("=")
+        if equals and re.fullmatch(r"CONFIG_[A-Za-z0-9_]+", name):
+            found[name] = value.strip('"')
+    return found
+
+
+def flavour_of(config: Mapping[str, str]) -> Flavour:
+    """Return the flavour of a kernel by its configuration (option -> value)."""
+    return next((DECISIVE[name] for name in DECISIVE if config.get(name) == "y"), "mainline")
