@@ -23,6 +23,7 @@ from tennis.play.explain import explain
 from tennis.play.replaying import check, plan_again
 from tennis.rally import open_rally
 from tennis.rally.folder import seal
+from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played, table
 
@@ -177,7 +178,10 @@ def with_manifest(rally, out, **changes):
 @pytest.fixture(scope="module")
 def hog(tmp_path_factory):
     """Return a rally under the load whose answer is known."""
-    return played(tmp_path_factory.mktemp("explain") / "hog", load="hog", balls=500)
+    made = made_once(
+        tmp_path_factory, "hog", lambda folder: played(folder / "hog", load="hog", balls=500)
+    )
+    return open_rally(made / "hog")
 
 
 @virtual

@@ -23,6 +23,7 @@ from tennis.play.rally import Observer
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_rally
 from tennis.rally.plan import Plan
+from tests.support.shared import made_once
 from tests.support.virtual import script
 
 pytestmark = pytest.mark.virtual
@@ -76,13 +77,15 @@ def hashes(out: Path) -> dict[str, dict[str, str]]:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Return the match that nobody disturbed."""
-    folder = tmp_path_factory.mktemp("whole")
-    (folder / "plan.toml").write_text(PLAN)
-    done = tennis("match", folder / "plan.toml", "--out", folder / "m")
-    assert done.returncode == 0, done.stderr
-    assert "4/4 rt-stress-default-tasklet: played, 300 balls, 0 missed" in done.stdout
-    assert "c1: " in done.stdout
-    return folder / "m"
+
+    def make(folder: Path) -> None:
+        (folder / "plan.toml").write_text(PLAN)
+        done = tennis("match", folder / "plan.toml", "--out", folder / "m")
+        assert done.returncode == 0, done.stderr
+        assert "4/4 rt-stress-default-tasklet: played, 300 balls, 0 missed" in done.stdout
+        assert "c1: " in done.stdout
+
+    return made_once(tmp_path_factory, "match", make) / "m"
 
 
 def test_the_folder_and_its_page(whole):

@@ -20,6 +20,7 @@ from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally
+from tests.support.shared import made_once
 from tests.support.ticks import interrupt_ticks
 from tests.support.virtual import played
 
@@ -34,7 +35,8 @@ WORDS = ["--kernel", "rt", "--load", "stress", "--balls", str(BALLS), "--seed", 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Return the rally that nobody disturbed."""
-    return played(tmp_path_factory.mktemp("whole") / "r", **PLAN)
+    made = made_once(tmp_path_factory, "rally", lambda folder: played(folder / "r", **PLAN))
+    return open_rally(made / "r")
 
 
 def tennis(*words: str | Path, **options: object) -> subprocess.CompletedProcess[str]:

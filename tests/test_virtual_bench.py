@@ -31,11 +31,16 @@ WITHOUT_DATES = ("balls.parquet", "events.jsonl", "console.log")
 
 
 @pytest.mark.parametrize(
-    ("kernel", "load", "bottom_half"),
-    [("mainline", "idle", "tasklet"), ("mainline", "stress", "user"), ("rt", "stress", "thread")],
+    ("kernel", "load", "bottom_half", "balls"),
+    [
+        ("mainline", "idle", "tasklet", 1500),
+        ("mainline", "stress", "user", 600),
+        ("rt", "stress", "thread", 600),
+        pytest.param("rt", "stress", "thread", 5000, marks=pytest.mark.release),
+    ],
 )
-def test_same_seed_gives_the_same_bytes(tmp_path, kernel, load, bottom_half):
-    plan = {"kernel": kernel, "load": load, "bottom_half": bottom_half, "balls": 1500, "seed": 7}
+def test_same_seed_gives_the_same_bytes(tmp_path, kernel, load, bottom_half, balls):
+    plan = {"kernel": kernel, "load": load, "bottom_half": bottom_half, "balls": balls, "seed": 7}
     first, second = (played(tmp_path / name, **plan) for name in ("first", "second"))
     assert not first.manifest.tainted
     assert first.manifest.files == second.manifest.files
