@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Value change dumps (IEEE 1364): the text form that every logic analyser can export."""
+"""Value change dumps (IEEE 1364): the text form that every logic analyser can export.
+
+pyvcd's reader was tried in place of this one. It takes 5 to 7 times as long for 800,000 changes,
+and holds a word or a comment in memory however long it is: a stranger's file must not do that.
+"""
 
 import re
 from collections.abc import Iterator
