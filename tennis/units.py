@@ -33,7 +33,7 @@ def tick_ns(tick_hz: int) -> float:
 
 
 def format_ns(ns: float | None) -> str:
-    """Write a time for a person, with three digits: ``7.10 us``, ``22.7 ms``; ``-`` for none.
+    """Write a time for a person, with three digits: ``7.10 µs``, ``22.7 ms``; ``-`` for none.
 
     Whole nanoseconds below a microsecond, and seconds from a thousand on, keep all their digits.
     """
@@ -41,7 +41,7 @@ def format_ns(ns: float | None) -> str:
         return "-"
     if abs(ns) < NS_PER_US and ns == int(ns):
         return f"{int(ns)} ns"
-    for size, unit in ((1, "ns"), (NS_PER_US, "us"), (NS_PER_MS, "ms"), (NS_PER_S, "s")):
+    for size, unit in ((1, "ns"), (NS_PER_US, "µs"), (NS_PER_MS, "ms"), (NS_PER_S, "s")):
         for decimals in (2, 1, 0):
             text = f"{ns / size:.{decimals}f}"
             if abs(float(text)) < 10 ** (3 - decimals):
@@ -50,16 +50,16 @@ def format_ns(ns: float | None) -> str:
 
 
 def format_round_ns(ns: float | None) -> str:
-    """Write a time that somebody chose, without zeros at its end: ``1 us``, ``1.5 ms``."""
+    """Write a time that somebody chose, without zeros at its end: ``1 µs``, ``1.5 ms``."""
     number, _, unit = format_ns(ns).partition(" ")
     return f"{number.rstrip('0').rstrip('.')} {unit}" if "." in number else format_ns(ns)
 
 
 def format_us(us: int | None) -> str:
-    """Write a time that was published in whole microseconds: ``51 us``, ``17.2 ms``."""
+    """Write a time that was published in whole microseconds: ``51 µs``, ``17.2 ms``."""
     if us is None:
         return "-"
-    return f"{us} us" if abs(us) < NS_PER_MS // NS_PER_US else format_ns(us * NS_PER_US)
+    return f"{us} µs" if abs(us) < NS_PER_MS // NS_PER_US else format_ns(us * NS_PER_US)
 
 
 def format_count(count: int, one: str, more: str = "") -> str:

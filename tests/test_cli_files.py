@@ -40,6 +40,18 @@ def rally(tmp_path_factory):
     return make_rally(tmp_path_factory.mktemp("cli") / "first", balls=300, misses=2).path
 
 
+def test_a_terminal_without_greek_letters(rally):
+    """One spelling of microseconds, and a u where a terminal cannot show it."""
+    command = [sys.executable, "-c", "from tennis.cli import main; main()", "stats", rally]
+    said = {}
+    for encoding in ("utf-8", "ascii"):
+        environment = {**os.environ, "PYTHONIOENCODING": encoding}
+        output = subprocess.check_output(command, env=environment)
+        said[encoding] = output.decode(encoding)
+    assert " µs" in said["utf-8"]
+    assert said["ascii"].count(" us") == said["utf-8"].count(" µs")  # its lines differ, too
+
+
 def test_stats_as_json(tennis, rally):
     code, out, _ = tennis("stats", rally, "--json")
     assert code == 0

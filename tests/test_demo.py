@@ -40,7 +40,7 @@ def test_interrupted_and_gone_on_with(tmp_path):
     assert "1/8 mainline-idle-default-tasklet: kept, 150 balls, 0 missed" in done.stdout
     assert "8/8 rt-stress-chrt-tasklet: played, 150 balls, 0 missed" in done.stdout
     # thesis, tables 7.2 to 7.4
-    for maximum in ("51 us", "17.2 ms", "169 us", "98 us", "653 us", "268 us", "155 us"):
+    for maximum in ("51 µs", "17.2 ms", "169 µs", "98 µs", "653 µs", "268 µs", "155 µs"):
         assert maximum in done.stdout
     assert "c1: inconclusive" in done.stdout  # 150 balls are too few
     page = (out / "report.html").read_text()

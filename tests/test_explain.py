@@ -69,7 +69,7 @@ def phase(number, nodes, segments, length=None, task=HOSTILE):
 
 
 def late_ball(task=HOSTILE):
-    """Return the story of a ball that waited 4 us in grab with interrupts off."""
+    """Return the story of a ball that waited 4 µs in grab with interrupts off."""
     nodes = [(-1, 0), (0, WRITE), (1, GRAB), (1, IRQ), (3, RACQUET), (0, USER)]
     first = phase(0, nodes, [(5, 0, 5), (2, 1, 2000), (3, 1, 100), (4, 1, 50)], task=task)
     second = phase(1, nodes, [(4, 1, 10), (3, 1, 30), (4, 0, 20)], task=task)
@@ -79,7 +79,7 @@ def late_ball(task=HOSTILE):
 def test_a_story_names_what_had_interrupts_off():
     story = late_ball("dd")
     assert story.sentence == (
-        "Ball 3 waited 4.43 us: interrupts were off for 4.00 us in grab<&lock>, called from "
+        "Ball 3 waited 4.43 µs: interrupts were off for 4.00 µs in grab<&lock>, called from "
         "__arm64_sys_write (system call write, process dd); the last function with interrupts "
         "off was grab<&lock>."
     )
@@ -109,7 +109,7 @@ def test_sleep_is_time_too():
     story = tell(3, 1000, (None, None), [asleep], Names(FUNCTIONS))
     assert story.shares()[0].what.kind == "idle"
     assert sum(share.ns for share in story.shares()) == 100_000
-    assert story.sentence.startswith("Ball 3 was missed: the reply did not rise within 100 us")
+    assert story.sentence.startswith("Ball 3 was missed: the reply did not rise within 100 µs")
 
 
 def test_pictures_are_well_formed_and_escape_what_the_target_says():
@@ -329,12 +329,12 @@ def test_an_unfinished_rally(tmp_path):
 
 @virtual
 def test_a_missed_ball_is_explained_until_it_was_given_up(tmp_path):
-    """In an open loop a hold of 400 us costs balls: the next is served meanwhile."""
+    """In an open loop a hold of 400 µs costs balls: the next is served meanwhile."""
     options = {"load": "hog", "load_options": {"hold_us": 400}}
     rally = played(tmp_path / "r", loop="open", rate_hz=10_000, balls=300, **options)
     assert rally.misses
     found = explain(rally, worst=1)
     story = found.story
     assert (story.rise, story.waited) == (None, 100_000)
-    assert "was missed: the reply did not rise within 100 us" in story.sentence
+    assert "was missed: the reply did not rise within 100 µs" in story.sentence
     assert "hog_fire [hog]" in story.sentence

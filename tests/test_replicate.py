@@ -64,7 +64,7 @@ def test_the_thesis_confirms_itself(maker):
     # four tables of three loads (Xenomai) or two; two latencies each
     assert kinds.count("growth") == 2 * (3 + 2 + 2 + 2)
     assert kinds.count("figure") == len(FIGURES) == 10
-    # pairs of four tables under three loads, without sched stress 197 us against ... and ties
+    # pairs of four tables under three loads, without sched stress 197 µs against ... and ties
     assert 30 <= kinds.count("ranking") <= 36
     c3 = found.claim(KNUTSSON, "c3")
     assert c3.parts[0].estimate == pytest.approx(13122 / math.sqrt(17194 * 273))
@@ -74,7 +74,7 @@ def test_the_thesis_confirms_itself(maker):
 
 
 def test_what_the_thesis_stress_test_alone_says_of_c3(maker):
-    """docs/match.md remarks it: 653 us are nearer to 268 than to 17194."""
+    """docs/match.md remarks it: 653 µs are nearer to 268 than to 17194."""
     for kernel, priorities, worst in (
         ("rt", "default", 653_000),
         ("rt", "chrt", 268_000),

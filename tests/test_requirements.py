@@ -105,7 +105,7 @@ def test_a_quiet_board_has_nothing_to_mend():
             "governor",
             "sched",
         ),
-        ("cpu-sleep 400 1", "cpu-sleep 400 0", "bad", "deep idle", "cpu-sleep takes 400 us"),
+        ("cpu-sleep 400 1", "cpu-sleep 400 0", "bad", "deep idle", "cpu-sleep takes 400 µs"),
         ("rt_runtime_us\n -1", "rt_runtime_us\n 950000", "note", "real-time thr", "950000"),
         ("tracer\n nop", "tracer\n function", "bad", "tracer", "function"),
         ("throttled=0x0", "throttled=0x50005", "bad", "power and heat", "now: under-voltage, thr"),

@@ -72,7 +72,7 @@ def test_what_cannot_cover_a_rally_is_warned_of():
     analyser = sigrok.parse_show(sigrok.parse_scan(SCAN)[1], SHOW)
     good = sigrok.Settings(analyser, 24_000_000, "D0", "D1")
     assert good.warnings(1000, 60) == []
-    assert "too slow for a ping of 1 us" in replace(good, rate_hz=1_000_000).warnings(1000, 60)[0]
+    assert "too slow for a ping of 1 µs" in replace(good, rate_hz=1_000_000).warnings(1000, 60)[0]
     memory = replace(good, analyser=replace(analyser, continuous=False))
     assert "memory of its own" in memory.warnings(1000, 60)[0]
     assert "will not be covered" in replace(good, seconds=30.0).warnings(1000, 60)[0]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tennis.units import format_count, format_ns, format_round_ns, format_us
 
-SIZES = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+SIZES = {"ns": 1, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
 
 @pytest.mark.parametrize(
@@ -22,13 +22,13 @@ SIZES = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
         (8.3333, "8.33 ns"),
         (20.0, "20 ns"),
         (999.4, "999 ns"),
-        (999.6, "1.00 us"),
-        (1_000, "1.00 us"),
-        (7_100, "7.10 us"),
-        (9_996, "10.0 us"),
-        (12_345, "12.3 us"),
-        (123_456, "123 us"),
-        (999_499, "999 us"),
+        (999.6, "1.00 µs"),
+        (1_000, "1.00 µs"),
+        (7_100, "7.10 µs"),
+        (9_996, "10.0 µs"),
+        (12_345, "12.3 µs"),
+        (123_456, "123 µs"),
+        (999_499, "999 µs"),
         (999_500, "1.00 ms"),
         (999_700, "1.00 ms"),
         (22_700_000, "22.7 ms"),
@@ -57,7 +57,7 @@ def test_every_time_in_three_digits(ns):
 
 @pytest.mark.parametrize(
     ("us", "words"),
-    [(None, "-"), (51, "51 us"), (653, "653 us"), (17_194, "17.2 ms"), (1_000, "1.00 ms")],
+    [(None, "-"), (51, "51 µs"), (653, "653 µs"), (17_194, "17.2 ms"), (1_000, "1.00 ms")],
 )
 def test_published_figures(us, words):
     assert format_us(us) == words

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The ``tennis`` command: parse, call, print; no logic."""
 
+import codecs
 import contextlib
 import importlib
 import io
@@ -68,14 +69,33 @@ def cli() -> None:
     """
 
 
+PLAIN = "tennis-plain"
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Write what a terminal cannot show: microseconds with a u, anything else by its number."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    if error.object[error.start] == "µ":
+        return "u", error.start + 1
+    rest = UnicodeEncodeError(
+        error.encoding, error.object, error.start, error.start + 1, error.reason
+    )
+    replaced, end = codecs.backslashreplace_errors(rest)
+    return str(replaced), end
+
+
+codecs.register_error(PLAIN, _plain)
+
+
 def main() -> None:
     """Run the command line: whatever goes wrong is one line and an exit code.
 
     2 for what cannot be meant, 1 for what failed, 130 for a second Ctrl-C.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show
-            stream.reconfigure(errors="backslashreplace")
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=PLAIN)
     try:
         cli.main(standalone_mode=False)
         sys.stdout.flush()

@@ -306,7 +306,7 @@ def _tell(found: Any) -> None:
     rows = table(found)
     if rows:
         shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-        shown.add_column("us", no_wrap=True)
+        shown.add_column("µs", no_wrap=True)
         for name in ("balls", "analyser", "Brickwall", "error"):
             shown.add_column(name, justify="right", no_wrap=True)
         for row in rows:

@@ -73,5 +73,5 @@ def _print_claim(console: Console, claim: Claim) -> None:
         mark = f"[{STYLES[part.verdict]}]{part.verdict}[/{STYLES[part.verdict]}]"
         why = "" if part.verdict == "confirmed" else f"; {part.why}"
         then = f"; to decide it: {part.next}" if part.next else ""
-        words = escape(f"{said}{why}{then}".replace("µs", "us"))
+        words = escape(f"{said}{why}{then}")
         console.print(f"    {mark}  {words}", highlight=False, soft_wrap=True)

@@ -114,7 +114,7 @@ def _table(found: Any) -> Table:
     if any(point.wrong for point in found.points):
         columns.append("wrong")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("us", no_wrap=True)
+    table.add_column("µs", no_wrap=True)
     table.add_column("balls", justify="right")
     for kind in ("interrupt", "scheduling"):
         for words in columns:

@@ -275,7 +275,7 @@ def _figures(found: Replication) -> list[FigureShown]:
             published = published_maximum(tables[kernel, priorities], load, name)
             if published is not None:
                 low, high = published.max - published.jitter, published.max
-                said.append(f"{name} {_us(low)} to {_us(high)}")
+                said.append(f"{name} {format_us(low)} to {format_us(high)}")
         words = f"{kernel}{' with priorities' if priorities == 'chrt' else ''}, {load}"
         figures.append(
             FigureShown(title, words, "; ".join(said), by_id[f"figure{title}"], pictures, note)
@@ -294,10 +294,6 @@ def _health(found: Sequence[Health]) -> str:
         ]
         said.append(f"{plain(one.name, 30)} {' / '.join(ends)} {plain(one.unit, 20)}")
     return ", ".join(said)
-
-
-def _us(value: int) -> str:
-    return format_us(value).replace(" us", " µs")
 
 
 def _played(match: MatchFolder) -> list[PlayedRow]:

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from tennis import __version__
 from tennis.plots import Picture, comparison, distribution, histogram, overview, series
 from tennis.plots.compare import names
-from tennis.plots.picture import bench_note, latencies, note, round_time_text, time_text
+from tennis.plots.picture import bench_note, latencies, note
 from tennis.publications import Result, result
 from tennis.rally import Rally
 from tennis.rally.calibration import doubt
@@ -24,7 +24,7 @@ from tennis.stats import Latency, Summary, summarize
 from tennis.stats.intervals import BOUND_FROM
 from tennis.stats.summary import percent
 from tennis.umpire.rally import in_a_line
-from tennis.units import format_count, format_us
+from tennis.units import format_count, format_ns, format_round_ns, format_us
 
 STATISTICS = {
     "min": "minimum",
@@ -178,8 +178,8 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
     served = (
         f"open loop, {protocol.rate_hz:g} Hz"
         if protocol.loop == "open" and protocol.rate_hz
-        else f"{protocol.loop} loop, gap {round_time_text(protocol.gap_min_ns)} to "
-        f"{round_time_text(protocol.gap_max_ns)}"
+        else f"{protocol.loop} loop, gap {format_round_ns(protocol.gap_min_ns)} to "
+        f"{format_round_ns(protocol.gap_max_ns)}"
     )
     tasks = ", ".join(
         f"{task.task} {task.policy} {task.priority}".strip() for task in target.tasks[:12]
@@ -199,9 +199,9 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         "Unsound": _unsound(rally),
         "Load": f"{manifest.load.name}: {manifest.load.command}".rstrip(": "),
         "Protocol": f"{format_count(protocol.balls, 'ball')} planned, {served}, "
-        f"seed {protocol.seed}, pulse {round_time_text(protocol.pulse_ns)}, "
-        f"timeout {round_time_text(protocol.timeout_ns)}, "
-        f"settled for {round_time_text(protocol.settle_ns)}",
+        f"seed {protocol.seed}, pulse {format_round_ns(protocol.pulse_ns)}, "
+        f"timeout {format_round_ns(protocol.timeout_ns)}, "
+        f"settled for {format_round_ns(protocol.settle_ns)}",
         "Instrument": f"{instrument.kind} {instrument.firmware}, "
         f"{instrument.tick_hz} ticks a second"
         + (f", serial {instrument.serial}" if instrument.serial else ""),
@@ -255,11 +255,6 @@ def _console(rally: Rally) -> str:
     return "\n".join(plain(line, 300) for line in lines)
 
 
-def _thesis(value: int) -> str:
-    """Write one of the thesis' figures, which are microseconds."""
-    return format_us(value).replace(" us", " µs")
-
-
 def _sentence(words: str) -> str:
     """Begin with a capital letter, end with a full stop."""
     return f"{words[:1].upper()}{words[1:].rstrip('.')}."
@@ -291,7 +286,7 @@ def _interval(latency: Latency, key: str) -> str:
     if key not in latency.ci:
         return ""
     found = latency.ci[key]
-    return f"{time_text(found[0])} to {time_text(found[1])}" if found else "too few balls"
+    return f"{format_ns(found[0])} to {format_ns(found[1])}" if found else "too few balls"
 
 
 @cache
@@ -304,6 +299,6 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"time": time_text, "thesis": _thesis}
+    environment.filters |= {"time": format_ns, "thesis": format_us}
     environment.globals |= {"interval": _interval, "later": _later}
     return environment.get_template(name)

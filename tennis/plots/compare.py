@@ -32,12 +32,11 @@ from tennis.plots.picture import (
     latencies,
     no_latency,
     time_axis,
-    time_text,
 )
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
-from tennis.units import format_count
+from tennis.units import format_count, format_ns
 
 # mainline and RT keep their colours in every picture; other kernels take the rest in turn
 KERNELS = {"mainline": VERMILLION, "rt": BLUE}
@@ -102,8 +101,8 @@ def _describe(summaries: Sequence[Summary], labels: Sequence[str], what: str) ->
         parts = []
         for name, latency in latencies(summary).items():
             parts.append(
-                f"{name} median {time_text(latency.median)}, 99 % {time_text(latency.p99)}, "
-                f"maximum {time_text(latency.max)}"
+                f"{name} median {format_ns(latency.median)}, 99 % {format_ns(latency.p99)}, "
+                f"maximum {format_ns(latency.max)}"
                 if latency.n
                 else f"no {name} latency"
             )
@@ -151,7 +150,7 @@ def _row(axes: Axes, y: float, summary: Summary, latency: Latency, color: str) -
     axes.plot(latency.p99, y, "|", color=color, ms=13, mew=2.2)
     axes.plot(latency.max, y, "D", color=color, ms=6)
     axes.annotate(
-        time_text(latency.max) + _end(summary),
+        format_ns(latency.max) + _end(summary),
         (latency.max, y),
         xytext=(7, 0),
         textcoords="offset points",

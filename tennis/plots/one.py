@@ -23,12 +23,11 @@ from tennis.plots.picture import (
     note,
     share_axis,
     time_axis,
-    time_text,
 )
 from tennis.rally import Rally, Tally
 from tennis.stats import Latency, Summary, summarize
 from tennis.stats.intervals import BOUND_FROM
-from tennis.units import ticks_to_ns
+from tennis.units import format_ns, ticks_to_ns
 
 WIDTH = 9.6
 BINS = 160
@@ -88,7 +87,7 @@ def _histogram(axes: Axes, found: Tally, latency: Latency, name: str, tick_ns: f
         place = np.log(value / low) / np.log(high / low) if log else (value - low) / (high - low)
         axes.axvline(value, ymax=line - 0.02, color=BLACK, lw=0.8, ls=(0, (3, 2)))
         axes.annotate(
-            f"{words} {time_text(value)}",
+            f"{words} {format_ns(value)}",
             (value, line - 0.02),
             xycoords=top,
             xytext=(-4 if place > 0.62 else 4, 0),
@@ -159,7 +158,7 @@ def distribution(rally: Rally) -> Picture:
         if not latency.n:
             continue
         drawn_any = True
-        words = f"{name} latency, max {time_text(latency.max)}"
+        words = f"{name} latency, max {format_ns(latency.max)}"
         draw_exceedance(axes, tally(rally, name), summary.balls, color=LATENCIES[name], label=words)
     if not drawn_any:
         nothing(axes, no_latency(summary))

@@ -135,16 +135,6 @@ def drawn(draw: Callable[P, Picture]) -> Callable[P, Picture]:
     return styled
 
 
-def time_text(ns: float | None) -> str:
-    """Write a time for a picture: like ``format_ns``, with the Greek letter."""
-    return format_ns(ns).replace(" us", " µs")
-
-
-def round_time_text(ns: float | None) -> str:
-    """Write a time that somebody chose, or a tick: like ``format_round_ns``, with the letter."""
-    return format_round_ns(ns).replace(" us", " µs")
-
-
 def count_text(count: float) -> str:
     """Write a large count in little space: ``300``, ``20k``, ``10M``."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -169,7 +159,7 @@ def time_axis(axes: Axes, which: Literal["x", "y"], *, log: bool) -> None:
         axis.set_minor_formatter(NullFormatter())
     else:
         axis.set_major_locator(MaxNLocator(6))
-    axis.set_major_formatter(_formatter(round_time_text))
+    axis.set_major_formatter(_formatter(format_round_ns))
 
 
 def count_axis(axes: Axes) -> None:
@@ -231,8 +221,8 @@ def describe(summary: Summary, what: str) -> str:
             continue
         said.append(
             f"{name.capitalize()} latency of {format_count(latency.n, 'ball')}: "
-            f"median {time_text(latency.median)}, 99 % up to {time_text(latency.p99)}, "
-            f"maximum {time_text(latency.max)}."
+            f"median {format_ns(latency.median)}, 99 % up to {format_ns(latency.p99)}, "
+            f"maximum {format_ns(latency.max)}."
         )
     said.append(f"{summary.misses} of {summary.balls} balls missed.")
     if summary.unfinished:

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 
 from tennis.plots.compare import KERNELS, OTHERS
 from tennis.plots.one import WIDTH
-from tennis.plots.picture import GREY, Picture, drawn, time_axis, time_text
-from tennis.units import NS_PER_US, format_us
+from tennis.plots.picture import GREY, Picture, drawn, time_axis
+from tennis.units import NS_PER_US, format_ns, format_us
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ def beside(rows: Sequence[Beside], latency: str, published: str, bench: str) -> 
     """
     said = [f"Largest {latency} latencies, {published} and this match ({bench})."]
     for row in rows:
-        ours = time_text(row.largest_ns) if row.largest_ns is not None else "none"
+        ours = format_ns(row.largest_ns) if row.largest_ns is not None else "none"
         note = f" ({row.note})" if row.note else ""
-        said.append(f"{row.label}: {_us(row.published_us)}, here {ours}{note}.")
+        said.append(f"{row.label}: {format_us(row.published_us)}, here {ours}{note}.")
     picture = Picture(
         WIDTH, 1.5 + 0.3 * len(rows), f"The latest answers: {latency} latency", " ".join(said)
     )
@@ -91,7 +91,7 @@ def _panel(
         color = KERNELS.get(row.kernel, OTHERS[0])
         axes.plot([low, value], [y, y], color=color, lw=4, alpha=0.45, solid_capstyle="butt")
         axes.plot(value, y, "D", color=color, ms=6)
-        words = time_text(value) if ours else _us(row.published_us)
+        words = format_ns(value) if ours else format_us(row.published_us)
         axes.annotate(
             f"{words}  {note}".rstrip(),
             (value, y),
@@ -101,7 +101,3 @@ def _panel(
             size=9,
         )
     time_axis(axes, "x", log=True)
-
-
-def _us(value: int) -> str:
-    return format_us(value).replace(" us", " µs")

@@ -11,20 +11,10 @@ from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
 from tennis.plots.one import WIDTH, nothing
-from tennis.plots.picture import (
-    BLACK,
-    GREY,
-    LATENCIES,
-    Picture,
-    count_text,
-    drawn,
-    round_time_text,
-    time_axis,
-    time_text,
-)
+from tennis.plots.picture import BLACK, GREY, LATENCIES, Picture, count_text, drawn, time_axis
 from tennis.umpire import Check
 from tennis.umpire.pictures import DIVISIONS, Persistence
-from tennis.units import format_count
+from tennis.units import format_count, format_ns, format_round_ns
 
 # few balls violet, many red, as on Koeker's oscilloscope
 COLOURS = "rainbow"
@@ -137,12 +127,12 @@ def persistence(found: Check) -> Picture:
         picture_of = axes.imshow(shown, extent=(0, end, bottom, bottom + 2.4), **style)
     axes.set(xlim=(0, window), ylim=(0, 8))
     axes.set_xticks(np.linspace(0, window, DIVISIONS + 1))
-    axes.set_xticklabels([round_time_text(round(x)) for x in np.linspace(0, window, DIVISIONS + 1)])
+    axes.set_xticklabels([format_round_ns(round(x)) for x in np.linspace(0, window, DIVISIONS + 1)])
     for y, name in ((6.2, "ping"), (2.2, "reply")):
         axes.annotate(
             name, (0.995, y / 8), xycoords="axes fraction", ha="right", color="white", size=10
         )
-    axes.set_xlabel(f"time since the ping rose ({time_text(window / DIVISIONS)} a division)")
+    axes.set_xlabel(f"time since the ping rose ({format_ns(window / DIVISIONS)} a division)")
     bar = picture.colorbar(picture_of, ax=axes, pad=0.01, fraction=0.04)
     bar.ax.yaxis.set_major_formatter(lambda value, _: count_text(value))
     bar.set_label("balls")

@@ -187,7 +187,8 @@ def _growths() -> list[Rule]:
                         source="knutsson-2008",
                         id=f"table{number}-{load}-{latency}",
                         title=f"{side.words}: worst {latency} latency against idle",
-                        published=f"{_us(idle.max)} to {_us(loaded.max)}: {growth:.3g} times",
+                        published=f"{format_us(idle.max)} to {format_us(loaded.max)}: "
+                        f"{growth:.3g} times",
                         kind="growth",
                         parts=(
                             RulePart(
@@ -225,7 +226,8 @@ def _rankings() -> list[Rule]:
                         source="knutsson-2008",
                         id=f"ranking-{load}-{latency}-{_id(later)}-{_id(sooner)}",
                         title=f"{load}, worst {latency} latency: {names}",
-                        published=f"{_us(high)} against {_us(low)}: {high / low:.3g} times",
+                        published=f"{format_us(high)} against {format_us(low)}: "
+                        f"{high / low:.3g} times",
                         kind="ranking",
                         parts=(RulePart(says=f"{names}", of=of, to=to, above=1.0),),
                     )
@@ -264,7 +266,3 @@ def _name(table: Kernel) -> str:
 
 def _id(table: Kernel) -> str:
     return _name(table).replace(" ", "-")
-
-
-def _us(value: int) -> str:
-    return format_us(value).replace(" us", " µs")

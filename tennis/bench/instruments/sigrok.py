@@ -81,7 +81,7 @@ class Settings:
         said = []
         if self.rate_hz * pulse_ns < 2_000_000_000:
             said.append(
-                f"{self.rate_hz / 1e6:g} MHz is too slow for a ping of {pulse_ns / 1000:g} us: "
+                f"{self.rate_hz / 1e6:g} MHz is too slow for a ping of {pulse_ns / 1000:g} µs: "
                 f"choose {2000 / pulse_ns:g} MHz or more, or a longer --pulse-us"
             )
         if not self.analyser.continuous:

@@ -282,8 +282,8 @@ def _idle(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
         if latency_us.isdigit() and int(latency_us) > (rule.maximum or 0) and disabled == "0":
             deep[name] = int(latency_us)
     if not deep:
-        return "good", f"none that takes longer than {rule.maximum} us to leave is enabled"
-    return rule.level, ", ".join(f"{plain(n, 40)} takes {us} us to leave" for n, us in deep.items())
+        return "good", f"none that takes longer than {rule.maximum} µs to leave is enabled"
+    return rule.level, ", ".join(f"{plain(n, 40)} takes {us} µs to leave" for n, us in deep.items())
 
 
 def throttled(snapshot: Snapshot) -> tuple[list[str], list[str]]:
