@@ -13,8 +13,9 @@ from PIL import Image
 from tennis.plots import KINDS, alt_text, comparison, overview
 from tennis.plots.compare import dashes, names
 from tennis.plots.one import Envelope, _edges, _visible
-from tennis.plots.picture import count_text, round_time_text, share_text, time_text
+from tennis.plots.picture import count_text, share_text
 from tennis.rally.manifest import Fault
+from tennis.units import format_ns, format_round_ns
 from tests.support.synthetic import TIME_NOTE, make_rally
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -185,9 +186,9 @@ def test_bars_hold_every_ball(values, log):
 
 
 def test_words_for_numbers():
-    assert time_text(1_330) == "1.33 µs"
-    assert time_text(None) == "-"
-    assert [round_time_text(ns) for ns in (1_000, 1_500, 100_000, 50)] == [
+    assert format_ns(1_330) == "1.33 µs"
+    assert format_ns(None) == "-"
+    assert [format_round_ns(ns) for ns in (1_000, 1_500, 100_000, 50)] == [
         *("1 µs", "1.5 µs", "100 µs", "50 ns")
     ]
     assert [count_text(n) for n in (1, 20_000, 1e7, 2e9)] == ["1", "20k", "10M", "2G"]
