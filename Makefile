@@ -27,7 +27,7 @@ demo: setup ## play mainline and RT, idle and stress: a table, and demo/report.h
 
 # a worker more than there are cores: tests that wait leave one free
 .PHONY: test
-test: ## everything: setup, lint, books, unit tests, real kernels on the virtual bench, notebooks
+test: ## setup, lint, books, unit tests, real kernels on the virtual bench, notebooks: all but provision-test
 	@scripts/setup.sh --test
 	@$(MAKE) READY=1 --jobs=2 --output-sync=target lint docs
 	@$(PYTEST) -q -m "not provision and not release" --numprocesses $$(($$(nproc) + 1)) --durations 30 --durations-min 20
@@ -49,7 +49,7 @@ fresh-test: ## set Tennis up in a bare Debian 12 and a bare Debian 13, stage by 
 SUITES :=
 
 .PHONY: provision-test
-provision-test: setup-test ## provision a whole system in QEMU as users do; build a kernel, and install it there (over an hour)
+provision-test: setup-test ## provision a whole system in QEMU as users do; build a kernel, and install it there (long)
 	@ANSIBLE_STRATEGY=linear $(PYTEST) -q -m "provision or release"
 
 .PHONY: setup-test
