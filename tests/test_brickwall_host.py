@@ -102,7 +102,7 @@ def test_a_rally_that_was_interrupted_by_force_goes_on_with_what_is_missing(fake
     assert kept >= 2
     rally = resume(bench_of("pi", fake.port), out, Watch())
     assert pairs(rally) == made_up(4000)
-    assert (rally.manifest.ended, rally.manifest.tainted) == ("complete", False)
+    assert (rally.manifest.ended, rally.manifest.suspect) == ("complete", False)
     assert "stop" in fake.said  # the play that was left
     served = [ns for batch in rally.batches(["served_ns"]) for ns in batch[0].to_pylist()]
     assert served == sorted(set(served))
@@ -193,7 +193,7 @@ def test_events_become_faults(fake, tmp_path):
     assert [fault.code for fault in manifest.faults] == ["overrun", "held_line"]
     assert "serve fewer balls a second" in manifest.faults[0].message
     assert "tennis doctor --port" in manifest.faults[1].message
-    assert (manifest.counts.runts, manifest.tainted, manifest.ended) == (1, True, "complete")
+    assert (manifest.counts.runts, manifest.suspect, manifest.ended) == (1, True, "complete")
     assert [event["what"] for event in rally.events] == ["held", "overrun", "runt"]
 
 
@@ -795,7 +795,7 @@ def test_a_stop_is_heard(fake, tmp_path):
 
     plan = plan_of(bench="pi", port=fake.port, balls=100_000)
     rally = play(bench_of("pi", fake.port), plan, tmp_path / "r", Watch(stop=stop))
-    assert (rally.manifest.ended, rally.manifest.tainted) == ("interrupted", False)
+    assert (rally.manifest.ended, rally.manifest.suspect) == ("interrupted", False)
     assert 0 < rally.balls < 100_000
     assert open_rally(tmp_path / "r").balls == rally.balls
 
@@ -813,5 +813,5 @@ def test_a_stop_while_the_cable_is_unplugged(fake, tmp_path):
     plan = plan_of(bench="pi", port=fake.port, balls=100_000)
     watch = Watch(unplug, waiting.is_set)
     rally = play(bench_of("pi", fake.port), plan, tmp_path / "r", watch)
-    assert (rally.manifest.ended, rally.manifest.tainted) == ("interrupted", False)
+    assert (rally.manifest.ended, rally.manifest.suspect) == ("interrupted", False)
     assert rally.balls > 200

@@ -88,7 +88,7 @@ def test_noise_is_repaired_and_every_ball_is_the_one_that_was_played(tmp_path):
     known = [[int(word) for word in text.split()] for text in log.read_text().splitlines()]
     assert delays(played) == [[rise, fall - rise] for rise, fall in known]
     manifest = played.manifest
-    assert (manifest.ended, manifest.faults, manifest.tainted) == ("complete", [], False)
+    assert (manifest.ended, manifest.faults, manifest.suspect) == ("complete", [], False)
     assert manifest.line is not None
     assert manifest.line.broken > 5
     assert manifest.line.resends > 5
@@ -112,7 +112,7 @@ def test_a_cable_that_is_pulled_and_put_back(tmp_path):
     assert played.balls == 5000
     assert delays(played) == [[1000, 5000]] * 5000
     manifest = played.manifest
-    assert (manifest.ended, manifest.tainted) == ("complete", False)
+    assert (manifest.ended, manifest.suspect) == ("complete", False)
     assert manifest.line.reconnects >= 1
     assert {event["what"] for event in played.events} >= {"line_lost", "line_back"}
 
@@ -131,7 +131,7 @@ def test_an_instrument_that_loses_its_power(tmp_path):
     assert delays(played) == [[1000, 5000]] * 3000
     manifest = played.manifest
     assert [fault.code for fault in manifest.faults] == ["instrument_restarted"]
-    assert (manifest.ended, manifest.tainted) == ("complete", True)
+    assert (manifest.ended, manifest.suspect) == ("complete", True)
     assert manifest.line.restarts == 1
     served = [ns for batch in played.batches(["served_ns"]) for ns in batch[0].to_pylist()]
     assert served == sorted(set(served))
@@ -153,7 +153,7 @@ def test_a_line_that_does_not_come_back_leaves_something_to_resume(tmp_path):
         assert done.returncode == 0, done.stderr
     played = open_rally(out)
     assert delays(played) == [[1000, 5000]] * 3000
-    assert not played.manifest.tainted
+    assert not played.manifest.suspect
     assert "resumed" in {event["what"] for event in played.events}
 
 
@@ -185,7 +185,7 @@ def test_a_host_that_stands_still_for_ten_seconds(tmp_path):
     assert process.returncode == 0, said
     played = open_rally(out)
     assert delays(played) == [[1000, 5000]] * 5000
-    assert not played.manifest.tainted
+    assert not played.manifest.suspect
     assert played.manifest.line.reconnects == 0
 
 
@@ -220,7 +220,7 @@ def test_ctrl_c_seals_what_there_is(tmp_path):
         assert "interrupted; sealed" in said
         again = rally(pico.url, tmp_path / "again", balls=100)  # the instrument is free again
     played = open_rally(out)
-    assert (played.manifest.ended, played.manifest.tainted) == ("interrupted", False)
+    assert (played.manifest.ended, played.manifest.suspect) == ("interrupted", False)
     assert set(map(tuple, delays(played))) == {(1000, 5000)}
     assert again.balls == 100
 
@@ -251,7 +251,7 @@ def test_a_reply_line_that_is_held_high(tmp_path):
     manifest = open_rally(tmp_path / "r").manifest
     assert {fault.code for fault in manifest.faults} == {"no_answer", "held_line"}
     assert "the reply line is held high" in " ".join(fault.message for fault in manifest.faults)
-    assert manifest.tainted
+    assert manifest.suspect
 
 
 def test_an_exception_in_the_firmware(tmp_path):
@@ -266,11 +266,11 @@ def test_an_exception_in_the_firmware(tmp_path):
         played = rally(line.url, tmp_path / "r", fault, balls=50_000)
         again = rally(line.url, tmp_path / "again", balls=50)
     manifest = played.manifest
-    assert (manifest.ended, manifest.tainted) == ("fault", True)
+    assert (manifest.ended, manifest.suspect) == ("fault", True)
     assert manifest.faults[0].code == "exception"
     assert re.search(r"line \d+.*RuntimeError", manifest.faults[0].message)
     assert set(map(tuple, delays(played))) == {(1000, 5000)}
-    assert (again.balls, again.manifest.tainted) == (50, False)
+    assert (again.balls, again.manifest.suspect) == (50, False)
 
 
 def test_a_port_has_one_user():

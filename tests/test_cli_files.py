@@ -56,7 +56,7 @@ def test_stats_as_json(tennis, rally):
     code, out, _ = tennis("stats", rally, "--json")
     assert code == 0
     found = json.loads(out)
-    top = {"balls", "misses", "strays", "doubles", "tainted", "interrupt_ns", "scheduling_ns"}
+    top = {"balls", "misses", "strays", "doubles", "suspect", "interrupt_ns", "scheduling_ns"}
     assert top <= set(found)
     each = {*STATISTICS, "n", "ci", "exceedance_bound_95"}
     assert each == set(found["interrupt_ns"]) == set(found["scheduling_ns"])

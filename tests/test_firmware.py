@@ -271,7 +271,7 @@ def test_a_pause_longer_than_the_stampers_clock():
     assert played.end.clock > pause
 
 
-def test_an_exception_taints_the_rally_and_nothing_else():
+def test_an_exception_makes_the_rally_suspect_and_nothing_else():
     with Host(*respond("answer", rise=300, width=200)) as host:
         host.start(balls=1_000_000)
         host.run_until_quiet(0.02)

@@ -165,7 +165,7 @@ def built():
 def test_a_kernel_from_source_plays_on_the_virtual_bench(built, tmp_path):
     assert "-tennis-rt-" in built.release
     rally = played(tmp_path / "r", kernel=str(built.build), load="idle", balls=500)
-    assert (rally.balls, rally.misses, rally.manifest.tainted) == (500, 0, False)
+    assert (rally.balls, rally.misses, rally.manifest.suspect) == (500, 0, False)
     assert rally.manifest.target.release == built.release
 
 

@@ -50,12 +50,27 @@ def test_gaps_are_in_order():
     assert "gap_max_ns is below" in refused("protocol", gap_min_ns=2, gap_max_ns=1)
 
 
-def test_a_fault_taints():
+def test_a_fault_makes_a_rally_suspect():
     fault = {"code": "x", "message": "y"}
-    assert refused("", faults=[fault]) == "tainted is false, but there was a fault"
-    assert refused("", ended="fault") == "tainted is false, but there was a fault"
-    text = changed("", ended="fault", faults=[fault], tainted=True)
-    assert Manifest.model_validate_json(text).tainted
+    assert refused("", faults=[fault]) == "suspect is false, but there was a fault"
+    assert refused("", ended="fault") == "suspect is false, but there was a fault"
+    text = changed("", ended="fault", faults=[fault], suspect=True)
+    assert Manifest.model_validate_json(text).suspect
+
+
+@pytest.mark.parametrize("tainted", [True, False])
+def test_a_folder_of_the_first_release_says_tainted(tainted):
+    content = manifest(balls=3).model_dump(mode="json")
+    del content["suspect"]
+    opened = Manifest.model_validate_json(json.dumps(content | {"tainted": tainted}))
+    assert opened.suspect is tainted
+    assert '"suspect"' in opened.model_dump_json()
+    # both words in one file are not something that tennis wrote
+    with pytest.raises(ValidationError, match="tainted"):
+        Manifest.model_validate_json(changed("", tainted=tainted))
+    fault = {"code": "x", "message": "y"}
+    with pytest.raises(ValidationError, match="is false, but there was a fault"):
+        Manifest.model_validate_json(json.dumps(content | {"tainted": False, "faults": [fault]}))
 
 
 def test_misses_are_balls():

@@ -259,7 +259,7 @@ class Troubled(VirtualBench):
         self.extras = Extras(files={"/tennis/after": dies})
 
 
-def test_one_that_fails_and_one_that_is_tainted_do_not_stop_the_others(tmp_path, path, monkeypatch):
+def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path, path, monkeypatch):
     bench = Troubled()
     monkeypatch.setattr("tennis.play.match.bench_of", lambda *_: bench)
     asked = read_plan(path)
@@ -270,22 +270,22 @@ def test_one_that_fails_and_one_that_is_tainted_do_not_stop_the_others(tmp_path,
     assert not outcome.interrupted
     assert bench.prepared == ["mainline-idle", "mainline-stress", "rt-idle", "rt-stress"]
     assert outcome.bad[NAMES[1]] == "failed: the target did not come back after its reboot"
-    assert outcome.bad[NAMES[3]].startswith("tainted: the load ended before")
+    assert outcome.bad[NAMES[3]].startswith("suspect: the load ended before")
     assert set(outcome.bad) == {NAMES[1], NAMES[3]}
     assert "FAILED: the target did not come back" in said[1]
-    assert "TAINTED" in said[3]
+    assert "SUSPECT" in said[3]
     found = json.loads(tennis("replicate", out, "--json").stdout)
     c2 = next(claim for claim in found["claims"] if claim["id"] == "c2")
     assert c2["verdict"] in {"inconclusive", "not addressed"}
     assert "failed: the target did not come back" in json.dumps(found)
 
-    # the failed one is tried again, the tainted one is data and stays
+    # the failed one is tried again, the suspect one is data and stays
     monkeypatch.setattr("tennis.play.match.bench_of", lambda *_: VirtualBench())
     outcome = play_match(wanted, out, silent, lambda: False, said.append)
     assert outcome.played == [NAMES[1]]
     assert list(outcome.bad) == [NAMES[3]]
     assert outcome.folder.record.troubles == {}
-    assert open_rally(out / NAMES[3]).manifest.tainted
+    assert open_rally(out / NAMES[3]).manifest.suspect
 
 
 def test_a_damaged_rally_is_kept_and_said(tmp_path, path, whole):

@@ -231,7 +231,7 @@ def test_a_rally_that_is_interrupted_is_undone_on_a_mock_target(bench):
     """Ctrl-C: the player asks the session to stop."""
     stop = []
     rally = bench.play(observe=at(300, lambda: stop.append(1)), stop=lambda: bool(stop), balls=MANY)
-    assert (rally.manifest.ended, rally.manifest.tainted) == ("interrupted", False)
+    assert (rally.manifest.ended, rally.manifest.suspect) == ("interrupted", False)
     assert rally.balls >= 300
     bench.await_undone()
 
@@ -511,7 +511,7 @@ def test_a_load_that_stopped_loading_behind_the_last_ball_on_a_mock_target(bench
     rally = bench.play(load="tired", observe=at(100, flag.touch))
     assert faults(rally) == ["load_died"], rally.manifest.faults
     assert "behind the last ball: it sleeps" in rally.manifest.faults[0].message
-    assert rally.manifest.tainted
+    assert rally.manifest.suspect
     assert rally.balls == 500
 
 
@@ -623,13 +623,13 @@ def test_two_rallies_at_once_on_a_mock_target(bench):
     bench.await_undone()
 
 
-def test_throttling_during_the_rally_taints_it_on_a_mock_target(bench):
+def test_throttling_during_the_rally_makes_it_suspect_on_a_mock_target(bench):
     rally = bench.play(
         observe=at(100, lambda: bench.target.write("throttled", "throttled=0x50000\n"))
     )
     assert faults(rally) == ["throttled"]
     assert "throttled, under-voltage" in rally.manifest.faults[0].message
-    assert (rally.manifest.ended, rally.manifest.tainted) == ("complete", True)
+    assert (rally.manifest.ended, rally.manifest.suspect) == ("complete", True)
 
 
 def test_an_unsound_target_is_said_and_reported_on_a_mock_target(bench):

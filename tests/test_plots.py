@@ -88,7 +88,7 @@ def test_alt_text_states_the_numbers(rallies):
     assert "median 40 ns" in said
     assert "maximum 48 ns" in said
     assert "0 of 9 balls missed" in said
-    assert "tainted" in alt_text(rallies["missed"])
+    assert "suspect" in alt_text(rallies["missed"])
 
 
 @pytest.mark.parametrize("draw", [overview, comparison])
@@ -98,7 +98,7 @@ def test_pictures_of_many(rallies, draw):
     for name in names(list(rallies.values())):
         assert name in picture.alt
     assert "3 missed" in picture.alt
-    assert "tainted" in picture.alt
+    assert "suspect" in picture.alt
 
 
 @pytest.mark.parametrize("key", ["missed", "none"])

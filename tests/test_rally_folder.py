@@ -326,7 +326,7 @@ def test_a_huge_manifest_is_not_read(rally):
         ({"counts__misses": 1}, "misses"),
         ({"instrument__tick_hz": 125_000_000}, "Hz"),
         ({"instrument__tick_hz": 0}, "tick_hz"),
-        ({"tainted": "no"}, "tainted"),
+        ({"suspect": "no"}, "suspect"),
         ({"bench": "moon"}, "bench"),
         ({"surprise": 1}, "surprise"),
         ({"files": {}}, "balls.parquet"),

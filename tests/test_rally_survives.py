@@ -116,7 +116,7 @@ def test_ctrl_c_seals_what_there_is(tmp_path, whole):
     assert process.returncode == 0
     assert "interrupted; sealed" in said
     rally = open_rally(out)
-    assert (rally.manifest.ended, rally.manifest.tainted) == ("interrupted", False)
+    assert (rally.manifest.ended, rally.manifest.suspect) == ("interrupted", False)
     assert 500 < rally.balls < BALLS
     first = interrupt_ticks(whole)[: rally.balls]
     assert interrupt_ticks(rally) == first
@@ -170,16 +170,16 @@ def test_a_complete_journal_is_sealed_without_a_bench(tmp_path, whole, monkeypat
     assert rally.manifest.tool == whole.manifest.tool
 
 
-def test_an_emulator_that_is_killed_taints_the_rally(tmp_path, whole):
+def test_an_emulator_that_is_killed_makes_the_rally_suspect(tmp_path, whole):
     out = tmp_path / "r"
     process = begin(out)
     for number in emulators(tmp_path / "r.part"):
         os.kill(number, signal.SIGKILL)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "the bench ended without a word (bench_ended); kept as tainted" in said
+    assert "the bench ended without a word (bench_ended); kept as suspect" in said
     rally = open_rally(out)
-    assert rally.manifest.tainted
+    assert rally.manifest.suspect
     assert interrupt_ticks(rally) == interrupt_ticks(whole)[: rally.balls]
 
 

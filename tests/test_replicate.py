@@ -169,16 +169,16 @@ def test_few_balls_do_not_speak(maker):
     assert "at least 2000 balls" in found.parts[0].next
 
 
-def test_a_tainted_rally_does_not_speak(maker):
+def test_a_suspect_rally_does_not_speak(maker):
     fault = Fault(code="load_died", message="the load ended before the rally")
     idle_pair(maker, bursts(5000), bursts(6000), faults=[fault])
     found = claim(maker.sealed(), "c1")
     assert found.verdict == "inconclusive"
-    assert "is tainted (the load ended before the rally)" in found.why
-    assert "tainted: the load ended before the rally" in match_report(Replication(maker.sealed()))
+    assert "is suspect (the load ended before the rally)" in found.why
+    assert "suspect: the load ended before the rally" in match_report(Replication(maker.sealed()))
 
 
-def test_a_sound_repetition_speaks_for_a_tainted_one(maker):
+def test_a_sound_repetition_speaks_for_a_suspect_one(maker):
     fault = Fault(code="load_died", message="it died")
     maker.rally("mainline", "default", "idle", bursts(9000), faults=[fault])
     maker.rally("mainline", "default", "idle", bursts(5000), repetition=2)
@@ -188,7 +188,7 @@ def test_a_sound_repetition_speaks_for_a_tainted_one(maker):
     assert found.verdict == "confirmed"
     assert found.parts[0].sides[1].blocks == 40
     assert found.parts[0].sides[1].n == 4000
-    assert "without mainline-idle-default-tasklet is tainted" in found.why
+    assert "without mainline-idle-default-tasklet is suspect" in found.why
 
 
 def test_missed_balls_are_later_than_anything(maker):

@@ -87,14 +87,14 @@ def test_every_figure_and_table_says_its_bench(page):
         assert not re.search(r"[a-z]\. [a-z]", caption)
 
 
-def test_misses_taint_and_bounds_are_said(page):
+def test_misses_faults_and_bounds_are_said(page):
     assert "2 of 300 balls had no answer in time" in page
     assert "no worst-case claim may be made" in page
     assert page.count("no claim: misses are later") == 2
-    assert page.count("no claim: tainted") == 2
+    assert page.count("no claim: suspect") == 2
     assert page.count("fewer than 3/N = 1 %") == 1 + 2
     assert "300 balls, 2 misses, 0 strays" in page
-    assert "Booting a kernel" in page  # the console of a tainted rally
+    assert "Booting a kernel" in page  # the console of a suspect rally
 
 
 def test_the_thesis_stands_beside(page, rallies):
@@ -104,7 +104,7 @@ def test_the_thesis_stands_beside(page, rallies):
     assert rows[2].thesis is None
     assert "17.2 ms" in page
     assert rows[0].interrupt.n == 298
-    assert (rows[0].misses, rows[2].tainted) == (2, True)
+    assert (rows[0].misses, rows[2].suspect) == (2, True)
 
 
 def test_what_is_not_complete_says_so(tmp_path):

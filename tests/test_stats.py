@@ -130,7 +130,7 @@ def test_summary_of_a_rally(tmp_path):
     found = json.loads(json.dumps(summarize(rally).as_json()))
     assert found["balls"] == 1_000
     assert (found["misses"], found["strays"], found["doubles"]) == (4, 2, 1)
-    assert found["tainted"] is False
+    assert found["suspect"] is False
     for key, ticks in (
         ("interrupt_ns", interrupt_ticks(rally)),
         ("scheduling_ns", scheduling_ticks(rally)),
@@ -176,10 +176,10 @@ def test_unfinished_rallies_say_so(tmp_path):
     assert not summarize(make_rally(tmp_path / "c", balls=5)).unfinished
 
 
-def test_a_tainted_rally_makes_no_claim(tmp_path):
+def test_a_suspect_rally_makes_no_claim(tmp_path):
     fault = Fault(code="guest_panic", message="the kernel panicked")
     found = summarize(make_rally(tmp_path / "a", balls=50, faults=[fault]))
-    assert found.tainted
+    assert found.suspect
     assert found.interrupt_ns.exceedance_bound_95 is None
     said = " ".join(found.claims())
     assert "no worst-case claim may be made" in said

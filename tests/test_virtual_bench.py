@@ -42,7 +42,7 @@ WITHOUT_DATES = ("balls.parquet", "events.jsonl", "console.log")
 def test_same_seed_gives_the_same_bytes(tmp_path, kernel, load, bottom_half, balls):
     plan = {"kernel": kernel, "load": load, "bottom_half": bottom_half, "balls": balls, "seed": 7}
     first, second = (played(tmp_path / name, **plan) for name in ("first", "second"))
-    assert not first.manifest.tainted
+    assert not first.manifest.suspect
     assert first.manifest.files == second.manifest.files
     assert set(first.manifest.files) == set(WITHOUT_DATES)
     assert first.manifest.counts.late_serves == 0
@@ -95,7 +95,7 @@ def test_every_kernel_answers_from_every_bottom_half(tmp_path, kernel, bottom_ha
     rally = played(
         tmp_path / "r", kernel=kernel, bottom_half=bottom_half, priorities="chrt", balls=200
     )
-    assert (rally.balls, rally.misses, rally.manifest.tainted) == (200, 0, False)
+    assert (rally.balls, rally.misses, rally.manifest.suspect) == (200, 0, False)
     assert rally.manifest.target.release.startswith("6.1." if "6.1" in kernel else "6.12.")
     tasks = {t.task: (t.policy, t.priority) for t in rally.manifest.target.tasks}
     assert tasks["ksoftirqd/0"] == ("SCHED_FIFO", 99)
@@ -182,7 +182,7 @@ def test_faulty_answers_are_counted_as_what_they_are(tmp_path):
     counts = rally.manifest.counts
     # 4: the late fall; 6: the late answer, its rise and its fall being one; 8: the second answer
     assert (counts.balls, counts.misses, counts.strays, counts.doubles) == (100, 30, 20, 10)
-    assert not rally.manifest.tainted
+    assert not rally.manifest.suspect
     named = [event["what"] for event in rally.events if event["what"] in {"stray", "double"}]
     assert (named.count("stray"), named.count("double")) == (20, 10)
 
@@ -273,7 +273,7 @@ def test_lines_that_can_sleep_are_refused(tmp_path):
     assert "no GPIO chip is labelled nothing" in console
     assert "bottom_half=rest: use tasklet, thread, workqueue or user" in console
     assert "it was loaded" not in console
-    assert (rally.balls, rally.misses, rally.manifest.tainted) == (20, 0, False)
+    assert (rally.balls, rally.misses, rally.manifest.suspect) == (20, 0, False)
 
 
 FAULTS = {
@@ -287,12 +287,12 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("code", FAULTS)
-def test_a_bench_fault_taints_and_keeps_everything(tmp_path, code):
+def test_a_bench_fault_makes_it_suspect_and_keeps_everything(tmp_path, code):
     files, words = FAULTS[code]
     rally = played(tmp_path / "r", Extras(files=files), balls=100_000)
     assert rally.manifest.faults[0].code == code
     assert words in rally.manifest.faults[0].message
-    assert (rally.manifest.tainted, rally.manifest.ended) == (True, "fault")
+    assert (rally.manifest.suspect, rally.manifest.ended) == (True, "fault")
     assert "Run /init as init process" in rally.console()
     if code in {"guest_panic", "no_answer", "target_ended"}:
         assert 0 < rally.balls < 100_000

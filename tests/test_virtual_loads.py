@@ -50,7 +50,7 @@ def busy_host():
 @pytest.mark.parametrize("load", FIGURES)
 def test_a_load_says_what_it_does(tmp_path, load):
     rally = played(tmp_path / "r", load=load, balls=200)
-    assert not rally.manifest.tainted, rally.manifest.faults
+    assert not rally.manifest.suspect, rally.manifest.faults
     found = {figure.name: figure for figure in rally.manifest.load.health}
     assert set(found) == set(FIGURES[load])
     for name, (unit, least) in FIGURES[load].items():
@@ -68,7 +68,7 @@ def test_a_network_repeats(tmp_path, kernel, load):
     first = played(tmp_path / "first", **plan)
     with busy_host():
         second = played(tmp_path / "second", **plan)
-    assert not first.manifest.tainted
+    assert not first.manifest.suspect
     assert first.manifest.files == second.manifest.files
     assert first.manifest.load.health
 
@@ -122,7 +122,7 @@ def test_a_load_that_dies_in_mid_rally(tmp_path, load):
     rally = played(tmp_path / "r", extras, load=load, balls=100_000)
     assert rally.manifest.faults[0].code == "load_died"
     assert words in rally.manifest.faults[0].message
-    assert (rally.manifest.tainted, rally.manifest.ended) == (True, "fault")
+    assert (rally.manifest.suspect, rally.manifest.ended) == (True, "fault")
     assert 0 < rally.balls < 100_000
 
 
@@ -134,7 +134,7 @@ def test_a_load_that_stands_still_in_mid_rally(tmp_path):
     fault = rally.manifest.faults[0]
     assert fault.code == "load_died"
     assert re.search(r"behind the last ball: stress used \d %", fault.message)
-    assert rally.manifest.tainted
+    assert rally.manifest.suspect
     cpu = next(figure for figure in rally.manifest.load.health if figure.name == "cpu")
     assert cpu.start > 10 > cpu.end
 

@@ -43,7 +43,7 @@ def test_known_answers_are_measured_within_a_tick(tmp_path, instrument, resoluti
 def test_same_seed_gives_the_same_bytes(tmp_path, kernel, load):
     plan = {"kernel": kernel, "load": load, "balls": 400, "seed": 7, "instrument": "pico"}
     first, second = (played(tmp_path / name, **plan) for name in ("first", "second"))
-    assert not first.manifest.tainted
+    assert not first.manifest.suspect
     assert first.manifest.files == second.manifest.files
     assert first.manifest.counts.late_serves == 0
 
@@ -83,15 +83,15 @@ def test_faulty_answers_are_counted_as_what_they_are(tmp_path):
         assert found == [ball for ball in range(50) if ball % 10 in missing]
     counts = rally.manifest.counts
     assert (counts.misses, counts.strays, counts.doubles) == (15, 10, 5)
-    assert not rally.manifest.tainted
+    assert not rally.manifest.suspect
 
 
 @pytest.mark.parametrize("code", ["guest_panic", "target_ended", "never_ready", "no_answer"])
-def test_a_bench_fault_taints_and_keeps_everything(tmp_path, code):
+def test_a_bench_fault_makes_it_suspect_and_keeps_everything(tmp_path, code):
     files, words = FAULTS[code]
     rally = played(tmp_path / "r", Extras(files=files), balls=100_000, instrument="pico")
     assert rally.manifest.faults[0].code == code
     assert words in rally.manifest.faults[0].message
-    assert (rally.manifest.tainted, rally.manifest.ended) == (True, "fault")
+    assert (rally.manifest.suspect, rally.manifest.ended) == (True, "fault")
     if code != "never_ready":
         assert 0 < rally.balls < 100_000

@@ -141,7 +141,7 @@ class Service:
         self._sender.answer(number, {"error": text, "code": code})
 
     def _report(self, number, error):
-        """Say what was raised, and where; a rally, if any, is tainted."""
+        """Say what was raised, and where; a rally, if any, is suspect."""
         self._panel.fault()
         trace = io.StringIO()
         sys.print_exception(error, trace)

@@ -54,7 +54,7 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
       tennis match plans/knutsson.toml --kernel xenomai=../linux-evl --out chapter-7
 
     Ctrl-C seals the rally that is being played. The same command goes on: after Ctrl-C, after
-    `kill -9`, or when there is room on the disk again. A rally that fails or is tainted is marked,
+    `kill -9`, or when there is room on the disk again. A rally that fails or is suspect is marked,
     the others are played, and the exit code is 1.
     """
     from tennis.cli.verdicts import print_verdicts

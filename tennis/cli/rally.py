@@ -238,9 +238,9 @@ def _tell(played: Rally) -> None:
     if manifest.ended == "fault":
         console = played.file(CONSOLE)
         told = f"; the target's console is in {console}" if console else ""
-        raise BenchError(f"{faults[0]}; kept as tainted: {kept}{told}")
+        raise BenchError(f"{faults[0]}; kept as suspect: {kept}{told}")
     for fault in faults:
-        echo(f"tennis: tainted: {fault}", err=True)
+        echo(f"tennis: suspect: {fault}", err=True)
     doubt = calibration.doubt(manifest.instrument, manifest.created)
     if doubt:
         echo(f"tennis: {doubt}", err=True)

@@ -38,11 +38,11 @@ def print_thesis_table(console: Console, rows: Sequence[Row], bench: str) -> Non
             format_ns(row.scheduling.median),
             f"[bold]{format_ns(row.scheduling.max)}[/bold]",
             _thesis(thesis.sched.max if thesis else None),
-            f"{row.misses}{' tainted' if row.tainted else ''}",
+            f"{row.misses}{' suspect' if row.suspect else ''}",
         )
     console.print()
     console.print(table)
-    balls = min((row.balls for row in rows if not row.tainted and not row.misses), default=0)
+    balls = min((row.balls for row in rows if not row.suspect and not row.misses), default=0)
     bound = (
         f"at 95 % confidence less than 3/N = {3 / balls:.1g} of all answers are later than the "
         "maximum. "

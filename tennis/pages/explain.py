@@ -59,12 +59,12 @@ def write(explanation: Explanation, out: Path) -> None:
 
 
 def note(explanation: Explanation) -> str:
-    """Return what must be said beside every picture: the bench, N, misses, taint."""
+    """Return what must be said beside every picture: the bench, N, misses, faults."""
     rally = explanation.rally
-    tainted = "; tainted" if rally.manifest.tainted else ""
+    suspect = "; suspect" if rally.manifest.suspect else ""
     return (
         f"{rally.label}; {rally.manifest.time_note}; {rally.balls:,} balls, "
-        f"{rally.misses} missed{tainted}"
+        f"{rally.misses} missed{suspect}"
     )
 
 

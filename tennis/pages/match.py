@@ -152,9 +152,9 @@ def _scheduled(match: MatchFolder, kernel: str, priorities: str, load: str) -> l
 
 
 def _rallies(match: MatchFolder, scheduled: Sequence[ScheduledRally]) -> list[Rally]:
-    """Return what can be shown of the repetitions: the sound ones, or else the tainted ones."""
+    """Return what can be shown of the repetitions: the sound ones, or else the suspect ones."""
     there = [rally for entry in scheduled if (rally := match.rally(entry.name)) and rally.balls]
-    return [rally for rally in there if not rally.manifest.tainted] or there
+    return [rally for rally in there if not rally.manifest.suspect] or there
 
 
 def _why_not(match: MatchFolder, kernel: str, priorities: str, load: str) -> str:
@@ -170,7 +170,7 @@ def _why_not(match: MatchFolder, kernel: str, priorities: str, load: str) -> str
 def _together(rallies: Sequence[Rally], name: LatencyName) -> Latency:
     """Return the statistics of all balls of some rallies of one bench."""
     tallies = [r.interrupt if name == "interrupt" else r.scheduling for r in rallies]
-    claim = not any(rally.misses or rally.manifest.tainted for rally in rallies)
+    claim = not any(rally.misses or rally.manifest.suspect for rally in rallies)
     return latency(Tally.joined(tallies), rallies[0].tick_hz, claim=claim)
 
 
@@ -202,8 +202,8 @@ def _cells(found: Replication, table: Kernel) -> list[Cell]:
             found.match, _scheduled(found.match, table.kernel, table.priorities, load)
         )
         note = "" if rallies else _why_not(found.match, table.kernel, table.priorities, load)
-        if any(rally.manifest.tainted for rally in rallies):
-            note = "tainted"
+        if any(rally.manifest.suspect for rally in rallies):
+            note = "suspect"
         for name in LATENCIES:
             published = published_maximum(table, load, name)
             idle = published_maximum(table, "idle", name)
@@ -308,8 +308,8 @@ def _played(match: MatchFolder) -> list[PlayedRow]:
             continue
         manifest = rally.manifest
         faults = "; ".join(plain(fault.message, 200) for fault in manifest.faults[:3])
-        state = f"tainted: {faults}" if manifest.tainted else manifest.ended
-        sound = not manifest.tainted and not rally.misses and rally.balls
+        state = f"suspect: {faults}" if manifest.suspect else manifest.ended
+        sound = not manifest.suspect and not rally.misses and rally.balls
         rows.append(
             PlayedRow(
                 name=entry.name,
@@ -320,7 +320,7 @@ def _played(match: MatchFolder) -> list[PlayedRow]:
                 release=plain(manifest.target.release, 60),
                 health=_health(manifest.load.health),
                 late=f"< {percent(min(1.0, 3 / rally.balls))}" if sound else "no claim",
-                wrong=manifest.tainted,
+                wrong=manifest.suspect,
             )
         )
     return rows

@@ -53,7 +53,7 @@ class Row:
     bottom_half: str
     balls: int
     misses: int
-    tainted: bool
+    suspect: bool
     interrupted: bool
     interrupt: Latency
     scheduling: Latency
@@ -77,7 +77,7 @@ def thesis_table(rallies: Iterable[Rally]) -> list[Row]:
                 bottom_half=target.bottom_half,
                 balls=summary.balls,
                 misses=summary.misses,
-                tainted=summary.tainted,
+                suspect=summary.suspect,
                 interrupted=summary.ended == "interrupted",
                 interrupt=summary.interrupt_ns,
                 scheduling=summary.scheduling_ns,
@@ -167,7 +167,7 @@ def _section(name: str, rally: Rally, summary: Summary) -> Section:
         facts=_facts(rally, summary),
         pictures=pictures,
         events=_events(rally),
-        console=_console(rally) if summary.tainted else "",
+        console=_console(rally) if summary.suspect else "",
     )
 
 
@@ -274,8 +274,8 @@ def _counted(summary: Summary) -> str:
 
 def _later(summary: Summary, latency: Latency) -> str:
     """Say how many answers may be later than the maximum, where that can be said."""
-    if summary.tainted or summary.misses or latency.exceedance_bound_95 is None:
-        why = "tainted" if summary.tainted else "misses are later" if summary.misses else "no balls"
+    if summary.suspect or summary.misses or latency.exceedance_bound_95 is None:
+        why = "suspect" if summary.suspect else "misses are later" if summary.misses else "no balls"
         return f"no claim: {why}"
     if latency.n < BOUND_FROM:
         return "too few balls"

@@ -340,14 +340,14 @@ def _note(outcome: Outcome, planned: ScheduledRally, out: Path) -> None:
     if rally is None:
         if not outcome.interrupted:
             outcome.bad[planned.name] = folder.trouble(planned.name)
-    elif rally.manifest.tainted:
+    elif rally.manifest.suspect:
         faults = rally.manifest.faults
-        outcome.bad[planned.name] = "tainted" + (f": {faults[0].message}" if faults else "")
+        outcome.bad[planned.name] = "suspect" + (f": {faults[0].message}" if faults else "")
 
 
 def _counts(rally: Rally) -> str:
-    tainted = ", TAINTED" if rally.manifest.tainted else ""
-    return f"{format_count(rally.balls, 'ball')}, {rally.misses} missed{tainted}"
+    suspect = ", SUSPECT" if rally.manifest.suspect else ""
+    return f"{format_count(rally.balls, 'ball')}, {rally.misses} missed{suspect}"
 
 
 class _Clock:

@@ -127,7 +127,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
         line=known.line,
         ended=ended,
         faults=faults,
-        tainted=bool(faults),
+        suspect=bool(faults),
         tool=Tool(tennis=__version__, versions=plan.versions),
         files={},
     )

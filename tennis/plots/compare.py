@@ -107,9 +107,9 @@ def _describe(summaries: Sequence[Summary], labels: Sequence[str], what: str) ->
                 else f"no {name} latency"
             )
         extra = f", {summary.misses} missed" if summary.misses else ""
-        taint = ", tainted" if summary.tainted else ""
+        suspect = ", suspect" if summary.suspect else ""
         count = summary.unfinished or format_count(summary.balls, "ball")
-        said.append(f"{label}: {'; '.join(parts)}; {count}{extra}{taint}.")
+        said.append(f"{label}: {'; '.join(parts)}; {count}{extra}{suspect}.")
     return " ".join(said)
 
 
@@ -117,7 +117,7 @@ def _end(summary: Summary) -> str:
     """Say what must stand beside a maximum."""
     words = {
         f"+ {summary.misses} missed": summary.misses,
-        "tainted": summary.tainted,
+        "suspect": summary.suspect,
         "interrupted": summary.ended == "interrupted",
     }
     return "".join(f"  {word}" for word, holds in words.items() if holds)

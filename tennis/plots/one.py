@@ -170,7 +170,7 @@ def distribution(rally: Rally) -> Picture:
 
 def speaks(summary: Summary) -> bool:
     """Say whether a rally bounds rare answers: sound, without misses, and long enough."""
-    return not summary.tainted and not summary.misses and summary.balls >= BOUND_FROM
+    return not summary.suspect and not summary.misses and summary.balls >= BOUND_FROM
 
 
 def finish_exceedance(axes: Axes, balls: int, misses: int, *, speaks: bool) -> None:

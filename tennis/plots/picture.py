@@ -89,7 +89,7 @@ class Picture(Figure):
         self.alt = alt
 
     def head(self, note: str) -> None:
-        """Write the title, and below it what must be said: the bench, N, misses, taint."""
+        """Write the title, and below it what must be said: the bench, N, misses, faults."""
         height = self.get_size_inches()[1]
         size = max(7.0, 12.5 * min(1.0, 80 / len(self.title)))
         engine = self.get_layout_engine()
@@ -194,7 +194,7 @@ def note(summary: Summary) -> str:
     count = summary.unfinished if summary.ended == "interrupted" else f"N = {summary.balls}"
     missed = f"{summary.misses} missed" if summary.balls else "no ball was played"
     said = f"{bench_note([summary])}  ·  {count}, {missed}"
-    return said + ("  ·  TAINTED: no worst-case claim" if summary.tainted else "")
+    return said + ("  ·  SUSPECT: no worst-case claim" if summary.suspect else "")
 
 
 def no_latency(summary: Summary) -> str:
@@ -227,6 +227,6 @@ def describe(summary: Summary, what: str) -> str:
     said.append(f"{summary.misses} of {summary.balls} balls missed.")
     if summary.unfinished:
         said.append(f"{summary.unfinished}.")
-    if summary.tainted:
-        said.append("The rally is tainted: no worst-case claim may be made.")
+    if summary.suspect:
+        said.append("The rally is suspect: no worst-case claim may be made.")
     return " ".join(said)

@@ -5,6 +5,7 @@
 from typing import Annotated, Literal
 
 from pydantic import (
+    AliasChoices,
     BaseModel,
     ConfigDict,
     Field,
@@ -208,7 +209,7 @@ class Counts(StrictModel):
 
 
 class Fault(StrictModel):
-    """Something that went wrong with the bench; any fault taints the rally."""
+    """Something that went wrong with the bench; any fault makes the rally suspect."""
 
     code: Text  # "guest_panic", "module_did_not_load", "no_answer", ...
     message: Text
@@ -237,13 +238,14 @@ class Manifest(StrictModel):
     line: Line | None = None  # None: there is none that could break
     ended: Literal["complete", "interrupted", "fault"]
     faults: Annotated[list[Fault], Field(max_length=1024)]
-    tainted: bool
+    # folders of Tennis 0.1 say "tainted", which is a kernel's own word for something else
+    suspect: bool = Field(validation_alias=AliasChoices("suspect", "tainted"))
     tool: Tool
     files: Annotated[dict[Text, Sha256], Field(max_length=64)]
 
-    @field_validator("tainted")
+    @field_validator("suspect")
     @classmethod
-    def _tainted(cls, value: bool, info: ValidationInfo) -> bool:
+    def _suspect(cls, value: bool, info: ValidationInfo) -> bool:
         if not value and (info.data.get("faults") or info.data.get("ended") == "fault"):
             raise _contradiction("is false, but there was a fault")
         return value

@@ -252,9 +252,9 @@ class Replication:
         """Say why a rally may not speak; empty where it may."""
         if rally is None:
             return self.match.trouble(planned.name)
-        if rally.manifest.tainted:
+        if rally.manifest.suspect:
             faults = rally.manifest.faults
-            return "is tainted" + (f" ({plain(faults[0].message, 120)})" if faults else "")
+            return "is suspect" + (f" ({plain(faults[0].message, 120)})" if faults else "")
         if rally.balls < self._rules.statistics.balls_min:
             return f"has {format_count(rally.balls, 'ball')}: too few"
         return ""

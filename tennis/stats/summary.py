@@ -74,7 +74,7 @@ class Summary:
     strays: int
     doubles: int
     late_serves: int
-    tainted: bool
+    suspect: bool
     faults: tuple[str, ...]
     doubt: str  # why the instrument counts as not verified; empty where it does
     interrupt_ns: Latency
@@ -94,7 +94,7 @@ class Summary:
         return asdict(self)
 
     def claims(self) -> list[str]:
-        """Say in words what the maximum is worth: misses, taint, and the bound that N supports."""
+        """Say in words what the maximum is worth: misses, faults, and the bound that N supports."""
         bench = f"Bench: {self.bench} ({self.time_note}); one tick is {tick_ns(self.tick_hz):g} ns."
         said = [
             f"{bench} Strays: {self.strays}, doubles: {self.doubles}, late: {self.late_serves}."
@@ -111,9 +111,9 @@ class Summary:
                 f"{self.misses} of {self.balls} balls had no answer in time: the maximum is that "
                 "of the others, and nothing is claimed about the worst case."
             )
-        if self.tainted:
+        if self.suspect:
             why = "; ".join(self.faults) or "an instrument fault happened"
-            said.append(f"TAINTED ({why}): no worst-case claim may be made from this rally.")
+            said.append(f"SUSPECT ({why}): no worst-case claim may be made from this rally.")
         if self.doubt:
             said.append(f"NOT VERIFIED: {self.doubt}.")
         bound = self.interrupt_ns.exceedance_bound_95
@@ -135,7 +135,7 @@ def summarize(rally: Rally) -> Summary:
     """Compute the statistics of a rally."""
     manifest, counts = rally.manifest, rally.manifest.counts
     # a miss is later than any maximum
-    claim = not manifest.tainted and not counts.misses
+    claim = not manifest.suspect and not counts.misses
     return Summary(
         label=rally.label,
         bench=manifest.bench,
@@ -148,7 +148,7 @@ def summarize(rally: Rally) -> Summary:
         strays=counts.strays,
         doubles=counts.doubles,
         late_serves=counts.late_serves,
-        tainted=manifest.tainted,
+        suspect=manifest.suspect,
         faults=tuple(plain(f"{fault.code}: {fault.message}") for fault in manifest.faults),
         doubt=plain(doubt(manifest.instrument, manifest.created)),
         interrupt_ns=latency(rally.interrupt, rally.tick_hz, claim=claim),

@@ -115,7 +115,7 @@ def manifest(  # every argument is a fact that some test changes
         counts=Counts(balls=0, misses=0, strays=strays, doubles=doubles),
         ended=ended or ("fault" if faults else "complete"),
         faults=list(faults),
-        tainted=bool(faults),
+        suspect=bool(faults),
         tool=Tool(tennis="0", versions={"synthetic": "1"}),
         files={},
     )

@@ -5,7 +5,7 @@
 What the target is stands in ``target-before.txt`` and ``target-after.txt`` of the rally. Something
 unsound that was so all the time (a governor, another interrupt) is a part of what was measured: it
 is said before the rally and kept as an event. Something that changed during the rally makes it two
-measurements in one: that is a fault, and taints it.
+measurements in one: that is a fault, and the rally is suspect.
 """
 
 import hashlib
