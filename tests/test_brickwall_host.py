@@ -20,6 +20,7 @@ from tennis.bench.instruments.brickwall import Brickwall, play_of
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import Port
 from tennis.bench.instruments.serial_link import SerialLink
+from tennis.bench.patience import Patience
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.pages.rally import report
 from tennis.play.doctor.pico import examine_pico, examine_ports, wire_findings
@@ -421,7 +422,7 @@ def test_picos_in_bootsel_mode_are_found(tmp_path, monkeypatch):
 
 
 def test_a_line_that_stays_away(fake):
-    brickwall = Brickwall(SerialLink(fake.port), reconnect_s=0.5)
+    brickwall = Brickwall(SerialLink(fake.port), patience=Patience(reconnect_s=0.5))
     with pytest.raises(LinkLostError, match="did not come back in 0 s"):
         for frame in brickwall.play(play_of(plan_of(balls=100_000).protocol)):
             if frame and frame[0] == wire.BALLS:

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from tennis import wire
-from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.patience import Patience
+from tennis.bench.physical.wired import WiredBench
 from tennis.errors import BenchError
 from tennis.play.planning import bench_of, plan_of
 from tennis.play.progress import Progress
@@ -140,15 +141,19 @@ def test_an_instrument_that_loses_its_power(tmp_path):
 def test_a_line_that_does_not_come_back_leaves_something_to_resume(tmp_path):
     out = tmp_path / "r"
     with EmulatedPico(*ANSWER) as pico:
-        with Line(pico.url) as line, pytest.MonkeyPatch.context() as patch:
-            patch.setitem(Brickwall.__init__.__kwdefaults__, "reconnect_s", 1.0)
+        with Line(pico.url) as line:
 
             def cut(progress: Progress) -> None:
                 if progress.balls > 500:
                     line.unplug()
 
             with pytest.raises(BenchError, match=r"did not come back.*tennis rally --resume"):
-                rally(line.url, out, cut, balls=3000)
+                play(
+                    WiredBench(line.url, Patience(reconnect_s=1.0)),
+                    plan_of(bench="pi", port=line.url, **{**PLAN, "balls": 3000}),
+                    out,
+                    Watch(cut),
+                )
         done = tennis("rally", "--resume", out, "--port", pico.url)
         assert done.returncode == 0, done.stderr
     played = open_rally(out)

@@ -21,6 +21,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tennis.bench.fleet import boot, inventory, leases, state
+from tennis.bench.patience import Patience
 from tennis.bench.physical import managed
 from tennis.bench.targets.ssh import SshError
 from tennis.checkout import ROOT
@@ -287,8 +288,8 @@ def test_escape_codes_from_a_stand_in_do_not_reach_the_terminal(room):
     assert "6.12" in done.output
 
 
-def test_a_bench_that_hangs_delays_nobody(room, monkeypatch):
-    monkeypatch.setattr(state, "LOOK_S", 3)
+def test_a_bench_that_hangs_delays_nobody(room):
+    patience = Patience(look_s=3)
     hosts = room.inventory / "hosts.yml"
     more = "".join(
         f"    dead-{number}: {{ansible_host: 192.0.2.{number}}}\n" for number in range(1, 21)
@@ -300,17 +301,15 @@ def test_a_bench_that_hangs_delays_nobody(room, monkeypatch):
         f'exec {sys.executable} {KEEPER} "$@"'
     )
     began = time.monotonic()
-    rows = room.rows()
+    seen = state.look(inventory.read_inventory(room.inventory), patience=patience)
     took = time.monotonic() - began
     assert took < 25, took
-    assert len(rows) == 22
-    troubles = [str(rows[name]["trouble"]) for name in ("bench-1", "bench-2")]
-    assert any("did not end within 3 s" in trouble for trouble in troubles)
-    assert all(
-        "unreachable: is it switched on" in str(rows[f"dead-{n}"]["trouble"])
-        or rows[f"dead-{n}"]["trouble"]
-        for n in range(1, 21)
-    )
+    troubles = {look.bench.name: str(look.trouble) for look in seen}
+    assert len(troubles) == 22
+    assert any("did not end within 3 s" in troubles[name] for name in ("bench-1", "bench-2"))
+    assert not [
+        look.bench.name for look in seen if look.trouble is None and "dead" in look.bench.name
+    ]
 
 
 def test_a_bare_target_is_free(room):

@@ -23,10 +23,10 @@ import pytest
 
 from tennis.bench import loads
 from tennis.bench.fleet import state
-from tennis.bench.instruments import brickwall
+from tennis.bench.patience import Patience
 from tennis.bench.physical import managed
 from tennis.bench.physical.managed import PiBench
-from tennis.bench.targets import agent_session, snapshot, ssh
+from tennis.bench.targets import agent_session, snapshot
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.pages.rally import report
 from tennis.play.doctor.target import examine_target
@@ -64,8 +64,8 @@ class Bench:
         self.word = f"load-{uuid.uuid4().hex}"
         self.sleep = f"exec sh -c 'sleep 1000; : {self.word}'"  # a process that can be told apart
         self.said: list[str] = []
+        self.patience = Patience(target_alive_every_s=0.2)
         monkeypatch.setenv("TENNIS_SSH_CONFIG", str(self.sshd.config))
-        monkeypatch.setattr(agent_session, "ALIVE_EVERY_S", 0.2)
         monkeypatch.setattr(loads, "FOLDER", folder / "loads")
         shutil.copytree(loads.ROOT / "loads" / "idle", folder / "loads" / "idle")
         for name in ("start", "health"):
@@ -90,8 +90,11 @@ class Bench:
         if options["balls"] == MANY:
             self.brickwall.balls_a_second = 2000
         plan = plan_of(bench="pi", port=self.brickwall.port, target=HOST, **options)
-        bench = PiBench(HOST, self.brickwall.port, self.said.append)
-        return play(bench, plan, self.folder / name, Watch(observe, stop))
+        return play(self.pi(), plan, self.folder / name, Watch(observe, stop))
+
+    def pi(self) -> PiBench:
+        """Return the bench under test, with this mock's patience."""
+        return PiBench(HOST, self.brickwall.port, self.said.append, patience=self.patience)
 
     def said_of(self, words: str) -> list[str]:
         return [line for line in self.said if words in line]
@@ -254,11 +257,11 @@ def test_a_connection_that_is_cut_in_mid_rally_on_a_mock_target(bench):
     bench.await_undone()
 
 
-def test_a_network_that_is_silent_in_mid_rally_on_a_mock_target(bench, monkeypatch):
+def test_a_network_that_is_silent_in_mid_rally_on_a_mock_target(bench):
     """Nothing says that the line is dead: both sides find out by themselves."""
-    monkeypatch.setattr(ssh, "ALIVE_EVERY_S", 1)
-    monkeypatch.setattr(ssh, "ALIVE_TIMES", 2)
-    monkeypatch.setattr(managed, "SILENT_S", 3)
+    bench.patience = Patience(
+        alive_every_s=1, alive_times=2, target_alive_every_s=0.2, target_silent_s=3
+    )
     rally = bench.play(observe=at(300, lambda: bench.sshd.cut(signal.SIGSTOP)), balls=MANY)
     assert faults(rally)[0] == "target_lost"
     bench.await_undone()
@@ -318,11 +321,11 @@ def test_an_interrupt_while_a_resumed_rally_is_set_up_keeps_the_rally_on_a_mock_
     with pytest.raises(BenchError, match="made up; nothing is lost"):
         bench.play(observe=at(300, lose), balls=2000)
     bench.await_undone()
-    again = PiBench(HOST, bench.brickwall.port, bench.said.append)
+    again = bench.pi()
     with pytest.raises(NothingPlayedError, match="nothing is lost: go on with `tennis rally"):
         resume(again, bench.folder / "r", Watch(stop=lambda: True))
     bench.await_undone()
-    again = PiBench(HOST, bench.brickwall.port, bench.said.append)
+    again = bench.pi()
     assert resume(again, bench.folder / "r", Watch()).balls == 2000
 
 
@@ -350,13 +353,13 @@ def test_a_signal_while_a_mock_target_is_set_up(bench, tmp_path, number):
     assert host.returncode == 1
 
 
-def test_a_pico_that_is_unplugged_on_a_mock_target(bench, monkeypatch):
-    monkeypatch.setitem(brickwall.Brickwall.__init__.__kwdefaults__, "reconnect_s", 2.0)
+def test_a_pico_that_is_unplugged_on_a_mock_target(bench):
+    bench.patience = Patience(target_alive_every_s=0.2, reconnect_s=2.0)
     with pytest.raises(BenchError, match=r"did not come back in 2 s; nothing is lost: go on with"):
         bench.play(observe=at(300, bench.brickwall.unplug), balls=4000)
     bench.await_undone()
     bench.brickwall.plug_in()
-    again = PiBench(HOST, bench.brickwall.port, bench.said.append)
+    again = bench.pi()
     assert resume(again, bench.folder / "r", Watch()).balls == 4000
     bench.await_undone()
 
@@ -479,7 +482,7 @@ def test_a_host_that_is_killed_leaves_nothing_on_a_mock_target(bench, tmp_path):
     planted = tmp_path / "r.part" / "peer" / "bin" / "sleep"
     planted.write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\nexec /bin/sleep $1\n")
     planted.chmod(0o755)
-    again = PiBench(HOST, bench.brickwall.port, bench.said.append)
+    again = bench.pi()
     rally = resume(again, tmp_path / "r", Watch())
     assert (rally.balls, rally.manifest.ended) == (4000, "complete")
     assert not (tmp_path / "ran").exists()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tennis.bench.patience import Patience
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import RemoteError, SshError, SshTarget
 from tennis.errors import BenchError, UsageError
@@ -132,9 +133,9 @@ def test_a_key_that_is_not_accepted(target, sshd):
         target.run("true", what="true")
 
 
-def test_a_silent_host_is_unreachable(target, sshd, monkeypatch):
+def test_a_silent_host_is_unreachable(target, sshd):
     """Accepts, and says nothing: QEMU's user network while the guest boots."""
-    monkeypatch.setattr("tennis.bench.targets.ssh.BANNER_S", 0.2)
+    target.patience = Patience(banner_s=0.2)
     with socket.create_server(("127.0.0.1", 0)) as server:
         sshd.configure(Port=server.getsockname()[1])
         with pytest.raises(SshError, match=r"unreachable: .* \(waited 2 s\)"):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tennis.bench.kernels import catalogue
-from tennis.bench.virtual import machine
+from tennis.bench.patience import Patience
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
@@ -55,10 +55,10 @@ def test_what_is_no_kernel_does_not_wait_for_ever(of_a_pico, tmp_path, monkeypat
     image.write_bytes(bytes(1 << 16))
     kernel = replace(catalogue.find("mainline"), image=image)
     monkeypatch.setattr(catalogue, "find", lambda _: kernel)
-    monkeypatch.setattr(machine, "SILENT_S", 4.0)
+    extras = Extras(patience=Patience(first_word_s=4.0))
     more = {"instrument": "pico"} if of_a_pico else {}
     with pytest.raises(BenchError, match="the kernel said nothing within 4 s"):
-        played(tmp_path / "r", balls=10, **more)
+        played(tmp_path / "r", extras, balls=10, **more)
 
 
 def test_another_seed_gives_other_balls(tmp_path):

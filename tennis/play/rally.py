@@ -38,9 +38,10 @@ class Watch:
 def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     """Play a plan and seal it as the folder ``out``.
 
-    When told to stop, what was played is sealed. A fault of the bench is recorded and makes
-    the rally suspect, which is sealed all the same. Raises UsageError or BenchError before anything is written
-    where the plan cannot be played, DiskFullError where the disk gets full (``resume`` goes on).
+    When told to stop, what was played is sealed. A fault of the bench is recorded and makes the
+    rally suspect, which is sealed all the same. Raises UsageError or BenchError before anything is
+    written where the plan cannot be played, DiskFullError where the disk gets full (``resume``
+    goes on).
     """
     if os.path.lexists(out):
         raise UsageError(f"{out} exists", next_step="choose another name for the rally")

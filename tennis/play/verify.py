@@ -21,6 +21,7 @@ from tennis.bench.instruments.brickwall import Brickwall, Hello, Play
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
+from tennis.bench.patience import Patience
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.gaps import gap_ns
 from tennis.publications import knutsson_2008
@@ -441,7 +442,9 @@ def jumpered_pico(*arguments: str) -> Brickwall:
         f"{known.wire(jumper.origin).pico_gpio}-{known.wire(jumper.to).pico_gpio}"
         for jumper in known.jumpers
     ]
-    return Brickwall(emulated.start(["--connect", ",".join(pins), *arguments]), reconnect_s=0)
+    return Brickwall(
+        emulated.start(["--connect", ",".join(pins), *arguments]), patience=Patience(reconnect_s=0)
+    )
 
 
 @contextlib.contextmanager

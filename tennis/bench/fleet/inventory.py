@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tennis.bench.targets.ssh import CONNECT_S, SshTarget
+from tennis.bench.patience import USUAL, Patience
+from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
 from tennis.rally.text import plain
@@ -41,7 +42,7 @@ class ListedBench:
         """Return the inventory's name of the machine that the Pico is plugged into."""
         return self._plain("tennis_bench_host") or self.name
 
-    def connect(self, *, connect_s: int = CONNECT_S) -> SshTarget:
+    def connect(self, patience: Patience = USUAL) -> SshTarget:
         """Return the way to log in, as the inventory names it. Raises UsageError."""
         options = []
         for name, option in (
@@ -54,7 +55,7 @@ class ListedBench:
                 options.append(f"{option}={value}")
         words = f"{self._plain('ansible_ssh_common_args')} {self._plain('ansible_ssh_extra_args')}"
         options += [f"{name}={value}" for name, value in SSH_OPTION.findall(words)]
-        return SshTarget(self.name, options, connect_s=connect_s)
+        return SshTarget(self.name, options, patience=patience)
 
     def _plain(self, name: str) -> str:
         """Return a variable's value, empty where there is none; only Ansible knows the others."""
@@ -152,19 +153,19 @@ def _why_unread(said: str) -> str:
     return f"cannot be read: {plain(words, 300)}{f' ({plain(origin[1])})' if origin else ''}"
 
 
-def connect(name: str, inventory: Path | None = None) -> SshTarget:
+def connect(name: str, inventory: Path | None = None, *, patience: Patience = USUAL) -> SshTarget:
     """Return the way to a target: as the inventory names it, else as ``ssh`` knows it.
 
     An inventory that was named must have it; the default one need not even exist. USER@NAME is
     always one for ``ssh``.
     """
     if inventory is not None:
-        return read_inventory(inventory).find(name).connect()
+        return read_inventory(inventory).find(name).connect(patience)
     if "@" not in name and (os.environ.get("TENNIS_INVENTORY") or INVENTORY.exists()):
         for bench in read_inventory().targets:
             if bench.name == name:
-                return bench.connect()
-    return SshTarget(name)
+                return bench.connect(patience)
+    return SshTarget(name, patience=patience)
 
 
 def _members(said: Mapping[str, Any], group: str, seen: set[str]) -> list[str]:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from tennis.bench.commands import run
 from tennis.bench.fleet.inventory import Fleet, ListedBench
+from tennis.bench.patience import USUAL, Patience
 from tennis.bench.targets.ssh import SshError, SshTarget, as_root, why
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.rally.text import plain
@@ -26,8 +27,6 @@ PROGRAM = "/usr/local/sbin/tennis-bench"
 ANSWER_S = 60
 # the list of all benches must not wait for one that hangs; a small board under a load of real-time
 # tasks takes its time, too
-LOOK_CONNECT_S = 10
-LOOK_S = 30
 AT_ONCE = 64  # so many machines are asked at the same time
 ANSWER_MAX = 1 << 16  # bytes
 SKEW_MAX_S = 120
@@ -141,20 +140,26 @@ class Look:
     pico_trouble: str | None
 
 
-def look(fleet: Fleet, benches: Sequence[ListedBench] | None = None) -> list[Look]:
+def look(
+    fleet: Fleet,
+    benches: Sequence[ListedBench] | None = None,
+    *,
+    patience: Patience = USUAL,
+) -> list[Look]:
     """Look at benches, all at the same time; nothing that one of them does stops the others.
 
-    It takes no longer than the slowest of them, ``LOOK_S`` at most (for some dozens of benches).
+    It takes no longer than the slowest of them, ``patience.look_s`` at most (for some dozens of
+    benches).
     """
     chosen = fleet.targets if benches is None else benches
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        seen = [(bench, pool.submit(_look_at, bench)) for bench in chosen]
+        seen = [(bench, pool.submit(_look_at, bench, patience)) for bench in chosen]
         # ten benches may have their Picos at one machine: it is asked once
         hosts: dict[str, Future[list[str]]] = {}
         for bench in chosen:
             name = _pico_host(bench)
             if name not in {None, bench.name, *hosts}:
-                hosts[str(name)] = pool.submit(_picos_of, fleet, str(name))
+                hosts[str(name)] = pool.submit(_picos_of, fleet, str(name), patience)
         return [_look(bench, *first.result(), hosts) for bench, first in seen]
 
 
@@ -165,11 +170,11 @@ def _pico_host(bench: ListedBench) -> str | None:
         return None
 
 
-def _look_at(bench: ListedBench) -> tuple[Status | None, str | None, bool]:
+def _look_at(bench: ListedBench, patience: Patience) -> tuple[Status | None, str | None, bool]:
     """Return what a bench says, or why it says nothing, and whether it could be reached."""
     try:
-        with bench.connect(connect_s=LOOK_CONNECT_S) as target:
-            return ask_status(target, timeout_s=LOOK_S), None, True
+        with bench.connect(patience) as target:
+            return ask_status(target, timeout_s=patience.look_s), None, True
     except SshError as error:
         return None, str(error), False
     except TennisError as error:
@@ -193,7 +198,7 @@ def _look(
     return Look(bench, status, trouble, reachable, picos, pico_trouble)
 
 
-def _picos_of(fleet: Fleet, name: str) -> list[str]:
+def _picos_of(fleet: Fleet, name: str, patience: Patience) -> list[str]:
     """Return the serial numbers of the Picos at a machine that need not be a target."""
     host = fleet.hosts.get(name)
     if host is None:
@@ -202,9 +207,9 @@ def _picos_of(fleet: Fleet, name: str) -> list[str]:
     if host.variables.get("ansible_connection") == "local":
         said = run(["sh", "-c", line], what="looking for Picos")
     else:
-        with host.connect(connect_s=LOOK_CONNECT_S) as target:
+        with host.connect(patience) as target:
             said = target.attempt(
-                line, what="looking for Picos", timeout_s=LOOK_S, limit=ANSWER_MAX
+                line, what="looking for Picos", timeout_s=patience.look_s, limit=ANSWER_MAX
             ).output
     return PICO.findall(said)[:64]
 

@@ -22,6 +22,7 @@ from tennis import wire
 from tennis.bench.instruments import firmware
 from tennis.bench.instruments.arq import LineCounts, Receiver
 from tennis.bench.instruments.link import Link, LinkLostError
+from tennis.bench.patience import USUAL, Patience
 from tennis.errors import BenchError
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import Protocol
@@ -35,7 +36,6 @@ REPEAT_TICKS = 10  # a command without an answer is sent again
 # while an answer is awaited: something talks without an end
 READS_MAX = 5_000
 READ_BYTES_MAX = 1 << 20  # ten times what a Brickwall holds
-RECONNECT_S = 60.0
 RECONNECT_EVERY_S = 0.25
 HELLO_AGAIN_S = 2.0
 HEARD_BYTES = 400
@@ -156,7 +156,7 @@ class Brickwall:
         self,
         link: Link,
         *,
-        reconnect_s: float = RECONNECT_S,
+        patience: Patience = USUAL,
         note: Note = lambda _what, _words: None,
     ) -> None:
         self.link = link
@@ -165,7 +165,7 @@ class Brickwall:
         self.doing = ""  # while no ball comes
         self.at_ticks = 0  # the last ball served, on the play's clock
         self._receiver = Receiver(self.counts)
-        self._reconnect_s = reconnect_s
+        self._reconnect_s = patience.reconnect_s
         self._command = 0
         self._frames: deque[Frame] = deque()  # came while an answer was awaited
         self._heard = b""

@@ -21,9 +21,10 @@ from tennis.bench.findings import Finding
 from tennis.bench.fleet import boot, inventory, leases, state
 from tennis.bench.kernels import flavours, modules, requirements
 from tennis.bench.kernels.configuration import Flavour
+from tennis.bench.patience import USUAL, Patience
 from tennis.bench.physical.wired import WiredBench, WiredSession
 from tennis.bench.targets import snapshot
-from tennis.bench.targets.agent_session import SILENT_S, AgentSession
+from tennis.bench.targets.agent_session import AgentSession
 from tennis.bench.targets.console import Console
 from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
@@ -57,10 +58,12 @@ class PiBench:
         port: str | None = None,
         say: Say = lambda _: None,
         holder: str | None = None,
+        *,
+        patience: Patience = USUAL,
     ) -> None:
         self._holder = leases.holder_of(holder)
-        self.target = inventory.connect(host)
-        self._wired = WiredBench(port)
+        self.target = inventory.connect(host, patience=patience)
+        self._wired = WiredBench(port, patience)
         self.time_note = self._wired.time_note
         self._say = say
         self._seen: snapshot.Snapshot | None = None
@@ -263,7 +266,7 @@ class PiBench:
                 "priorities": plan.priorities,
                 "load_module": load.file.module or "",
                 "load_parameters": load.module_parameters if load.file.module else "",
-                "silent_s": SILENT_S,
+                "silent_s": self.target.patience.target_silent_s,
             },
         )
         command = load.host_command(self.target.address())

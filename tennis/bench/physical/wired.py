@@ -18,6 +18,7 @@ from tennis.bench.instruments import certificates, firmware
 from tennis.bench.instruments.brickwall import Brickwall, Hello, Play, play_of
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
+from tennis.bench.patience import USUAL, Patience
 from tennis.errors import BenchError, UsageError
 from tennis.rally.disk import writing
 from tennis.rally.journal import Frame
@@ -40,8 +41,9 @@ class WiredBench:
     kind: BenchKind = "pi"
     repeats = False
 
-    def __init__(self, port: str | None = None) -> None:
+    def __init__(self, port: str | None = None, patience: Patience = USUAL) -> None:
         self._port = port
+        self._patience = patience
         self.time_note = SOCKET_NOTE if port and "://" in port else TIME_NOTE
         self._brickwall: Brickwall | None = None
         self._hello: Hello | None = None
@@ -64,7 +66,7 @@ class WiredBench:
         """Open the port, unless it is open, and hear who is there."""
         if self._brickwall is None or self._hello is None:
             self._port = the_port(self._port)
-            self._brickwall = Brickwall(SerialLink(self._port))
+            self._brickwall = Brickwall(SerialLink(self._port), patience=self._patience)
             try:
                 self._hello = self._brickwall.hello()
             except BaseException:

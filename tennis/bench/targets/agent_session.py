@@ -27,10 +27,6 @@ from tennis.errors import BenchError
 from tennis.rally.text import plain
 
 SCRIPT = ROOT / "target" / "agent"
-ALIVE_EVERY_S = 10.0  # a packet each way so seldom does not show in what is measured
-SILENT_S = 35.0  # the target gives the host up, and undoes everything
-READY_S = 300.0  # a load's health check may take its time
-UNDONE_S = 120.0
 OVER_EVERY_S = 5.0  # the target may lose the word while it gets ready
 LOOK_EVERY_S = 0.2
 LINE_MAX = 4000  # bytes; more is another line
@@ -105,12 +101,14 @@ class AgentSession:
             raise failed[0]
         for loop in (self._listen, self._beat):
             threading.Thread(target=loop, daemon=True).start()
-        deadline = time.monotonic() + READY_S
+        deadline = time.monotonic() + self._target.patience.ready_s
         while not self._await("ready", LOOK_EVERY_S):
             if self._ended or self.trouble:
                 break
             if time.monotonic() > deadline:
-                self._trouble(f"it was not ready after {READY_S:g} s: {self.doing}")
+                self._trouble(
+                    f"it was not ready after {self._target.patience.ready_s:g} s: {self.doing}"
+                )
                 break
             yield
         if "ready" not in self._facts:
@@ -149,7 +147,7 @@ class AgentSession:
             self._remove_folder()
             return
         self._over = True
-        deadline = time.monotonic() + UNDONE_S
+        deadline = time.monotonic() + self._target.patience.undone_s
         while not self._ended and time.monotonic() < deadline:
             with contextlib.suppress(OSError, ValueError):  # it may be closed already
                 if process.stdin and self.trouble:
@@ -210,7 +208,9 @@ class AgentSession:
                 self._trouble(f"{words} (load_died)")
                 return
             with self._words:
-                self._words.wait_for(lambda: self._ended or self._over, ALIVE_EVERY_S)
+                self._words.wait_for(
+                    lambda: self._ended or self._over, self._target.patience.target_alive_every_s
+                )
 
     def _peer_words(self) -> str:
         """Return the last line that the load's other end said."""

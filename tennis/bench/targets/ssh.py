@@ -26,17 +26,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tennis.bench.patience import USUAL, Patience
 from tennis.bench.targets import snapshot
 from tennis.errors import BenchError, UsageError
 from tennis.rally.text import plain
 
-CONNECT_S = 10
-ALIVE_EVERY_S = 10  # a connection on which nothing came for so long is asked for a sign of life
-ALIVE_TIMES = 3  # and is dead when so many questions stay without an answer
 SHARED_S = 20  # so long does the connection wait for the next command: none is left behind
 OUTPUT_MAX = 1 << 24  # bytes that a command may say
 LOOK_EVERY_S = 0.05
-BANNER_S = 3.0
 POLL_S = 1.0
 SSH_FAILED = 255  # ssh's own exit code, if not the command's
 
@@ -113,13 +110,12 @@ class Done:
 class SshTarget:
     """A host, as ``ssh`` knows it; ``options`` are more ``-o`` options, as in ``Port=2222``.
 
-    Safe to keep for long: each command opens the shared connection again if it is gone.
-    ``connect_s``: so long may it take until the target answers. While ``aborted`` is set, a command
-    that runs ends at once, and none is begun: both raise SshError.
+    Safe to keep for long: each command opens the shared connection again if it is gone. While
+    ``aborted`` is set, a command that runs ends at once, and none is begun: both raise SshError.
     """
 
     def __init__(
-        self, host: str, options: Sequence[str] = (), *, connect_s: int = CONNECT_S
+        self, host: str, options: Sequence[str] = (), *, patience: Patience = USUAL
     ) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.:%@\[\]-]{0,254}", host):
             raise UsageError(
@@ -128,9 +124,9 @@ class SshTarget:
         if not shutil.which("ssh"):
             raise BenchError("ssh is not installed", next_step="run 'make setup' (openssh-client)")
         self.host = host
+        self.patience = patience
         self.aborted = threading.Event()
         self._options = list(options)
-        self._connect_s = connect_s
         self._folder: Path | None = None  # of the shared connection's socket
 
     def __enter__(self) -> "SshTarget":
@@ -315,7 +311,7 @@ class SshTarget:
         while (left_s := deadline - time.monotonic()) > 0:
             if stop():
                 raise StoppedError(f"{self.host}: nobody waits for it any more")
-            if address is None or _banner(*address, min(BANNER_S, left_s)):
+            if address is None or _banner(*address, min(self.patience.banner_s, left_s)):
                 try:
                     if self.boot_id() != after_boot:
                         return
@@ -332,7 +328,7 @@ class SshTarget:
 
     def _address(self) -> tuple[str, int] | None:
         """Return where its SSH port is; None where only ssh finds the way (a jump host)."""
-        done = self._ssh(["-G"], [], timeout_s=CONNECT_S, shared=False)
+        done = self._ssh(["-G"], [], timeout_s=self.patience.connect_s, shared=False)
         if done.code:
             raise self.failure(done.errors)
         known = dict(line.split(" ", 1) for line in done.output.splitlines() if " " in line)
@@ -346,9 +342,9 @@ class SshTarget:
         config = os.environ.get("TENNIS_SSH_CONFIG")
         options = [
             "BatchMode=yes",
-            f"ConnectTimeout={self._connect_s}",
-            f"ServerAliveInterval={ALIVE_EVERY_S}",
-            f"ServerAliveCountMax={ALIVE_TIMES}",
+            f"ConnectTimeout={self.patience.connect_s}",
+            f"ServerAliveInterval={self.patience.alive_every_s}",
+            f"ServerAliveCountMax={self.patience.alive_times}",
             "ForwardAgent=no",
             "ForwardX11=no",
             "RequestTTY=no",

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.loads import Load
+from tennis.bench.patience import USUAL, Patience
 from tennis.bench.targets.console import LIMIT_BYTES, Console
 from tennis.bench.virtual import initramfs
 from tennis.bench.virtual.plugins import Qemu
@@ -28,10 +29,6 @@ from tennis.rally.plan import Plan
 TARGET = ROOT / "target"
 NS_PER_INSTRUCTION_SHIFT = 1
 COMMAND_LINE = "console=ttyAMA0 nokaslr panic=-1 oops=panic"
-# A kernel says its first words within seconds of wall time, on the slowest host. One that never
-# does (no kernel at all) can raise exceptions for ever, and virtual time, which has limits of its
-# own, hardly passes meanwhile.
-SILENT_S = 300.0
 MEMORY_MB = 1024  # the root is in memory, and stress fills it
 PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
 
@@ -71,6 +68,7 @@ class Extras:
     plugin: QemuPlugin | None = None
     # known answers in the target's place, see machine.c: answer_seed, answer_min, answer_max (ns)
     answers: Mapping[str, int] = field(default_factory=dict)
+    patience: Patience = USUAL
 
 
 @dataclass(frozen=True)
@@ -104,6 +102,7 @@ class Machine:
         self.console = Console(folder / CONSOLE)
         self._stderr = folder / "qemu.log"
         self._said, self._size_before = folder / CONSOLE, _size(folder / CONSOLE)
+        self._patience = extras.patience
         self._began, self._spoke = time.monotonic(), False
         image = initramfs.pack({**_target_files(parts), **extras.files}, packages_of(parts.load))
         command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
@@ -130,14 +129,15 @@ class Machine:
         return self._process.poll() is None
 
     def refuse_silence(self) -> None:
-        """Raise BenchError where the kernel has not said a word for SILENT_S; call it often."""
-        if self._spoke or time.monotonic() - self._began < SILENT_S:
+        """Raise BenchError where the kernel has not said its first word in time; call it often."""
+        if self._spoke or time.monotonic() - self._began < self._patience.first_word_s:
             return
         self._spoke = _size(self._said) not in {0, self._size_before}
         if not self._spoke:
             raise BenchError(
-                f"the kernel said nothing within {SILENT_S:g} s: what was built is no kernel for "
-                "arm64, or its configuration has no console (tennis kernels check DIR)"
+                f"the kernel said nothing within {self._patience.first_word_s:g} s: "
+                "what was built is no kernel for arm64, or its configuration has no console "
+                "(tennis kernels check DIR)"
             )
 
     def wait(self, limit_s: float) -> None:

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""How long the host waits for each part of a bench before it gives the part up."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Limits, in seconds of the host's clock; whoever makes a part of a bench may give it others.
+
+    Against an emulated Pico the seconds are its own: see ``bench/instruments/emulated_clock.py``.
+    """
+
+    # SSH
+    connect_s: int = 10
+    banner_s: float = 3.0  # from the connection to sshd's first word
+    alive_every_s: int = 10  # a silent connection is asked for a sign of life
+    alive_times: int = 3  # and is lost when so many questions stay without an answer
+    # the program on the target that plays a rally
+    target_alive_every_s: float = 10.0  # a packet each way so seldom does not show in the latencies
+    target_silent_s: float = 35.0  # the target gives the host up, and undoes everything
+    ready_s: float = 300.0  # a load's health check may take its time
+    undone_s: float = 120.0
+    # a fleet: one bench's whole answer
+    look_s: float = 30.0
+    # a Brickwall whose line was lost
+    reconnect_s: float = 60.0
+    # A kernel says its first words within seconds, on the slowest host. What is no kernel can raise
+    # exceptions for ever, and virtual time, which has limits of its own, hardly passes meanwhile.
+    first_word_s: float = 300.0
+
+
+USUAL = Patience()
