@@ -7,7 +7,7 @@ BIN := .venv/bin
 SPHINX := $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --jobs auto
 PYTEST := $(BIN)/pytest
 
-# what lets a folder of tests be chosen: make unit TESTS=tests/test_x.py
+# what lets a folder of tests be chosen: make unit TESTS=tests/stats
 TESTS :=
 
 .DEFAULT_GOAL := help

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.virtual
 STRAY, DOUBLE, LATE_SERVE, HELD = 2, 3, 4, 5
 COMPLETE, UNDECIDED = 2, 5  # codes
 TOTAL, TIMEOUT, BEYOND, TOLERANCE, OPEN, MARGIN, CLOCK_LOW, CLOCK_HIGH = range(8)
-ON_PICO = (Path(__file__).parent / "support/decisions_on_pico.py").read_text()
+ON_PICO = (Path(__file__).parents[1] / "support/decisions_on_pico.py").read_text()
 RING = 2048
 LONG = 1 << 40
 

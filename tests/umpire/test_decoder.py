@@ -14,7 +14,7 @@ from tennis.umpire import open_capture
 from tennis.umpire.balls import NONE, Balls, Decoder
 from tests.support.captures import ball, decoded, sigrok, told, write
 
-REFERENCE = Path(__file__).parent / "umpire_reference"
+REFERENCE = Path(__file__).parent / "reference"
 TIMEOUT_US = 50
 
 # name -> (edges, end, first level, options of the decoder); a sample is 1 us

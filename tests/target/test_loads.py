@@ -23,7 +23,7 @@ from tennis.errors import TennisError, UsageError
 from tests.support.virtual import played
 
 NAMES = ("hog", "idle", "memory", "network", "ping-flood", "stress", "xload")
-DECLARATIONS = ROOT / "tests" / "xenomai" / "user"
+DECLARATIONS = ROOT / "tests" / "target" / "xenomai" / "user"
 
 
 def test_there_is_every_load():

@@ -4,7 +4,7 @@
 
 No package registry has a kernel with EVL or Cobalt. So a compiler checks the modules against the
 headers of a Debian kernel and, for what that does not have, against declarations of our own
-(``tests/xenomai/``). What they do on real kernels is in docs/evidence/evl.md and cobalt.md.
+(``tests/target/xenomai/``). What they do on real kernels is in docs/evidence/evl.md and cobalt.md.
 """
 
 import shutil
@@ -18,7 +18,7 @@ from tennis.checkout import ROOT
 
 pytestmark = pytest.mark.virtual
 
-DECLARATIONS = ROOT / "tests" / "xenomai"
+DECLARATIONS = ROOT / "tests" / "target" / "xenomai"
 
 
 def compiled(folder, module, declared, *, edit=lambda text: text):

@@ -254,7 +254,7 @@ def test_a_limit_of_the_file_size_is_a_full_disk(tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
-    tests = str(Path(__file__).parents[1])
+    tests = str(Path(__file__).parents[2])
     run = subprocess.run(
         [sys.executable, "-c", code, tests, str(tmp_path / "a")],
         capture_output=True,

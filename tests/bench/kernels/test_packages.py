@@ -129,7 +129,7 @@ def test_what_cannot_be_built_is_refused(tree, flavour, base, fragments, reason)
 
 
 def test_device_trees_keep_their_symbols(tree, monkeypatch):
-    """Without them the overlay does not apply (tests/test_overlays.py)."""
+    """Without them the overlay does not apply (tests/target/test_overlays.py)."""
     asked = []
     monkeypatch.setattr(packages, "run", lambda words, what: asked.append([*words, what]))
     packages._make(packages.tree_source(tree), tree, "Image", "dtbs", what="building")

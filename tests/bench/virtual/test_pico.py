@@ -7,8 +7,8 @@ import pytest
 
 from tennis.bench.virtual.bench import Extras
 from tennis.gaps import gap_ns
+from tests.bench.virtual.test_bench import FAULTS
 from tests.support.virtual import guest_module, played, table
-from tests.test_virtual_bench import FAULTS
 
 pytestmark = pytest.mark.virtual
 

@@ -3,7 +3,7 @@
 """``tennis-boot``, the program on a target that chooses its kernel: run here, below a folder.
 
 The Raspberry Pi's firmware cannot run here: what is checked is what it would read. GRUB is checked
-for real on the virtual Pi (test_virtual_pi.py).
+for real on the virtual Pi (tests/provisioning/test_virtual_pi.py).
 """
 
 import json
