@@ -9,7 +9,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { RP2040 } from 'rp2040js';
-import { Core, INSTRUCTIONS } from './core.mjs';
+import { Core } from './core.mjs';
+import { INSTRUCTIONS } from './instructions.mjs';
 
 const ROUNDS = 78_000; // a thousand for each instruction
 const SRAM = 0x20000000;
