@@ -56,7 +56,7 @@ def cost(balls: int, rounds: int) -> float:
     with tempfile.TemporaryDirectory(prefix="tennis-bench-") as scratch:
         for _ in range(rounds):
             began = time.perf_counter()
-            outcome = play_match(match, Path(scratch) / "m", silent, lambda: False, lambda _: None)
+            outcome = play_match(match, Path(scratch) / "m", silent, lambda: False)
             best[0] = min(best[0], time.perf_counter() - began)
             assert not outcome.bad
             began = time.perf_counter()

@@ -14,6 +14,7 @@ import pytest
 
 from tennis.bench import programs
 from tennis.checkout import ROOT
+from tennis.listener import listening
 
 MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "")
 # where programs may be that no package holds: built here, made by a test, Python's own
@@ -64,6 +65,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         for item in session.items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
                 pytest.exit("this pytest and this pytest-xdist know no groups together", 3)
+
+
+@pytest.fixture
+def heard() -> Iterator[list[str]]:
+    """Return the lines that are said while the test runs."""
+    lines: list[str] = []
+    with listening(lines.append):
+        yield lines
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ lacks are looked up there with a private apt state in the cache folder.
 import fcntl
 import platform
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from pathlib import Path
 from tennis.bench.commands import run
 from tennis.checkout import cache_folder
 from tennis.errors import BenchError
+from tennis.listener import say
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 HOST_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -156,7 +157,6 @@ class Suite:
         self,
         packages: Iterable[Package],
         into: Path,
-        say: Callable[[str], None],
     ) -> None:
         """Download packages and unpack them under ``into``, without their maintainer scripts."""
         wanted = list(packages)  # whoever looks them up meanwhile would wait for this

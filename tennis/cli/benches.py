@@ -13,6 +13,7 @@ from rich.table import Table
 
 from tennis.cli.inventory import holder_option, inventory_option
 from tennis.cli.words import echo
+from tennis.listener import listening
 from tennis.rally.text import plain
 
 
@@ -147,9 +148,8 @@ def restore(
     from tennis.bench.fleet import leases
     from tennis.play import benches as listing
 
-    changed = listing.restore(
-        inventory or group, name, leases.holder_of(holder), check=check, say=click.echo
-    )
+    with listening(echo):
+        changed = listing.restore(inventory or group, name, leases.holder_of(holder), check=check)
     words = "differs" if check else "was changed"
     echo(f"{name}: {changed} {words}" if changed else f"{name}: as it should be")
     sys.exit(1 if check and changed else 0)

@@ -8,6 +8,7 @@ import click
 
 from tennis.cli.inventory import holder_option, inventory_option
 from tennis.cli.words import echo
+from tennis.listener import listening
 from tennis.rally.text import plain
 
 
@@ -69,12 +70,6 @@ def boot(
                 echo(f"{'(none)':10} {plain(known.running.release, 64):36} runs")
             return
         leases.refuse_if_held(connection, who, playing=False)
-        done = boot.boot(
-            connection,
-            kernel,
-            lambda line: echo(line, err=True),
-            wait_s=wait_s,
-            keep=not once,
-            again=again,
-        )
+        with listening(lambda line: echo(line, err=True)):
+            done = boot.boot(connection, kernel, wait_s=wait_s, keep=not once, again=again)
         echo(f"{target}: {done.release} {'runs' if done.rebooted else 'runs already'}")

@@ -11,6 +11,7 @@ from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError
+from tennis.listener import listening
 
 
 @click.command()
@@ -54,7 +55,8 @@ def demo(out: Path, balls: int, seed: int) -> None:
     wanted = demonstration(balls, seed)
     count = len(wanted.scheduled)
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
-    outcome = play_match(wanted, out, shown, Stop(), click.echo)
+    with listening(echo):
+        outcome = play_match(wanted, out, shown, Stop())
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost", next_step="run it again to play the rest")
     rallies = outcome.folder.rallies()

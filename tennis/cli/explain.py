@@ -14,6 +14,7 @@ from rich.text import Text
 from tennis.cli.progress import shown
 from tennis.cli.words import echo
 from tennis.explain.explanation import Explanation
+from tennis.listener import listening
 from tennis.pages.explain import PAGE, about, check_folder, write
 from tennis.play.explain import explain as explained
 from tennis.play.rally import Watch
@@ -59,15 +60,18 @@ def explain(
     """
     if out is not None:
         check_folder(out)
-    say = Console(stderr=True, highlight=False)
-    with shown("explain") as observe:
+    console = Console(stderr=True, highlight=False)
+
+    def tell(line: str) -> None:
+        console.print(Text(line), soft_wrap=True)
+
+    with listening(tell), shown("explain") as observe:
         found = explained(
             rally,
             ball=ball,
             worst=worst,
             kernel=kernel,
             watch=Watch(observe),
-            say=lambda text: say.print(Text(text), soft_wrap=True),
         )
     if out is not None:
         write(found, out)

@@ -6,6 +6,7 @@ import click
 from rich.console import Console
 
 from tennis.cli.words import echo
+from tennis.listener import listening
 from tennis.rally.text import plain
 
 
@@ -36,7 +37,8 @@ def flash(port: str | None, *, remove_others: bool) -> None:
     def tell(line: str) -> None:
         console.print(f"flash: {plain(line)}", markup=False, soft_wrap=True)
 
-    hello = put(port, tell, remove_others=remove_others)
+    with listening(tell):
+        hello = put(port, remove_others=remove_others)
     echo(
         f"Brickwall {hello.unique_id} ({hello.board}, MicroPython {hello.micropython}) runs "
         f"firmware {hello.firmware_sha256[:12]}; now: tennis doctor, then tennis verify"

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tennis.cli.words import echo
+from tennis.listener import listening
 
 
 @click.group(invoke_without_command=True)
@@ -59,7 +60,8 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
     """
     from tennis.bench.virtual.prepare import prepare
 
-    prepare(names or ("mainline", "rt"), click.echo, again=again)
+    with listening(echo):
+        prepare(names or ("mainline", "rt"), again=again)
 
 
 @kernels.command()
@@ -143,16 +145,14 @@ def package(
     if len(given) != 1 or (url is None) != (ref is None):
         raise click.UsageError("say where the source is: --git with --ref, --tarball, or --tree")
 
-    def say(line: str) -> None:
-        echo(line, err=True)
-
-    if url and ref:
-        source = packages.git_source(url, ref, say)
-    elif tarball:
-        source = packages.tarball_source(tarball, say)
-    else:
-        source = packages.tree_source(tree or Path())
-    built = packages.package(flavour, source, base, fragments, say)
+    with listening(lambda line: echo(line, err=True)):
+        if url and ref:
+            source = packages.git_source(url, ref)
+        elif tarball:
+            source = packages.tarball_source(tarball)
+        else:
+            source = packages.tree_source(tree or Path())
+        built = packages.package(flavour, source, base, fragments)
     if as_json:
         record = {
             "release": built.release,

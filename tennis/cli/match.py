@@ -12,6 +12,7 @@ from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
+from tennis.listener import listening
 
 
 def _kernel(text: str) -> tuple[str, str]:
@@ -75,7 +76,8 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
     bench_for(asked)
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
-    outcome = play_match(wanted, out, shown, Stop(), click.echo)
+    with listening(echo):
+        outcome = play_match(wanted, out, shown, Stop())
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost: the same command plays the rest")
     found = Replication(outcome.folder)

@@ -16,6 +16,7 @@ from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
+from tennis.listener import listening
 from tennis.rally import Rally, calibration, part_path
 from tennis.rally.folder import CONSOLE
 from tennis.rally.serving import Serving
@@ -176,12 +177,12 @@ def rally(
         raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
     holder = asked.pop("holder")
     stop = Stop()
-    with shown() as observe, _ended_at_once(resume or out):
+    with listening(_warn), shown() as observe, _ended_at_once(resume or out):
         watch = player.Watch(observe, stop)
         if resume:
             named = {option: asked[option] for option in ("kernel", "port", "target")}
             plan = player.begun_plan(resume)
-            bench = bench_again(resume, plan, **named, say=_warn, holder=holder)
+            bench = bench_again(resume, plan, **named, holder=holder)
             played = player.resume(bench, resume, watch)
         else:
             assert out  # noqa: S101
@@ -189,7 +190,7 @@ def rally(
             plan = plan_of(**asked)
             for warning in warnings(plan):
                 _warn(warning)
-            bench = bench_of(plan.bench, plan.port, plan.target, _warn, holder)
+            bench = bench_of(plan.bench, plan.port, plan.target, holder)
             played = player.play(bench, plan, out, watch)
     _tell(played)
 

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from tennis.cli.words import echo
 from tennis.errors import UsageError
+from tennis.listener import listening
 from tennis.rally.text import plain
 
 
@@ -76,7 +77,8 @@ def verify(**asked: Any) -> None:
     def tell(line: str) -> None:
         console.print(f"verify: {line}", markup=False, soft_wrap=True)
 
-    found, certificate = run(Asked(**asked), tell)
+    with listening(tell):
+        found, certificate = run(Asked(**asked))
     if as_json:
         echo(json.dumps(found.as_json(), indent=2))
     else:

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tennis.bench.fleet.inventory import Fleet, ListedBench, program, read_inven
 from tennis.bench.instruments import certificates
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, TennisError, UsageError
+from tennis.listener import say
 from tennis.rally.text import plain
 
 UNITS_S = {"m": 60, "h": 3600, "d": 86400}
@@ -132,7 +132,6 @@ def restore(
     holder: str,
     *,
     check: bool,
-    say: Callable[[str], None],
 ) -> int:
     """Provision one bench; return how many things that changed, or with ``check`` would have.
 

@@ -8,7 +8,6 @@ held against the rally: what is explained is what happened then, not something l
 """
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -32,21 +31,19 @@ WORST = 20
 WORST_MAX = 1000
 
 
-def explain(  # noqa: PLR0913
+def explain(
     path: Path | Rally,
     *,
     ball: int | None = None,
     worst: int | None = None,
     kernel: str | None = None,
     watch: Watch | None = None,
-    say: Callable[[str], None] = lambda _: None,
 ) -> Explanation:
     """Play a rally again as far as needed, and explain one ball or the latest ones.
 
     ``ball`` counts from 0; ``worst`` is how many of the latest (default 20, or all that there are).
     The latest are those with the longest time from the ping to the reply's fall, and missed balls
-    before them. ``kernel`` is the built tree of a rally that was played on one. ``say`` gets a line
-    where something takes a while.
+    before them. ``kernel`` is the built tree of a rally that was played on one.
 
     Raises UsageError for what cannot be meant or explained, RallyError where the replay's balls are
     not the rally's, BenchError, and KeyboardInterrupt when told to stop.
@@ -69,7 +66,7 @@ def explain(  # noqa: PLR0913
     versions = bench.versions(plan)
     changed = changes(rally, versions)
     parts = bench.parts(plan)
-    functions = symbols.functions(parts, Extras(), say)
+    functions = symbols.functions(parts, Extras())
     with (
         Profile(parts.qemu, functions, windows) as profile,
         tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,

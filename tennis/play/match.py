@@ -19,6 +19,7 @@ from pathlib import Path
 from tennis import __version__
 from tennis.bench import Bench, PreparingBench
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
+from tennis.listener import say
 from tennis.match.folder import MATCH, MatchFolder, Record, another, open_match
 from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
 from tennis.play.planning import bench_of
@@ -59,9 +60,9 @@ class Outcome:
     bad: dict[str, str] = field(default_factory=dict)  # rally -> what is wrong with it
 
 
-def bench_for(plan: MatchPlan, say: Callable[[str], None] = lambda _: None) -> Bench:
+def bench_for(plan: MatchPlan) -> Bench:
     """Return the bench of a match. Raises UsageError where it cannot play one."""
-    bench = bench_of(plan.bench, plan.port, plan.target, say)
+    bench = bench_of(plan.bench, plan.port, plan.target)
     if bench.kind != "virtual" and not isinstance(bench, PreparingBench):
         raise UsageError(
             f'bench = "{plan.bench}": a match needs a target that tennis can boot into each kernel',
@@ -86,15 +87,14 @@ def play_match(
     out: Path,
     shown: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
-    say: Callable[[str], None],
 ) -> Outcome:
     """Play into the folder ``out`` what is not there yet; return what became of all of it.
 
-    ``say`` gets a line for each rally. Raises UsageError or BenchError before anything is played
+    A line is said for each rally. Raises UsageError or BenchError before anything is played
     where a rally cannot be, RallyError where ``out`` holds something else or another match,
     DiskFullError where the disk is full: then the same match can be gone on with.
     """
-    bench = bench_for(match.plan, say)
+    bench = bench_for(match.plan)
     _check_folder(out)
     scheduled = _with_versions(bench, match.scheduled)
     for line in _foreign_tasks(scheduled):

@@ -3,7 +3,7 @@
 """From what a person asked for to a plan, and to the bench that plays it."""
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +26,16 @@ def bench_of(
     kind: str,
     port: str | None = None,
     target: str | None = None,
-    say: Callable[[str], None] = lambda _: None,
     holder: str | None = None,
 ) -> Bench:
     """Return the bench of a kind; ``port`` is that of the Pico, ``target`` a host to be managed.
 
-    ``say`` is told what is unsound on that host before a rally; ``holder``: in whose name, where it
-    is leased. Raises UsageError.
+    ``holder``: in whose name, where it is leased. Raises UsageError.
     """
     if kind == "virtual":
         return VirtualBench()
     if kind == "pi":
-        return PiBench(target, port, say, holder) if target else WiredBench(port)
+        return PiBench(target, port, holder) if target else WiredBench(port)
     raise UsageError(f"no bench {kind} here", next_step="use virtual or pi")
 
 
@@ -65,7 +63,6 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     kernel: str | None = None,
     port: str | None = None,
     target: str | None = None,
-    say: Callable[[str], None] = lambda _: None,
     holder: str | None = None,
 ) -> Bench:
     """Return the bench on which the rally ``out``, begun with ``plan``, can go on.
@@ -87,7 +84,7 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
         if named[option] is not None and named[option] != value:
             begun = f"with {option} {value}" if value else f"without {option}"
             raise UsageError(f"{out} was begun {plain(begun)}: `{command_again(out, plan)}`")
-    return bench_of(plan.bench, port, target, say, holder)
+    return bench_of(plan.bench, port, target, holder)
 
 
 def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)

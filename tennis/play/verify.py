@@ -24,6 +24,7 @@ from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import Patience
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.gaps import gap_ns
+from tennis.listener import say
 from tennis.publications import knutsson_2008
 from tennis.rally.manifest import Verdict, VerificationRecord
 from tennis.units import NS_PER_S, NS_PER_US, format_count
@@ -460,10 +461,8 @@ def keep(certificate: VerificationRecord) -> Path | None:
     return certificates.write(certificate) if certificate.verdict in {"pass", "fail"} else None
 
 
-def run(
-    asked: Asked, tell: Callable[[str], None] = lambda _: None
-) -> tuple[Verification, VerificationRecord]:
-    """Verify; ``tell`` gets a line now and then. What was found must still be kept (``keep``).
+def run(asked: Asked) -> tuple[Verification, VerificationRecord]:
+    """Verify, and say now and then how far it is. What was found must still be kept (``keep``).
 
     Raises TennisError where there is no instrument to verify, or no place for its certificate.
     """
@@ -475,7 +474,7 @@ def run(
         before = count
         count += points[0].balls
         if count // 1000 > before // 1000:
-            tell(f"{format_count(count, 'ball')}, now at {points[0].what}")
+            say(f"{format_count(count, 'ball')}, now at {points[0].what}")
 
     with contextlib.ExitStack() as stack:
         generator = None

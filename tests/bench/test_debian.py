@@ -33,7 +33,7 @@ def test_commands_at_once_wait_for_each_other(tmp_path, monkeypatch):
         suite = debian.Suite("trixie", "arm64")
         suite.update()
         teas = (suite.package(name) for name in ("tea", "tea"))
-        suite.unpack(teas, tmp_path / "unpacked", lambda _: None)
+        suite.unpack(teas, tmp_path / "unpacked")
         return number
 
     with ThreadPoolExecutor(4) as pool:

@@ -283,7 +283,7 @@ def test_before_each_rally_a_physical_target_is_booted(monkeypatch):
     """Mocked: what boots and who holds the target; both have tests of their own."""
     asked: list[tuple[str, str, bool]] = []
 
-    def boot(target: SshTarget, flavour: str, _: object, *, again: bool, stop: object) -> None:
+    def boot(target: SshTarget, flavour: str, *, again: bool, stop: object) -> None:
         assert callable(stop)
         asked.append((target.host, flavour, again))
 

@@ -17,6 +17,7 @@ import pytest
 
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.errors import BenchError
+from tennis.listener import listening
 from tennis.match.plan import read_plan
 from tennis.play.match import Match, play_match
 from tennis.play.rally import Observer
@@ -266,7 +267,8 @@ def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path,
     wanted = Match(asked, *scheduled_rallies(asked, {}, path.parent))
     said: list[str] = []
     out = tmp_path / "m"
-    outcome = play_match(wanted, out, silent, lambda: False, said.append)
+    with listening(said.append):
+        outcome = play_match(wanted, out, silent, lambda: False)
     assert not outcome.interrupted
     assert bench.prepared == ["mainline-idle", "mainline-stress", "rt-idle", "rt-stress"]
     assert outcome.bad[NAMES[1]] == "failed: the target did not come back after its reboot"
@@ -281,7 +283,8 @@ def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path,
 
     # the failed one is tried again, the suspect one is data and stays
     monkeypatch.setattr("tennis.play.match.bench_of", lambda *_: VirtualBench())
-    outcome = play_match(wanted, out, silent, lambda: False, said.append)
+    with listening(said.append):
+        outcome = play_match(wanted, out, silent, lambda: False)
     assert outcome.played == [NAMES[1]]
     assert list(outcome.bad) == [NAMES[3]]
     assert outcome.folder.record.troubles == {}

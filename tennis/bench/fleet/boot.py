@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tennis.bench.targets.ssh import SshError, SshTarget, StoppedError, as_root, why
 from tennis.errors import BenchError
+from tennis.listener import say
 from tennis.rally.text import plain
 
 PROGRAM = "/usr/local/sbin/tennis-boot"
@@ -79,7 +80,6 @@ def kernels_of(target: SshTarget) -> Kernels:
 def boot(  # noqa: PLR0913
     target: SshTarget,
     flavour: str,
-    say: Callable[[str], None],
     *,
     wait_s: float = WAIT_S,
     keep: bool = True,

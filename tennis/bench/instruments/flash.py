@@ -19,6 +19,7 @@ from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import bootsel, picos, the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.errors import BenchError, UsageError
+from tennis.listener import say
 from tennis.rally.text import plain
 
 MAIN = "main.py"
@@ -47,8 +48,6 @@ for name in os.listdir():
     print(hashed.digest().hex(), name)
 """
 
-Tell = Callable[[str], None]
-
 
 class _Transport(SerialTransport):  # type: ignore[misc] # mpremote says nothing of types
     """mpremote's way to a board, with patience for one that is emulated on a busy machine."""
@@ -72,7 +71,7 @@ class _Transport(SerialTransport):  # type: ignore[misc] # mpremote says nothing
         )
 
 
-def flash(port: str | None, tell: Tell, *, remove_others: bool = False) -> Hello:
+def flash(port: str | None, *, remove_others: bool = False) -> Hello:
     """Bring a Pico to this checkout's firmware; return what the Brickwall says then.
 
     What is there already is not written again. Raises UsageError, BenchError.
@@ -81,7 +80,7 @@ def flash(port: str | None, tell: Tell, *, remove_others: bool = False) -> Hello
         raise BenchError(f"a Pico waits in BOOTSEL mode, without MicroPython: {UF2}")
     port = the_port(port)
     wanted = firmware.files()
-    _leave(port, tell)
+    _leave(port)
     with _prompt(port) as board:
         there = _look(board, port)
         hashes = {name: hashlib.sha256(content).hexdigest() for name, content in wanted.items()}
@@ -104,13 +103,13 @@ def flash(port: str | None, tell: Tell, *, remove_others: bool = False) -> Hello
             if MAIN in there:
                 board.fs_rmfile(MAIN)
         for name in others:
-            tell(f"removing {plain(name, 60)}")
+            say(f"removing {plain(name, 60)}")
             if name != MAIN:
                 board.fs_rmfile(name)
         for name in sorted(changed, key=lambda name: (name == MAIN, name != firmware.WIRING, name)):
-            tell(f"writing {name}, {len(wanted[name])} bytes")
+            say(f"writing {name}, {len(wanted[name])} bytes")
             board.fs_writefile(name, wanted[name], chunk_size=CHUNK_BYTES)
-        tell(f"{len(changed)} files written, {len(wanted) - len(changed)} were there already")
+        say(f"{len(changed)} files written, {len(wanted) - len(changed)} were there already")
         board.exit_raw_repl()
         board.read_until(1, PROMPT, timeout=QUIET_S)
         board.serial.write(b"\x04")  # soft reset: main.py runs
@@ -129,13 +128,13 @@ def _hear(board: SerialTransport, port: str) -> None:
         )
 
 
-def _leave(port: str, tell: Tell) -> None:
+def _leave(port: str) -> None:
     """Let a Brickwall that is at work come to its end; what else is there is left alone."""
     link = SerialLink(port)
     brickwall = Brickwall(link)
     try:
         if brickwall.hello(patience_s=MEET_S).state == "playing":
-            tell("ending the rally that is being played")
+            say("ending the rally that is being played")
             brickwall.end_play()
     except CommandError as error:
         raise BenchError(f"the Brickwall on {port} does not end its rally: {error}") from error

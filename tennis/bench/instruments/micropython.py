@@ -9,7 +9,6 @@ micropython-lib: Debian's source package does not carry them, and the Brickwall 
 import os
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from tennis.bench.cache import digest, once
@@ -17,6 +16,7 @@ from tennis.bench.commands import run
 from tennis.bench.debian import Suite, host_architecture
 from tennis.checkout import cache_folder
 from tennis.errors import BenchError
+from tennis.listener import listening, say
 
 SUITE = "trixie"
 BOARD = "RPI_PICO"
@@ -40,7 +40,7 @@ CHANGES = {
 MANIFEST = 'freeze("$(PORT_DIR)/modules")\ninclude("$(MPY_DIR)/extmod/asyncio")\n'
 
 
-def firmware(say: Callable[[str], None] = lambda _: None) -> Path:
+def firmware() -> Path:
     """Return MicroPython's image for the Pico's flash (firmware.bin); build it the first time.
 
     Raises BenchError with what to do where it cannot be built.
@@ -54,7 +54,7 @@ def firmware(say: Callable[[str], None] = lambda _: None) -> Path:
         suite.update()
         source = suite.source("micropython", work)
         packages = [suite.package(name) for name in ("pico-sdk-source", "tinyusb-source")]
-        suite.unpack(packages, work / "packages", say)
+        suite.unpack(packages, work / "packages")
         say("MicroPython for the emulated Pico: building (one or two minutes)")
         _compile(source, work / "packages" / "usr" / "src", work / "build")
         shutil.move(work / "build" / "firmware.bin", folder / "firmware.bin")
@@ -124,4 +124,5 @@ def _change(path: Path, changes: list[tuple[str, str]]) -> None:
 
 if __name__ == "__main__":
     if not is_built():
-        firmware(print)
+        with listening(print):
+            firmware()

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,7 @@ from tennis.bench.kernels import configuration
 from tennis.bench.kernels.configuration import Flavour, read_config
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, UsageError
+from tennis.listener import say
 
 CATALOGUE = ROOT / "target" / "kernels" / "debian.toml"
 OLDEST = (5, 10)  # GPIO character device v2, which racquet-ready uses
@@ -72,10 +72,10 @@ def is_fetched(name: str) -> bool:
     return (cache_folder() / "kernels" / _folder_name(name) / "kernel.json").is_file()
 
 
-def fetch(name: str, say: Callable[[str], None], *, again: bool = False) -> Kernel:
+def fetch(name: str, *, again: bool = False) -> Kernel:
     """Fetch a named kernel's image, headers and build tools; nothing happens if it is there.
 
-    ``say`` gets a line of progress at a time. ``again`` looks for a newer version.
+    ``again`` looks for a newer version.
     """
     entry = catalogue().get(name)
     if entry is None:
@@ -102,10 +102,10 @@ def fetch(name: str, say: Callable[[str], None], *, again: bool = False) -> Kern
         tools = [native.package(kbuild_name), native.package("libc6")]
         total = sum(p.size for p in [*images, *wanted, *tools])
         say(f"{name}: fetching {release}, {total / 1e6:.0f} MB")
-        arm64.unpack(images, folder / "image", say)
-        arm64.unpack(wanted, folder / "headers", say)
-        native.unpack(tools[:1], folder / "headers", say)
-        native.unpack(tools[1:], folder / "libc", say)
+        arm64.unpack(images, folder / "image")
+        arm64.unpack(wanted, folder / "headers")
+        native.unpack(tools[:1], folder / "headers")
+        native.unpack(tools[1:], folder / "libc")
         _mend_headers(folder, release)
         record = {
             "release": release,

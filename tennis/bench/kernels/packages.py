@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -26,6 +26,7 @@ from tennis.bench.kernels.configuration import Flavour, read_config
 from tennis.bench.kernels.requirements import check_config, fragment, requirements
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, UsageError
+from tennis.listener import say
 
 PREFIX = modules.PREFIX
 RECIPE = 1  # another number builds everything again
@@ -79,7 +80,7 @@ class Built:
     origin: str
 
 
-def git_source(url: str, ref: str, say: Callable[[str], None]) -> Source:
+def git_source(url: str, ref: str) -> Source:
     """Fetch one commit of a repository, once. Raises BenchError, UsageError."""
     if url.startswith("-") or ref.startswith("-"):
         raise UsageError(f"{url} {ref}: a repository and a ref do not begin with a dash")
@@ -104,7 +105,7 @@ def git_source(url: str, ref: str, say: Callable[[str], None]) -> Source:
     return Source(_a_tree(folder), commit, f"{_without_password(url)} {ref}")
 
 
-def tarball_source(path: Path, say: Callable[[str], None]) -> Source:
+def tarball_source(path: Path) -> Source:
     """Unpack an archive, once. Raises BenchError, UsageError."""
     if not path.is_file():
         raise UsageError(f"{path} is no file")
@@ -168,7 +169,6 @@ def package(
     source: Source,
     base: str,
     fragments: Sequence[Path],
-    say: Callable[[str], None],
 ) -> Built:
     """Build a kernel's package, or return the one that was built from the same things.
 

@@ -29,6 +29,7 @@ from tennis.bench.targets.console import Console
 from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
+from tennis.listener import say
 from tennis.rally.disk import writing
 from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
 from tennis.rally.journal import Frame
@@ -40,11 +41,9 @@ MANAGED = "managed by tennis over SSH"
 INSTALLED = "/usr/local/lib/tennis/loads"  # on the target, where provisioning puts the loads
 RACQUET_USER = ROOT / "target" / "racquet" / "racquet-user.c"
 
-Say = Callable[[str], None]
-
 
 class PiBench:
-    """Plays plans on a board that tennis manages; ``say`` is told what is unsound there.
+    """Plays plans on a board that tennis manages.
 
     ``holder``: in whose name, where the board is leased.
     """
@@ -56,7 +55,6 @@ class PiBench:
         self,
         host: str,
         port: str | None = None,
-        say: Say = lambda _: None,
         holder: str | None = None,
         *,
         patience: Patience = USUAL,
@@ -65,7 +63,6 @@ class PiBench:
         self.target = inventory.connect(host, patience=patience)
         self._wired = WiredBench(port, patience)
         self.time_note = self._wired.time_note
-        self._say = say
         self._seen: snapshot.Snapshot | None = None
 
     def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:
@@ -75,7 +72,7 @@ class PiBench:
         """
         try:
             leases.refuse_if_held(self.target, self._holder, playing=False)
-            boot.boot(self.target, plan.kernel, self._say, again=True, stop=stop)
+            boot.boot(self.target, plan.kernel, again=True, stop=stop)
         except BaseException:
             self.target.close()
             raise
@@ -96,7 +93,7 @@ class PiBench:
             findings = self._unsound(seen, flavour)
             for finding in findings:
                 if finding.verdict == "bad":
-                    self._say(f"unsound: {finding.words}")
+                    say(f"unsound: {finding.words}")
             known = seen.pairs("modules")
             return {
                 **self._wired.versions(plan),
@@ -120,7 +117,7 @@ class PiBench:
         left_s = seen.lease.expires - seen.now
         if seen.lease.holder == self._holder and left_s < seconds_of(plan.protocol):
             over = "is over" if left_s <= 0 else f"ends in {left_s // 60} min, before the rally"
-            self._say(
+            say(
                 f"your lease of {self.target.host} {over}: the rally is safe, but then anybody may "
                 f"take the bench: `tennis benches lease {self.target.host} --as {self._holder}`"
             )
@@ -227,7 +224,7 @@ class PiBench:
             # nobody gets a lease while a rally is played; somebody may have got one just before
             leases.refuse_if_held(self.target, self._holder)
 
-        return PiSession(wired, agent, self.target, Setting(steps, confirm), self._say)
+        return PiSession(wired, agent, self.target, Setting(steps, confirm))
 
     def _set_up(
         self, plan: Plan, seen: snapshot.Snapshot, agent: AgentSession, folder: Path
@@ -413,13 +410,11 @@ class PiSession:
         agent: AgentSession,
         target: SshTarget,
         setting: Setting,
-        say: Say,
     ) -> None:
         self._wired = wired
         self._agent = agent
         self._target = target
         self._setting = setting
-        self._say = say
         self._plays = False
         self._stopped = False
 
@@ -465,7 +460,7 @@ class PiSession:
             self._agent.close()
             if not self._plays:  # else it is a fault of the rally
                 for words in self._agent.left:
-                    self._say(f"{self._target.host}: not undone: {words}")
+                    say(f"{self._target.host}: not undone: {words}")
         finally:
             self._wired.close()
             self._target.close()

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from tennis.bench.cache import digest, once
 from tennis.bench.debian import Suite
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import TennisError, UsageError
+from tennis.listener import say
 
 PROGRAMS = ROOT / "target" / "virtual" / "programs.toml"
 
@@ -52,7 +53,7 @@ def _key() -> str:
     return f"{suite}-{digest(PROGRAMS)}"
 
 
-def fetch(say: Callable[[str], None], *, again: bool = False) -> None:
+def fetch(*, again: bool = False) -> None:
     """Fetch the programs of the target for all loads; nothing happens if they are there."""
     name = tomllib.loads(PROGRAMS.read_text())["suite"]
 
@@ -62,7 +63,7 @@ def fetch(say: Callable[[str], None], *, again: bool = False) -> None:
         suite.update()
         needed = _needed(_table().keys() - {""})
         packages = [suite.package(package) for package in sorted(needed)]
-        suite.unpack(packages, folder / "packages", say)
+        suite.unpack(packages, folder / "packages")
         for package, files in needed.items():
             for file in files:
                 place = folder / "root" / _place(package, file)

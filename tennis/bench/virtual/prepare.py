@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Make everything ready that a rally on the virtual bench needs, so that it works offline."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from tennis.bench import loads
 from tennis.bench.kernels import catalogue, modules
@@ -10,15 +10,16 @@ from tennis.bench.virtual import initramfs
 from tennis.bench.virtual import plugins as instrument
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import UsageError
+from tennis.listener import say
 
 # a fetched kernel takes about 300 MB while it is unpacked
 NEEDED_MB = 400
 
 
-def prepare(names: Iterable[str], say: Callable[[str], None], *, again: bool = False) -> None:
+def prepare(names: Iterable[str], *, again: bool = False) -> None:
     """Fetch kernels and programs, and build the modules and the instrument for them.
 
-    ``say`` gets a line of progress at a time. Raises UsageError for an unknown name, before
+    Raises UsageError for an unknown name, before
     anything is fetched, and BenchError where something cannot be had or built.
     """
     names = list(dict.fromkeys(names))
@@ -32,7 +33,7 @@ def prepare(names: Iterable[str], say: Callable[[str], None], *, again: bool = F
             f"{NEEDED_MB * len(missing)} MB are needed",
             next_step="free some, or set TENNIS_CACHE",
         )
-    initramfs.fetch(say, again=again)
+    initramfs.fetch(again=again)
     instrument.build(instrument.find_qemu())
     for source in (ROOT / "target/racquet/racquet-user.c", ROOT / "target/virtual/racquet-ready.c"):
         modules.program(source)
@@ -40,7 +41,7 @@ def prepare(names: Iterable[str], say: Callable[[str], None], *, again: bool = F
         for source in part.sources:
             modules.program(source, part.file.libraries)
     for name in names:
-        kernel = catalogue.fetch(name, say, again=again and name in missing)
+        kernel = catalogue.fetch(name, again=again and name in missing)
         modules.kernel_module(ROOT / "target/racquet/racquet.c", kernel)
         for load in map(loads.find, loads.names()):
             if load.file.module:

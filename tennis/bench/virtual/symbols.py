@@ -12,7 +12,6 @@ import binascii
 import re
 import tempfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 
 from tennis.bench.cache import digest, once
@@ -20,6 +19,7 @@ from tennis.bench.kernels.catalogue import fingerprint
 from tennis.bench.virtual.machine import Extras, Machine, Parts, command_line
 from tennis.errors import BenchError
 from tennis.explain.phases import Symbol
+from tennis.listener import say
 from tennis.rally.folder import CONSOLE
 
 # busybox's grep is quick with fixed strings only
@@ -36,17 +36,14 @@ SIZE_LIMIT = 1 << 26  # bytes
 BOOT_LIMIT_S = 300
 
 
-def functions(parts: Parts, extras: Extras, say: Callable[[str], None]) -> list[Symbol]:
-    """Return all functions of a target by address, one for each address.
-
-    ``say`` gets a line where it takes a while. Raises BenchError.
-    """
+def functions(parts: Parts, extras: Extras) -> list[Symbol]:
+    """Return all functions of a target by address, one for each address. Raises BenchError."""
     kernel = parts.kernel
     text = _told(
         f"{kernel.release}-{digest(fingerprint(kernel), kernel.image, parts.qemu.version, _DUMP)}",
         parts,
         {"/tennis/before": _DUMP.format(filter=_FUNCTIONS)},
-        lambda: say(f"reading the functions' names of Linux {kernel.release} (once)"),
+        f"reading the functions' names of Linux {kernel.release} (once)",
     )
     load = [parts.load_module] if parts.load_module else []
     modules = _told(
@@ -64,7 +61,7 @@ def functions(parts: Parts, extras: Extras, say: Callable[[str], None]) -> list[
         ),
         parts,
         {"/tennis/after": _DUMP.format(filter="'\t['")},
-        lambda: say("reading the names in the modules (once)"),
+        "reading the names in the modules (once)",
     )
     return _table(text + modules)
 
@@ -87,11 +84,11 @@ def _rank(symbol: Symbol) -> tuple[bool, int, str]:
     return symbol.name.startswith(("__pi_", "_")), len(symbol.name), symbol.name
 
 
-def _told(name: str, parts: Parts, scripts: dict[str, str], say: Callable[[], None]) -> str:
+def _told(name: str, parts: Parts, scripts: dict[str, str], doing: str) -> str:
     """Return what a target prints of /proc/kallsyms; booted once, and kept."""
 
     def build(folder: Path) -> None:
-        say()
+        say(doing)
         (folder / "kallsyms").write_text(_boot(parts, scripts))
 
     return (once("symbols", name, build) / "kallsyms").read_text()

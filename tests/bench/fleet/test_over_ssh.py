@@ -27,6 +27,7 @@ from tennis.bench.targets.ssh import SshError
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import BenchError, UsageError
+from tennis.listener import listening
 from tennis.play.doctor.target import examine_target
 from tennis.play.planning import plan_of
 from tests.support.sshd import Sshd
@@ -208,17 +209,16 @@ def test_nobody_gets_or_restarts_a_bench_on_which_a_rally_is_played(room):
     assert "plays" not in str(room.rows()["bench-1"]["held_by"])
 
 
-def test_a_lease_that_ends_before_the_rally_is_said(room):
+def test_a_lease_that_ends_before_the_rally_is_said(room, heard):
     leases.take(room.bench, "blue", 300)
-    said: list[str] = []
-    bench = managed.PiBench("bench-1", "socket://127.0.0.1:1", said.append)
+    bench = managed.PiBench("bench-1", "socket://127.0.0.1:1")
     with inventory.connect("bench-1") as target:
         status = leases.refuse_if_held(target, "blue")
     bench._say_if_lease_ends(plan_of(bench="pi", target="x", balls=1000), status)
-    assert said == []
+    assert heard == []
     bench._say_if_lease_ends(plan_of(bench="pi", target="x", balls=1_000_000), status)
-    assert len(said) == 1
-    assert "ends in 4 min, before the rally" in said[0] or "ends in 5 min" in said[0]
+    assert len(heard) == 1
+    assert "ends in 4 min, before the rally" in heard[0] or "ends in 5 min" in heard[0]
 
 
 def test_clocks_that_differ_are_said(room):
@@ -460,8 +460,8 @@ def test_a_target_that_does_not_come_back_from_a_stand_in(room, monkeypatch):
 
     with inventory.connect("bench-1") as target:
         words = r"bench-1 did not come back within 2 s of booting rt .* then it boots mainline"
-        with pytest.raises(BenchError, match=words):
-            boot.boot(target, "rt", stop, wait_s=2)
+        with listening(stop), pytest.raises(BenchError, match=words):
+            boot.boot(target, "rt", wait_s=2)
     assert boots.did == ["list", "once rt", "reboot"]
 
 
@@ -469,7 +469,7 @@ def test_who_stops_waiting_is_told_what_a_stand_in_boots(room, monkeypatch):
     boots = Boots(room, monkeypatch, os.uname().release)
     words = "stopped waiting for bench-1: it tries rt once, its default is still mainline"
     with inventory.connect("bench-1") as target, pytest.raises(BenchError, match=words):
-        boot.boot(target, "rt", lambda _: None, stop=lambda: True)
+        boot.boot(target, "rt", stop=lambda: True)
     assert boots.did == ["list", "once rt", "reboot"]
 
 

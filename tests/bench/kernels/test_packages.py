@@ -15,10 +15,6 @@ from tests.support.linux_source import SMALL, linux_source
 from tests.support.virtual import played
 
 
-def quiet(line: str) -> None:
-    """Say nothing."""
-
-
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
     monkeypatch.setenv("TENNIS_CACHE", str(tmp_path / "cache"))
@@ -50,24 +46,23 @@ def commit(folder: Path) -> str:
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_ref_is_fetched_once_and_a_moved_branch_again(tree):
-    said = []
-    first = packages.git_source(f"file://{tree}", "main", said.append)
+def test_a_ref_is_fetched_once_and_a_moved_branch_again(tree, heard):
+    first = packages.git_source(f"file://{tree}", "main")
     assert (first.folder / "Kconfig").read_text() == "mainmenu\n"
     assert not (first.folder / ".git").exists()
-    assert packages.git_source(f"file://{tree}", "v1", said.append).key == first.key
-    assert len(said) == 1
+    assert packages.git_source(f"file://{tree}", "v1").key == first.key
+    assert len(heard) == 1
     (tree / "Kconfig").write_text("another\n")
     moved = commit(tree)
-    assert packages.git_source(f"file://{tree}", "main", said.append).key == moved != first.key
-    assert len(said) == 2
-    assert packages.git_source(f"file://{tree}", "v1", said.append).key == first.key
+    assert packages.git_source(f"file://{tree}", "main").key == moved != first.key
+    assert len(heard) == 2
+    assert packages.git_source(f"file://{tree}", "v1").key == first.key
 
 
 @pytest.mark.usefixtures("cache")
 def test_an_annotated_tag_is_the_commit_that_it_names(tree):
     git(tree, "tag", "-a", "-m", "x", "v2")
-    assert packages.git_source(f"file://{tree}", "v2", quiet).key == git(tree, "rev-parse", "HEAD")
+    assert packages.git_source(f"file://{tree}", "v2").key == git(tree, "rev-parse", "HEAD")
 
 
 @pytest.mark.usefixtures("cache")
@@ -75,11 +70,11 @@ def test_an_archive_is_its_bytes(tree, tmp_path):
     archive = tmp_path / "linux.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(tree, "linux-1.0")
-    first = packages.tarball_source(archive, quiet)
+    first = packages.tarball_source(archive)
     assert (first.folder / "Kconfig").exists()
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(tree, "linux-1.1")
-    assert packages.tarball_source(archive, quiet).key != first.key
+    assert packages.tarball_source(archive).key != first.key
 
 
 def test_a_folder_that_changes_is_another_source(tree):
@@ -98,14 +93,14 @@ def test_a_folder_that_changes_is_another_source(tree):
 )
 def test_what_git_must_not_get(tree, url, ref, reason):
     with pytest.raises(UsageError, match=reason):
-        packages.git_source(url.replace("URL", f"file://{tree}"), ref, quiet)
+        packages.git_source(url.replace("URL", f"file://{tree}"), ref)
 
 
 @pytest.mark.usefixtures("cache")
 def test_a_password_in_an_address_is_not_said():
     assert packages._without_password("https://me:secret@example.org/x") == "https://example.org/x"
     with pytest.raises(BenchError) as failed:
-        packages.git_source("https://me:secret@localhost:1/linux", "main", quiet)
+        packages.git_source("https://me:secret@localhost:1/linux", "main")
     assert "secret" not in str(failed.value)
 
 
@@ -125,7 +120,7 @@ def test_what_is_no_linux_is_refused(tmp_path):
 )
 def test_what_cannot_be_built_is_refused(tree, flavour, base, fragments, reason):
     with pytest.raises(UsageError, match=reason):
-        packages.package(flavour, packages.tree_source(tree), base, fragments, quiet)
+        packages.package(flavour, packages.tree_source(tree), base, fragments)
 
 
 def test_device_trees_keep_their_symbols(tree, monkeypatch):
@@ -142,7 +137,7 @@ def test_device_trees_keep_their_symbols(tree, monkeypatch):
 @pytest.mark.parametrize(("flavour", "base"), [("mainline", "defconfig"), ("rt", "allnoconfig")])
 def test_the_source_of_debian_takes_what_a_flavour_wants(flavour, base, tmp_path):
     """Kconfig drops an option without a word where another one is missing."""
-    source = packages.tarball_source(linux_source(), quiet)
+    source = packages.tarball_source(linux_source())
     wanted = f"{SMALL.read_text()}\n{fragment(flavour)}"
     packages._configure(flavour, source, base, wanted, tmp_path)
     taken = (tmp_path / ".config").read_text()
@@ -155,8 +150,8 @@ def test_the_source_of_debian_takes_what_a_flavour_wants(flavour, base, tmp_path
 @pytest.fixture(scope="module")
 def built():
     """Debian's linux-source with a small configuration, as the kernel role builds it."""
-    source = packages.tarball_source(linux_source(), quiet)
-    return packages.package("rt", source, "allnoconfig", [SMALL], quiet)
+    source = packages.tarball_source(linux_source())
+    return packages.package("rt", source, "allnoconfig", [SMALL])
 
 
 @pytest.mark.release

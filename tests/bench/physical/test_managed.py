@@ -28,6 +28,7 @@ from tennis.bench.physical import managed
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import agent_session, snapshot
 from tennis.errors import BenchError, TennisError, UsageError
+from tennis.listener import listening
 from tennis.pages.rally import report
 from tennis.play.doctor.target import examine_target
 from tennis.play.planning import plan_of
@@ -94,7 +95,7 @@ class Bench:
 
     def pi(self) -> PiBench:
         """Return the bench under test, with this mock's patience."""
-        return PiBench(HOST, self.brickwall.port, self.said.append, patience=self.patience)
+        return PiBench(HOST, self.brickwall.port, patience=self.patience)
 
     def said_of(self, words: str) -> list[str]:
         return [line for line in self.said if words in line]
@@ -130,9 +131,10 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path, monkeypatch):
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "data"))
-    found = Bench(tmp_path, monkeypatch)
-    yield found
-    found.close()
+    made = Bench(tmp_path, monkeypatch)
+    with listening(made.said.append):
+        yield made
+    made.close()
 
 
 def faults(rally: Rally) -> list[str]:
