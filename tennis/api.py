@@ -40,8 +40,8 @@ class OpenRally(Rally):
         rise) and ``scheduling_ns`` (rise to fall). An edge that did not come is null, and so is
         each latency that needs it. A row takes about 36 bytes of memory.
         """
-        found = list(self.batches())
-        table = pa.Table.from_batches(found, None if found else schema(self.tick_hz))
+        batches = list(self.batches())
+        table = pa.Table.from_batches(batches, None if batches else schema(self.tick_hz))
         rise, fall = (table[name].cast(pa.float64()) for name in ("rise_ticks", "fall_ticks"))
         for name, ticks in (("interrupt_ns", rise), ("scheduling_ns", pc.subtract(fall, rise))):
             table = table.append_column(name, pc.multiply(ticks, tick_ns(self.tick_hz)))

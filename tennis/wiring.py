@@ -92,18 +92,18 @@ class Wiring(_Part):
 def wiring(source: Path = SOURCE) -> Wiring:
     """Read the wiring. Raises TennisError where it contradicts itself or the boards."""
     try:
-        found = Wiring.model_validate(tomllib.loads(source.read_text(encoding="utf-8")))
+        read = Wiring.model_validate(tomllib.loads(source.read_text(encoding="utf-8")))
     except (OSError, ValueError, ValidationError) as error:
         raise TennisError(f"{source}: {error}: restore it from the repository") from error
-    wrong = _contradictions(found)
+    wrong = _contradictions(read)
     if wrong:
         raise TennisError(f"{source}: {wrong[0]}: correct the pin")
-    return found
+    return read
 
 
-def _contradictions(found: Wiring) -> list[str]:
+def _contradictions(wiring: Wiring) -> list[str]:
     wrong = []
-    for wire in found.wires:
+    for wire in wiring.wires:
         if PICO_PINS.get(wire.pico_gpio) != wire.pico_pin:
             wrong.append(f"{wire.name}: GP{wire.pico_gpio} is not pin {wire.pico_pin} of a Pico")
         if (wire.target_bcm is None) != (wire.target_pin is None) or (
@@ -111,17 +111,17 @@ def _contradictions(found: Wiring) -> list[str]:
         ):
             wrong.append(f"{wire.name}: BCM{wire.target_bcm} is not pin {wire.target_pin}")
     used: tuple[list[int | str], ...] = (
-        [wire.pico_gpio for wire in found.wires],
-        [wire.target_bcm for wire in found.wires if wire.target_bcm is not None],
-        [wire.name for wire in found.wires],
+        [wire.pico_gpio for wire in wiring.wires],
+        [wire.target_bcm for wire in wiring.wires if wire.target_bcm is not None],
+        [wire.name for wire in wiring.wires],
     )
     for numbers in used:
         wrong += [f"{number} is used twice" for number in numbers if numbers.count(number) > 1]
-    names = {wire.name for wire in found.wires}
-    for jumper in found.jumpers:
+    names = {wire.name for wire in wiring.wires}
+    for jumper in wiring.jumpers:
         wrong += [f"no wire {name}" for name in (jumper.origin, jumper.to) if name not in names]
-    if found.ground.pico_pin not in PICO_GROUND_PINS:
-        wrong.append(f"pin {found.ground.pico_pin} of a Pico is not ground")
-    if found.ground.target_pin not in TARGET_GROUND_PINS:
-        wrong.append(f"pin {found.ground.target_pin} of the header is not ground")
+    if wiring.ground.pico_pin not in PICO_GROUND_PINS:
+        wrong.append(f"pin {wiring.ground.pico_pin} of a Pico is not ground")
+    if wiring.ground.target_pin not in TARGET_GROUND_PINS:
+        wrong.append(f"pin {wiring.ground.target_pin} of the header is not ground")
     return wrong

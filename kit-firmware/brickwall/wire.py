@@ -164,10 +164,10 @@ class Decoder:
 
 def encode_command(number, verb, parameters=None):
     """Return the line of a command, newline included."""
-    words = ["%d" % number, verb]
-    words += ["%s=%s" % pair for pair in (parameters or {}).items()]
-    text = " ".join(words)
-    if len(text.split()) != len(words) or "#" in text:
+    fields = ["%d" % number, verb]
+    fields += ["%s=%s" % pair for pair in (parameters or {}).items()]
+    text = " ".join(fields)
+    if len(text.split()) != len(fields) or "#" in text:
         raise WireError("a command's words contain no spaces and no #: %r" % text)
     body = text.encode()
     line = body + (" #%08x" % (binascii.crc32(body) & 0xFFFFFFFF)).encode()
@@ -187,13 +187,13 @@ def parse_command(line):
         raise ChecksumError("not a command: no checksum; try: help")
     if crc != binascii.hexlify(struct.pack(">I", binascii.crc32(body) & 0xFFFFFFFF)):
         raise ChecksumError("the checksum does not fit the line")
-    words = body.split()
-    if len(words) < 2 or not words[0].isdigit() or int(words[0]) >= NO_NUMBER:
+    fields = body.split()
+    if len(fields) < 2 or not fields[0].isdigit() or int(fields[0]) >= NO_NUMBER:
         raise WireError("a command is: NUMBER VERB key=value ... #crc")
     parameters = {}
     try:
-        verb = words[1].decode()
-        for word in words[2:]:
+        verb = fields[1].decode()
+        for word in fields[2:]:
             key, equals, value = word.partition(b"=")
             key = key.decode()
             if not (key and equals and value) or key in parameters:
@@ -201,4 +201,4 @@ def parse_command(line):
             parameters[key] = value.decode()
     except UnicodeError:
         raise WireError("a command has ASCII letters only") from None
-    return int(words[0]), verb, parameters
+    return int(fields[0]), verb, parameters

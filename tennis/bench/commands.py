@@ -22,10 +22,10 @@ def run(
 
     Raises BenchError with the last lines of its output if it fails or does not exist.
     """
-    words = [str(word) for word in command]
+    arguments = [str(word) for word in command]
     try:
         done = subprocess.run(
-            words,
+            arguments,
             cwd=cwd,
             env={**os.environ, "LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
@@ -36,13 +36,13 @@ def run(
             check=False,
         )
     except FileNotFoundError:
-        how = programs.how_to_get(words[0])
-        raise BenchError(f"{what}: {words[0]} is not installed; {how}") from None
+        how = programs.how_to_get(arguments[0])
+        raise BenchError(f"{what}: {arguments[0]} is not installed; {how}") from None
     if done.returncode:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
         errors = [
             line for line in lines if re.search(r"\berror\b|\bError: |^E: ", line)
         ]  # make's come later
         tail = " | ".join(errors[:3] or lines[-3:])
-        raise BenchError(f"{what} failed ({words[0]} gave {done.returncode}): {tail}")
+        raise BenchError(f"{what} failed ({arguments[0]} gave {done.returncode}): {tail}")
     return done.stdout

@@ -178,10 +178,10 @@ class Suite:
             what=f"downloading {package.name}",
             cwd=downloads,
         )
-        found = list(downloads.glob(f"{package.name}_*.deb"))
-        if len(found) != 1:
-            raise BenchError(f"apt downloaded no single file for {package.name}: {found}")
-        return found[0]
+        archives = list(downloads.glob(f"{package.name}_*.deb"))
+        if len(archives) != 1:
+            raise BenchError(f"apt downloaded no single file for {package.name}: {archives}")
+        return archives[0]
 
     def source(self, name: str, into: Path) -> Path:
         """Download a source package and unpack what its author released; return its folder."""

@@ -79,8 +79,8 @@ class LoadFile(BaseModel):
 
 def tasks_of(program: bytes) -> str | None:
     """Return what kind of tasks a program's file says it has: posix, evl, alchemy; or None."""
-    found = TASKS.search(program)
-    return found[1].decode() if found else None
+    match = TASKS.search(program)
+    return match[1].decode() if match else None
 
 
 def check_tasks(where: str, tasks: str | None, flavour: str) -> None:
@@ -276,5 +276,5 @@ def _parts(name: str, within: tuple[str, ...] = ()) -> list[LoadPart]:
         raise TennisError(f"{path} is not right: the load {name} is a part of itself")
     if file.command and (path.parent / "start").is_file():
         raise TennisError(f"{path} is not right: it has a command, and there is a script start")
-    found = {part.name: part for other in file.also for part in _parts(other, (*within, name))}
-    return [*found.values(), LoadPart(name, path.parent, file)]
+    parts = {part.name: part for other in file.also for part in _parts(other, (*within, name))}
+    return [*parts.values(), LoadPart(name, path.parent, file)]

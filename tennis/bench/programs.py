@@ -28,7 +28,7 @@ class Program:
 def programs() -> tuple[Program, ...]:
     """Return the table."""
     lines = (line.split() for line in TABLE.read_text().splitlines())
-    return tuple(Program(*words) for words in lines if words and not words[0].startswith("#"))
+    return tuple(Program(*fields) for fields in lines if fields and not fields[0].startswith("#"))
 
 
 def find(name: str) -> str | None:

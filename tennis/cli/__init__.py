@@ -27,7 +27,7 @@ COMMANDS = {
     "demo": "Replay the thesis' main result on the virtual bench.",
     "kernels": "List, fetch and prepare the kernels of the virtual bench.",
     "flash": "Put the Brickwall's firmware onto a Pico.",
-    "verify": "Verify a Brickwall with known delays, and keep a certificate.",
+    "verify": "Verify a Brickwall with known delays, and keep a verification record.",
     "boot": "Boot a target into another kernel, and check that it came up.",
     "benches": "List the benches of the inventory, hold one, restore one.",
     "umpire": "Hold a logic analyser against the Brickwall: capture, check.",

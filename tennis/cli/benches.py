@@ -24,7 +24,7 @@ from tennis.rally.text import plain
 def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
     """List the benches of the inventory; hold one, give it back, restore it.
 
-    The list says of each bench its kernel, its Picos, how old the certificate of its Brickwall is,
+    The list says of each bench its kernel, its Picos, when its Brickwall was verified,
     when a rally was last put there, who holds it, and whether a rally is being played there; below
     it, what is wrong with which bench (one that does not answer, too), and what to do. The exit
     code is 1 if anything is. Asking costs a bench some of its processor's time: not while somebody
@@ -47,11 +47,11 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
         echo(json.dumps([row.model_dump() for row in rows], indent=2))
     else:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for title in ("bench", "kernel", "Pico", "certificate", "last rally", "held by"):
+        for title in ("bench", "kernel", "Pico", "verified", "last rally", "held by"):
             table.add_column(title)
         for row in rows:
-            words = (row.bench, row.kernel, row.pico, row.certificate, row.last_rally, row.held_by)
-            table.add_row(*(plain(word, 100) for word in words))
+            cells = (row.bench, row.kernel, row.pico, row.verified, row.last_rally, row.held_by)
+            table.add_row(*(plain(word, 100) for word in cells))
         Console(markup=False, width=None if sys.stdout.isatty() else 200).print(table)
         for row in rows:
             if row.trouble:
@@ -150,6 +150,6 @@ def restore(
 
     with listening(echo):
         changed = listing.restore(inventory or group, name, leases.holder_of(holder), check=check)
-    words = "differs" if check else "was changed"
-    echo(f"{name}: {changed} {words}" if changed else f"{name}: as it should be")
+    state = "differs" if check else "was changed"
+    echo(f"{name}: {changed} {state}" if changed else f"{name}: as it should be")
     sys.exit(1 if check and changed else 0)

@@ -64,8 +64,8 @@ def boot(
                     *(["default"] if name == known.default else []),
                     *([plain(entry.missing, 200)] if entry.missing else []),
                 ]
-                words = f"{plain(name, 32):10} {plain(entry.release, 64):36} {', '.join(notes)}"
-                echo(words.rstrip())
+                row = f"{plain(name, 32):10} {plain(entry.release, 64):36} {', '.join(notes)}"
+                echo(row.rstrip())
             if known.running.flavour is None:
                 echo(f"{'(none)':10} {plain(known.running.release, 64):36} runs")
             return

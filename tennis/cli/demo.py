@@ -62,9 +62,9 @@ def demo(out: Path, balls: int, seed: int) -> None:
     rallies = outcome.folder.rallies()
     if rallies:
         print_thesis_table(console, thesis_table(rallies), rallies[0].manifest.time_note)
-    found = Replication(outcome.folder)
-    page = write_match_report(found)
-    print_verdicts(console, found)
+    replication = Replication(outcome.folder)
+    page = write_match_report(replication)
+    print_verdicts(console, replication)
     echo(f"\nThe report with the pictures: {page}")
     if outcome.bad:
         name, why = next(iter(outcome.bad.items()))

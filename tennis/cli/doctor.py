@@ -31,7 +31,7 @@ from tennis.errors import UsageError
 def doctor(port: str | None, target: str | None, inventory: Path | None, as_json: bool) -> None:
     """Check this machine: say what works, what does not, and what to do about it.
 
-    Picos that are plugged in are looked at, too: MicroPython, firmware, clock, certificate, wires.
+    Picos that are plugged in are looked at, too: MicroPython, firmware, clock, verification, wires.
     With a loop-back plug in place of the target, a dead ping wire is told from a dead reply wire.
     The exit code is 1 if a rally cannot be played on the virtual bench; with `--port`, there.
 
@@ -60,9 +60,9 @@ def doctor(port: str | None, target: str | None, inventory: Path | None, as_json
         raise UsageError("--inventory names the place of --target", next_step="give both")
     findings = examine_target(target, inventory) if target else examine(port)
     if as_json:
-        found = list(findings)
-        echo(json.dumps([asdict(finding) for finding in found], indent=2))
-        sys.exit(any(finding.verdict == "bad" for finding in found))
+        all_findings = list(findings)
+        echo(json.dumps([asdict(finding) for finding in all_findings], indent=2))
+        sys.exit(any(finding.verdict == "bad" for finding in all_findings))
     bad = show(findings)
     if bad:
         what = "a sound rally can be played there" if target else "a rally can be played here"

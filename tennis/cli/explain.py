@@ -66,7 +66,7 @@ def explain(
         console.print(Text(line), soft_wrap=True)
 
     with listening(tell), shown("explain") as observe:
-        found = explained(
+        explanation = explained(
             rally,
             ball=ball,
             worst=worst,
@@ -74,44 +74,45 @@ def explain(
             watch=Watch(observe),
         )
     if out is not None:
-        write(found, out)
+        write(explanation, out)
     if as_json:
-        echo(json.dumps(found.as_json(), indent=2))
+        echo(json.dumps(explanation.as_json(), indent=2))
         return
-    _print(found, out)
+    _print(explanation, out)
 
 
-def _print(found: Explanation, out: Path | None) -> None:
+def _print(explanation: Explanation, out: Path | None) -> None:
     console = Console(highlight=False)
 
     def line(text: str, style: str = "") -> None:
         console.print(Text(text, style=style), soft_wrap=True)
 
-    line(found.story.sentence, "bold")
+    line(explanation.story.sentence, "bold")
     line("")
-    line(f"{found.rule[0].upper()}{found.rule[1:]}: {format_ns(found.waited)} of waiting.")
-    console.print(_table(found))
-    if len(found.stories) > 1:
+    rule = explanation.rule[0].upper() + explanation.rule[1:]
+    line(f"{rule}: {format_ns(explanation.waited)} of waiting.")
+    console.print(_table(explanation))
+    if len(explanation.stories) > 1:
         line("Their causes:")
-        for words, balls, ns in found.causes()[:ROWS]:
-            line(f"  {format_count(balls, 'ball')}, {format_ns(ns)}: {words}")
+        for cause, balls, ns in explanation.causes()[:ROWS]:
+            line(f"  {format_count(balls, 'ball')}, {format_ns(ns)}: {cause}")
         line("")
-    line(about(found), "dim")
+    line(about(explanation), "dim")
     if out is not None:
         line(f"The flame graph and the timeline: {plain(str(out / PAGE))}")
     else:
         line("With --out DIR: a page with a flame graph and a timeline.", "dim")
 
 
-def _table(found: Explanation) -> Table:
+def _table(explanation: Explanation) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in ("share", "time", "balls"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("what ran")
     table.add_column("mostly in", overflow="fold")
-    for share in found.shares()[:ROWS]:
+    for share in explanation.shares()[:ROWS]:
         table.add_row(
-            f"{100 * share.ns / found.waited:.1f} %",
+            f"{100 * share.ns / explanation.waited:.1f} %",
             format_ns(share.ns),
             str(share.balls),
             Text(str(share.what)),

@@ -80,9 +80,9 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
         outcome = play_match(wanted, out, shown, Stop())
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost: the same command plays the rest")
-    found = Replication(outcome.folder)
-    page = write_match_report(found)
-    print_verdicts(console, found)
+    replication = Replication(outcome.folder)
+    page = write_match_report(replication)
+    print_verdicts(console, replication)
     echo(f"\nThe report, table by table, figure by figure: {page}")
     if outcome.bad:
         name, why = next(iter(outcome.bad.items()))

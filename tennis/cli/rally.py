@@ -200,13 +200,13 @@ def _check(folder: Path, kernel: str | None) -> None:
     from tennis.play.replaying import check
 
     with shown("check") as observe:
-        found = check(folder, kernel=kernel, watch=Watch(observe, Stop()))
+        checked = check(folder, kernel=kernel, watch=Watch(observe, Stop()))
     echo(
-        f"{quoted(folder)} is what it claims to be: {format_count(found.balls, 'ball')} "
+        f"{quoted(folder)} is what it claims to be: {format_count(checked.balls, 'ball')} "
         "played again, every tick the same, and so are target, load and instrument"
     )
-    if found.changed:
-        echo(f"(versions differ, with no effect: {plain(', '.join(found.changed))})")
+    if checked.changed:
+        echo(f"(versions differ, with no effect: {plain(', '.join(checked.changed))})")
 
 
 @contextlib.contextmanager
@@ -220,8 +220,8 @@ def _ended_at_once(out: Path | None) -> Iterator[None]:
         raise
 
 
-def _warn(words: str) -> None:
-    echo(f"tennis: {words}", err=True)
+def _warn(warning: str) -> None:
+    echo(f"tennis: {warning}", err=True)
 
 
 def _tell(played: Rally) -> None:

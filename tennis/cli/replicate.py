@@ -39,15 +39,15 @@ def replicate(folder: Path, out: Path | None, *, as_json: bool, force: bool) -> 
 
     if out is not None:
         refuse_existing(out, force=force)
-    found = Replication(open_match(folder))
+    replication = Replication(open_match(folder))
     if as_json:
-        echo(json.dumps(found.as_json(), indent=2, allow_nan=False))
+        echo(json.dumps(replication.as_json(), indent=2, allow_nan=False))
     else:
-        print_verdicts(Console(), found, every=True)
+        print_verdicts(Console(), replication, every=True)
     if out is not None:
-        write_match_report(found, out, force=force)
+        write_match_report(replication, out, force=force)
         echo(out, err=as_json)
-    damaged = found.match.damaged()
+    damaged = replication.match.damaged()
     if damaged:
         name, why = next(iter(damaged.items()))
         count = len(damaged)

@@ -85,8 +85,8 @@ def _table(summary: Summary, latencies: dict[str, Latency], *, intervals: bool) 
     missed = [f"{summary.misses}", f"of {summary.balls}"]
     if not intervals:
         missed = [" ".join(missed)]
-    for key, words in ROWS.items():
-        cells = [words]
+    for key, label in ROWS.items():
+        cells = [label]
         for latency in latencies.values():
             cells.append(format_ns(getattr(latency, key)))
             if intervals:

@@ -285,25 +285,25 @@ def check(
         **_inverted(asked["invert"]),
         threshold=Threshold(asked["threshold_v"], asked["hysteresis_v"]),
     )
-    found = player.umpire(open_rally(rally), captures, wires, asked["tolerance_ns"])
+    result = player.umpire(open_rally(rally), captures, wires, asked["tolerance_ns"])
     if asked["as_json"]:
-        echo(json.dumps(found.as_json(), indent=2))
+        echo(json.dumps(result.as_json(), indent=2))
     else:
-        _tell(found)
+        _tell(result)
     if out:
         from tennis.pages.umpire import write_page
 
-        write_page(found, out, force=force)
+        write_page(result, out, force=force)
         if not asked["as_json"]:
             echo(f"page: {out}")
-    if found.verdict != "pass":
+    if result.verdict != "pass":
         sys.exit(1)
 
 
-def _tell(found: Any) -> None:
+def _tell(result: Any) -> None:
     from tennis.umpire.rally import facts, table
 
-    rows = table(found)
+    rows = table(result)
     if rows:
         shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
         shown.add_column("µs", no_wrap=True)
@@ -315,8 +315,8 @@ def _tell(found: Any) -> None:
             shown.add_row(row["kind"], str(row["balls"]), *figures, error)
         console = Console(highlight=False, width=max(80, Console().width))
         console.print(shown)
-    for key, value in facts(found).items():
+    for key, value in facts(result).items():
         echo(f"{key}: {plain(value, 400)}")
-    for note in found.notes:
+    for note in result.notes:
         echo(f"Note: {plain(note, 400)}")
-    echo(f"{found.verdict}: {plain(found.reason, 600)}")
+    echo(f"{result.verdict}: {plain(result.reason, 600)}")

@@ -18,13 +18,13 @@ STYLES = {
 }
 
 
-def print_verdicts(console: Console, found: Replication, *, every: bool = False) -> None:
+def print_verdicts(console: Console, replication: Replication, *, every: bool = False) -> None:
     """Print the thesis' conclusions with their parts; with ``every`` all other claims, too."""
-    claims = found.claims
+    claims = replication.claims
     ours = conclusions(claims)
     console.print(
-        f"\n[bold]The thesis' conclusions[/bold], {escape(found.match.bench)} bench: "
-        f"{escape(found.match.time_note)}",
+        f"\n[bold]The thesis' conclusions[/bold], {escape(replication.match.bench)} bench: "
+        f"{escape(replication.match.time_note)}",
         highlight=False,
         soft_wrap=True,
     )
@@ -38,9 +38,9 @@ def print_verdicts(console: Console, found: Replication, *, every: bool = False)
                 _print_claim(console, claim)
         return
     counted: Counter[str] = Counter(claim.verdict for claim in rest)
-    said = ", ".join(f"{counted[verdict]} {verdict}" for verdict in STYLES)
+    totals = ", ".join(f"{counted[verdict]} {verdict}" for verdict in STYLES)
     console.print(
-        f"\nThe thesis' tables and figures, and other publications: {said} "
+        f"\nThe thesis' tables and figures, and other publications: {totals} "
         "(tennis replicate says which).",
         highlight=False,
         soft_wrap=True,
@@ -68,10 +68,10 @@ def _print_claim(console: Console, claim: Claim) -> None:
         console.print(f"    {escape(claim.why)}", highlight=False, soft_wrap=True, style="dim")
         return
     for part in claim.parts:
-        found = numbers(part)
-        said = f"{part.says}: {found}" if found else part.says
+        measured = numbers(part)
+        sentence = f"{part.says}: {measured}" if measured else part.says
         mark = f"[{STYLES[part.verdict]}]{part.verdict}[/{STYLES[part.verdict]}]"
         why = "" if part.verdict == "confirmed" else f"; {part.why}"
         then = f"; to decide it: {part.next}" if part.next else ""
-        words = escape(f"{said}{why}{then}")
-        console.print(f"    {mark}  {words}", highlight=False, soft_wrap=True)
+        line = escape(f"{sentence}{why}{then}")
+        console.print(f"    {mark}  {line}", highlight=False, soft_wrap=True)

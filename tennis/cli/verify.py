@@ -50,13 +50,13 @@ from tennis.rally.text import plain
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def verify(**asked: Any) -> None:
-    """Verify a Brickwall with known delays, ball by ball, and keep a certificate.
+    """Verify a Brickwall with known delays, ball by ball, and keep a verification record.
 
     The delays of the thesis' table 6.1, 25 from 2 ticks to 20 ms, and 5000 random ones. The exit
     code is 0 only for the verdict pass: every ball within one tick.
 
-    A Pico alone verifies itself with its own clock, and its certificate says so. Graded work needs
-    the certificate of a second Pico's delays (--generator-port): another crystal, any phase.
+    A Pico alone verifies itself with its own clock, and its record says so. Graded work needs a
+    record with a second Pico's delays (--generator-port): another crystal, any phase.
 
     \b
     Examples:
@@ -78,25 +78,25 @@ def verify(**asked: Any) -> None:
         console.print(f"verify: {line}", markup=False, soft_wrap=True)
 
     with listening(tell):
-        found, certificate = run(Asked(**asked))
+        verification, record = run(Asked(**asked))
     if as_json:
-        echo(json.dumps(found.as_json(), indent=2))
+        echo(json.dumps(verification.as_json(), indent=2))
     else:
-        if found.points:
-            _show(_table(found))
-        clock = f"{found.hello.tick_hz} ticks a second, tolerance {found.tolerance}"
-        echo(f"Brickwall {found.hello.unique_id}: {clock}.")
-        echo(f"{found.verdict}: {plain(found.reason, 400)}")
+        if verification.points:
+            _show(_table(verification))
+        clock = f"{verification.hello.tick_hz} ticks a second, tolerance {verification.tolerance}"
+        echo(f"Brickwall {verification.hello.unique_id}: {clock}.")
+        echo(f"{verification.verdict}: {plain(verification.reason, 400)}")
     # last: what was found is shown, also where the disk is full
-    path = keep(certificate)
+    path = keep(record)
     if path and not as_json:
-        echo(f"certificate ({certificate.kind}): {path}")
-        if certificate.verdict == "pass" and not certificate.independent:
+        echo(f"verification record ({record.kind}): {path}")
+        if record.verdict == "pass" and not record.independent:
             echo(
                 "note: this Pico verified itself, with one crystal and at one phase. For graded "
                 "work verify it with a second Pico: tennis verify --generator-port PORT"
             )
-    if found.verdict != "pass":
+    if verification.verdict != "pass":
         sys.exit(1)
 
 
@@ -108,21 +108,23 @@ def _show(table: Table) -> None:
     console.print(table, crop=False)
 
 
-def _table(found: Any) -> Table:
+def _table(verification: Any) -> Table:
     """Return the points beside the errors of the thesis' instrument; all in microseconds."""
     columns = ["true", "error", "thesis"]
-    if any(point.misses for point in found.points):
+    if any(point.misses for point in verification.points):
         columns.append("missed")
-    if any(point.wrong for point in found.points):
+    if any(point.wrong for point in verification.points):
         columns.append("wrong")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("µs", no_wrap=True)
     table.add_column("balls", justify="right")
     for kind in ("interrupt", "scheduling"):
-        for words in columns:
-            name = kind if words == "true" else words
+        for row in columns:
+            name = kind if row == "true" else row
             table.add_column(name, justify="right", no_wrap=True)
-    for interrupt, scheduling in zip(found.points[::2], found.points[1::2], strict=True):
+    for interrupt, scheduling in zip(
+        verification.points[::2], verification.points[1::2], strict=True
+    ):
         cells = [_cells(point)[name] for point in (interrupt, scheduling) for name in columns]
         table.add_row(interrupt.what, str(interrupt.balls), *cells)
     return table

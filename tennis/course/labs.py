@@ -117,8 +117,8 @@ class Lab(_Part):
         if first == "parameters" and rest in self.parameters:
             return self.parameters[rest]
         if not rest and first in {"title", "about", "minutes", "points", "number", "slug"}:
-            found: Value = getattr(self, first)
-            return found
+            value: Value = getattr(self, first)
+            return value
         raise LabError(
             f"lab {self.slug} has no {path!r}; use title, about, minutes, points, number, slug or "
             f"parameters.NAME with one of {', '.join(self.parameters)}"
@@ -147,7 +147,7 @@ def load_lab(slug: str, labs: Path = LABS) -> Lab:
     """
     path = labs / slug / "lab.toml"
     if not path.is_file():
-        known = ", ".join(sorted(found.parent.name for found in labs.glob("*/lab.toml"))) or "none"
+        known = ", ".join(sorted(file.parent.name for file in labs.glob("*/lab.toml"))) or "none"
         raise LabError(f"there is no lab {slug!r} in {labs}; there are {known}")
     content = _read(path)
     if "slug" in content:
@@ -168,7 +168,7 @@ def load_course(labs: Path = LABS) -> tuple[Course, list[Lab]]:
         course = Course.model_validate(_read(path))
     except ValidationError as error:
         raise LabError(f"{path}: {_first(error)}") from error
-    forgotten = {found.parent.name for found in labs.glob("*/lab.toml")} - set(course.labs)
+    forgotten = {file.parent.name for file in labs.glob("*/lab.toml")} - set(course.labs)
     if forgotten:
         raise LabError(f"{path}: labs: {', '.join(sorted(forgotten))} is missing in the list")
     return course, [load_lab(slug, labs) for slug in course.labs]

@@ -28,16 +28,16 @@ def rallies(lab: Lab) -> list[Rally]:
     given = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
     if not given:
         return [_play(lab, kernel, load) for kernel, load in wanted]
-    found = {}
+    rallies = {}
     for folder in given:
         rally = open_rally(folder)
-        found[rally.manifest.target.kernel, rally.manifest.load.name] = rally
-    missing = [" / ".join(what) for what in wanted if what not in found]
+        rallies[rally.manifest.target.kernel, rally.manifest.load.name] = rally
+    missing = [" / ".join(what) for what in wanted if what not in rallies]
     if missing:
         raise LabError(
             f"{VARIABLE} names no rally of {write(missing)}: play it, and add its folder"
         )
-    return [found[what] for what in wanted]
+    return [rallies[what] for what in wanted]
 
 
 def names(lab: Lab, parameter: str) -> list[str]:

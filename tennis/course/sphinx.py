@@ -50,8 +50,8 @@ def lab_of(env: "BuildEnvironment", docname: str, named: str | None = None) -> L
 
 def asked(env: "BuildEnvironment", docname: str) -> list[str]:
     """Return the ids of the questions that a page asks; Sphinx forgets and merges them with it."""
-    found: list[str] = env.metadata[docname].setdefault("tennis-questions", [])
-    return found
+    numbers: list[str] = env.metadata[docname].setdefault("tennis-questions", [])
+    return numbers
 
 
 class LabRole(SphinxRole):

@@ -54,7 +54,7 @@ class Explanation:
             "sentence": self.story.sentence,
             "waited_ns": self.waited,
             "causes": [
-                {"cause": words, "balls": balls, "ns": ns} for words, balls, ns in self.causes()
+                {"cause": cause, "balls": balls, "ns": ns} for cause, balls, ns in self.causes()
             ],
             "shares": [share_json(share) for share in self.shares()],
             "explained": [story.as_json() for story in self.stories],

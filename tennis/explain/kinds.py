@@ -72,7 +72,7 @@ class What:
 
     def __str__(self) -> str:
         """Say it in words."""
-        words: dict[Kind, str] = {
+        names: dict[Kind, str] = {
             "masked": f"{self.label} of {self.task}, interrupts off",
             "kernel": f"{self.label} of {self.task}",
             "irq": f"interrupt: {self.label}",
@@ -80,7 +80,7 @@ class What:
             "user": f"user space of {self.task}",
             "racquet": f"the Racquet: {self.label}",
         }
-        return words.get(self.kind, KINDS[self.kind])
+        return names.get(self.kind, KINDS[self.kind])
 
 
 def base(name: str) -> str:
@@ -119,7 +119,7 @@ def _errand(stack: Sequence[str]) -> str:
             return f"system call {call[1]}"
         if name in ERRANDS:
             return ERRANDS[name]
-    for words, callers in THREADS:
+    for errand, callers in THREADS:
         if thread := _after(stack, callers, LOOPS):
-            return f"{words} {thread}"
+            return f"{errand} {thread}"
     return "kernel code"

@@ -197,21 +197,21 @@ class Segments:
     @cached_property
     def weights(self) -> Weights:
         """Return the whole time, by node and whether interrupts were masked."""
-        found: Weights = {}
+        weights: Weights = {}
         for node in np.flatnonzero(self.node_ns).tolist():
             masked_ns = int(self.node_masked_ns[node])
             if masked_ns:
-                found[node, True] = masked_ns
+                weights[node, True] = masked_ns
             if open_ns := int(self.node_ns[node]) - masked_ns:
-                found[node, False] = open_ns
-        return found
+                weights[node, False] = open_ns
+        return weights
 
     def weights_of(self, segments: Iterable[int]) -> Weights:
         """Return the time of some segments, by node and whether interrupts were masked."""
-        found: Weights = defaultdict(int)
+        weights: Weights = defaultdict(int)
         for index in segments:
-            found[int(self.node[index]), bool(self.masked[index])] += int(self.length[index])
-        return found
+            weights[int(self.node[index]), bool(self.masked[index])] += int(self.length[index])
+        return weights
 
     def blame(self, weights: Weights) -> Blame | None:
         """Return where most of a time was spent; None for no time at all."""

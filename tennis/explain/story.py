@@ -93,7 +93,7 @@ class Story:
 
     def steps(self) -> list[Step]:
         """Return what ran in order; short stretches are part of the longer one before them."""
-        found: list[tuple[int, int, What, int, dict[str, int]]] = []
+        steps: list[tuple[int, int, What, int, dict[str, int]]] = []
         offset = 0
         for part in self.parts:
             rows = zip(
@@ -106,19 +106,19 @@ class Story:
             )
             for node, began, ns, masked, what in rows:
                 leaf = part.stack(node)[-1:] or ["?"]
-                if found and found[-1][2] == what:
-                    start, so_far, _, masked_ns, leaves = found.pop()
+                if steps and steps[-1][2] == what:
+                    start, so_far, _, masked_ns, leaves = steps.pop()
                 else:
                     start, so_far, masked_ns, leaves = offset + began, 0, 0, defaultdict(int)
                 leaves[leaf[0]] += ns
-                found.append((start, so_far + ns, what, masked_ns + ns * masked, leaves))
+                steps.append((start, so_far + ns, what, masked_ns + ns * masked, leaves))
             offset += part.ns
             if lost := part.ns - int(part.length.sum()) if part.phase.cut else 0:
-                found.append((offset - lost, lost, What("lost", "", ""), 0, {"?": lost}))
+                steps.append((offset - lost, lost, What("lost", "", ""), 0, {"?": lost}))
         return _fewer(
             [
                 Step(start, ns, what, masked_ns, max(leaves, key=lambda name: leaves[name]))
-                for start, ns, what, masked_ns, leaves in found
+                for start, ns, what, masked_ns, leaves in steps
             ]
         )
 
@@ -163,16 +163,16 @@ def _fewer(steps: list[Step]) -> list[Step]:
 
 def shares(stories: Sequence[Story]) -> list[Share]:
     """Return what ran while balls waited, the longest first."""
-    found: dict[What, list[tuple[int, Segments, Weights]]] = defaultdict(list)
+    parts: dict[What, list[tuple[int, Segments, Weights]]] = defaultdict(list)
     for story in stories:
         for part in story.parts:
             by_what: dict[What, Weights] = defaultdict(dict)
             for (node, masked), ns in part.weights.items():
                 by_what[part.what(node, masked)][node, masked] = ns
             for what, weights in by_what.items():
-                found[what].append((story.ball, part, weights))
+                parts[what].append((story.ball, part, weights))
     rows = []
-    for what, entries in found.items():
+    for what, entries in parts.items():
         blames = [part.blame(weights) for _, part, weights in entries]
         rows.append(
             Share(
@@ -193,11 +193,11 @@ def flame(stories: Sequence[Story]) -> FlameFrame:
     root = FlameFrame(f"{format_count(len(stories), 'late ball')}")
     for story in stories:
         for part in story.parts:
-            words = "interrupt latency" if part.phase.phase == 0 else "scheduling latency"
+            title = "interrupt latency" if part.phase.phase == 0 else "scheduling latency"
             for node in np.flatnonzero(part.node_ns).tolist():
                 ns, masked_ns = int(part.node_ns[node]), int(part.node_masked_ns[node])
                 what = part.what(node, 2 * masked_ns > ns)
-                names = [words, f"task {part.task(node)}", *part.stack(node)]
+                names = [title, f"task {part.task(node)}", *part.stack(node)]
                 at = root
                 for name in ["", *names]:
                     at = at.child(name) if name else at
@@ -298,10 +298,10 @@ def _because(  # noqa: PLR0913, PLR0917
         head = f"Ball {ball} waited {format_ns(waited)}"
     first = parts[0]
     if rise is None or len(parts) < 2 or first.ns >= parts[1].ns:
-        cause, words = _interrupt_words(first, blocked, missed=rise is None)
-        return cause, "interrupt", f"{head}: {words}."
-    cause, words = _scheduling_words(parts[1], waiting, answerer, begun=bottom_half is not None)
-    return cause, "scheduling", f"{head}: {words}."
+        cause, why = _interrupt_words(first, blocked, missed=rise is None)
+        return cause, "interrupt", f"{head}: {why}."
+    cause, why = _scheduling_words(parts[1], waiting, answerer, begun=bottom_half is not None)
+    return cause, "scheduling", f"{head}: {why}."
 
 
 def _sum(part: Segments, indices: Iterable[int]) -> int:
@@ -316,16 +316,14 @@ def _interrupt_words(part: Segments, blocked: range, *, missed: bool) -> tuple[B
         return cause, f"the interrupt never led to the Racquet; most of the time {_ran(cause)}"
     if 2 * masked_ns < part.ns:
         whole = part.blame(part.weights)
-        words = f"the interrupt was taken after {format_ns(_sum(part, blocked))}"
-        return whole, f"{words}; the rest is the way to the handler"
+        why = f"the interrupt was taken after {format_ns(_sum(part, blocked))}"
+        return whole, f"{why}; the rest is the way to the handler"
     cause = part.blame(part.weights_of(masked))
-    words = f"interrupts were off for {format_ns(masked_ns)} in {cause}"
+    why = f"interrupts were off for {format_ns(masked_ns)} in {cause}"
     last = next((i for i in reversed(masked) if part.whats[i].kind == "masked"), None)
     if last is not None and cause and cause.what.kind == "masked":
-        words += (
-            f"; the last function with interrupts off was {part.stack(int(part.node[last]))[-1]}"
-        )
-    return cause, words
+        why += f"; the last function with interrupts off was {part.stack(int(part.node[last]))[-1]}"
+    return cause, why
 
 
 def _ran(cause: Blame | None) -> str:
@@ -342,14 +340,14 @@ def _scheduling_words(
         who = f"its bottom half (in {answerer})" if begun else "its bottom half"
         if 2 * _sum(part, masked) >= waited_ns:
             cause = part.blame(part.weights_of(masked))
-            words = f"interrupts were off for {format_ns(_sum(part, masked))}, most in {cause}"
-            return cause, f"{who} did not run for {format_ns(waited_ns)}; {words}"
+            why = f"interrupts were off for {format_ns(_sum(part, masked))}, most in {cause}"
+            return cause, f"{who} did not run for {format_ns(waited_ns)}; {why}"
         ran = _groups(part, others)
         busy = ran[0][0]
         cause = part.blame(part.weights_of(i for i in others if part.whats[i] == busy))
         if begun and busy.task == answerer and busy.kind in {"kernel", "masked"}:
-            words = f"its bottom half ran in {answerer}, which was at something else before for"
-            return cause, f"{words} {format_ns(ran[0][1])}: {cause}"
+            why = f"its bottom half ran in {answerer}, which was at something else before for"
+            return cause, f"{why} {format_ns(ran[0][1])}: {cause}"
         meanwhile = " and ".join(
             f"{format_ns(ns)} of {what}" for what, ns in ran[:2] if 10 * ns >= waited_ns
         )
@@ -360,8 +358,8 @@ def _scheduling_words(
         )
     later = [i for i in range(waiting.stop, len(part.whats)) if part.whats[i].kind != "racquet"]
     cause = part.blame(part.weights_of(later) or part.weights)
-    words = f"its bottom half (in {answerer}) began after {format_ns(waited_ns)}"
-    return cause, f"{words} and was interrupted for {format_ns(_sum(part, later))}, most in {cause}"
+    why = f"its bottom half (in {answerer}) began after {format_ns(waited_ns)}"
+    return cause, f"{why} and was interrupted for {format_ns(_sum(part, later))}, most in {cause}"
 
 
 def _groups(part: Segments, indices: Sequence[int]) -> list[tuple[What, int]]:
@@ -373,11 +371,11 @@ def _groups(part: Segments, indices: Sequence[int]) -> list[tuple[What, int]]:
 
 def causes(stories: Sequence[Story]) -> list[tuple[str, int, int]]:
     """Return the causes of late balls: in words, how many balls, and their ns together."""
-    found: dict[str, list[int]] = defaultdict(list)
+    waits: dict[str, list[int]] = defaultdict(list)
     for story in stories:
         if story.cause:
-            found[f"{story.latency} latency: {story.cause.short}"].append(story.cause.ns)
-    rows = [(words, len(times), sum(times)) for words, times in found.items()]
+            waits[f"{story.latency} latency: {story.cause.short}"].append(story.cause.ns)
+    rows = [(cause, len(times), sum(times)) for cause, times in waits.items()]
     return sorted(rows, key=lambda row: -row[2])
 
 

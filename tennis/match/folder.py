@@ -91,10 +91,10 @@ class Record(StrictModel):
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
-            found = error.errors()[0]
-            where = plain(".".join(map(str, found["loc"])), 120)
+            problem = error.errors()[0]
+            where = plain(".".join(map(str, problem["loc"])), 120)
             raise RallyError(
-                f"{path} is not a match of schema {SCHEMA_VERSION} ({where!a}: {found['msg']}): "
+                f"{path} is not a match of schema {SCHEMA_VERSION} ({where!a}: {problem['msg']}): "
                 "use the original folder"
             ) from error
 
@@ -133,8 +133,8 @@ class MatchFolder:
         if name not in self._rallies:
             planned = next(entry for entry in self.scheduled if entry.name == name)
             self._rallies[name] = self._open(planned)
-        found = self._rallies[name]
-        return found if isinstance(found, Rally) else None
+        listed = self._rallies[name]
+        return listed if isinstance(listed, Rally) else None
 
     def rallies(self) -> list[Rally]:
         """Return the rallies that are there and can be used, in the order of playing."""
@@ -143,8 +143,8 @@ class MatchFolder:
     def trouble(self, name: str) -> str:
         """Say why there is no such rally; empty where there is one."""
         self.rally(name)
-        found = self._rallies[name]
-        return found if isinstance(found, str) else ""
+        entry = self._rallies[name]
+        return entry if isinstance(entry, str) else ""
 
     def damaged(self) -> dict[str, str]:
         """Return the rallies that are there and cannot be used, and why."""

@@ -33,8 +33,8 @@ def _distinct(value: Any) -> Any:
     if isinstance(value, list):
         twice = [name for name, count in Counter(map(str, value)).items() if count > 1]
         if twice:
-            words = "names {name} twice: for more of the same use repetitions"
-            raise PydanticCustomError("twice", words, {"name": plain(twice[0], 64)})
+            message = "names {name} twice: for more of the same use repetitions"
+            raise PydanticCustomError("twice", message, {"name": plain(twice[0], 64)})
     return value
 
 
@@ -196,15 +196,15 @@ def _has_huge_number(content: Any) -> bool:
 
 def first_problem(error: ValidationError) -> str:
     """Say the first thing that pydantic found: the key, and what is wrong with it."""
-    found = error.errors()[0]
-    where = plain(".".join(str(key) for key in found["loc"] if key != "[key]"), 120)
-    if found["type"] == "extra_forbidden":
+    problem = error.errors()[0]
+    where = plain(".".join(str(key) for key in problem["loc"] if key != "[key]"), 120)
+    if problem["type"] == "extra_forbidden":
         return f"{where} is no key of a plan: see docs/match.md"
-    if found["type"] == "string_pattern_mismatch":
+    if problem["type"] == "string_pattern_mismatch":
         return f"{where} is no name: up to 64 letters, digits, and . _ + - inside"
-    given = found["input"]
-    said = f" (it is {plain(repr(given), 60)})" if isinstance(given, (str, int, float)) else ""
-    return f"{where}: {found['msg'][:1].lower()}{found['msg'][1:]}{said}"
+    given = problem["input"]
+    shown = f" (it is {plain(repr(given), 60)})" if isinstance(given, (str, int, float)) else ""
+    return f"{where}: {problem['msg'][:1].lower()}{problem['msg'][1:]}{shown}"
 
 
 def played_kernel(plan: Plan) -> str:

@@ -84,8 +84,8 @@ def pictures(explanation: Explanation) -> tuple[str, str]:
     root = explanation.flame()
     flame = flame_svg(root, f"Where {root.name} waited {format_ns(root.ns)}", note(explanation))
     story = explanation.story
-    words = f"Ball {story.ball} waited {format_ns(story.waited)}"
-    return flame, timeline_svg(story, words, note(explanation))
+    caption = f"Ball {story.ball} waited {format_ns(story.waited)}"
+    return flame, timeline_svg(story, caption, note(explanation))
 
 
 def page(explanation: Explanation, flame: str, timeline: str) -> str:

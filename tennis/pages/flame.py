@@ -41,7 +41,7 @@ def flame_svg(root: FlameFrame, title: str, note: str) -> str:
     """Return a flame graph as an SVG document."""
     depth = _depth(root, root.ns)
     height = HEAD + depth * ROW + 14
-    words = (
+    description = (
         f"{root.name} waited {format_ns(root.ns)} together, interrupts off for "
         f"{format_ns(root.masked_ns)}"
     )
@@ -51,7 +51,7 @@ def flame_svg(root: FlameFrame, title: str, note: str) -> str:
             f'role="img" aria-labelledby="flame-title flame-desc" {FONTS} font-size="{FONT}">'
         ),
         f'<title id="flame-title">{escape(title)}</title>',
-        f'<desc id="flame-desc">{escape(words)}</desc>',
+        f'<desc id="flame-desc">{escape(description)}</desc>',
         f'<rect width="{WIDTH:.0f}" height="{height}" fill="#fff"/>',
         f'<text x="{MARGIN:g}" y="22" font-size="15" font-weight="600">{escape(title)}</text>',
         f'<text x="{MARGIN:g}" y="40" fill="#5b6470">{escape(note)}</text>',
@@ -65,11 +65,11 @@ def flame_svg(root: FlameFrame, title: str, note: str) -> str:
 def legend(kinds: set[Kind], y: float) -> Iterator[str]:
     """Yield the colours' meanings in one line."""
     x = MARGIN
-    for kind, words in KINDS.items():
+    for kind, label in KINDS.items():
         if kind in kinds:
             yield f'<rect x="{x:g}" y="{y - 9:g}" width="11" height="11" fill="{COLOURS[kind]}"/>'
-            yield f'<text x="{x + 15:g}" y="{y:g}">{escape(words)}</text>'
-            x += 30 + LETTER * len(words)
+            yield f'<text x="{x + 15:g}" y="{y:g}">{escape(label)}</text>'
+            x += 30 + LETTER * len(label)
 
 
 def _wide(ns: int, total: int) -> float:

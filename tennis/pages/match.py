@@ -42,7 +42,7 @@ class Cell:
     latency: str
     published: Maximum
     growth: str  # of the published maximum from idle; empty for idle itself
-    found: Latency | None  # None: nothing was played
+    latency_here: Latency | None  # None: nothing was played
     balls: int
     misses: int
     note: str  # why there is nothing, or what is wrong with it
@@ -85,17 +85,19 @@ class PlayedRow:
     wrong: bool
 
 
-def write_match_report(found: Replication, out: Path | None = None, *, force: bool = True) -> Path:
+def write_match_report(
+    replication: Replication, out: Path | None = None, *, force: bool = True
+) -> Path:
     """Write the page (by default into the match's folder) and return its path."""
-    out = found.match.path / REPORT if out is None else out
-    write_whole(out, match_report(found).encode(), force=force)
+    out = replication.match.path / REPORT if out is None else out
+    write_whole(out, match_report(replication).encode(), force=force)
     return out
 
 
-def match_report(found: Replication) -> str:
+def match_report(replicated: Replication) -> str:
     """Return the page: self-contained; the same match gives the same bytes."""
-    match = found.match
-    claims, tables = found.claims, _tables(found)
+    match = replicated.match
+    claims, tables = replicated.claims, _tables(replicated)
     return template("match.html.j2").render(
         title=plain(match.record.plan.title, 120),
         bench=f"{match.bench} bench: {match.time_note}",
@@ -104,8 +106,8 @@ def match_report(found: Replication) -> str:
         others=[c for c in claims if c.kind == "conclusion" and c not in conclusions(claims)],
         rankings=[c for c in claims if c.kind == "ranking"],
         tables=tables,
-        beside=_beside(found, tables),
-        figures=_figures(found),
+        beside=_beside(replicated, tables),
+        figures=_figures(replicated),
         played=_played(match),
         not_played=[(plain(e.name, 120), plain(e.why)) for e in match.not_played],
         versions=_versions(match),
@@ -128,10 +130,10 @@ def ratio(part: Comparison) -> str:
 
 def numbers(part: Comparison) -> str:
     """Say what was found: estimate, interval, and the same of the largest of all balls."""
-    said = ratio(part)
-    if not said or part.largest is None:
-        return said
-    return f"{said}; largest of all {number(part.largest)}"
+    text = ratio(part)
+    if not text or part.largest is None:
+        return text
+    return f"{text}; largest of all {number(part.largest)}"
 
 
 def conclusions(claims: Iterable[Claim]) -> list[Claim]:
@@ -181,27 +183,27 @@ _PRIORITIES = {
 }
 
 
-def _tables(found: Replication) -> list[TableShown]:
+def _tables(replication: Replication) -> list[TableShown]:
     return [
         TableShown(
             TABLES[table.kernel, table.priorities],
             f"{table.kernel}, {_PRIORITIES[table.priorities]}",
-            _cells(found, table),
+            _cells(replication, table),
         )
         for table in knutsson_2008().results
     ]
 
 
-def _cells(found: Replication, table: Kernel) -> list[Cell]:
+def _cells(replication: Replication, table: Kernel) -> list[Cell]:
     """Return the rows of a table: each load's two latencies."""
     title = TABLES[table.kernel, table.priorities]
-    by_id = {claim.id: claim for claim in found.claims if claim.kind == "growth"}
+    by_id = {claim.id: claim for claim in replication.claims if claim.kind == "growth"}
     cells = []
     for load in LOADS:
         rallies = _rallies(
-            found.match, _scheduled(found.match, table.kernel, table.priorities, load)
+            replication.match, _scheduled(replication.match, table.kernel, table.priorities, load)
         )
-        note = "" if rallies else _why_not(found.match, table.kernel, table.priorities, load)
+        note = "" if rallies else _why_not(replication.match, table.kernel, table.priorities, load)
         if any(rally.manifest.suspect for rally in rallies):
             note = "suspect"
         for name in LATENCIES:
@@ -216,7 +218,7 @@ def _cells(found: Replication, table: Kernel) -> list[Cell]:
                     latency=name,
                     published=published,
                     growth=growth,
-                    found=_together(rallies, name) if rallies else None,
+                    latency_here=_together(rallies, name) if rallies else None,
                     balls=sum(rally.balls for rally in rallies),
                     misses=sum(rally.misses for rally in rallies),
                     note=note,
@@ -226,9 +228,9 @@ def _cells(found: Replication, table: Kernel) -> list[Cell]:
     return cells
 
 
-def _beside(found: Replication, tables: Sequence[TableShown]) -> list[Shown]:
+def _beside(replication: Replication, tables: Sequence[TableShown]) -> list[Shown]:
     """Return the two pictures of all maxima."""
-    bench = f"{found.match.bench} bench: {found.match.time_note}"
+    bench = f"{replication.match.bench} bench: {replication.match.time_note}"
     pictures = []
     for name in LATENCIES:
         rows = []
@@ -241,7 +243,7 @@ def _beside(found: Replication, tables: Sequence[TableShown]) -> list[Shown]:
                         kernel=table.kernel,
                         label=f"{table.kernel}, {cell.load}{chrt}",
                         published_us=cell.published.max,
-                        largest_ns=cell.found.max if cell.found else None,
+                        largest_ns=cell.latency_here.max if cell.latency_here else None,
                         note="  ".join(filter(None, notes))[:48],
                     )
                 )
@@ -254,9 +256,9 @@ def _beside(found: Replication, tables: Sequence[TableShown]) -> list[Shown]:
     return pictures
 
 
-def _figures(found: Replication) -> list[FigureShown]:
-    match = found.match
-    by_id = {claim.id: claim for claim in found.claims if claim.kind == "figure"}
+def _figures(replication: Replication) -> list[FigureShown]:
+    match = replication.match
+    by_id = {claim.id: claim for claim in replication.claims if claim.kind == "figure"}
     tables = {(table.kernel, table.priorities): table for table in knutsson_2008().results}
     figures = []
     for title, kernel, priorities, load in FIGURES:
@@ -270,30 +272,30 @@ def _figures(found: Replication) -> list[FigureShown]:
                 note = f"The first of {len(rallies)} repetitions; the table above has all balls."
         else:
             note = _why_not(match, kernel, priorities, load)
-        said = []
+        ranges = []
         for name in LATENCIES:
             published = published_maximum(tables[kernel, priorities], load, name)
             if published is not None:
                 low, high = published.max - published.jitter, published.max
-                said.append(f"{name} {format_us(low)} to {format_us(high)}")
-        words = f"{kernel}{' with priorities' if priorities == 'chrt' else ''}, {load}"
+                ranges.append(f"{name} {format_us(low)} to {format_us(high)}")
+        setting = f"{kernel}{' with priorities' if priorities == 'chrt' else ''}, {load}"
         figures.append(
-            FigureShown(title, words, "; ".join(said), by_id[f"figure{title}"], pictures, note)
+            FigureShown(title, setting, "; ".join(ranges), by_id[f"figure{title}"], pictures, note)
         )
     return figures
 
 
-def _health(found: Sequence[Health]) -> str:
+def _health(records: Sequence[Health]) -> str:
     """Say that the load really loaded: its figures before the rally and behind its last ball."""
-    said = []
-    for one in found[:4]:
+    lines = []
+    for one in records[:4]:
         ends = [
             f"{end:,.0f}" if end >= 100 else f"{end:.3g}"
             for end in (one.start, one.end)
             if end is not None
         ]
-        said.append(f"{plain(one.name, 30)} {' / '.join(ends)} {plain(one.unit, 20)}")
-    return ", ".join(said)
+        lines.append(f"{plain(one.name, 30)} {' / '.join(ends)} {plain(one.unit, 20)}")
+    return ", ".join(lines)
 
 
 def _played(match: MatchFolder) -> list[PlayedRow]:

@@ -152,18 +152,20 @@ def shown(picture: Picture, caption: str) -> Shown:
 
 
 def _section(name: str, rally: Rally, summary: Summary) -> Section:
-    said = _sentence(note(summary))
+    note_text = _sentence(note(summary))
     pictures = [
-        shown(histogram(rally), f"{said} Histograms; counts on a logarithmic axis."),
-        shown(distribution(rally), f"{said} The share of balls later than x; misses are later."),
-        shown(series(rally), f"{said} Smallest and largest latencies over time."),
+        shown(histogram(rally), f"{note_text} Histograms; counts on a logarithmic axis."),
+        shown(
+            distribution(rally), f"{note_text} The share of balls later than x; misses are later."
+        ),
+        shown(series(rally), f"{note_text} Smallest and largest latencies over time."),
     ]
     return Section(
         name=name,
         rally=rally,
         summary=summary,
         latencies=latencies(summary),
-        note=said.rstrip("."),
+        note=note_text.rstrip("."),
         facts=_facts(rally, summary),
         pictures=pictures,
         events=_events(rally),
@@ -216,21 +218,21 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
 
 def _unsound(rally: Rally) -> str:
     """Say what the target's doctor called bad, before the rally or behind it."""
-    said = (event for event in rally.each_event() if event.get("what") == "unsound")
-    return "; ".join(dict.fromkeys(f"{e.get('text')}" for e in said if e.get("verdict") == "bad"))
+    events = (event for event in rally.each_event() if event.get("what") == "unsound")
+    return "; ".join(dict.fromkeys(f"{e.get('text')}" for e in events if e.get("verdict") == "bad"))
 
 
 def _verified(instrument: Instrument, when: str) -> str:
-    """Say what the instrument's certificate is worth."""
-    found, why = instrument.calibration, doubt(instrument, when)
+    """Say what the instrument's verification is worth."""
+    record, why = instrument.calibration, doubt(instrument, when)
     if why:
-        return f"no valid certificate: {why}"
-    if found is None:
+        return f"no valid verification: {why}"
+    if record is None:
         return ""
     return (
-        f"{found.date}, {found.kind}, {found.source}: {found.balls} known delays, largest error "
-        f"{format_count(found.largest_error_ticks or 0, 'tick')}"
-        f"{'' if found.independent else '; verified with its own clock, not for graded work'}"
+        f"{record.date}, {record.kind}, {record.source}: {record.balls} known delays, "
+        f"largest error {format_count(record.largest_error_ticks or 0, 'tick')}"
+        f"{'' if record.independent else '; verified with its own clock, not for graded work'}"
     )
 
 
@@ -255,21 +257,21 @@ def _console(rally: Rally) -> str:
     return "\n".join(plain(line, 300) for line in lines)
 
 
-def _sentence(words: str) -> str:
+def _sentence(text: str) -> str:
     """Begin with a capital letter, end with a full stop."""
-    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _counted(summary: Summary) -> str:
     """Say what happened to the balls."""
-    said = (
+    parts = (
         format_count(summary.balls, "ball"),
         format_count(summary.misses, "miss", "misses"),
         format_count(summary.strays, "stray"),
         format_count(summary.doubles, "double"),
         format_count(summary.late_serves, "late serve"),
     )
-    return ", ".join(said)
+    return ", ".join(parts)
 
 
 def _later(summary: Summary, latency: Latency) -> str:
@@ -285,8 +287,8 @@ def _later(summary: Summary, latency: Latency) -> str:
 def _interval(latency: Latency, key: str) -> str:
     if key not in latency.ci:
         return ""
-    found = latency.ci[key]
-    return f"{format_ns(found[0])} to {format_ns(found[1])}" if found else "too few balls"
+    interval = latency.ci[key]
+    return f"{format_ns(interval[0])} to {format_ns(interval[1])}" if interval else "too few balls"
 
 
 @cache

@@ -30,8 +30,8 @@ def timeline_svg(story: Story, title: str, note: str) -> str:
     lanes = _Lanes(story)
     y = 58.0
     body: list[str] = []
-    for began, ended, words in _panels(story):
-        drawn, y = lanes.panel(began, ended, words, y)
+    for began, ended, caption in _panels(story):
+        drawn, y = lanes.panel(began, ended, caption, y)
         body += drawn
     height = math.ceil(y + 4)
     return "\n".join(
@@ -54,7 +54,7 @@ def timeline_svg(story: Story, title: str, note: str) -> str:
 
 def _panels(story: Story) -> list[tuple[int, int, str]]:
     """Return from when to when to draw, in ns since the ping: all, and larger what is short."""
-    found = [(0, story.waited, "the whole wait")]
+    panels = [(0, story.waited, "the whole wait")]
     ends: list[list[int]] = []
     if story.rise is not None and story.taken is not None:
         ends.append([max(0, story.taken - AROUND_NS), story.rise + AROUND_NS])
@@ -67,9 +67,9 @@ def _panels(story: Story) -> list[tuple[int, int, str]]:
     for began, ended in ends:
         ended = min(ended, story.waited)  # noqa: PLW2901
         if LARGER * (ended - began) < story.waited:
-            words = f"larger: {format_ns(ended - began)} of it, from {format_ns(began)} on"
-            found.append((began, ended, words))
-    return found
+            caption = f"larger: {format_ns(ended - began)} of it, from {format_ns(began)} on"
+            panels.append((began, ended, caption))
+    return panels
 
 
 class _Lanes:
@@ -94,7 +94,7 @@ class _Lanes:
                 mine = np.where(named == kind, lengths, 0)
                 self.spent[kind] = np.concatenate([[0], np.cumsum(mine)])
 
-    def panel(self, began: int, ended: int, words: str, y: float) -> tuple[list[str], float]:
+    def panel(self, began: int, ended: int, caption: str, y: float) -> tuple[list[str], float]:
         """Return a panel's SVG from ``y`` on, and where the next one begins."""
         width = WIDTH - LEFT - MARGIN
         scale = width / max(ended - began, 1)
@@ -107,7 +107,7 @@ class _Lanes:
         labels, rows = self._labels(began, ended, scale)
         top = y + 14 + 14 * rows
         bottom = top + LANE * len(lanes)
-        out = [f'<text x="{MARGIN:g}" y="{y + 10:g}" fill="#5b6470">{escape(words)}</text>']
+        out = [f'<text x="{MARGIN:g}" y="{y + 10:g}" fill="#5b6470">{escape(caption)}</text>']
         for row, kind in enumerate(lanes):
             base = top + LANE * row
             out.append(

@@ -15,24 +15,24 @@ from tennis.umpire import Check
 from tennis.umpire.rally import facts, table
 
 
-def write_page(found: Check, out: Path, *, force: bool = False) -> None:
+def write_page(result: Check, out: Path, *, force: bool = False) -> None:
     """Write one self-contained HTML page about a check. Raises UsageError, RallyError."""
-    write_whole(out, page(found).encode(), force=force)
+    write_whole(out, page(result).encode(), force=force)
 
 
-def page(found: Check) -> str:
+def page(result: Check) -> str:
     """Return the page: the same check gives the same bytes."""
     pictures = []
-    for picture in (agreement(found), persistence(found)):
+    for picture in (agreement(result), persistence(result)):
         data = base64.b64encode(picture.render("png")).decode()
         pictures.append({"source": f"data:image/png;base64,{data}", "alt": picture.alt})
     return template("umpire.html.j2").render(
-        found=found,
-        facts=facts(found),
-        table=table(found),
+        result=result,
+        facts=facts(result),
+        table=table(result),
         thesis=_thesis(),
         pictures=pictures,
-        note=check_note(found),
+        note=check_note(result),
         version=__version__,
     )
 

@@ -13,14 +13,14 @@ from pydantic import BaseModel
 
 from tennis.bench.fleet import leases, state
 from tennis.bench.fleet.inventory import Fleet, ListedBench, program, read_inventory
-from tennis.bench.instruments import certificates
+from tennis.bench.instruments import verifications
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.listener import say
 from tennis.rally.text import plain
 
 UNITS_S = {"m": 60, "h": 3600, "d": 86400}
-OLD_CERTIFICATE_DAYS = 30
+OLD_VERIFICATION_DAYS = 30
 NONE = "-"
 
 
@@ -31,7 +31,7 @@ class Row(BaseModel):
     reachable: bool
     kernel: str = NONE
     pico: str = NONE
-    certificate: str = NONE
+    verified: str = NONE
     last_rally: str = NONE
     held_by: str = NONE
     trouble: str = ""
@@ -55,8 +55,8 @@ def _row(seen: state.Look) -> Row:
             troubles.append(status.lease.damaged)
         elif status.lease:
             left_s = status.lease.expires - status.now
-            words = f"{_age(left_s)} more" if left_s > 0 else "expired"
-            row.held_by = f"{status.lease.holder} ({words})"
+            remaining = f"{_age(left_s)} more" if left_s > 0 else "expired"
+            row.held_by = f"{status.lease.holder} ({remaining})"
         if status.plays:
             row.held_by = "plays" if row.held_by == NONE else f"{row.held_by}, plays"
         if skew := state.skew_of(status.now):
@@ -72,7 +72,7 @@ def _row(seen: state.Look) -> Row:
             troubles.append(f"its Pico, at {where}, cannot be looked for: {pico_trouble}")
     elif len(seen.picos) == 1:
         row.pico = seen.picos[0]
-        row.certificate, trouble = _certificate(seen.picos[0])
+        row.verified, trouble = _verified(seen.picos[0])
         troubles += [trouble] if trouble else []
     elif seen.picos:
         row.pico = f"{len(seen.picos)} of them"
@@ -83,21 +83,21 @@ def _row(seen: state.Look) -> Row:
     return row
 
 
-def _certificate(serial: str) -> tuple[str, str | None]:
-    """Return how old the certificate is that this machine keeps, and what is wrong with it."""
+def _verified(serial: str) -> tuple[str, str | None]:
+    """Return how old the record is that this machine keeps, and what is wrong with it."""
     try:
-        certificate = certificates.read(serial)
+        record = verifications.read(serial)
     except TennisError as error:
         return NONE, str(error)
-    if certificate is None:
+    if record is None:
         return "none here", None
     try:
-        made = datetime.fromisoformat(str(certificate.date)).astimezone(UTC)
+        made = datetime.fromisoformat(str(record.date)).astimezone(UTC)
     except ValueError:
         return "unknown", None
     days = (datetime.now(UTC) - made).days
-    old = f"its certificate is {days} days old: tennis verify"
-    return _age(days * 86400) if days else "today", old if days > OLD_CERTIFICATE_DAYS else None
+    old = f"its verification record is {days} days old: tennis verify"
+    return _age(days * 86400) if days else "today", old if days > OLD_VERIFICATION_DAYS else None
 
 
 def _age(seconds: int) -> str:
@@ -110,10 +110,10 @@ def _age(seconds: int) -> str:
 
 def seconds(text: str) -> int:
     """Return the seconds that a lease takes: 90m, 2h, 1d. Raises UsageError."""
-    found = re.fullmatch(r"([0-9]{1,9})([mhd])", text)
-    if not found:
+    match = re.fullmatch(r"([0-9]{1,9})([mhd])", text)
+    if not match:
         raise UsageError(f"--for {plain(text, 40)!a} is no time: 90m, 2h or 1d look like one")
-    duration_s = int(found[1]) * UNITS_S[found[2]]
+    duration_s = int(match[1]) * UNITS_S[match[2]]
     shortest_s, longest_s = leases.LEASE_S
     if not shortest_s <= duration_s <= longest_s:
         raise UsageError(f"--for {text}: a lease takes a minute to {longest_s // 86400} days")
@@ -168,12 +168,12 @@ def restore(
         for line in lines:
             if line.strip() and not re.match(r"(ok|skipping|included): ", line):
                 say(_printable(line.rstrip()))
-            found = re.search(
+            match = re.search(
                 r"^\S+ +: ok=\d+ +changed=(\d+) +unreachable=(\d+) +failed=(\d+)", line
             )
-            if found:
-                changed += int(found[1])
-                failed = failed or found[2] != "0" or found[3] != "0"
+            if match:
+                changed += int(match[1])
+                failed = failed or match[2] != "0" or match[3] != "0"
     if process.wait() or failed:
         raise BenchError(
             f"{name}: provisioning stopped, the lines above say why; it can be run again as it is"

@@ -111,9 +111,9 @@ def play_match(
                 outcome.interrupted = True
                 break
             label = f"{number}/{len(scheduled)}"
-            said = player.see_to(planned, shown(f"{label}{clock.left()}"))
+            outcome_line = player.see_to(planned, shown(f"{label}{clock.left()}"))
             clock.done(planned, played=planned.name in outcome.played)
-            say(f"{label} {planned.name}: {said}")
+            say(f"{label} {planned.name}: {outcome_line}")
             _note(outcome, planned, out)
             if outcome.interrupted:
                 break
@@ -128,7 +128,7 @@ def _with_versions(bench: Bench, scheduled: list[ScheduledRally]) -> list[Schedu
     """
     if isinstance(bench, PreparingBench):
         return scheduled
-    found = []
+    scheduled_again = []
     # asked once for all rallies that differ in balls, seed and settling only: it takes a while
     known: dict[str, dict[str, str]] = {}
     for planned in scheduled:
@@ -139,16 +139,16 @@ def _with_versions(bench: Bench, scheduled: list[ScheduledRally]) -> list[Schedu
             except (UsageError, BenchError) as error:
                 raise type(error)(f"{planned.name}: {error}") from error
         plan = planned.plan.model_copy(update={"versions": known[kind]})
-        found.append(planned.model_copy(update={"plan": plan}))
-    return found
+        scheduled_again.append(planned.model_copy(update={"plan": plan}))
+    return scheduled_again
 
 
 def _foreign_tasks(scheduled: list[ScheduledRally]) -> Iterator[str]:
     """Say where a load does not load the core that its kernel's rules are about."""
     for kernel, loads in replication().core_tasks.items():
         for load, kinds in loads.items():
-            found = [f for f in scheduled if (f.kernel, f.plan.load) == (kernel, load)]
-            tasks = {f.plan.versions.get("load_tasks") for f in found if f.plan.versions}
+            alike = [f for f in scheduled if (f.kernel, f.plan.load) == (kernel, load)]
+            tasks = {f.plan.versions.get("load_tasks") for f in alike if f.plan.versions}
             if tasks - set(kinds):
                 yield (
                     f"{load} has no tasks of {kernel}'s core here, only tasks of Linux: what was "
@@ -314,13 +314,13 @@ class _Player:
             return resume(self.bench, place, watch)
         return play(self.bench, planned.plan, place, watch)
 
-    def _trouble(self, name: str, words: str | None) -> None:
+    def _trouble(self, name: str, reason: str | None) -> None:
         """Keep why there is no rally, or forget it."""
         record = self.outcome.folder.record
         before = record.troubles.pop(name, None)
-        if words is not None:
-            record.troubles[name] = words
-        if words != before:
+        if reason is not None:
+            record.troubles[name] = reason
+        if reason != before:
             record.write(self.out)
 
 

@@ -52,8 +52,8 @@ def _to_be_named(plan: Plan) -> dict[str, str]:
 
 def command_again(out: Path, plan: Plan) -> str:
     """Return the command with which the rally ``out`` goes on."""
-    words = [f"{option} {shlex.quote(value)}" for option, value in _to_be_named(plan).items()]
-    return " ".join([f"tennis rally --resume {quoted(out)}", *words])
+    options = [f"{option} {shlex.quote(value)}" for option, value in _to_be_named(plan).items()]
+    return " ".join([f"tennis rally --resume {quoted(out)}", *options])
 
 
 def bench_again(  # noqa: PLR0913 (what a user may name)
@@ -75,9 +75,9 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     tree = str(Path(kernel).resolve()) if kernel is not None and "--kernel" in needed else kernel
     named = {"--kernel": tree, "--target": target, "--port": port}
     if any(named[option] is None for option in needed):
-        words = plain(" ".join(f"{option} {value}" for option, value in needed.items()))
+        options = plain(" ".join(f"{option} {value}" for option, value in needed.items()))
         raise UsageError(
-            f"{out} was begun with {words}, which is not taken from a folder that may come from "
+            f"{out} was begun with {options}, which is not taken from a folder that may come from "
             f"somebody else: if you trust it, `{command_again(out, plan)}`"
         )
     for option, value in (("--kernel", plan.kernel), ("--target", plan.target)):
@@ -150,10 +150,10 @@ def _serving(asked: Mapping[str, Any]) -> Serving:
         if first["type"] == "finite_number":
             raise UsageError(f"{option} {value}", next_step="use a number") from error
         if option == "--rate-hz" and isinstance(value, (int, float)) and value <= 0:
-            words = "an open loop serves more than 0 balls a second"
-            raise UsageError(f"{option} {value:g}: {words}") from error
-        said = plain(f"{option} {value}", 80)
-        raise UsageError(f"{said}: {first['msg'].removeprefix('Input ')}") from error
+            reason = "an open loop serves more than 0 balls a second"
+            raise UsageError(f"{option} {value:g}: {reason}") from error
+        option_text = plain(f"{option} {value}", 80)
+        raise UsageError(f"{option_text}: {first['msg'].removeprefix('Input ')}") from error
 
 
 def _kernel(asked: str) -> str:

@@ -222,10 +222,10 @@ def _sealed(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: Outc
 def _tick_hz(hello: Frame, otherwise: int) -> int:
     """Return the instrument's ticks of a second, as its HELLO says."""
     try:
-        found = json.loads(hello.payload)["tick_hz"]
+        tick_hz = json.loads(hello.payload)["tick_hz"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return otherwise
-    return found if isinstance(found, int) and found > 0 else otherwise
+    return tick_hz if isinstance(tick_hz, int) and tick_hz > 0 else otherwise
 
 
 def _frames(

@@ -90,17 +90,19 @@ def _differs(rally: Rally, known: RunRecord, changed: list[str]) -> str:
     ]
     return next(
         (
-            f"its {name} is {plain(str(said), 80)}, and was {plain(str(found), 80)} now"
-            for name, said, found in pairs
-            if said != found
+            f"its {name} is {plain(str(claimed), 80)}, and was {plain(str(replayed), 80)} now"
+            for name, claimed, replayed in pairs
+            if claimed != replayed
         ),
         "",
     )
 
 
-def _fields(part: str, said: Any, found: Any, leave_out: set[str]) -> list[tuple[str, Any, Any]]:
-    names = [name for name in type(said).model_fields if name not in leave_out]
-    return [(f"{part} {name}", getattr(said, name), getattr(found, name)) for name in names]
+def _fields(
+    part: str, claimed: Any, replayed: Any, leave_out: set[str]
+) -> list[tuple[str, Any, Any]]:
+    names = [name for name in type(claimed).model_fields if name not in leave_out]
+    return [(f"{part} {name}", getattr(claimed, name), getattr(replayed, name)) for name in names]
 
 
 def changes(rally: Rally, versions: dict[str, str]) -> list[str]:
@@ -220,14 +222,14 @@ def _compare(
     known = table[first : first + len(came)]
     # an unfinished rally's last balls may be fewer than the replay's frame holds
     for row in np.flatnonzero((came[: len(known)] != known).any(axis=1))[:1]:
-        words = [
+        differing_fields = [
             f"{name} {_ticks(then)} in the rally and {_ticks(now)} now"
             for name, then, now in zip(
                 ("served_ns", "rise", "fall"), known[row], came[row], strict=True
             )
             if then != now
         ]
-        raise unlike(f"ball {first + row} has {', '.join(words)}")
+        raise unlike(f"ball {first + row} has {', '.join(differing_fields)}")
 
 
 def _ticks(value: int) -> str:

@@ -161,13 +161,13 @@ class _Kernel:
     def _on_target(self, plan: MatchPlan) -> str:
         """Take the name for a flavour that the target has: it says itself whether it does."""
         name = self.place or self.name
-        found = [flavour for flavour in flavours.RACQUETS if flavour == name]
-        if not found:
+        flavours_there = [flavour for flavour in flavours.RACQUETS if flavour == name]
+        if not flavours_there:
             raise UsageError(
                 f'kernels.{self.name}: on bench = "{plan.bench}" a kernel is one of '
                 f"{', '.join(flavours.RACQUETS)} (also as tree, or --kernel {self.name}=...)"
             )
-        self.flavour = found[0]
+        self.flavour = flavours_there[0]
         return name
 
     @property
@@ -272,8 +272,8 @@ def _scheduled(
         )
         return ScheduledRally(name=name, kernel=wanted.kernel, repetition=repetition, plan=made)
     except (UsageError, ValidationError) as error:
-        words = first_problem(error) if isinstance(error, ValidationError) else str(error)
-        raise UsageError(f"{name}: {words}") from error
+        reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        raise UsageError(f"{name}: {reason}") from error
 
 
 def _digest(seed: int, what: str, name: str) -> int:

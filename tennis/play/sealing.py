@@ -92,10 +92,10 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
         *_contradictions(plan, counted, totals),
     ]
     if totals.backwards:
-        words = (
+        text = (
             f"{format_count(totals.backwards, 'ball')} served before the one before: flash it again"
         )
-        faults.append(Fault(code="clock_backwards", message=f"the instrument's clock: {words}"))
+        faults.append(Fault(code="clock_backwards", message=f"the instrument's clock: {text}"))
     ended: Literal["complete", "interrupted", "fault"] = "complete"
     if plan.bench == "pi" and outcome.all_missed:
         # a target that is not there; on the virtual bench the target itself says what is wrong
@@ -139,8 +139,8 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
         events = list(_events(known, journal, tick_hz))
         played = Played(plan.protocol, tick_hz, events, lambda: plain_balls(balls()))
         outcome.umpire.append(simulated(part, played))
-    said = ({"what": "umpire", "text": words} for words in outcome.umpire)
-    every = itertools.chain(_events(known, journal, tick_hz), said)
+    notes = ({"what": "umpire", "text": text} for text in outcome.umpire)
+    every = itertools.chain(_events(known, journal, tick_hz), notes)
     return seal(part, out, manifest, balls(), every)
 
 
@@ -211,8 +211,8 @@ def _faults(
     """Yield what the player itself saw go wrong, the cause first."""
     if counted is None:
         if not outcome.interrupted and not outcome.all_there:
-            said = [event["text"] for event in known.events if event["what"] == "emulator"]
-            why = f": {said[-1]}" if said else ""
+            texts = [event["text"] for event in known.events if event["what"] == "emulator"]
+            why = f": {texts[-1]}" if texts else ""
             yield Fault(code="bench_ended", message=f"the bench ended without a word{why}")
     elif counted["reason"] != "complete" and not outcome.interrupted and not known.faults:
         # where the target, or the instrument, said what went wrong, that is the reason
@@ -226,9 +226,9 @@ def _faults(
 
 def _reported(known: RunRecord, noted: collections.Counter[str]) -> Iterator[Fault]:
     """Yield the faults among the instrument's own events, each once with how often it came."""
-    for code, (event, words) in REPORTED.items():
+    for code, (event, text) in REPORTED.items():
         if noted[event]:
-            yield _fault(known, code, f"{words} ({format_count(noted[event], 'time')})")
+            yield _fault(known, code, f"{text} ({format_count(noted[event], 'time')})")
 
 
 def _contradictions(plan: Plan, counted: dict[str, Any] | None, totals: _Totals) -> Iterator[Fault]:
@@ -236,9 +236,9 @@ def _contradictions(plan: Plan, counted: dict[str, Any] | None, totals: _Totals)
     planned, balls = plan.protocol.balls, totals.balls
     complete = counted is not None and counted["reason"] == "complete"
     if balls > planned or (complete and balls != planned):
-        words = f"{balls} balls came of {planned} planned"
-        said = ", and the instrument calls that complete" if complete else ""
-        yield Fault(code="miscounted", message=f"{words}{said}: flash the instrument again")
+        text = f"{balls} balls came of {planned} planned"
+        addition = ", and the instrument calls that complete" if complete else ""
+        yield Fault(code="miscounted", message=f"{text}{addition}: flash the instrument again")
     if counted is None or counted["balls"] != balls:
         return  # its counters are those of its last play only
     noted = totals.noted
@@ -248,22 +248,22 @@ def _contradictions(plan: Plan, counted: dict[str, Any] | None, totals: _Totals)
         ("doubles", noted["double"]),
     ):
         if counted[name] != came:
-            words = f"the instrument counted {counted[name]} {name}, but {came} came"
-            yield Fault(code="miscounted", message=f"{words}: flash the instrument again")
+            text = f"the instrument counted {counted[name]} {name}, but {came} came"
+            yield Fault(code="miscounted", message=f"{text}: flash the instrument again")
 
 
-def _fault(known: RunRecord, code: str, words: str) -> Fault:
+def _fault(known: RunRecord, code: str, message: str) -> Fault:
     advice = known.advice.get(code)
-    return Fault(code=code, message=f"{words}: {advice}" if advice else words)
+    return Fault(code=code, message=f"{message}: {advice}" if advice else message)
 
 
 def _no_answer(plan: Plan, known: RunRecord, totals: _Totals) -> Fault:
     """Say what it means that all balls were missed."""
-    words = "no answer from the target"
+    text = "no answer from the target"
     if totals.noted["stray"] or totals.noted["double"]:
         longer = "a longer --timeout-ms" if plan.protocol.loop == "closed" else "a lower --rate-hz"
-        words = f"edges came, but no answer in time (with {longer} it may)"
-    return _fault(known, "no_answer", f"{words}: all {totals.balls} balls missed")
+        text = f"edges came, but no answer in time (with {longer} it may)"
+    return _fault(known, "no_answer", f"{text}: all {totals.balls} balls missed")
 
 
 def _events(known: RunRecord, journal: Journal, tick_hz: int) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tennis import wire
-from tennis.bench.instruments import certificates, emulated
+from tennis.bench.instruments import emulated, verifications
 from tennis.bench.instruments.brickwall import Brickwall, Hello, Play
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import the_port
@@ -137,7 +137,7 @@ class Verification:
         errors = [abs(p.error_ticks) for p in self.points if p.error_ticks is not None]
         return max(errors, default=None)
 
-    def certificate(self, kind: Literal["physical", "emulated"]) -> VerificationRecord:
+    def record(self, kind: Literal["physical", "emulated"]) -> VerificationRecord:
         """Return what is kept of it."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         return VerificationRecord(
@@ -220,14 +220,14 @@ def verify(
     hello = brickwall.end_play()  # for a host that was killed
     second = generator.hello() if generator else None
     check = _Check(hello.tick_hz, second.tick_hz if second else None)
-    found = Verification(
+    verification = Verification(
         "not run", "", hello, "second Pico" if generator else source, check.tolerance()
     )
     _quiet(brickwall)  # a verification that was killed left it on
     why_not = "" if generator else _not_wired(brickwall, source)
     if why_not:
-        found.reason = why_not
-        return found
+        verification.reason = why_not
+        return verification
     maker = generator or brickwall
     try:
         for setting in settings((second or hello).tick_hz, amount):
@@ -242,14 +242,14 @@ def verify(
             maker.command("generate", **arguments, source="jumpers" if generator else source)
             played, trouble = _measure(brickwall, setting, (second or hello).tick_hz)
             points = check.points(setting, played)
-            found.add(points)
+            verification.add(points)
             done(points)
             if trouble:
-                found.verdict, found.reason = "fail", trouble
+                verification.verdict, verification.reason = "fail", trouble
                 break
             if len(played) < setting.balls:
-                found.verdict = "inconclusive"
-                found.reason = (
+                verification.verdict = "inconclusive"
+                verification.reason = (
                     f"the Brickwall ended after {len(played)} of {setting.balls} balls: "
                     "look at its red LED, and verify it again"
                 )
@@ -257,14 +257,16 @@ def verify(
             if points[0].misses == setting.balls:
                 break  # all others would be missed as well
     except (LinkLostError, BenchError) as error:
-        found.verdict = "inconclusive"
-        found.reason = str(error)
-        return found
+        verification.verdict = "inconclusive"
+        verification.reason = str(error)
+        return verification
     finally:
         _end(brickwall, maker)
-    if found.verdict == "not run":
-        found.verdict, found.reason = _judge(found.points, second=generator is not None)
-    return found
+    if verification.verdict == "not run":
+        verification.verdict, verification.reason = _judge(
+            verification.points, second=generator is not None
+        )
+    return verification
 
 
 def _end(brickwall: Brickwall, maker: Brickwall) -> None:
@@ -357,7 +359,7 @@ class _Check:
         delays = setting.delays()
         known = [delays[index % setting.pairs] for index in range(len(played))]
         misses = sum(wire.NONE_TICKS in ball for ball in played)
-        found = []
+        points = []
         kinds: tuple[Kind, Kind] = ("interrupt", "scheduling")
         for which, kind in enumerate(kinds):
             worst: tuple[int, float, int] | None = None  # error, true ns, measured ticks
@@ -371,7 +373,7 @@ class _Check:
                 if worst is None or abs(error) > abs(worst[0]):
                     hz = self.generator_hz or self.tick_hz
                     worst = error, pair[which] * NS_PER_S / hz, measured
-            found.append(
+            points.append(
                 Point(
                     what=setting.what,
                     kind=kind,
@@ -384,7 +386,7 @@ class _Check:
                     thesis_error_us=setting.thesis_us[which] if setting.thesis_us else None,
                 )
             )
-        return found
+        return points
 
     def _compare(self, known: int, measured: int, *, synchronised: bool) -> tuple[int, bool]:
         """Return the error in ticks, and whether it is allowed."""
@@ -456,17 +458,17 @@ def _closed_after(brickwall: Brickwall) -> Iterator[Brickwall]:
         brickwall.close()
 
 
-def keep(certificate: VerificationRecord) -> Path | None:
-    """Keep a certificate and return its file; where nothing was found out, an earlier one stays."""
-    return certificates.write(certificate) if certificate.verdict in {"pass", "fail"} else None
+def keep(record: VerificationRecord) -> Path | None:
+    """Keep a record and return its file; where nothing was found out, an earlier one stays."""
+    return verifications.write(record) if record.verdict in {"pass", "fail"} else None
 
 
 def run(asked: Asked) -> tuple[Verification, VerificationRecord]:
     """Verify, and say now and then how far it is. What was found must still be kept (``keep``).
 
-    Raises TennisError where there is no instrument to verify, or no place for its certificate.
+    Raises TennisError where there is no instrument to verify, or no place for its record.
     """
-    certificates.prepare()
+    verifications.prepare()
     count = 0
 
     def done(points: list[Point]) -> None:
@@ -493,7 +495,7 @@ def run(asked: Asked) -> tuple[Verification, VerificationRecord]:
                 generator = stack.enter_context(_closed_after(second))
         real = asked.bench == "pi" and "://" not in brickwall.link.name
         each = asked.balls or (Amount.each if asked.bench == "pi" else EMULATED_BALLS)
-        found = verify(
+        verification = verify(
             brickwall, source=asked.source, generator=generator, amount=Amount(each), done=done
         )
-    return found, found.certificate("physical" if real else "emulated")
+    return verification, verification.record("physical" if real else "emulated")

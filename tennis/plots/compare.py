@@ -65,7 +65,7 @@ def dashes(rallies: Sequence[Rally]) -> list[Dash]:
     """Return a line for each rally: the same for the same load and priorities, where that tells."""
     seen: dict[tuple[str, str], int] = {}
     taken: set[tuple[str, int]] = set()
-    found = []
+    styles = []
     for rally, color in zip(rallies, colors(rallies), strict=True):
         conditions = (rally.manifest.load.name, rally.manifest.target.priorities)
         index = seen.setdefault(conditions, len(seen)) % len(DASHES)
@@ -74,8 +74,8 @@ def dashes(rallies: Sequence[Rally]) -> list[Dash]:
                 index = (index + other) % len(DASHES)
                 break
         taken.add((color, index))
-        found.append(DASHES[index])
-    return found
+        styles.append(DASHES[index])
+    return styles
 
 
 def names(rallies: Sequence[Rally]) -> list[str]:
@@ -85,18 +85,18 @@ def names(rallies: Sequence[Rally]) -> list[str]:
         target, load = rally.manifest.target, rally.manifest.load
         priorities = "" if target.priorities == "default" else target.priorities
         more = (target.bottom_half, rally.manifest.bench, rally.path.name)
-        words = (target.kernel, load.name, priorities, *(more[index] for index in extra))
-        return ", ".join(plain(word, 24) for word in words if word)
+        parts = (target.kernel, load.name, priorities, *(more[index] for index in extra))
+        return ", ".join(plain(word, 24) for word in parts if word)
 
     for extra in ((), (0,), (1,), (2,), (0, 1), (0, 1, 2)):
-        said = [facts(rally, extra) for rally in rallies]
-        if len(set(said)) == len(said):
-            return said
-    return [f"{words} ({index})" for index, words in enumerate(said, 1)]
+        labels = [facts(rally, extra) for rally in rallies]
+        if len(set(labels)) == len(labels):
+            return labels
+    return [f"{label} ({index})" for index, label in enumerate(labels, 1)]
 
 
 def _describe(summaries: Sequence[Summary], labels: Sequence[str], what: str) -> str:
-    said = [f"{what} of {len(labels)} rallies ({bench_note(summaries)})."]
+    sentences = [f"{what} of {len(labels)} rallies ({bench_note(summaries)})."]
     for label, summary in zip(labels, summaries, strict=True):
         parts = []
         for name, latency in latencies(summary).items():
@@ -109,18 +109,18 @@ def _describe(summaries: Sequence[Summary], labels: Sequence[str], what: str) ->
         extra = f", {summary.misses} missed" if summary.misses else ""
         suspect = ", suspect" if summary.suspect else ""
         count = summary.unfinished or format_count(summary.balls, "ball")
-        said.append(f"{label}: {'; '.join(parts)}; {count}{extra}{suspect}.")
-    return " ".join(said)
+        sentences.append(f"{label}: {'; '.join(parts)}; {count}{extra}{suspect}.")
+    return " ".join(sentences)
 
 
 def _end(summary: Summary) -> str:
     """Say what must stand beside a maximum."""
-    words = {
+    notes = {
         f"+ {summary.misses} missed": summary.misses,
         "suspect": summary.suspect,
         "interrupted": summary.ended == "interrupted",
     }
-    return "".join(f"  {word}" for word, holds in words.items() if holds)
+    return "".join(f"  {word}" for word, holds in notes.items() if holds)
 
 
 def _row(axes: Axes, y: float, summary: Summary, latency: Latency, color: str) -> None:
@@ -189,8 +189,8 @@ def overview(rallies: Sequence[Rally]) -> Picture:
     if high:
         # room on the right for the maximum in words
         span = max(high / low, 2.0)
-        words = max(len(_end(summary)) for summary in summaries)
-        room = 0.3 + 0.02 * words
+        length = max(len(_end(summary)) for summary in summaries)
+        room = 0.3 + 0.02 * length
         panels[0].set_xlim(low / span**0.05, high * span**room)
         for axes in panels:
             time_axis(axes, "x", log=True)
@@ -232,9 +232,9 @@ def comparison(rallies: Sequence[Rally]) -> Picture:
         style: dict[str, Any] = {"color": color, "ls": dash}
         handles.append(Line2D([], [], label=label, lw=1.7, **style))
         for axes, name in zip(panels, LATENCIES, strict=True):
-            found = tally(rally, name)
-            if found.n:
-                draw_exceedance(axes, found, rally.balls, **style)
+            counted = tally(rally, name)
+            if counted.n:
+                draw_exceedance(axes, counted, rally.balls, **style)
     for axes, name in zip(panels, LATENCIES, strict=True):
         axes.set_title(f"{name} latency")
         if not any(latencies(summary)[name].n for summary in summaries):

@@ -67,11 +67,11 @@ def _edges(values: NDArray[np.int64], tick_ns: float, *, log: bool) -> NDArray[n
     return np.unique(np.concatenate([[low], inner, [high]]))
 
 
-def _histogram(axes: Axes, found: Tally, latency: Latency, name: str, tick_ns: float) -> None:
+def _histogram(axes: Axes, counted: Tally, latency: Latency, name: str, tick_ns: float) -> None:
     log = wants_log(latency)
-    edges = _edges(found.values, tick_ns, log=log)
-    values = np.maximum(found.values, 1) if log else found.values
-    counts, _ = np.histogram(values, edges, weights=found.counts)
+    edges = _edges(counted.values, tick_ns, log=log)
+    values = np.maximum(counted.values, 1) if log else counted.values
+    counts, _ = np.histogram(values, edges, weights=counted.counts)
     axes.stairs(counts, edges, baseline=0.7, fill=True, color=LATENCIES[name], alpha=0.85)
     axes.set_ylim(0.7, max(10, float(counts.max())) * 4)
     room = 1.12 if log else 1.04
@@ -81,13 +81,13 @@ def _histogram(axes: Axes, found: Tally, latency: Latency, name: str, tick_ns: f
     marks = {"median": latency.median, "99 %": latency.p99, "max": latency.max}
     top = axes.get_xaxis_transform()
     low, high = axes.get_xlim()
-    for index, (words, value) in enumerate(marks.items()):
+    for index, (label, value) in enumerate(marks.items()):
         assert value is not None  # noqa: S101
         line = 0.985 - 0.062 * index
         place = np.log(value / low) / np.log(high / low) if log else (value - low) / (high - low)
         axes.axvline(value, ymax=line - 0.02, color=BLACK, lw=0.8, ls=(0, (3, 2)))
         axes.annotate(
-            f"{words} {format_ns(value)}",
+            f"{label} {format_ns(value)}",
             (value, line - 0.02),
             xycoords=top,
             xytext=(-4 if place > 0.62 else 4, 0),
@@ -121,14 +121,14 @@ def histogram(rally: Rally) -> Picture:
     return picture
 
 
-def exceedance(found: Tally, balls: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def exceedance(counted: Tally, balls: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return each value (ns) and the share of ``balls`` that were later; misses count as later."""
-    return found.values, (balls - found.cumulative) / balls
+    return counted.values, (balls - counted.cumulative) / balls
 
 
-def draw_exceedance(axes: Axes, found: Tally, balls: int, **style: Any) -> None:
+def draw_exceedance(axes: Axes, counted: Tally, balls: int, **style: Any) -> None:
     """Draw the share of balls later than x as steps, down to the last ball."""
-    values, later = exceedance(found, balls)
+    values, later = exceedance(counted, balls)
     x = np.concatenate([[values[0]], values]).clip(1)
     y = np.concatenate([[1.0], later])
     y[-1] = max(y[-1], 0.5 / balls)  # zero has no place on this axis: below one ball
@@ -158,8 +158,8 @@ def distribution(rally: Rally) -> Picture:
         if not latency.n:
             continue
         drawn_any = True
-        words = f"{name} latency, max {format_ns(latency.max)}"
-        draw_exceedance(axes, tally(rally, name), summary.balls, color=LATENCIES[name], label=words)
+        label = f"{name} latency, max {format_ns(latency.max)}"
+        draw_exceedance(axes, tally(rally, name), summary.balls, color=LATENCIES[name], label=label)
     if not drawn_any:
         nothing(axes, no_latency(summary))
         return picture
@@ -188,11 +188,11 @@ def finish_exceedance(axes: Axes, balls: int, misses: int, *, speaks: bool) -> N
     axes.set(xlabel=explained, ylabel="share of balls later than x")
 
 
-def _level(axes: Axes, share: float, words: str, color: str, *, right: bool) -> None:
+def _level(axes: Axes, share: float, label: str, color: str, *, right: bool) -> None:
     """Draw a level; its words stand on the right below it, or on the left above it."""
     axes.axhline(share, color=color, lw=1, ls=(0, (4, 3)))
     axes.annotate(
-        words,
+        label,
         (0.995 if right else 0.005, share),
         xycoords=axes.get_yaxis_transform(),
         xytext=(0, -3 if right else 3),
@@ -232,7 +232,7 @@ class Envelope:
 
 def _envelopes(rally: Rally) -> tuple[dict[str, Envelope], NDArray[np.float64]]:
     """Read the balls once; return both latencies' envelopes, and when balls were missed (ns)."""
-    found = {name: Envelope(rally.balls) for name in LATENCIES}
+    envelopes = {name: Envelope(rally.balls) for name in LATENCIES}
     missed: list[NDArray[np.int64]] = []
     first = 0
     tick = 1e9 / rally.tick_hz
@@ -240,11 +240,11 @@ def _envelopes(rally: Rally) -> tuple[dict[str, Envelope], NDArray[np.float64]]:
         served = batch["served_ns"].to_numpy(zero_copy_only=False)
         rise = batch["rise_ticks"].to_numpy(zero_copy_only=False).astype(np.float64)
         fall = batch["fall_ticks"].to_numpy(zero_copy_only=False).astype(np.float64)
-        found["interrupt"].add(first, served, rise * tick)
-        found["scheduling"].add(first, served, (fall - rise) * tick)
+        envelopes["interrupt"].add(first, served, rise * tick)
+        envelopes["scheduling"].add(first, served, (fall - rise) * tick)
         missed.append(served[np.isnan(fall)])
         first += batch.num_rows
-    return found, np.concatenate(missed).astype(np.float64) if missed else np.zeros(0)
+    return envelopes, np.concatenate(missed).astype(np.float64) if missed else np.zeros(0)
 
 
 @drawn

@@ -103,8 +103,8 @@ class Picture(Figure):
         data = io.BytesIO()
         with _style():
             if kind == "png":
-                words = {"Title": self.title, "Description": self.alt, "Software": None}
-                self.savefig(data, format="png", dpi=150, metadata=words)
+                metadata = {"Title": self.title, "Description": self.alt, "Software": None}
+                self.savefig(data, format="png", dpi=150, metadata=metadata)
                 return data.getvalue()
             self.savefig(data, format="svg", metadata={"Date": None, "Creator": "tennis"})
         return _named(data.getvalue().decode(), self.title, self.alt).encode()
@@ -116,12 +116,12 @@ def _named(svg: str, title: str, alt: str) -> str:
     start = svg.index("<svg")
     end = svg.index(">", start)
     attributes = f' role="img" aria-labelledby="{name}-title {name}-desc"'
-    words = (
+    label = (
         f'\n <title id="{name}-title">{escape(title)}</title>'
         f'\n <desc id="{name}-desc">{escape(alt)}</desc>'
     )
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
-    return head + svg[start:end] + attributes + ">" + words + svg[end + 1 :]
+    return head + svg[start:end] + attributes + ">" + label + svg[end + 1 :]
 
 
 def drawn(draw: Callable[P, Picture]) -> Callable[P, Picture]:
@@ -193,8 +193,8 @@ def note(summary: Summary) -> str:
     """Say what must stand beside every picture of a rally."""
     count = summary.unfinished if summary.ended == "interrupted" else f"N = {summary.balls}"
     missed = f"{summary.misses} missed" if summary.balls else "no ball was played"
-    said = f"{bench_note([summary])}  ·  {count}, {missed}"
-    return said + ("  ·  SUSPECT: no worst-case claim" if summary.suspect else "")
+    text = f"{bench_note([summary])}  ·  {count}, {missed}"
+    return text + ("  ·  SUSPECT: no worst-case claim" if summary.suspect else "")
 
 
 def no_latency(summary: Summary) -> str:
@@ -214,19 +214,19 @@ def alt_text(rally: Rally, what: str = "Statistics") -> str:
 
 def describe(summary: Summary, what: str) -> str:
     """State a summary's numbers in words."""
-    said = [f"{what} of {summary.label} ({bench_note([summary])})."]
+    sentences = [f"{what} of {summary.label} ({bench_note([summary])})."]
     for name, latency in latencies(summary).items():
         if not latency.n:
-            said.append(f"No {name} latency: {no_latency(summary)}.")
+            sentences.append(f"No {name} latency: {no_latency(summary)}.")
             continue
-        said.append(
+        sentences.append(
             f"{name.capitalize()} latency of {format_count(latency.n, 'ball')}: "
             f"median {format_ns(latency.median)}, 99 % up to {format_ns(latency.p99)}, "
             f"maximum {format_ns(latency.max)}."
         )
-    said.append(f"{summary.misses} of {summary.balls} balls missed.")
+    sentences.append(f"{summary.misses} of {summary.balls} balls missed.")
     if summary.unfinished:
-        said.append(f"{summary.unfinished}.")
+        sentences.append(f"{summary.unfinished}.")
     if summary.suspect:
-        said.append("The rally is suspect: no worst-case claim may be made.")
-    return " ".join(said)
+        sentences.append("The rally is suspect: no worst-case claim may be made.")
+    return " ".join(sentences)

@@ -31,13 +31,13 @@ def beside(rows: Sequence[Beside], latency: str, published: str, bench: str) -> 
 
     Both axes are logarithmic and span as many decades: what looks the same grew as much.
     """
-    said = [f"Largest {latency} latencies, {published} and this match ({bench})."]
+    sentences = [f"Largest {latency} latencies, {published} and this match ({bench})."]
     for row in rows:
         ours = format_ns(row.largest_ns) if row.largest_ns is not None else "none"
         note = f" ({row.note})" if row.note else ""
-        said.append(f"{row.label}: {format_us(row.published_us)}, here {ours}{note}.")
+        sentences.append(f"{row.label}: {format_us(row.published_us)}, here {ours}{note}.")
     picture = Picture(
-        WIDTH, 1.5 + 0.3 * len(rows), f"The latest answers: {latency} latency", " ".join(said)
+        WIDTH, 1.5 + 0.3 * len(rows), f"The latest answers: {latency} latency", " ".join(sentences)
     )
     picture.head(
         f"{published} on the left; on the right {bench}  ·  both axes span as many decades"
@@ -91,9 +91,9 @@ def _panel(
         color = KERNELS.get(row.kernel, OTHERS[0])
         axes.plot([low, value], [y, y], color=color, lw=4, alpha=0.45, solid_capstyle="butt")
         axes.plot(value, y, "D", color=color, ms=6)
-        words = format_ns(value) if ours else format_us(row.published_us)
+        label = format_ns(value) if ours else format_us(row.published_us)
         axes.annotate(
-            f"{words}  {note}".rstrip(),
+            f"{label}  {note}".rstrip(),
             (value, y),
             xytext=(7, 0),
             textcoords="offset points",

@@ -21,25 +21,27 @@ COLOURS = "rainbow"
 TRACE = 10  # rows of pixels between low and high
 
 
-def check_note(found: Check) -> str:
+def check_note(result: Check) -> str:
     """Say what must stand beside every picture of a check."""
-    manifest = found.rally.manifest
-    rate = f"a sample each {found.capture.resolution_ns:.3g} ns" if found.capture else "no capture"
-    said = f"{manifest.bench} bench: {manifest.time_note}  ·  {rate}"
-    return f"{said}  ·  {format_count(found.balls, 'ball')}, {found.unmatched} unmatched"
+    manifest = result.rally.manifest
+    rate = (
+        f"a sample each {result.capture.resolution_ns:.3g} ns" if result.capture else "no capture"
+    )
+    text = f"{manifest.bench} bench: {manifest.time_note}  ·  {rate}"
+    return f"{text}  ·  {format_count(result.balls, 'ball')}, {result.unmatched} unmatched"
 
 
 @drawn
-def agreement(found: Check) -> Picture:
+def agreement(result: Check) -> Picture:
     """Draw Bland and Altman's plot of both latencies: difference over mean, bias, spread."""
-    title = f"Brickwall - analyser: {found.rally.label}"
-    picture = Picture(WIDTH, 4.2, title, _agreement_words(found))
-    picture.head(check_note(found))
+    title = f"Brickwall - analyser: {result.rally.label}"
+    picture = Picture(WIDTH, 4.2, title, _agreement_words(result))
+    picture.head(check_note(result))
     panels = picture.subplots(1, 2)
     for axes, kind in zip(panels, LATENCIES, strict=True):
         axes.set_title(f"{kind} latency")
-        points = found.points.get(kind)
-        difference = getattr(found, kind)
+        points = result.points.get(kind)
+        difference = getattr(result, kind)
         if difference is None or points is None or not len(points.table):
             nothing(axes, "no ball that both saw")
             continue
@@ -60,9 +62,9 @@ def agreement(found: Check) -> Picture:
         bottom, top = axes.get_ylim()
         axes.set_ylim(bottom, top + 0.12 * (top - bottom))  # room for the words
         bias = f"bias {difference.bias_ns:+.1f} ns ({low:.1f} to {high:.1f})"
-        words = f"{bias}, sd {difference.sd_ns:.1f} ns"
+        label = f"{bias}, sd {difference.sd_ns:.1f} ns"
         axes.annotate(
-            words,
+            label,
             (0.99, 0.99),
             xycoords="axes fraction",
             ha="right",
@@ -74,38 +76,38 @@ def agreement(found: Check) -> Picture:
     return picture
 
 
-def _agreement_words(found: Check) -> str:
-    said = [f"Bland-Altman plot of {found.rally.label}."]
+def _agreement_words(result: Check) -> str:
+    sentences = [f"Bland-Altman plot of {result.rally.label}."]
     for kind in LATENCIES:
-        difference = getattr(found, kind)
+        difference = getattr(result, kind)
         if difference is None:
-            said.append(f"No {kind} latency was compared.")
+            sentences.append(f"No {kind} latency was compared.")
             continue
         low, high = difference.bias_ci_ns
-        said.append(
+        sentences.append(
             f"{kind.capitalize()} latency of {format_count(difference.balls, 'ball')}: bias "
             f"{difference.bias_ns:+.1f} ns (95 %: {low:.1f} to {high:.1f} ns), standard deviation "
             f"{difference.sd_ns:.1f} ns."
         )
-    said.append("Grey: the bias with its interval. Dashed: 1.96 standard deviations about it.")
-    return " ".join(said)
+    sentences.append("Grey: the bias with its interval. Dashed: 1.96 standard deviations about it.")
+    return " ".join(sentences)
 
 
 @drawn
-def persistence(found: Check) -> Picture:
+def persistence(result: Check) -> Picture:
     """Draw all balls of the capture over each other, colour by count, on a scope's grid."""
-    seen = found.persistence
-    title = f"All balls overlaid: {found.rally.label}"
+    seen = result.persistence
+    title = f"All balls overlaid: {result.rally.label}"
     balls = seen.balls if seen else 0
-    words = f"Cumulative recording of {format_count(balls, 'ball')} as the analyser saw them"
-    picture = Picture(WIDTH, 4.4, title, f"{words}: ping above, reply below.")
-    picture.head(check_note(found))
+    description = f"Cumulative recording of {format_count(balls, 'ball')} as the analyser saw them"
+    picture = Picture(WIDTH, 4.4, title, f"{description}: ping above, reply below.")
+    picture.head(check_note(result))
     axes = picture.subplots()
     if seen is None or not seen.balls:
         nothing(axes, "no ball in the capture")
         return picture
     _grid(axes)
-    pulse = found.rally.manifest.protocol.pulse_ns
+    pulse = result.rally.manifest.protocol.pulse_ns
     norm = LogNorm(1, max(2, seen.balls))
     style: dict[str, Any] = {
         "aspect": "auto",

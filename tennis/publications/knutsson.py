@@ -96,11 +96,11 @@ def result(kernel: str, priorities: str, load_name: str) -> Result | None:
     """
     for table in knutsson_2008().results:
         if (table.kernel, table.priorities) == (kernel, priorities):
-            found = {
+            rows = {
                 "idle": table.idle,
                 "stress": table.stress,
                 "network": table.network,
                 "xload": table.xload,
             }
-            return found.get(load_name)
+            return rows.get(load_name)
     return None

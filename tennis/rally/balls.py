@@ -222,16 +222,16 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
         form = footer.read(path)
     _check_form(path, form)
     with _Reading(path), pq.ParquetFile(path, **limits) as file:
-        found = file.schema_arrow
+        there = file.schema_arrow
     wanted = schema(tick_hz)
-    have = {field.name: str(field.type) for field in found}
+    have = {field.name: str(field.type) for field in there}
     need = {field.name: str(field.type) for field in wanted}
-    if have != need or found.names != wanted.names:
-        said = ", ".join(f"{name} {kind}" for name, kind in list(have.items())[:8])
+    if have != need or there.names != wanted.names:
+        columns = ", ".join(f"{name} {kind}" for name, kind in list(have.items())[:8])
         raise RallyError(
-            f"{path} has the columns {said!a}, not those of a rally", next_step="play it again"
+            f"{path} has the columns {columns!a}, not those of a rally", next_step="play it again"
         )
-    told = (found.metadata or {}).get(TICK_HZ_KEY)
+    told = (there.metadata or {}).get(TICK_HZ_KEY)
     if told != str(tick_hz).encode():
         raise RallyError(
             f"{path} counts ticks of {(told or b'unknown')[:20]!r} Hz, the manifest of {tick_hz} "
@@ -261,9 +261,9 @@ def _check_form(path: Path, form: footer.Footer) -> None:
     for chunk in form.chunks:
         how = chunk.encodings - ENCODINGS | {chunk.codec} - CODECS
         if how or chunk.dictionary:
-            words = plain(" ".join(sorted(how)) or "a dictionary", 60)
+            forms = plain(" ".join(sorted(how)) or "a dictionary", 60)
             raise RallyError(
-                f"{path} was not written by tennis (encoding {words})",
+                f"{path} was not written by tennis (encoding {forms})",
                 next_step="use the original folder",
             )
 

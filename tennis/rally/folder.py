@@ -110,8 +110,8 @@ class Rally:
     def label(self) -> str:
         """Return the rally in a few words: kernel / load / bottom half / priorities."""
         target = self.manifest.target
-        words = (target.kernel, self.manifest.load.name, target.bottom_half, target.priorities)
-        return " / ".join(plain(word, 40) for word in words)
+        parts = (target.kernel, self.manifest.load.name, target.bottom_half, target.priorities)
+        return " / ".join(plain(word, 40) for word in parts)
 
     @property
     def balls(self) -> int:
@@ -310,8 +310,8 @@ def _open(path: Path) -> Rally:
             interrupt, scheduling = _count(path / BALLS, manifest, pool)
         finally:
             # an altered file is the cause of whatever else was found
-            for name, found in hashes.items():
-                if found.result() != manifest.files[name]:
+            for name, digest in hashes.items():
+                if digest.result() != manifest.files[name]:
                     raise RallyError(
                         f"{path / name} was truncated or altered after the rally was sealed: "
                         "use the original folder, or play the rally again"

@@ -75,9 +75,9 @@ def read(path: Path) -> Footer:
         if size > min(FOOTER_MAX, end - 8):
             raise ValueError("a footer larger than its file, or than any of balls")
         file.seek(end - 8 - size)
-        said = file.read(size)
+        data = file.read(size)
     try:
-        meta = _Reader(said).structure()
+        meta = _Reader(data).structure()
         return Footer(_whole(meta[ROWS]), *_groups(meta.get(ROW_GROUPS, [])))
     except (IndexError, KeyError, TypeError, AttributeError) as error:
         raise ValueError("a damaged footer") from error
@@ -107,8 +107,8 @@ class _Reader:
     Raises IndexError behind the end, ValueError for a type that does not exist.
     """
 
-    def __init__(self, said: bytes) -> None:
-        self.said, self.at, self.depth = said, 0, 0
+    def __init__(self, data: bytes) -> None:
+        self.said, self.at, self.depth = data, 0, 0
 
     def byte(self) -> int:
         self.at += 1
@@ -148,12 +148,12 @@ class _Reader:
         self.depth += 1
         if self.depth > DEPTH_MAX:
             raise ValueError("structures in structures without end")
-        found, number = dict[int, Any](), 0
+        fields, number = dict[int, Any](), 0
         while head := self.byte():
             number = number + (head >> 4) if head >> 4 else self.signed()
-            found[number] = self.value(head & 15)
+            fields[number] = self.value(head & 15)
         self.depth -= 1
-        return found
+        return fields
 
     def value(self, kind: int) -> Any:  # noqa: PLR0911 (a type each)
         match kind:

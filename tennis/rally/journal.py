@@ -86,11 +86,11 @@ class Journal:
             while chunk := file.read(1 << 20):
                 held += chunk
                 at = 0
-                while found := wire.decode_one(held, at):
-                    kind, sequence, payload, end = found
+                while decoded := wire.decode_one(held, at):
+                    kind, sequence, payload, end = decoded
                     yield Frame(kind, sequence, payload)
                     at = end
-                if found is False:
+                if decoded is False:
                     return
                 held = held[at:]
 

@@ -30,8 +30,8 @@ Priorities = Literal["default", "chrt", "native", "unknown"]
 BenchKind = Literal["pi", "virtual", "replay"]
 
 
-def _contradiction(words: str) -> PydanticCustomError:
-    return PydanticCustomError("contradiction", "{words}", {"words": words})
+def _contradiction(message: str) -> PydanticCustomError:
+    return PydanticCustomError("contradiction", "{words}", {"words": message})
 
 
 class StrictModel(BaseModel):

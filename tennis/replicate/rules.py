@@ -156,10 +156,10 @@ def rules() -> list[Rule]:
 
 def published_maximum(table: Kernel, load: str, latency: LatencyName) -> Maximum | None:
     """Return a figure of one of the tables 7.1 to 7.4; None where the thesis did not look."""
-    found = getattr(table, load, None) if load in LOADS else None
-    if found is None:
+    row = getattr(table, load, None) if load in LOADS else None
+    if row is None:
         return None
-    maximum: Maximum = found.irq if latency == "interrupt" else found.sched
+    maximum: Maximum = row.irq if latency == "interrupt" else row.sched
     return maximum
 
 
@@ -170,7 +170,7 @@ def _side(table: Kernel, load: str, latency: LatencyName) -> Side:
 def _growths() -> list[Rule]:
     """Return a rule for each load of each table: it grows from idle as it did in the thesis."""
     factor = replication().tables.same_order
-    found = []
+    rules = []
     for table in knutsson_2008().results:
         number = TABLES[table.kernel, table.priorities]
         for load in LOADS[1:]:
@@ -182,7 +182,7 @@ def _growths() -> list[Rule]:
                 growth = loaded.max / idle.max
                 low, high = growth / factor, growth * factor
                 side = _side(table, load, latency)
-                found.append(
+                rules.append(
                     Rule(
                         source="knutsson-2008",
                         id=f"table{number}-{load}-{latency}",
@@ -201,13 +201,13 @@ def _growths() -> list[Rule]:
                         ),
                     )
                 )
-    return found
+    return rules
 
 
 def _rankings() -> list[Rule]:
     """Return a rule for each pair of tables, load and latency: who has the later worst case."""
     tie = replication().tables.tie
-    found = []
+    rules = []
     for load in LOADS:
         for latency in LATENCIES:
             for one, other in combinations(knutsson_2008().results, 2):
@@ -221,7 +221,7 @@ def _rankings() -> list[Rule]:
                     continue
                 of, to = _side(later, load, latency), _side(sooner, load, latency)
                 names = f"{_name(later)} later than {_name(sooner)}"
-                found.append(
+                rules.append(
                     Rule(
                         source="knutsson-2008",
                         id=f"ranking-{load}-{latency}-{_id(later)}-{_id(sooner)}",
@@ -232,7 +232,7 @@ def _rankings() -> list[Rule]:
                         parts=(RulePart(says=f"{names}", of=of, to=to, above=1.0),),
                     )
                 )
-    return found
+    return rules
 
 
 def _figures() -> list[Rule]:

@@ -95,11 +95,11 @@ class Claim:
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``tennis replicate --json`` prints of it."""
-        found = asdict(self)
-        parts = found.pop("parts")
+        content = asdict(self)
+        parts = content.pop("parts")
         for part, made in zip(parts, self.parts, strict=True):
             part["n"] = made.n
-        return {**found, "n": self.n, "parts": parts}
+        return {**content, "n": self.n, "parts": parts}
 
 
 @dataclass
@@ -206,10 +206,10 @@ class Replication:
             return undecided("inconclusive", _not_played(missing), then)
         unusable = [sample for sample in samples if sample.unusable]
         if unusable:
-            said = "; ".join(f"{sample.words}: {sample.unusable}" for sample in unusable)
+            reasons = "; ".join(f"{sample.words}: {sample.unusable}" for sample in unusable)
             wanted = self._rules.statistics.balls_min
             then = f"play these rallies anew, with at least {wanted} balls"
-            return undecided("inconclusive", said, then)
+            return undecided("inconclusive", reasons, then)
         return self._compared(part, samples)
 
     def _sample(self, side: Side, load: str) -> _Sample:
@@ -268,12 +268,12 @@ class Replication:
         why = then = ""
         for doubling in range(DOUBLINGS + 1):
             size = usual << doubling
-            found = self._cut(part, samples, size, confidence)
-            if found is None:
+            comparison = self._cut(part, samples, size, confidence)
+            if comparison is None:
                 why = f"too few blocks of {size} balls for an interval"
                 then = f"play {_balls(2 * shortest)} a rally, or repetitions"
                 break
-            cuts, dependent = found
+            cuts, dependent = comparison
             if not dependent:
                 return _verdict(part, cuts, size, shortest)
             why = (
@@ -309,7 +309,7 @@ class Replication:
                 for name, rally in sample.rallies
             ]
             dependent += [name for name, values in each if blocks.alike(values)]
-            values = np.concatenate([found for _, found in each])
+            values = np.concatenate([latencies for _, latencies in each])
             median = blocks.median(values, confidence)
             if median is None:
                 return None
@@ -345,8 +345,8 @@ def _not_played(samples: Sequence[_Sample]) -> str:
         whys.setdefault(sample.missing, []).append(sample.words)
     played = {sample.missing for sample in samples if sample.foreign}
     return "; ".join(
-        why if why in played else f"not played ({why}): {'; '.join(words)}"
-        for why, words in whys.items()
+        why if why in played else f"not played ({why}): {'; '.join(reason)}"
+        for why, reason in whys.items()
     )
 
 
@@ -415,22 +415,22 @@ def _decide(
     """Hold an interval, and the ratio of the largest of all balls, against a rule."""
     low, high = interval
     above, below = bounds
-    said = f"{number(low)} to {number(high)}, the rule: {_bounds(*bounds)}"
+    reason = f"{number(low)} to {number(high)}, the rule: {_bounds(*bounds)}"
     # what is not bounded (missed balls) is above every rule that has no upper end
     inside = (above is None or low > above) and (below is None or high < below)
     outside = (above is not None and high <= above) or (below is not None and low >= below)
     if math.isnan(low) or math.isnan(high):
         return "inconclusive", "too many balls were not answered to compare"
     if not inside and not outside:
-        return "inconclusive", f"the interval holds both: {said}"
+        return "inconclusive", f"the interval holds both: {reason}"
     if largest is not None and math.isnan(largest):
-        return "inconclusive", f"{said}; but the largest of all balls rank otherwise"
+        return "inconclusive", f"{reason}; but the largest of all balls rank otherwise"
     if largest is not None and inside != (
         (above is None or largest > above) and (below is None or largest < below)
     ):
         why = f"for the largest of all balls it is {number(largest)}: rare events decide"
-        return "inconclusive", f"{said}; but {why}"
-    return ("confirmed" if inside else "contradicted"), said
+        return "inconclusive", f"{reason}; but {why}"
+    return ("confirmed" if inside else "contradicted"), reason
 
 
 def _worst(cuts: Sequence[_Cut]) -> Median:
@@ -458,11 +458,11 @@ def _ratio(one: float, other: float) -> float:
 
 
 def _sides(cuts: Sequence[_Cut]) -> tuple[Found, ...]:
-    found = []
+    sides = []
     for cut in cuts:
         sample = cut.sample
         misses = sum(rally.misses for _, rally in sample.rallies)
-        found.append(
+        sides.append(
             Found(
                 kernel=sample.side.kernel,
                 priorities=sample.side.priorities,
@@ -478,16 +478,16 @@ def _sides(cuts: Sequence[_Cut]) -> tuple[Found, ...]:
                 exceedance_bound_95=None if misses else 3 / sample.balls,
             )
         )
-    return tuple(found)
+    return tuple(sides)
 
 
 def _bounds(above: float | None, below: float | None) -> str:
-    words = []
+    parts = []
     if above is not None:
-        words.append(f"above {number(above)}")
+        parts.append(f"above {number(above)}")
     if below is not None:
-        words.append(f"below {number(below)}")
-    return " and ".join(words)
+        parts.append(f"below {number(below)}")
+    return " and ".join(parts)
 
 
 def number(value: float | None) -> str:
@@ -505,10 +505,10 @@ def _balls(count: int) -> str:
     return f"{size:,} balls"
 
 
-def _finite(found: Any) -> Any:
+def _finite(number: Any) -> Any:
     """Return it with None for what is not finite: JSON has no word for that."""
-    if isinstance(found, dict):
-        return {key: _finite(value) for key, value in found.items()}
-    if isinstance(found, (list, tuple)):
-        return [_finite(value) for value in found]
-    return None if isinstance(found, float) and not math.isfinite(found) else found
+    if isinstance(number, dict):
+        return {key: _finite(value) for key, value in number.items()}
+    if isinstance(number, (list, tuple)):
+        return [_finite(value) for value in number]
+    return None if isinstance(number, float) and not math.isfinite(number) else number

@@ -74,14 +74,14 @@ def block_values(arrays: Iterable[Values], size: int, statistic: Statistic) -> V
 
     ``statistic`` takes an array of shape (blocks, size) and returns one of shape (blocks,).
     """
-    found: list[Values] = []
+    values: list[Values] = []
     held = np.zeros(0)
     for array in arrays:
         held = np.concatenate([held, array])
         blocks = held.size // size
-        found.append(statistic(held[: blocks * size].reshape(blocks, size)))
+        values.append(statistic(held[: blocks * size].reshape(blocks, size)))
         held = held[blocks * size :]
-    return np.concatenate([np.zeros(0), *found])
+    return np.concatenate([np.zeros(0), *values])
 
 
 def worst(blocks: Values) -> Values:
@@ -107,10 +107,10 @@ def concentration(blocks: Values) -> Values:
         return np.zeros(0)
     with np.errstate(invalid="ignore"):  # infinite minus infinite: all were missed
         width = blocks.max(axis=1) - blocks.min(axis=1)
-    found = np.where(np.isfinite(width), 0.0, np.inf)
+    concentration = np.where(np.isfinite(width), 0.0, np.inf)
     some = np.isfinite(width) & (width > 0)
-    found[some] = quartile_distance(blocks[some]) / width[some]
-    return found
+    concentration[some] = quartile_distance(blocks[some]) / width[some]
+    return concentration
 
 
 def median(values: Values, confidence: Fraction) -> Median | None:

@@ -83,11 +83,11 @@ class Summary:
     @property
     def unfinished(self) -> str:
         """Say that the rally is not all that was planned; empty where it is."""
-        words = {"interrupted": "Interrupted", "fault": "Ended by a fault"}
-        if self.ended not in words or (self.ended == "fault" and self.balls >= self.planned):
+        reasons = {"interrupted": "Interrupted", "fault": "Ended by a fault"}
+        if self.ended not in reasons or (self.ended == "fault" and self.balls >= self.planned):
             return ""
         balls = "ball" if self.planned == 1 else "balls"
-        return f"{words[self.ended]}: {self.balls} of {self.planned} planned {balls}"
+        return f"{reasons[self.ended]}: {self.balls} of {self.planned} planned {balls}"
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``tennis stats --json`` prints."""
@@ -96,34 +96,34 @@ class Summary:
     def claims(self) -> list[str]:
         """Say in words what the maximum is worth: misses, faults, and the bound that N supports."""
         bench = f"Bench: {self.bench} ({self.time_note}); one tick is {tick_ns(self.tick_hz):g} ns."
-        said = [
+        sentences = [
             f"{bench} Strays: {self.strays}, doubles: {self.doubles}, late: {self.late_serves}."
         ]
         if self.unfinished:
-            said.append(f"{self.unfinished}.")
+            sentences.append(f"{self.unfinished}.")
         if not self.balls:
-            said.append("No ball was played.")
+            sentences.append("No ball was played.")
         elif self.misses == self.balls:
             all_missed = "The only ball was" if self.balls == 1 else f"All {self.balls} balls were"
-            said.append(f"{all_missed} missed: there is no latency to speak of.")
+            sentences.append(f"{all_missed} missed: there is no latency to speak of.")
         elif self.misses:
-            said.append(
+            sentences.append(
                 f"{self.misses} of {self.balls} balls had no answer in time: the maximum is that "
                 "of the others, and nothing is claimed about the worst case."
             )
         if self.suspect:
             why = "; ".join(self.faults) or "an instrument fault happened"
-            said.append(f"SUSPECT ({why}): no worst-case claim may be made from this rally.")
+            sentences.append(f"SUSPECT ({why}): no worst-case claim may be made from this rally.")
         if self.doubt:
-            said.append(f"NOT VERIFIED: {self.doubt}.")
+            sentences.append(f"NOT VERIFIED: {self.doubt}.")
         bound = self.interrupt_ns.exceedance_bound_95
         n = self.interrupt_ns.n
         if bound is not None and n >= BOUND_FROM:
-            said.append(
+            sentences.append(
                 f"With N = {n} answers and none later than the maximum: at 95 % confidence fewer "
                 f"than 3/N = {percent(bound)} of all answers are later (if balls are independent)."
             )
-        return said
+        return sentences
 
 
 def percent(share: float) -> str:

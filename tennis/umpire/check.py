@@ -18,16 +18,16 @@ def check(rally: Rally, capture: Capture, tolerance_ns: float | None = None) -> 
     """
     if tolerance_ns is None:
         tolerance_ns = TOLERANCE_NS + tick_ns(rally.tick_hz)
-    found = Check("not run", "", rally, capture, tolerance_ns)
-    found.reason = _cannot(rally, capture)
-    if found.reason:
-        return found
+    result = Check("not run", "", rally, capture, tolerance_ns)
+    result.reason = _cannot(rally, capture)
+    if result.reason:
+        return result
     try:
-        run = SideBySide(rally, capture, found)
+        run = SideBySide(rally, capture, result)
         wrong = run.pair()
         if wrong:
             # a wire on which nothing happens is not mended by another name
-            seen = found.decoder
+            seen = result.decoder
             alive = seen is not None and seen.ping.count > 0 and seen.reply.count > 0
             better = other_wiring(rally, capture) if alive else None
             reason = wiring_words(better, capture) if better is not None else wrong
@@ -35,10 +35,10 @@ def check(rally: Rally, capture: Capture, tolerance_ns: float | None = None) -> 
             return Check("not run", reason, rally, capture, tolerance_ns)
         run.conclude()
     except CaptureError as error:
-        found.verdict, found.reason = "not run", str(error)
-        return found
-    found.verdict, found.reason = judge(found)
-    return found
+        result.verdict, result.reason = "not run", str(error)
+        return result
+    result.verdict, result.reason = judge(result)
+    return result
 
 
 def _cannot(rally: Rally, capture: Capture) -> str:

@@ -20,8 +20,8 @@ FAR_MADS = 8.0  # times the usual spread: a difference that needs a reason
 class Comparison:
     """Takes pairs, a batch at a time, and writes what they say into a check."""
 
-    def __init__(self, found: Check, capture: Capture, timeout_ns: int) -> None:
-        self._found = found
+    def __init__(self, result: Check, capture: Capture, timeout_ns: int) -> None:
+        self._found = result
         self._capture = capture
         self._timeout_ns = timeout_ns
         self._clock = Clock()
@@ -33,13 +33,13 @@ class Comparison:
         self._ratio = 1.0
         self._phases = {name: Phases() for name in ("ping", "rise", "fall")}
         self._waiting: list[Pairs] = []  # until it is known what is usual
-        found.points = {kind: Points() for kind in KINDS}
-        found.classes = {kind: Classes() for kind in KINDS}
+        result.points = {kind: Points() for kind in KINDS}
+        result.classes = {kind: Classes() for kind in KINDS}
 
     def take(self, pairs: Pairs, expected_ns: NDArray[np.float64] | None) -> None:
         """Take pairs; ``expected_ns`` is when the analyser should have seen their serves."""
-        found = self._found
-        found.balls += len(pairs.rally)
+        result = self._found
+        result.balls += len(pairs.rally)
         served = pairs.rally.served_ns.astype(np.float64)
         seen = (pairs.balls.served * self._capture.tick_ns).astype(np.float64)
         self._clock.add(served, seen)
@@ -49,7 +49,7 @@ class Comparison:
             self._compare(pairs)
             return
         self._waiting.append(pairs)
-        if found.balls >= FIRST:
+        if result.balls >= FIRST:
             self._learn_usual()
 
     def _look_at_phases(self, pairs: Pairs, expected: NDArray[np.float64]) -> None:
@@ -101,7 +101,7 @@ class Comparison:
         }
 
     def _compare(self, pairs: Pairs) -> None:
-        found = self._found
+        result = self._found
         self._compare_misses(pairs)
         off = 0
         for kind, table in self._latencies(pairs).items():
@@ -112,9 +112,9 @@ class Comparison:
             off += int(far.sum())
             near = ~far
             self._biases[kind].add(brickwall[near], analyser[near])
-            found.points[kind].add(np.column_stack([table[:, 0], (brickwall + corrected) / 2, d]))
-            found.classes[kind].add(brickwall[near], corrected[near])
-        found.off += off
+            result.points[kind].add(np.column_stack([table[:, 0], (brickwall + corrected) / 2, d]))
+            result.classes[kind].add(brickwall[near], corrected[near])
+        result.off += off
 
     def _compare_misses(self, pairs: Pairs) -> None:
         tick = self._found.tick_ns
@@ -139,22 +139,22 @@ class Comparison:
     def conclude(self) -> None:
         """Compute what the sums say."""
         self.finish()
-        found = self._found
+        result = self._found
         step = self._capture.resolution_ns
         line = self._clock.fit()
-        found.clock = line
+        result.clock = line
         uneven = {name: phases.unevenness for name, phases in self._phases.items()}
-        found.unevenness = uneven
+        result.unevenness = uneven
         ratio = 1.0
         if line is not None:
             ratio = 1 + line.ppm * 1e-6
             extra = uneven["ping"] * step / max(line.seconds, 1e-9) / 1000
-            found.clock_ci = line.interval(extra)
+            result.clock_ci = line.interval(extra)
         for kind, edges in (("interrupt", ("ping", "rise")), ("scheduling", ("rise", "fall"))):
             if kind in self._biases:
                 share = min(1.0, sum(uneven[edge] for edge in edges))
-                setattr(found, kind, self._biases[kind].fit(ratio, share * step))
-        found.offset_ns = self._clock.offset_ns
+                setattr(result, kind, self._biases[kind].fit(ratio, share * step))
+        result.offset_ns = self._clock.offset_ns
 
 
 def _related(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:

@@ -197,5 +197,5 @@ class Phases:
         if not n:
             return 0.0
         off = np.cumsum(self.counts) / n - np.arange(1, PHASES + 1) / PHASES
-        found = float(off.max() - off.min())
-        return found if found > KUIPER / sqrt(n) + 1 / PHASES else 0.0
+        spread = float(off.max() - off.min())
+        return spread if spread > KUIPER / sqrt(n) + 1 / PHASES else 0.0

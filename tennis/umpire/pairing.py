@@ -139,9 +139,9 @@ def _look(window: _Window, balls: RallyBalls, first: int, scale: Scale) -> None:
     for n in range(size):
         if n:
             expected = window.since_ns[n]
-            found = (served[places + n] - served[places]).astype(np.float64)
+            gaps = (served[places + n] - served[places]).astype(np.float64)
             allowed = scale.slack_ns + expected * MAX_PPM * 1e-6
-            places_fit = np.abs(found - expected) <= allowed
+            places_fit = np.abs(gaps - expected) <= allowed
             places = places[places_fit]
             bias = {name: values[places_fit] for name, values in bias.items()}
         # a constant bias is what is to be found: latencies are compared with those of the first

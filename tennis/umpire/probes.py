@@ -66,19 +66,19 @@ def other_wiring(rally: Rally, capture: Capture) -> Wiring | None:
 
 def wiring_words(wiring: Wiring, capture: Capture) -> str:
     """Say what is wrong with the probes, and what to do about it."""
-    words, options = [], []
+    wires, options = [], []
     ping, reply = shlex.quote(capture.ping), shlex.quote(capture.reply)
     if wiring.swapped:
-        words.append("ping and reply are swapped")
+        wires.append("ping and reply are swapped")
         options.append(f"--ping {reply} --reply {ping}")
     both = wiring.invert_ping and wiring.invert_reply
     for name, inverted in (("ping", wiring.invert_ping), ("reply", wiring.invert_reply)):
         if inverted:
-            words.append(f"{name} is inverted")
+            wires.append(f"{name} is inverted")
             options.append(f"--invert {name}" if not both else "")
     if both:
         options = [option for option in options if option] + ["--invert both"]
     return (
-        f"{' and '.join(words)} in the capture: move the probes, or check it again with "
+        f"{' and '.join(wires)} in the capture: move the probes, or check it again with "
         f"{' '.join(options)}"
     )

@@ -46,19 +46,19 @@ def umpire(
     try:
         capture = the_capture(rally, captures, wires)
     except RallyError as error:
-        found = Check("not run", str(error), rally, None, 0)
-        found.tolerance_ns = tolerance_ns or 0.0
-        return found
+        result = Check("not run", str(error), rally, None, 0)
+        result.tolerance_ns = tolerance_ns or 0.0
+        return result
     if capture is None:
         reason = (
             f"{rally.path} has no {CAPTURE}: name one with --capture, or play with "
             "`tennis rally --umpire`"
         )
         return Check("not run", reason, rally, None, tolerance_ns or 0.0)
-    found = check(rally, capture, tolerance_ns)
+    result = check(rally, capture, tolerance_ns)
     if not captures and rally.manifest.bench == "virtual":
-        found.notes.append(SIMULATED)
-    return found
+        result.notes.append(SIMULATED)
+    return result
 
 
 def in_a_line(rally: Rally) -> str:
@@ -72,60 +72,61 @@ def in_a_line(rally: Rally) -> str:
         return f"not run: {error}"
     if samples > QUICK_SAMPLES:
         return "there is a long capture: `tennis umpire check` says what it shows"
-    found = umpire(rally)
-    said = f"{found.verdict}: {found.reason}"
-    return f"{said} ({'; '.join(found.notes)})" if found.notes else said
+    result = umpire(rally)
+    line = f"{result.verdict}: {result.reason}"
+    return f"{line} ({'; '.join(result.notes)})" if result.notes else line
 
 
-def facts(found: Check) -> dict[str, str]:
+def facts(result: Check) -> dict[str, str]:
     """Return what a check found, in words, for a terminal or a page."""
-    said = {"Rally": f"{found.rally.label}: {found.rally.balls} balls"}
-    capture = found.capture
+    rows = {"Rally": f"{result.rally.label}: {result.rally.balls} balls"}
+    capture = result.capture
     if capture is None:
-        return said
+        return rows
     seconds = float(capture.end_ticks / capture.tick_hz)
-    said["Capture"] = f"{capture.form}, {seconds:.3f} s, ping {capture.ping}, reply {capture.reply}"
-    said["Resolution"] = (
-        f"Brickwall {found.tick_ns:g} ns, analyser {capture.resolution_ns:.4g} ns; two edges of "
+    rows["Capture"] = f"{capture.form}, {seconds:.3f} s, ping {capture.ping}, reply {capture.reply}"
+    rows["Resolution"] = (
+        f"Brickwall {result.tick_ns:g} ns, analyser {capture.resolution_ns:.4g} ns; two edges of "
         f"the analyser: {capture.resolution_ns / 6**0.5:.3g} ns (sd)"
     )
-    said["Balls"] = (
-        f"{found.balls} paired, {found.unmatched_brickwall} only in the rally, "
-        f"{found.unmatched_analyser} only in the capture, {found.uncovered} not covered"
+    rows["Balls"] = (
+        f"{result.balls} paired, {result.unmatched_brickwall} only in the rally, "
+        f"{result.unmatched_analyser} only in the capture, {result.uncovered} not covered"
     )
-    said["Contradictions"] = (
-        f"{found.disagree} answered by one and missed by the other, {found.off} far off, "
-        f"{found.unseen} too short to be seen"
+    rows["Contradictions"] = (
+        f"{result.disagree} answered by one and missed by the other, {result.off} far off, "
+        f"{result.unseen} too short to be seen"
     )
     for kind in ("interrupt", "scheduling"):
-        difference = getattr(found, kind)
+        difference = getattr(result, kind)
         if difference is not None:
             low, high = difference.bias_ci_ns
-            said[f"{kind.capitalize()} bias"] = (
+            rows[f"{kind.capitalize()} bias"] = (
                 f"{difference.bias_ns:+.2f} ns (95 %: {low:.2f} to {high:.2f} ns), residual sd "
                 f"{difference.sd_ns:.2f} ns"
             )
-    if found.clock is not None and found.clock_ci is not None:
-        low, high = found.clock_ci
-        said["Clock"] = (
-            f"the analyser's is {found.clock.ppm:+.4f} ppm faster (95 %: {low:.4f} to {high:.4f}); "
-            f"serves are within {found.clock.sd_ns:.3g} ns (sd) of the line"
+    if result.clock is not None and result.clock_ci is not None:
+        low, high = result.clock_ci
+        rows["Clock"] = (
+            f"the analyser's is {result.clock.ppm:+.4f} ppm faster "
+            f"(95 %: {low:.4f} to {high:.4f}); serves are within "
+            f"{result.clock.sd_ns:.3g} ns (sd) of the line"
         )
-    uneven = [name for name, value in found.unevenness.items() if value]
+    uneven = [name for name, value in result.unevenness.items() if value]
     if uneven:
-        said["In step"] = (
+        rows["In step"] = (
             f"{', '.join(uneven)} in step with the samples: the intervals are wider for it"
         )
-    if found.decoder is not None:
-        counts = found.rally.manifest.counts
-        said["Strays, doubles"] = (
+    if result.decoder is not None:
+        counts = result.rally.manifest.counts
+        rows["Strays, doubles"] = (
             f"Brickwall {counts.strays}, {counts.doubles}; analyser "
-            f"{found.decoder.strays.count}, {found.decoder.doubles.count}"
+            f"{result.decoder.strays.count}, {result.decoder.doubles.count}"
         )
-    return said
+    return rows
 
 
-def table(found: Check) -> list[dict[str, Any]]:
+def table(result: Check) -> list[dict[str, Any]]:
     """Return rows in the form of table 6.1: analyser, Brickwall, error; in microseconds."""
     return [
         {
@@ -135,6 +136,6 @@ def table(found: Check) -> list[dict[str, Any]]:
             "brickwall_us": brickwall / 1000,
             "error_ns": brickwall - analyser,
         }
-        for kind, classes in found.classes.items()
+        for kind, classes in result.classes.items()
         for balls, analyser, brickwall in classes.rows()
     ]

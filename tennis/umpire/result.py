@@ -106,12 +106,12 @@ class Check:
         }
 
 
-def _difference(found: Difference | None) -> dict[str, Any]:
-    if found is None:
+def _difference(difference: Difference | None) -> dict[str, Any]:
+    if difference is None:
         return {"bias_ns": None, "bias_ci_ns": None, "sd_ns": None, "balls": 0}
     return {
-        "bias_ns": found.bias_ns,
-        "bias_ci_ns": list(found.bias_ci_ns),
-        "sd_ns": found.sd_ns,
-        "balls": found.balls,
+        "bias_ns": difference.bias_ns,
+        "bias_ci_ns": list(difference.bias_ci_ns),
+        "sd_ns": difference.sd_ns,
+        "balls": difference.balls,
     }

@@ -46,24 +46,24 @@ def _scale(rally: Rally, capture: Capture) -> Scale:
 class SideBySide:
     """One run through both."""
 
-    def __init__(self, rally: Rally, capture: Capture, found: Check) -> None:
+    def __init__(self, rally: Rally, capture: Capture, result: Check) -> None:
         self._rally = rally
         self._capture = capture
-        self._found = found
+        self._found = result
         self._scale = _scale(rally, capture)
         self._timeout_ns = rally.manifest.protocol.timeout_ns
-        found.decoder = self._decoder = _decoder(rally, capture)
+        result.decoder = self._decoder = _decoder(rally, capture)
         window = _window_ns(rally)
-        found.persistence = Persistence(window, capture.tick_ns, capture.resolution_ns)
-        self._comparison = Comparison(found, capture, self._timeout_ns)
+        result.persistence = Persistence(window, capture.tick_ns, capture.resolution_ns)
+        self._comparison = Comparison(result, capture, self._timeout_ns)
         self._by_order = False
         self._spread_ns = 0.0  # of the serves about their line
 
     def pair(self) -> str:
         """Pair everything; say why it cannot be done, empty where it could."""
-        found, capture = self._found, self._capture
-        assert found.persistence is not None  # noqa: S101
-        balls = CaptureQueue(self._decoder.decode(capture), found.persistence.add)
+        result, capture = self._found, self._capture
+        assert result.persistence is not None  # noqa: S101
+        balls = CaptureQueue(self._decoder.decode(capture), result.persistence.add)
         count = 0
 
         def enough(more: Balls) -> bool:
@@ -94,14 +94,14 @@ class SideBySide:
             )
             if pulses.count
         ]
-        said = f"only {plain(seen[0], 20)} ever changes" if len(seen) == 1 else "nothing changes"
+        reason = f"only {plain(seen[0], 20)} ever changes" if len(seen) == 1 else "nothing changes"
         return (
-            f"there is no ball in the capture: {said} there; check probes, ground and thresholds, "
-            "and capture again"
+            f"there is no ball in the capture: {reason} there; "
+            "check probes, ground and thresholds, and capture again"
         )
 
     def _follow(self, balls: CaptureQueue, anchor: Anchor) -> None:
-        found, scale = self._found, self._scale
+        result, scale = self._found, self._scale
         start = rally_balls(self._rally, anchor.brickwall)
         first = next(start)
         ppm = self._first_ppm(first, balls.held[anchor.analyser :])
@@ -122,9 +122,9 @@ class SideBySide:
             last = not queue.more()
             if balls.ended:
                 step, left = self._covered(step, follower)
-                found.uncovered += left
+                result.uncovered += left
                 if left:
-                    found.uncovered += queue.drain()
+                    result.uncovered += queue.drain()
                     last = True
                 if not len(step):
                     break
@@ -140,18 +140,18 @@ class SideBySide:
             at = self._capture.tick_ns * (
                 balls.held.served[0] if len(balls.held) else self._capture.end_ticks
             )
-            found.notes.append(
-                f"after {format_count(found.balls, 'ball')} and {at / 1e9:.3f} s nothing fits any "
+            result.notes.append(
+                f"after {format_count(result.balls, 'ball')} and {at / 1e9:.3f} s nothing fits any "
                 "more"
             )
-            found.lost = True
+            result.lost = True
         # what comes after the rally's last ball is nobody's business, but it is looked at
         while not balls.ended:
             balls.drop(len(balls.held))
             balls.hold(lambda more: len(more) > 0)
-        found.unmatched_brickwall += follower.tally.brickwall
-        found.unmatched_analyser += follower.tally.analyser
-        found.uncovered += queue.drain() + follower.tally.beyond
+        result.unmatched_brickwall += follower.tally.brickwall
+        result.unmatched_analyser += follower.tally.analyser
+        result.uncovered += queue.drain() + follower.tally.beyond
         self._spread_ns = follower.spread_ns
 
     def _first_ppm(self, rally: RallyBalls, balls: Balls) -> float:
@@ -167,8 +167,8 @@ class SideBySide:
 
     def _backward(self, balls: CaptureQueue, anchor: Anchor, follower: Follower) -> None:
         """Pair what came before the anchor: the same, with times that run backwards."""
-        found = self._found
-        found.uncovered += anchor.brickwall
+        result = self._found
+        result.uncovered += anchor.brickwall
         count = anchor.analyser
         if not anchor.brickwall or not count:
             return
@@ -197,10 +197,10 @@ class SideBySide:
                 ),
                 None,
             )
-        found.uncovered -= at
-        found.unmatched_brickwall += follower.tally.brickwall
-        found.unmatched_analyser += follower.tally.analyser
-        found.lost = follower.tally.lost
+        result.uncovered -= at
+        result.unmatched_brickwall += follower.tally.brickwall
+        result.unmatched_analyser += follower.tally.analyser
+        result.lost = follower.tally.lost
 
     def _covered(self, step: RallyBalls, follower: Follower) -> tuple[RallyBalls, int]:
         """Return the balls that were decided before the capture ended, and how many were not."""
@@ -213,34 +213,34 @@ class SideBySide:
 
     def _doubt(self) -> str:
         """Say why the pairs cannot be believed; empty where they can."""
-        found = self._found
-        said = f"its gaps are like this rally's, but not the same: {OTHER_RALLY}"
-        if found.lost and found.balls < 2 * pairing.WINDOW:
-            return said
-        if not found.lost and 2 * found.balls < found.balls + found.unmatched:
-            return said
+        result = self._found
+        reason = f"its gaps are like this rally's, but not the same: {OTHER_RALLY}"
+        if result.lost and result.balls < 2 * pairing.WINDOW:
+            return reason
+        if not result.lost and 2 * result.balls < result.balls + result.unmatched:
+            return reason
         # gaps that are alike show nothing: which ball is which, the latencies must
-        found.by_order = self._by_order
+        result.by_order = self._by_order
         if self._scale.even:
-            found.by_order = self._comparison.related < RELATED
-        if (self._by_order or found.by_order) and (
-            found.lost or found.uncovered or found.unmatched
+            result.by_order = self._comparison.related < RELATED
+        if (self._by_order or result.by_order) and (
+            result.lost or result.uncovered or result.unmatched
         ):
             return (
                 "the balls came at a fixed rate and their latencies are all alike, so that nobody "
                 "can tell which is which: capture the whole rally, or play a closed loop"
             )
-        explained = SPREAD * (self._capture.resolution_ns + found.tick_ns)
+        explained = SPREAD * (self._capture.resolution_ns + result.tick_ns)
         explained += 1.5 * pairing.JITTER_NS
         if self._spread_ns > explained:
-            return said
+            return reason
         if any(self._comparison.spread_ns.get(kind, 0) > explained for kind in KINDS):
             return f"its latencies have nothing to do with this rally's: {OTHER_RALLY}"
         return self._wrong_wires()
 
     def _wrong_wires(self) -> str:
         """Say what shows that these are not the two wires; empty where nothing does."""
-        found = self._found
+        result = self._found
         width = self._decoder.ping.median
         pulse = self._rally.manifest.protocol.pulse_ns
         if width is not None:
@@ -252,7 +252,7 @@ class SideBySide:
                     "rally; check the probes, and capture again"
                 )
         answered = self._rally.interrupt.n > (1 - RIGHT) * self._rally.balls
-        if answered and found.disagree > RIGHT * max(found.balls, 1):
+        if answered and result.disagree > RIGHT * max(result.balls, 1):
             return (
                 "the analyser saw no reply to balls that were answered: check the probe on the "
                 "reply wire and its threshold, and capture again"
@@ -267,10 +267,10 @@ class SideBySide:
 def _window_ns(rally: Rally) -> float:
     """Return how much time a picture of all balls should show: ten divisions of an oscilloscope."""
     tick = tick_ns(rally.tick_hz)
-    found = 0.0
+    window_ns = 0.0
     for tally in (rally.interrupt, rally.scheduling):
         if tally.n:
-            found += tally.at(max(1, round(0.99 * tally.n))) * tick
-    least = max(1.3 * found, 2.0 * rally.manifest.protocol.pulse_ns) / DIVISIONS
+            window_ns += tally.at(max(1, round(0.99 * tally.n))) * tick
+    least = max(1.3 * window_ns, 2.0 * rally.manifest.protocol.pulse_ns) / DIVISIONS
     decade = 10.0 ** floor(log10(least))
     return DIVISIONS * decade * next(step for step in (1, 2, 5, 10) if step * decade >= least)

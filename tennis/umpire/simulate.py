@@ -217,12 +217,12 @@ class Sampled:
 
     def _odd_edges(self) -> _Signal:
         """Return the strays and doubles that the rally recorded."""
-        found = [
+        edges = [
             (float(event["at_ns"] - self._origin), bool(event.get("value")))
             for event in self._played.events
             if event.get("what") in {"stray", "double"} and isinstance(event.get("at_ns"), int)
         ]
-        table = np.array(found, np.float64).reshape(-1, 2)
+        table = np.array(edges, np.float64).reshape(-1, 2)
         return _Signal(table[:, 0], table[:, 1] > 0).sorted()
 
     def _glitches(self) -> list[NDArray[np.float64]]:

@@ -140,14 +140,14 @@ def _bounded(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
     """Return a small member's bytes, whatever size it claims to have. Raises CaptureError."""
     try:
         with archive.open(name) as data:
-            found = data.read(MAX_METADATA + 1)
+            content = data.read(MAX_METADATA + 1)
     except KeyError as error:
         raise CaptureError(
             f"{path} holds no {name}: it is a zip file, but not one of sigrok's"
         ) from error
-    if len(found) > MAX_METADATA:
+    if len(content) > MAX_METADATA:
         raise CaptureError(f"{path}: its {name} is too large: it is not one of sigrok's")
-    return found
+    return content
 
 
 def _device(path: Path, archive: zipfile.ZipFile) -> configparser.SectionProxy:
@@ -168,16 +168,16 @@ def _device(path: Path, archive: zipfile.ZipFile) -> configparser.SectionProxy:
 
 def _names(path: Path, device: configparser.SectionProxy) -> list[tuple[int, str]]:
     """Return (bit, name) of each logic channel."""
-    found = []
+    names = []
     for key, value in device.items():
         number = re.fullmatch(r"probe([0-9]{1,4})", key)
         if number and 1 <= int(number[1]) <= MAX_CHANNELS:
-            found.append((int(number[1]) - 1, plain(value, 40)))
-    if not found and any(key.startswith("analog") for key in device):
+            names.append((int(number[1]) - 1, plain(value, 40)))
+    if not names and any(key.startswith("analog") for key in device):
         raise CaptureError(
             f"{path} holds analog channels only: export them as CSV, which is read, too"
         )
-    return sorted(found)
+    return sorted(names)
 
 
 def _whole(path: Path, device: configparser.SectionProxy, key: str, low: int, high: int) -> int:
@@ -189,15 +189,15 @@ def _whole(path: Path, device: configparser.SectionProxy, key: str, low: int, hi
 
 def _rate(path: Path, text: str) -> Fraction:
     """Read "24 MHz"."""
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"([0-9]{1,15}(?:\.[0-9]{1,9})?) *([kMG]?Hz)?", text.strip(), re.IGNORECASE
     )
-    if not found:
+    if not match:
         raise CaptureError(
             f"{path} does not say how fast it was sampled",
             next_step="set the rate when you capture",
         )
-    return sampling_rate(path, Fraction(found[1]) * UNITS[(found[2] or "Hz").lower()])
+    return sampling_rate(path, Fraction(match[1]) * UNITS[(match[2] or "Hz").lower()])
 
 
 def _members(
@@ -207,22 +207,22 @@ def _members(
     base = device.get("capturefile", "logic-1")
     sizes = {info.filename: info.file_size for info in archive.infolist()}
     if base in sizes:
-        found = [base]
+        members = [base]
     else:
-        found = []
-        while f"{base}-{len(found) + 1}" in sizes:
-            found.append(f"{base}-{len(found) + 1}")
+        members = []
+        while f"{base}-{len(members) + 1}" in sizes:
+            members.append(f"{base}-{len(members) + 1}")
         held = sum(name.startswith(f"{base}-") for name in sizes)
-        if held > len(found):
-            raise CaptureError(f"{path} lacks {plain(base, 20)}-{len(found) + 1}: {DAMAGED}")
-    if not found:
+        if held > len(members):
+            raise CaptureError(f"{path} lacks {plain(base, 20)}-{len(members) + 1}: {DAMAGED}")
+    if not members:
         raise CaptureError(f"{path} holds no samples: capture again")
-    if sum(sizes[name] for name in found) > MAX_TICKS:
+    if sum(sizes[name] for name in members) > MAX_TICKS:
         raise CaptureError(
             f"{path} holds more than {MAX_TICKS} samples: it is no capture of a rally, or one at "
             "too high a rate"
         )
-    return [(name, sizes[name]) for name in found]
+    return [(name, sizes[name]) for name in members]
 
 
 def _read(
@@ -261,11 +261,11 @@ class Changes:
 
     def take(self, block: bytes | memoryview) -> Edges:
         """Return the edges of a block, which is a whole number of samples."""
-        found = self._states(np.frombuffer(block, np.uint8))
+        edges = self._states(np.frombuffer(block, np.uint8))
         if self.samples == 0:
-            self._level = int(found[1][0])
+            self._level = int(edges[1][0])
             self.high_at_start = (bool(self._level & 1), bool(self._level & 2))
-        where, states = found
+        where, states = edges
         before = np.concatenate([[self._level], states[:-1]]).astype(np.uint8)
         ticks, codes = [], []
         for wire in (0, 1):
@@ -291,16 +291,16 @@ class Changes:
             changed = np.flatnonzero(np.diff(state, prepend=state[0] ^ 1)).astype(np.int64)
             return changed, state[changed]
         mask = (1 << ping) | (1 << reply)
-        words = data[: data.size - data.size % 8].view(np.uint64) & np.uint64(
+        groups = data[: data.size - data.size % 8].view(np.uint64) & np.uint64(
             mask * 0x0101010101010101
         )
         # eight samples at once: they differ among each other, or from the eight before
-        odd = words != (words & np.uint64(0xFF)) * np.uint64(0x0101010101010101)
-        odd[1:] |= words[1:] != words[:-1]
+        odd = groups != (groups & np.uint64(0xFF)) * np.uint64(0x0101010101010101)
+        odd[1:] |= groups[1:] != groups[:-1]
         odd[:1] = True
         picked = np.flatnonzero(odd)
         eights = (picked[:, None] * 8 + np.arange(8)).ravel().astype(np.int64)
-        rest = np.arange(words.size * 8, data.size, dtype=np.int64)
+        rest = np.arange(groups.size * 8, data.size, dtype=np.int64)
         where = np.concatenate([eights, rest])
         picks = data[where]
         state = (picks >> np.uint8(ping)) & np.uint8(1)

@@ -194,14 +194,14 @@ def _understood(path: Path, offset: int, delimiter: str, head: list[str], row: s
     names = [f"column {n}" for n in range(1, len(cells) + 1)]
     units: list[str] = []
     for line in reversed(head):
-        words = _cells(line, delimiter)
-        if line.startswith(";") or len([w for w in words if w]) < len([c for c in cells if c]):
+        entries = _cells(line, delimiter)
+        if line.startswith(";") or len([e for e in entries if e]) < len([c for c in cells if c]):
             continue
         kinds = {"logic", "volt", "v", "second", "s", "sequence", *TIME_UNITS, "seconds"}
-        if all(not w or w.lower() in kinds or NUMBER.fullmatch(w) for w in words):
-            units = units or words
+        if all(not e or e.lower() in kinds or NUMBER.fullmatch(e) for e in entries):
+            units = units or entries
             continue
-        names = [*words, *names[len(words) :]][: len(cells)]
+        names = [*entries, *names[len(entries) :]][: len(cells)]
         break
     text = "".join(head)
     listed = re.search(r"^; Channels \([0-9]+/[0-9]+\): (.*)$", text, re.MULTILINE)
@@ -212,10 +212,10 @@ def _understood(path: Path, offset: int, delimiter: str, head: list[str], row: s
     if units and time is not None and time < len(units):
         per_s = TIME_UNITS.get(units[time].lower(), 1)
     if listed:
-        said = [word.strip() for word in listed[1].split(",")]
+        headings = [word.strip() for word in listed[1].split(",")]
         places = [i for i in range(len(cells)) if i != time]
-        if len(said) == len(places):
-            for place, name in zip(places, said, strict=True):
+        if len(headings) == len(places):
+            for place, name in zip(places, headings, strict=True):
                 names[place] = name
     if time is None and len(cells) >= 3 and not {cells[0]} <= {"0", "1"}:
         time = 0
@@ -238,10 +238,10 @@ def _understood(path: Path, offset: int, delimiter: str, head: list[str], row: s
 
 def _interval(text: str, delimiter: str, names: list[str], units: list[str]) -> Fraction | None:
     """Return the time between two rows, where the head says it."""
-    said = re.search(r"Samplerate: *([0-9.]+) *([kMG]?Hz)", text)
-    if said and NUMBER.fullmatch(said[1]):
-        unit = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}[said[2]]
-        hz = Fraction(said[1]) * unit
+    rate_note = re.search(r"Samplerate: *([0-9.]+) *([kMG]?Hz)", text)
+    if rate_note and NUMBER.fullmatch(rate_note[1]):
+        unit = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}[rate_note[2]]
+        hz = Fraction(rate_note[1]) * unit
         return 1 / hz if hz > 0 else None
     lower = [name.lower() for name in names]
     if "increment" in lower and lower.index("increment") < len(units):
@@ -249,8 +249,8 @@ def _interval(text: str, delimiter: str, names: list[str], units: list[str]) -> 
     pattern = (
         rf"^\"?(?:Sample|Horizontal) Interval\"?{re.escape(delimiter)}[^0-9+.\n-]*([^,;\t\r\n]+)"
     )
-    found = re.search(pattern, text, re.MULTILINE | re.IGNORECASE)
-    return _positive(found[1].strip().strip('"')) if found else None
+    match = re.search(pattern, text, re.MULTILINE | re.IGNORECASE)
+    return _positive(match[1].strip().strip('"')) if match else None
 
 
 def _positive(text: str) -> Fraction | None:

@@ -49,11 +49,11 @@ def open_vcd(path: Path, ping: str | None, reply: str | None) -> Capture:
     names = [plain(name, 40) for _, name in wires]
     which = chosen(path, names, ping, reply)
     keys = [wires[place][0].encode() for place in which]
-    said = re.search(r"at\s+([0-9.]+)\s*([kMG]?Hz)", text)  # sigrok says how it sampled
+    rate_note = re.search(r"at\s+([0-9.]+)\s*([kMG]?Hz)", text)  # sigrok says how it sampled
     resolution = Fraction(1)
-    if said and re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?", said[1]):
-        unit = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}[said[2]]
-        hz = Fraction(said[1]) * unit
+    if rate_note and re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?", rate_note[1]):
+        unit = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}[rate_note[2]]
+        hz = Fraction(rate_note[1]) * unit
         if 0 < hz < rate:
             resolution = rate / hz
 
@@ -99,12 +99,12 @@ class _Changes:
         self.level: list[bool | None] = [None, None]  # before the words that are taken now
         self._text = self._value = False  # within a comment; after a number of another channel
 
-    def take(self, words: list[bytes]) -> Edges:
+    def take(self, tokens: list[bytes]) -> Edges:
         """Take some words; return the edges in them."""
         ticks: tuple[list[int], list[int]] = ([], [])
         ups: tuple[list[bool], list[bool]] = ([], [])
         kinds = self._kinds
-        for word in words:
+        for word in tokens:
             kind = None if self._text else kinds.get(word)
             if kind is None:
                 self._other(word)
@@ -152,8 +152,8 @@ class _Changes:
 
 def _read(capture: Capture, start: int, ping: bytes, reply: bytes) -> Iterator[Edges]:
     changes = _Changes(capture, ping, reply)
-    for words in _words(capture.path, start):
-        edges = changes.take(words)
+    for tokens in _words(capture.path, start):
+        edges = changes.take(tokens)
         capture.end_ticks = changes.now - (changes.first or 0)
         if capture.end_ticks > MAX_SECONDS * capture.tick_hz:
             raise CaptureError(f"{capture.path} is longer than any rally: {DAMAGED}")

@@ -11,75 +11,77 @@ from tennis.units import format_count
 MIN_BALLS = 100  # for a verdict
 
 
-def judge(found: Check) -> tuple[Verdict, str]:
+def judge(result: Check) -> tuple[Verdict, str]:
     """Return the verdict, and why."""
-    decoder = found.decoder
+    decoder = result.decoder
     assert decoder is not None  # noqa: S101
-    assert found.capture is not None  # noqa: S101
-    counts = found.rally.manifest.counts
+    assert result.capture is not None  # noqa: S101
+    counts = result.rally.manifest.counts
     extra = decoder.strays.count + decoder.doubles.count - counts.strays - counts.doubles
     glitches = decoder.ping.short + max(extra, 0)
-    if found.lost:
-        where = found.notes[-1] if found.notes else "the first balls do not fit"
+    if result.lost:
+        where = result.notes[-1] if result.notes else "the first balls do not fit"
         return "inconclusive", (
             f"{where}: samples were lost there, or a clock jumped; capture again at a lower rate, "
             "with nothing else on the analyser's USB bus"
         )
-    scope = f"{format_count(found.balls, 'ball')}"
-    if found.uncovered:
-        scope += f" of {found.rally.balls} (the capture does not cover the others)"
-    if found.disagree or found.off or found.unmatched:
-        return _contradicted(found, glitches)
-    if found.unseen:
+    scope = f"{format_count(result.balls, 'ball')}"
+    if result.uncovered:
+        scope += f" of {result.rally.balls} (the capture does not cover the others)"
+    if result.disagree or result.off or result.unmatched:
+        return _contradicted(result, glitches)
+    if result.unseen:
         return "inconclusive", (
-            f"{found.unseen} replies were shorter than a sample and were not seen: capture at a "
+            f"{result.unseen} replies were shorter than a sample and were not seen: capture at a "
             "higher rate"
         )
     results: list[tuple[str, Difference]] = []
     for kind in KINDS:
-        difference = getattr(found, kind)
+        difference = getattr(result, kind)
         if difference is None or difference.balls < MIN_BALLS:
             return "inconclusive", (
                 f"too few balls ({difference.balls if difference else 0} of {MIN_BALLS} with an "
                 f"answer that both saw): play more of them"
             )
         results.append((kind, difference))
-    return _by_intervals(found, results, scope)
+    return _by_intervals(result, results, scope)
 
 
-def _contradicted(found: Check, glitches: int) -> tuple[Verdict, str]:
+def _contradicted(result: Check, glitches: int) -> tuple[Verdict, str]:
     """Judge where the two instruments saw different things."""
-    said = []
-    if found.unmatched_brickwall:
-        said.append(
-            f"{format_count(found.unmatched_brickwall, 'ball')} of the rally not seen by the "
+    reasons = []
+    if result.unmatched_brickwall:
+        reasons.append(
+            f"{format_count(result.unmatched_brickwall, 'ball')} of the rally not seen by the "
             "analyser"
         )
-    if found.unmatched_analyser:
-        said.append(
-            f"{format_count(found.unmatched_analyser, 'ball')} seen by the analyser and not in the "
-            "rally"
+    if result.unmatched_analyser:
+        reasons.append(
+            f"{format_count(result.unmatched_analyser, 'ball')} seen by the analyser "
+            "and not in the rally"
         )
-    if found.disagree:
-        said.append(f"{format_count(found.disagree, 'ball')} answered by one and missed by other")
-    if found.off:
-        said.append(f"{format_count(found.off, 'latency', 'latencies')} far off the others")
-    words = "; ".join(said)
+    if result.disagree:
+        reasons.append(
+            f"{format_count(result.disagree, 'ball')} answered by one and missed by other"
+        )
+    if result.off:
+        reasons.append(f"{format_count(result.off, 'latency', 'latencies')} far off the others")
+    reason = "; ".join(reasons)
     if glitches:
         return "inconclusive", (
-            f"{words}; {format_count(glitches, 'edge')} belong to no ball: glitches, "
+            f"{reason}; {format_count(glitches, 'edge')} belong to no ball: glitches, "
             "or pings that the analyser missed; check ground and probes, keep the leads short, and "
             "capture again"
         )
     return "fail", (
-        f"{words}: one of both instruments is wrong; run tennis verify, then capture another rally"
+        f"{reason}: one of both instruments is wrong; run tennis verify, then capture another rally"
     )
 
 
 def _by_intervals(
-    found: Check, results: list[tuple[str, Difference]], scope: str
+    result: Check, results: list[tuple[str, Difference]], scope: str
 ) -> tuple[Verdict, str]:
-    tolerance = found.tolerance_ns
+    tolerance = result.tolerance_ns
     wide = []
     for kind, difference in results:
         low, high = difference.bias_ci_ns
@@ -91,18 +93,18 @@ def _by_intervals(
             )
         if low < -tolerance or high > tolerance:
             wide.append((kind, low, high))
-    if found.clock_ci is not None and (
-        found.clock_ci[0] > MAX_CLOCK_PPM or found.clock_ci[1] < -MAX_CLOCK_PPM
+    if result.clock_ci is not None and (
+        result.clock_ci[0] > MAX_CLOCK_PPM or result.clock_ci[1] < -MAX_CLOCK_PPM
     ):
-        assert found.clock is not None  # noqa: S101
+        assert result.clock is not None  # noqa: S101
         return "fail", (
-            f"the clocks differ by {found.clock.ppm:+.0f} ppm, crystals by no more than "
+            f"the clocks differ by {result.clock.ppm:+.0f} ppm, crystals by no more than "
             f"{MAX_CLOCK_PPM:.0f}: one of both instruments has a wrong clock; try another analyser"
         )
     if wide:
         kind, low, high = wide[0]
         step = "play more balls, or capture at a higher rate"
-        if any(found.unevenness.values()):
+        if any(result.unevenness.values()):
             step = (
                 "the balls are in step with the analyser's samples, which hides what is between "
                 "two of them; choose another sample rate, or a closed loop"
@@ -111,7 +113,7 @@ def _by_intervals(
             f"the {kind} bias may be {low:.1f} to {high:.1f} ns, the tolerance is {tolerance:.0f} "
             f"ns: {step}"
         )
-    if found.by_order and not _own(found):
+    if result.by_order and not _own(result):
         return "inconclusive", (
             "the balls came at a fixed rate and their latencies are all alike: nothing shows that "
             "it is a capture of this rally; play with `tennis rally --umpire`, which keeps the "
@@ -121,7 +123,7 @@ def _by_intervals(
     return "pass", f"{scope}: no bias above {worst:.1f} ns, no contradiction"
 
 
-def _own(found: Check) -> bool:
+def _own(result: Check) -> bool:
     """Say whether the capture was sealed with the rally."""
-    own = found.rally.file(CAPTURE)
-    return own is not None and found.capture is not None and own.samefile(found.capture.path)
+    own = result.rally.file(CAPTURE)
+    return own is not None and result.capture is not None and own.samefile(result.capture.path)

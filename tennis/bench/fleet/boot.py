@@ -68,9 +68,9 @@ class Booted:
 
 def kernels_of(target: SshTarget) -> Kernels:
     """Ask a target which kernels it has. Raises SshError, BenchError."""
-    said = _ask(target, "list")
+    answer = _ask(target, "list")
     try:
-        return Kernels.model_validate(json.loads(said))
+        return Kernels.model_validate(json.loads(answer))
     except (ValueError, ValidationError, RecursionError) as error:
         raise BenchError(
             f"{target.host} gave no sensible answer about its kernels: provision it again"
@@ -142,9 +142,9 @@ def _wanted(target: SshTarget, kernels: Kernels, flavour: str) -> str:
     return entry.release
 
 
-def _ask(target: SshTarget, words: str) -> str:
-    line = as_root([PROGRAM, *words.split()])
-    done = target.attempt(line, what=f"tennis-boot {words}", limit=ANSWER_MAX)
+def _ask(target: SshTarget, request: str) -> str:
+    line = as_root([PROGRAM, *request.split()])
+    done = target.attempt(line, what=f"tennis-boot {request}", limit=ANSWER_MAX)
     if done.code == 127 or re.search("tennis-boot: (command )?not found", done.errors):
         raise BenchError(
             f"{target.host} is not provisioned",
@@ -154,7 +154,9 @@ def _ask(target: SshTarget, words: str) -> str:
             ),
         )
     if done.code:
-        said = [line for line in done.errors.splitlines() if line.startswith("tennis-boot: ")]
-        reason = plain(said[-1].removeprefix("tennis-boot: "), 300) if said else why(done)
+        complaints = [line for line in done.errors.splitlines() if line.startswith("tennis-boot: ")]
+        reason = (
+            plain(complaints[-1].removeprefix("tennis-boot: "), 300) if complaints else why(done)
+        )
         raise BenchError(f"{target.host}: {reason}")
     return done.output

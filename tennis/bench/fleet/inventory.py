@@ -53,8 +53,10 @@ class ListedBench:
         ):
             if value := self._plain(name):
                 options.append(f"{option}={value}")
-        words = f"{self._plain('ansible_ssh_common_args')} {self._plain('ansible_ssh_extra_args')}"
-        options += [f"{name}={value}" for name, value in SSH_OPTION.findall(words)]
+        arguments = (
+            f"{self._plain('ansible_ssh_common_args')} {self._plain('ansible_ssh_extra_args')}"
+        )
+        options += [f"{name}={value}" for name, value in SSH_OPTION.findall(arguments)]
         return SshTarget(self.name, options, patience=patience)
 
     def _plain(self, name: str) -> str:
@@ -105,10 +107,10 @@ def read_inventory(path: Path | None = None) -> Fleet:
         )
     text = _list_inventory(place)
     try:
-        said = json.loads(text)
-        variables = said.get("_meta", {}).get("hostvars", {})
+        groups = json.loads(text)
+        variables = groups.get("_meta", {}).get("hostvars", {})
         hosts = {name: ListedBench(name, values) for name, values in variables.items()}
-        names = _members(said, "targets", set())
+        names = _members(groups, "targets", set())
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise BenchError(f"{place}: ansible-inventory gave no JSON ({error})") from error
     if not names:
@@ -142,15 +144,15 @@ def _list_inventory(place: Path) -> str:
     return done.stdout
 
 
-def _why_unread(said: str) -> str:
+def _why_unread(complaint: str) -> str:
     """Say in one line what Ansible says in many: the first reason, and where it is."""
-    if "vault" in said.lower():
+    if "vault" in complaint.lower():
         return "has a vault that cannot be opened: set ANSIBLE_VAULT_PASSWORD_FILE"
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in complaint.splitlines() if line.strip()]
     first = next((line for line in lines if "ERROR" in line or "plugin: " in line), "")
-    words = re.sub(r"^\[?(ERROR|WARNING)[]!]*:? *|.*plugin: ", "", first) or "it is empty"
-    origin = re.search(r"^Origin: (/\S+:\d+)", said, re.MULTILINE)
-    return f"cannot be read: {plain(words, 300)}{f' ({plain(origin[1])})' if origin else ''}"
+    reason = re.sub(r"^\[?(ERROR|WARNING)[]!]*:? *|.*plugin: ", "", first) or "it is empty"
+    origin = re.search(r"^Origin: (/\S+:\d+)", complaint, re.MULTILINE)
+    return f"cannot be read: {plain(reason, 300)}{f' ({plain(origin[1])})' if origin else ''}"
 
 
 def connect(name: str, inventory: Path | None = None, *, patience: Patience = USUAL) -> SshTarget:
@@ -168,22 +170,22 @@ def connect(name: str, inventory: Path | None = None, *, patience: Patience = US
     return SshTarget(name, patience=patience)
 
 
-def _members(said: Mapping[str, Any], group: str, seen: set[str]) -> list[str]:
+def _members(groups: Mapping[str, Any], group: str, seen: set[str]) -> list[str]:
     """Return the hosts of a group and of the groups below it, each once."""
     if group in seen:
         return []
     seen.add(group)
-    entry = said.get(group, {})
+    entry = groups.get(group, {})
     names = list(entry.get("hosts", []))
     for child in entry.get("children", []):
-        names += _members(said, child, seen)
+        names += _members(groups, child, seen)
     return list(dict.fromkeys(names))
 
 
 def program(name: str) -> Path:
     """Return one of Ansible's programs: that of this Python's environment first."""
     beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.is_file() else shutil.which(name)
-    if not found:
+    path = str(beside) if beside.is_file() else shutil.which(name)
+    if not path:
         raise BenchError(f"{name} is not installed", next_step="run 'scripts/setup.sh --provision'")
-    return Path(found)
+    return Path(path)

@@ -40,17 +40,17 @@ def holder_of(asked: str | None = None) -> str:
         user = getpass.getuser()
     except (OSError, KeyError):  # nobody knows this user's number
         user = str(os.getuid())
-    words = f"{user}@{socket.gethostname().split('.')[0]}"
-    return re.sub(r"[^A-Za-z0-9._@-]", "-", words).lstrip("._@-")[:64] or "nobody"
+    holder = f"{user}@{socket.gethostname().split('.')[0]}"
+    return re.sub(r"[^A-Za-z0-9._@-]", "-", holder).lstrip("._@-")[:64] or "nobody"
 
 
 def take(bench: ListedBench, holder: str, seconds: int) -> Taken:
     """Hold a bench, or hold it longer. Raises BenchError where somebody else holds it."""
     _check_holder(holder)
     with bench.connect() as target:
-        said = ask(target, ["lease", holder, str(seconds)], what="asking for a lease")
+        answer = ask(target, ["lease", holder, str(seconds)], what="asking for a lease")
     try:
-        return Taken.model_validate(said)
+        return Taken.model_validate(answer)
     except ValidationError:
         raise nonsense(bench.name) from None
 

@@ -84,7 +84,7 @@ class Status(BaseModel):
 
 def ask(
     target: SshTarget,
-    words: Sequence[str],
+    request: Sequence[str],
     *,
     what: str,
     root: bool = True,
@@ -95,7 +95,7 @@ def ask(
     Raises SshError where the target cannot be reached or hangs, NotProvisionedError where there is
     no such program, BenchError where it refuses.
     """
-    line = as_root([PROGRAM, *words]) if root else shlex.join([PROGRAM, *words])
+    line = as_root([PROGRAM, *request]) if root else shlex.join([PROGRAM, *request])
     done = target.attempt(line, what=what, timeout_s=timeout_s, limit=ANSWER_MAX)
     if done.code == 127 or re.search("tennis-bench: (command )?not found", done.errors):
         raise NotProvisionedError(
@@ -103,8 +103,12 @@ def ask(
             next_step=f"run `tennis benches restore {target.host}`",
         )
     if done.code:
-        said = [line for line in done.errors.splitlines() if line.startswith("tennis-bench: ")]
-        reason = plain(said[-1].removeprefix("tennis-bench: "), 300) if said else why(done)
+        complaints = [
+            line for line in done.errors.splitlines() if line.startswith("tennis-bench: ")
+        ]
+        reason = (
+            plain(complaints[-1].removeprefix("tennis-bench: "), 300) if complaints else why(done)
+        )
         raise BenchError(f"{target.host}: {reason}")
     try:
         return json.loads(done.output) if done.output.strip() else None
@@ -121,9 +125,9 @@ def nonsense(host: str) -> BenchError:
 
 def ask_status(target: SshTarget, *, timeout_s: float = ANSWER_S) -> Status:
     """Ask a target what it is, and who holds it. Raises as ``ask`` does."""
-    said = ask(target, ["status"], what="asking for its state", root=False, timeout_s=timeout_s)
+    answer = ask(target, ["status"], what="asking for its state", root=False, timeout_s=timeout_s)
     try:
-        return Status.model_validate(said)
+        return Status.model_validate(answer)
     except ValidationError:
         raise nonsense(target.host) from None
 
@@ -205,13 +209,13 @@ def _picos_of(fleet: Fleet, name: str, patience: Patience) -> list[str]:
         raise UsageError(f"{name} is not in the inventory")
     line = "ls /dev/serial/by-id 2>/dev/null; true"
     if host.variables.get("ansible_connection") == "local":
-        said = run(["sh", "-c", line], what="looking for Picos")
+        listing = run(["sh", "-c", line], what="looking for Picos")
     else:
         with host.connect(patience) as target:
-            said = target.attempt(
+            listing = target.attempt(
                 line, what="looking for Picos", timeout_s=patience.look_s, limit=ANSWER_MAX
             ).output
-    return PICO.findall(said)[:64]
+    return PICO.findall(listing)[:64]
 
 
 def skew_of(now: int) -> str:
@@ -221,5 +225,5 @@ def skew_of(now: int) -> str:
         return ""
     side = "ahead of" if ahead_s > 0 else "behind"
     days, minutes = abs(ahead_s) // 86400, abs(ahead_s) // 60
-    words = f"{days} days" if days > 1 else f"{minutes} min"
-    return f"its clock is {words} {side} this machine's: set one of them right"
+    difference = f"{days} days" if days > 1 else f"{minutes} min"
+    return f"its clock is {difference} {side} this machine's: set one of them right"

@@ -79,8 +79,8 @@ class Receiver:
     def feed(self, data: bytes) -> list[Frame]:
         """Return the frames that are next now."""
         before = self._decoder.garbage_bytes
-        found = self._decoder.feed(data)
-        return self._in_order(found, before)
+        decoded = self._decoder.feed(data)
+        return self._in_order(decoded, before)
 
     def quiet(self) -> list[Frame]:
         """Nothing came for a while: what looks like the beginning of a frame is none."""
@@ -107,12 +107,12 @@ class Receiver:
         self._acknowledged = self.expected
         return True
 
-    def _in_order(self, found: list[tuple[int, int, bytes]], garbage_before: int) -> list[Frame]:
+    def _in_order(self, decoded: list[tuple[int, int, bytes]], garbage_before: int) -> list[Frame]:
         garbage = self._decoder.garbage_bytes - garbage_before
         self.counts.garbage_bytes += garbage
         self.counts.broken += garbage > 0
         taken = []
-        for kind, sequence, payload in found:
+        for kind, sequence, payload in decoded:
             if kind == wire.ANSWER:
                 self._answer(sequence, payload)
                 self._armed |= sequence == self._command

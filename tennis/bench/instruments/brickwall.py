@@ -57,7 +57,7 @@ class Hello(BaseModel):
     firmware_sha256: str = Field(pattern="^[0-9a-f]{64}$")
     micropython: Said
     board: Said
-    unique_id: str = Field(pattern="^[0-9A-Za-z_-]{1,64}$")  # the name of a certificate, too
+    unique_id: str = Field(pattern="^[0-9A-Za-z_-]{1,64}$")  # names a verification record, too
     clock_hz: int = Field(ge=10**6, le=10**10)
     tick_hz: int = Field(ge=10**6, le=10**10)
     boot: Said
@@ -184,13 +184,13 @@ class Brickwall:
         """
         # ends a line that somebody else may have begun
         self.link.write(b"\n")
-        said = self._ask("hello", {}, patience_s)
-        if said.get("instrument") != "brickwall":
+        answer = self._ask("hello", {}, patience_s)
+        if answer.get("instrument") != "brickwall":
             raise BenchError(
-                f"{self.link.name} is no Brickwall, it says {plain(str(said), 60)}: "
+                f"{self.link.name} is no Brickwall, it says {plain(str(answer), 60)}: "
                 "name the Brickwall's port with --port"
             )
-        spoken = said.get("firmware")
+        spoken = answer.get("firmware")
         flash = f"run `tennis flash --port {self.link.name}`"
         if spoken != firmware.VERSION:
             raise BenchError(
@@ -198,7 +198,7 @@ class Brickwall:
                 f"this tennis needs {firmware.VERSION}: {flash}"
             )
         try:
-            self._hello = Hello.model_validate(said)
+            self._hello = Hello.model_validate(answer)
         except ValidationError as error:
             where = ".".join(map(str, error.errors()[0]["loc"]))
             raise BenchError(
@@ -265,19 +265,19 @@ class Brickwall:
         while answers:
             number, content = answers.popleft()
             if content.get("code") == "exception":
-                words = plain(str(content.get("error")))
-                self.note("exception", f"in the Brickwall's firmware: {words}")
+                reason = plain(str(content.get("error")))
+                self.note("exception", f"in the Brickwall's firmware: {reason}")
             if number == wanted:
                 yield content
             elif number == wire.NO_NUMBER and content.get("code") == "checksum":
                 self._misunderstood = True  # other answers may be to somebody who was here before
 
     def _accept(self, answer: dict[str, Any]) -> dict[str, Any]:
-        found = answer.get("ok")
-        if isinstance(found, dict):
-            return found
-        words = plain(str(answer.get("error", "no reason given")), 200)
-        raise CommandError(f"the Brickwall refuses: {words}", str(answer.get("code", "unknown")))
+        content = answer.get("ok")
+        if isinstance(content, dict):
+            return content
+        reason = plain(str(answer.get("error", "no reason given")), 200)
+        raise CommandError(f"the Brickwall refuses: {reason}", str(answer.get("code", "unknown")))
 
     def _poll(self) -> bytes:
         """Read once; keep what frames there are."""
@@ -297,19 +297,19 @@ class Brickwall:
                 silent=True,
             )
         if self._receiver.in_frame:
-            words = f"half an answer of a Brickwall came from {name}, and then nothing"
+            description = f"half an answer of a Brickwall came from {name}, and then nothing"
             advice = "try again; if that does not help, unplug the Pico and plug it in again"
         elif b">>> " in heard or b"raw REPL" in heard or b"MicroPython v" in heard:
-            words = f"a MicroPython prompt answers on {name}, and no Brickwall"
+            description = f"a MicroPython prompt answers on {name}, and no Brickwall"
             advice = f"flash it with `tennis flash --port {name}`"
         elif line.strip() in heard:
-            words = f"{name} echoes what it is sent: a shell, a modem or a bridge"
+            description = f"{name} echoes what it is sent: a shell, a modem or a bridge"
             advice = "name the Brickwall's port with --port"
         else:
-            said = plain(heard.decode("ascii", "backslashreplace"), 60)
-            words = f"something else than a Brickwall is on {name}, it says {said!r}"
+            text = plain(heard.decode("ascii", "backslashreplace"), 60)
+            description = f"something else than a Brickwall is on {name}, it says {text!r}"
             advice = "name the Brickwall's port with --port"
-        return NobodyError(f"{words}: {advice}", silent=False)
+        return NobodyError(f"{description}: {advice}", silent=False)
 
     # --- a play ---
 
@@ -469,7 +469,7 @@ class Brickwall:
             try:
                 self.link.reopen()
                 self._receiver.forget()
-                found = self.hello(patience_s=HELLO_AGAIN_S)
+                hello = self.hello(patience_s=HELLO_AGAIN_S)
             except (LinkLostError, NobodyError) as error:
                 time.sleep(RECONNECT_EVERY_S)
                 waited_s += RECONNECT_EVERY_S
@@ -477,14 +477,14 @@ class Brickwall:
                 if waited_s >= self._reconnect_s:
                     break
                 continue
-            if found.unique_id != before.unique_id:
+            if hello.unique_id != before.unique_id:
                 self.link.close()
                 raise BenchError(
-                    f"another Brickwall is on {self.link.name} now ({found.unique_id}, before it "
+                    f"another Brickwall is on {self.link.name} now ({hello.unique_id}, before it "
                     f"was {before.unique_id}): a rally has one instrument"
                 )
             for name in ("firmware_sha256", "tick_hz"):
-                now, then = getattr(found, name), getattr(before, name)
+                now, then = getattr(hello, name), getattr(before, name)
                 if now != then:
                     self.link.close()
                     raise BenchError(
@@ -494,10 +494,10 @@ class Brickwall:
             self.counts.reconnects += 1
             self.note("line_back", f"{self.link.name} is back")
             self.doing = ""
-            if found.boot == before.boot:
+            if hello.boot == before.boot:
                 self.counts.resends += 1
                 self._tell("resend", **{"from": self._receiver.expected})
-            return found
+            return hello
         if self._stopping:
             return None
         raise LinkLostError(f"{lost}, and did not come back in {self._reconnect_s:.0f} s")

@@ -13,7 +13,7 @@ from littlefs import LittleFS
 
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
-from tennis.bench.instruments import certificates, firmware, micropython
+from tennis.bench.instruments import firmware, micropython, verifications
 from tennis.bench.instruments.lockstep import LockstepLink
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
@@ -44,15 +44,15 @@ def check() -> str:
         raise BenchError(f"Node.js is {text}", next_step=f"install version {OLDEST_NODE} or newer")
     wanted = json.loads((FOLDER / "package.json").read_text())["dependencies"]["rp2040js"]
     try:
-        found = json.loads((PACKAGE / "package.json").read_text())["version"]
+        version = json.loads((PACKAGE / "package.json").read_text())["version"]
     except (OSError, ValueError, KeyError):
-        found = "missing"
-    if found != wanted:
+        version = "missing"
+    if version != wanted:
         raise BenchError(
-            f"the emulated Pico's library rp2040js {wanted} is {found}: "
+            f"the emulated Pico's library rp2040js {wanted} is {version}: "
             "run 'scripts/setup.sh --pico'"
         )
-    return f"Node.js {text.removeprefix('v')}, rp2040js {found}"
+    return f"Node.js {text.removeprefix('v')}, rp2040js {version}"
 
 
 def versions() -> dict[str, str]:
@@ -103,7 +103,7 @@ def describe(firmware_sha256: str) -> Instrument:
         firmware=firmware.VERSION,
         firmware_sha256=firmware_sha256,
         tick_hz=CLOCK_HZ,
-        calibration=certificates.read(SERIAL),
+        calibration=verifications.read(SERIAL),
     )
 
 
@@ -125,21 +125,21 @@ def start(
     if linked:
         command += ["--link", ",".join(map(str, linked))]
     command += ["lockstep", f"{from_host},{to_host}"]
-    said = log.open("wb") if log else None
+    log_file = log.open("wb") if log else None
     try:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=said or subprocess.DEVNULL,
-            stderr=said or subprocess.DEVNULL,
+            stdout=log_file or subprocess.DEVNULL,
+            stderr=log_file or subprocess.DEVNULL,
             pass_fds=descriptors,
             start_new_session=True,  # Ctrl-C is for the host
         )
     finally:
         os.close(from_host)
         os.close(to_host)
-        if said:
-            said.close()
+        if log_file:
+            log_file.close()
 
     def end() -> None:
         try:

@@ -37,15 +37,15 @@ class EmulatedClock:
         """Return the emulated time. Raises LinkLostError where the emulator has ended."""
         try:
             self._line.sendall(b"?")
-            said = b""
-            while len(said) < TIME.size:
-                piece = self._line.recv(TIME.size - len(said))
+            answer = b""
+            while len(answer) < TIME.size:
+                piece = self._line.recv(TIME.size - len(answer))
                 if not piece:
                     raise LinkLostError("the emulated Pico has ended")
-                said += piece
+                answer += piece
         except OSError as error:
             raise LinkLostError("the emulated Pico has ended") from error
-        (now,) = TIME.unpack(said)
+        (now,) = TIME.unpack(answer)
         return float(now)
 
     def close(self) -> None:
@@ -66,9 +66,9 @@ class Patience:
     def next_wait_s(self) -> float | None:
         """Return how long to wait at most before asking again, None where it is enough."""
         if self._clock is None:
-            found = self._wait_s if self._first else None
+            wait_s = self._wait_s if self._first else None
             self._first = False
-            return found
+            return wait_s
         left_s = self._end_s - self._clock.now_s()
         if left_s <= 0 or time.monotonic() > self._hung_s:
             return None

@@ -20,10 +20,10 @@ WIRING = "wiring.json"
 def files() -> dict[str, bytes]:
     """Return all that is flashed: name -> content. Raises BenchError."""
     sources: list[Path] = [path for folder in FOLDERS for path in sorted(folder.glob("*.py"))]
-    found = {path.name: path.read_bytes() for path in sources}
-    if len(found) != len(sources):
+    contents = {path.name: path.read_bytes() for path in sources}
+    if len(contents) != len(sources):
         raise BenchError("two files of the firmware have one name: restore kit-firmware/")
-    return {**dict(sorted(found.items())), WIRING: wiring().firmware_json().encode()}
+    return {**dict(sorted(contents.items())), WIRING: wiring().firmware_json().encode()}
 
 
 def sha256() -> str:

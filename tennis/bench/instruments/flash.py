@@ -119,9 +119,9 @@ def flash(port: str | None, *, remove_others: bool = False) -> Hello:
 
 def _hear(board: SerialTransport, port: str) -> None:
     """Listen to the board as it starts: a firmware that runs says nothing."""
-    said = board.read_until(1, PROMPT, timeout=QUIET_S, timeout_overall=BOOT_S)
-    if said.endswith(PROMPT):
-        before = said.decode(errors="replace").partition("MicroPython v")[0].strip()
+    output = board.read_until(1, PROMPT, timeout=QUIET_S, timeout_overall=BOOT_S)
+    if output.endswith(PROMPT):
+        before = output.decode(errors="replace").partition("MicroPython v")[0].strip()
         why = plain(before.splitlines()[-1] if before else "no reason given", 100)
         raise BenchError(
             f"the firmware was written to {port}, but does not start ({why}): report it"
@@ -149,16 +149,16 @@ def _leave(port: str) -> None:
 @contextlib.contextmanager
 def _prompt(port: str) -> Iterator[SerialTransport]:
     """Open MicroPython's raw prompt. Raises BenchError where there is none."""
-    said = io.StringIO()  # mpremote prints what it did not expect
+    printed = io.StringIO()  # mpremote prints what it did not expect
     board: SerialTransport | None = None
     try:
-        with contextlib.redirect_stdout(said):
+        with contextlib.redirect_stdout(printed):
             board = _Transport(port)
             board.enter_raw_repl(soft_reset=False)
         yield board
     except TransportError as error:
-        words = plain(str(error).strip().splitlines()[-1] if str(error).strip() else "", 80)
-        raise BenchError(f"no MicroPython prompt on {port} ({words}): {UF2}") from error
+        reason = plain(str(error).strip().splitlines()[-1] if str(error).strip() else "", 80)
+        raise BenchError(f"no MicroPython prompt on {port} ({reason}): {UF2}") from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise BenchError(

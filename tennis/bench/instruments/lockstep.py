@@ -106,15 +106,15 @@ class LockstepLink:
         return kind, self._exactly(length)
 
     def _exactly(self, size: int) -> bytes:
-        found = b""
-        while len(found) < size:
+        received = b""
+        while len(received) < size:
             try:
                 while not select.select([self._from], [], [], 1.0)[0]:
                     self.waiting()
-                piece = os.read(self._from, size - len(found))
+                piece = os.read(self._from, size - len(received))
             except OSError as error:
                 raise LinkLostError(f"{self.name} has ended") from error
             if not piece:
                 raise LinkLostError(f"{self.name} has ended")
-            found += piece
-        return found
+            received += piece
+        return received

@@ -30,12 +30,12 @@ def ports() -> list[Port]:
     return sorted(
         (
             Port(
-                found.device,
-                found.serial_number,
-                (found.vid, found.pid) == MICROPYTHON,
-                found.product or found.description or "",
+                listed.device,
+                listed.serial_number,
+                (listed.vid, listed.pid) == MICROPYTHON,
+                listed.product or listed.description or "",
             )
-            for found in list_ports.comports()
+            for listed in list_ports.comports()
         ),
         key=lambda port: port.device,
     )
@@ -48,14 +48,14 @@ def picos() -> list[Port]:
 
 def bootsel() -> int:
     """Return how many Picos wait in BOOTSEL mode for a UF2 file."""
-    found = 0
+    count = 0
     for vendor in USB_DEVICES.glob("*/idVendor"):
         try:
             product = (vendor.parent / "idProduct").read_text().strip()
-            found += vendor.read_text().strip() == BOOTSEL[0] and product in BOOTSEL[1]
+            count += vendor.read_text().strip() == BOOTSEL[0] and product in BOOTSEL[1]
         except OSError:  # unplugged at this moment
             continue
-    return found
+    return count
 
 
 def checked(name: str) -> str:
@@ -76,13 +76,13 @@ def the_port(named: str | None) -> str:
     """Return the named port, or that of the only Pico. Raises UsageError: what there is instead."""
     if named:
         return checked(named)
-    found = picos()
-    if len(found) == 1:
-        return found[0].device
-    if found:
-        names = ", ".join(port.device for port in found)
+    candidates = picos()
+    if len(candidates) == 1:
+        return candidates[0].device
+    if candidates:
+        names = ", ".join(port.device for port in candidates)
         raise UsageError(
-            f"there are {len(found)} Picos ({names})", next_step="choose one with --port"
+            f"there are {len(candidates)} Picos ({names})", next_step="choose one with --port"
         )
     if bootsel():
         raise UsageError(

@@ -120,10 +120,10 @@ def _why_not(name: str, error: Exception) -> str:
         return f"{name}: nobody listens there: start what should, or correct the port's number"
     if number in {errno.ENOTTY, errno.EISDIR, errno.EINVAL}:
         return f"{name} is no serial port: name the Brickwall's with --port"
-    said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     if name.startswith("socket:") and not _is_address(name):
-        said = "no address as in socket://HOST:PORT"
-    return f"{name} cannot be opened ({said}): name the Brickwall's port with --port"
+        reason = "no address as in socket://HOST:PORT"
+    return f"{name} cannot be opened ({reason}): name the Brickwall's port with --port"
 
 
 def _is_address(url: str) -> bool:

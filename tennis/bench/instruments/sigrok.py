@@ -78,38 +78,38 @@ class Settings:
 
     def warnings(self, pulse_ns: int, needed_s: float | None) -> list[str]:
         """Say what this capture cannot do for a rally; empty where all is well."""
-        said = []
+        lines = []
         if self.rate_hz * pulse_ns < 2_000_000_000:
-            said.append(
+            lines.append(
                 f"{self.rate_hz / 1e6:g} MHz is too slow for a ping of {pulse_ns / 1000:g} µs: "
                 f"choose {2000 / pulse_ns:g} MHz or more, or a longer --pulse-us"
             )
         if not self.analyser.continuous:
-            said.append(
+            lines.append(
                 f"{plain(self.analyser.name, 40)} keeps its samples in a memory of its own and "
                 "does not say how large that is: it may end before the rally"
             )
         if needed_s is not None and self.seconds is not None and self.seconds < needed_s:
-            said.append(
+            lines.append(
                 f"{self.seconds:g} s are less than the {needed_s:.0f} s that the rally takes: its "
                 "end will not be covered"
             )
         if needed_s is not None and needed_s * self.rate_hz > MAX_TICKS:
-            said.append(
+            lines.append(
                 f"{needed_s:.0f} s at {self.rate_hz / 1e6:g} MHz are more samples than are "
                 f"checked: choose {MAX_TICKS / needed_s / 1e6:.3g} MHz or less"
             )
-        return said
+        return lines
 
 
 def find_program() -> str:
     """Return where sigrok-cli is. Raises BenchError."""
-    found = shutil.which(PROGRAM)
-    if not found:
+    path = shutil.which(PROGRAM)
+    if not path:
         raise BenchError(
             "sigrok-cli is not installed", next_step="run `apt-get install sigrok-cli`"
         )
-    return found
+    return path
 
 
 def version() -> str:
@@ -120,12 +120,12 @@ def version() -> str:
 def _ask(*words: str) -> str:
     """Return what sigrok-cli says. Raises BenchError."""
     command = [find_program(), *words]
-    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors:
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         try:
             done = subprocess.run(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=errors,
                 timeout=ANSWER_S,
                 check=False,
@@ -135,9 +135,9 @@ def _ask(*words: str) -> str:
                 f"sigrok-cli {' '.join(words)} does not answer",
                 next_step="unplug the analyser, and plug it in again",
             ) from error
-        said.seek(0)
+        output.seek(0)
         errors.seek(0)
-        text = said.read(MAX_OUTPUT).decode(errors="replace")
+        text = output.read(MAX_OUTPUT).decode(errors="replace")
         wrong = errors.read(4096).decode(errors="replace")
     if done.returncode:
         why = plain(wrong or text, 200)
@@ -149,15 +149,15 @@ def _ask(*words: str) -> str:
 
 def parse_scan(text: str) -> list[Analyser]:
     """Read ``sigrok-cli --scan``: what has at least two channels."""
-    found = []
+    analysers = []
     for line in text.splitlines():
         match = re.fullmatch(r"([a-z0-9][\w:=./-]*) - (.+?) with ([0-9]+) channels?: (.+)", line)
         if not match:
             continue
         channels = tuple(plain(word, 20) for word in match[4].split()[:64])
         if len(channels) >= 2:
-            found.append(Analyser(match[1], plain(match[2], 80), channels))
-    return found
+            analysers.append(Analyser(match[1], plain(match[2], 80), channels))
+    return analysers
 
 
 def parse_show(analyser: Analyser, text: str) -> Analyser:
@@ -198,20 +198,20 @@ def choose(spec: str | None) -> Analyser:
 
     Raises BenchError where there is none, UsageError where there are several.
     """
-    found = scan(spec)
+    analysers = scan(spec)
     if spec is None:
-        found = [analyser for analyser in found if not analyser.demo]
-    if not found:
+        analysers = [analyser for analyser in analysers if not analyser.demo]
+    if not analysers:
         raise BenchError(
             f"sigrok-cli finds no {'analyser ' + spec if spec else 'logic analyser'}",
             next_step="plug one in, and check that you may use it (`sigrok-cli --scan`)",
         )
-    if len(found) > 1:
-        names = ", ".join(analyser.spec for analyser in found[:8])
+    if len(analysers) > 1:
+        names = ", ".join(analyser.spec for analyser in analysers[:8])
         raise UsageError(
             "there are several analysers", next_step=f"choose one with --analyser ({names})"
         )
-    analyser = found[0]
+    analyser = analysers[0]
     if spec is not None and ":" in spec:
         analyser = replace(analyser, spec=spec)
     return parse_show(analyser, _ask("-d", analyser.spec, "--show"))

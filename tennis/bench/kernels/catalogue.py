@@ -172,17 +172,17 @@ def _unknown(name: str) -> str:
 
 def _dependency(suite: Suite, meta: str, pattern: str) -> Package:
     depends = suite.package(meta).depends
-    found = re.search(rf"(?:^|[\s,])({pattern}?)(?=[\s,]|$)", depends)
-    if not found:
+    match = re.search(rf"(?:^|[\s,])({pattern}?)(?=[\s,]|$)", depends)
+    if not match:
         raise BenchError(f"{meta} in {suite.name} names no kernel (it depends on {depends!r})")
-    return suite.package(found.group(1))
+    return suite.package(match.group(1))
 
 
 def _kbuild(headers: Package) -> str:
-    found = re.search(r"linux-kbuild-[^\s,]+", headers.depends)
-    if not found:
+    match = re.search(r"linux-kbuild-[^\s,]+", headers.depends)
+    if not match:
         raise BenchError(f"{headers.name} names no linux-kbuild")
-    return found.group(0)
+    return match.group(0)
 
 
 def _mend_headers(folder: Path, release: str) -> None:

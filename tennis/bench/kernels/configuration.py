@@ -18,12 +18,12 @@ DECISIVE: dict[str, Flavour] = {
 
 def read_config(text: str) -> dict[str, str]:
     """Return option -> value of a kernel's configuration; what is not set is not there."""
-    found = {}
+    options = {}
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
         if equals and re.fullmatch(r"CONFIG_[A-Za-z0-9_]+", name):
-            found[name] = value.strip('"')
-    return found
+            options[name] = value.strip('"')
+    return options
 
 
 def flavour_of(config: Mapping[str, str]) -> Flavour:

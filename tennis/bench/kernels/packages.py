@@ -86,18 +86,20 @@ def git_source(url: str, ref: str) -> Source:
         raise UsageError(f"{url} {ref}: a repository and a ref do not begin with a dash")
     commit = ref
     if not re.fullmatch(r"[0-9a-f]{40}", ref):
-        said = _git(url, ["git", "ls-remote", "--", url, ref, f"{ref}^{{}}"], f"asking for {ref}")
-        found = re.findall(r"^([0-9a-f]{40})\t", said, re.MULTILINE)
-        if not found:
+        references = _git(
+            url, ["git", "ls-remote", "--", url, ref, f"{ref}^{{}}"], f"asking for {ref}"
+        )
+        commits = re.findall(r"^([0-9a-f]{40})\t", references, re.MULTILINE)
+        if not commits:
             raise UsageError(f"{_without_password(url)} has no branch or tag {ref!a}")
-        commit = found[-1]  # of an annotated tag: the commit that it names
+        commit = commits[-1]  # of an annotated tag: the commit that it names
 
     def build(folder: Path) -> None:
         say(f"fetching {ref} ({commit[:12]}) of {_without_password(url)}")
         tree = folder / "source"
         run(["git", "init", "-q", tree], what="making a repository")
-        words = ["fetch", "-q", "--depth", "1", "--", url, commit]
-        _git(url, ["git", "-C", str(tree), *words], f"fetching {commit[:12]}")
+        arguments = ["fetch", "-q", "--depth", "1", "--", url, commit]
+        _git(url, ["git", "-C", str(tree), *arguments], f"fetching {commit[:12]}")
         run(["git", "-C", tree, "checkout", "-q", "FETCH_HEAD"], what="checking it out")
         shutil.rmtree(tree / ".git")
 

@@ -57,9 +57,9 @@ class Option(_Part):
     source: str
     only_with: str | None = None
 
-    def suits(self, found: str) -> bool:
+    def suits(self, value: str) -> bool:
         """Tell whether a value will do; what is not set is "n"."""
-        return found in self.value
+        return value in self.value
 
 
 class Parameter(_Part):
@@ -125,10 +125,10 @@ def requirements(flavour: str, folder: Path = FOLDER) -> Requirements:
         raise UsageError(f"no flavour {flavour!r}", next_step=f"use {', '.join(FLAVOURS)}")
     path = folder / f"{flavour}.toml"
     try:
-        found = Requirements.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        read = Requirements.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, ValidationError) as error:
         raise TennisError(f"{path}: {error}: restore it from the repository") from error
-    return found.upon(requirements(found.extends, folder)) if found.extends else found
+    return read.upon(requirements(read.extends, folder)) if read.extends else read
 
 
 def fragment(flavour: str) -> str:
@@ -157,9 +157,9 @@ def check_config(known: Requirements, config: Mapping[str, str]) -> Iterator[Fin
     for name, option in {**known.required, **known.forbidden, **known.recommended}.items():
         if option.only_with and config.get(option.only_with, "n") == "n":
             continue
-        found = config.get(name, "n")
+        value = config.get(name, "n")
         forbidden = name in known.forbidden
-        if found == "n" if forbidden else option.suits(found):
+        if value == "n" if forbidden else option.suits(value):
             continue
         recommended = name in known.recommended
         wrong += not recommended
@@ -167,7 +167,7 @@ def check_config(known: Requirements, config: Mapping[str, str]) -> Iterator[Fin
         yield Finding(
             "note" if recommended else "bad",
             name,
-            f"{plain(found, 60)}; {option.reason}",
+            f"{plain(value, 60)}; {option.reason}",
             f"{'better' if recommended else 'build the kernel with'} {name}={want}",
         )
     if not wrong:
@@ -222,8 +222,8 @@ def check_module(snapshot: Snapshot) -> Finding:
 
 
 def _check_command_line(known: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
-    words = (snapshot.line("command_line") or "").split()
-    given = {word.partition("=")[0]: word for word in words}
+    parameters = (snapshot.line("command_line") or "").split()
+    given = {word.partition("=")[0]: word for word in parameters}
     wrong = False
     for rule in known.command_line:
         if (rule.parameter in given) == (rule.want == "present"):
@@ -277,8 +277,8 @@ def _values(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
 
 def _idle(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     deep: dict[str, int] = {}
-    for words in snapshot.pairs("idle_states").values():
-        name, latency_us, disabled = [*words.split(), "", "", ""][:3]
+    for state in snapshot.pairs("idle_states").values():
+        name, latency_us, disabled = [*state.split(), "", "", ""][:3]
         if latency_us.isdigit() and int(latency_us) > (rule.maximum or 0) and disabled == "0":
             deep[name] = int(latency_us)
     if not deep:
@@ -290,8 +290,8 @@ def throttled(snapshot: Snapshot) -> tuple[list[str], list[str]]:
     """Return what the firmware says is wrong with power and heat: now, and since boot."""
     match = re.fullmatch(r"throttled=0x([0-9a-fA-F]{1,8})", snapshot.line("throttled") or "")
     bits = int(match[1], 16) if match else 0
-    now = [words for bit, words in THROTTLED_NOW.items() if bits >> bit & 1]
-    before = [words for bit, words in THROTTLED_NOW.items() if bits >> bit + THROTTLED_BEFORE & 1]
+    now = [reason for bit, reason in THROTTLED_NOW.items() if bits >> bit & 1]
+    before = [reason for bit, reason in THROTTLED_NOW.items() if bits >> bit + THROTTLED_BEFORE & 1]
     return now, before
 
 
@@ -305,28 +305,28 @@ def _throttled(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
 
 
 def _taint(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
-    said = snapshot.line("tainted") or "0"
-    bits = int(said) if re.fullmatch(r"\d{1,12}", said) else 0
-    found = [words for bit, words in TAINTS.items() if bits >> bit & 1]
-    return (rule.level, ", ".join(found)) if found else ("good", "none since boot")
+    value = snapshot.line("tainted") or "0"
+    bits = int(value) if re.fullmatch(r"\d{1,12}", value) else 0
+    reasons = [reason for bit, reason in TAINTS.items() if bits >> bit & 1]
+    return (rule.level, ", ".join(reasons)) if reasons else ("good", "none since boot")
 
 
 def gpio_interrupts(snapshot: Snapshot) -> dict[str, int]:
     """Return how often each interrupt of a GPIO line came, but for the Racquet's: name -> times."""
-    found = {}
+    interrupts = {}
     lines = snapshot.lines("interrupts")
     cpus = lines[0].count("CPU") if lines else 0
     for line in lines[1:]:
-        number, *words = line.split()
-        name = " ".join(words[cpus:])
+        number, *fields = line.split()
+        name = " ".join(fields[cpus:])
         own = re.search(r"\bracquet", name)
         if number.rstrip(":").isdigit() and GPIO_CHIP.search(name) and not own:
-            found[plain(name, 80)] = sum(int(word) for word in words[:cpus] if word.isdigit())
-    return found
+            interrupts[plain(name, 80)] = sum(int(word) for word in fields[:cpus] if word.isdigit())
+    return interrupts
 
 
 def _gpio_interrupts(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
-    found = gpio_interrupts(snapshot)
-    if not found:
+    interrupts = gpio_interrupts(snapshot)
+    if not interrupts:
         return "good", "none"
-    return rule.level, ", ".join(f"{name} ({times} times)" for name, times in found.items())
+    return rule.level, ", ".join(f"{name} ({times} times)" for name, times in interrupts.items())

@@ -129,7 +129,7 @@ class PiBench:
         on this machine comes first, then one on the target. Raises BenchError where there is none,
         UsageError where its tasks are not the core's: tasks of Linux would not load it.
         """
-        found, tasks = [], None
+        builds, tasks = [], None
         if any(part.file.flavours and flavour not in part.file.flavours for part in load.parts):
             tasks = "posix"
         for part in load.parts:
@@ -137,7 +137,7 @@ class PiBench:
                 here = part.prebuilt(program, flavour)
                 if here:
                     content = here.read_bytes()
-                    found.append(f"{here.name} {hashlib.sha256(content).hexdigest()}")
+                    builds.append(f"{here.name} {hashlib.sha256(content).hexdigest()}")
                     tasks = load_folder.tasks_of(content)
                     continue
                 place = _installed(part.name, program, flavour)
@@ -156,10 +156,10 @@ class PiBench:
                             f"put it beside that, or on {self.target.host} to {place}"
                         ),
                     )
-                found.append(f"{program}.{flavour} {told[1]}")
+                builds.append(f"{program}.{flavour} {told[1]}")
                 tasks = told[2]
                 load_folder.check_tasks(f"{self.target.host}: {place}", tasks, flavour)
-        return found, tasks
+        return builds, tasks
 
     def _check(self, plan: Plan, seen: snapshot.Snapshot) -> Flavour:
         """Refuse what cannot be played. Raises UsageError, BenchError."""
@@ -370,11 +370,11 @@ def _changes(before: snapshot.Snapshot | None, after: snapshot.Snapshot | None) 
         yield Fault(
             code="throttled", message=f"power or heat during the rally: {', '.join(sorted(new))}"
         )
-    for fact, words in (("tracer", "the tracer"), ("clocksource", "the clock source")):
+    for fact, name in (("tracer", "the tracer"), ("clocksource", "the clock source")):
         if before.lines(fact) != after.lines(fact):
             yield Fault(
                 code=f"{fact}_changed",
-                message=f"somebody changed {words}, from {before.line(fact)} to {after.line(fact)}",
+                message=f"somebody changed {name}, from {before.line(fact)} to {after.line(fact)}",
             )
 
 
@@ -459,8 +459,8 @@ class PiSession:
         try:
             self._agent.close()
             if not self._plays:  # else it is a fault of the rally
-                for words in self._agent.left:
-                    say(f"{self._target.host}: not undone: {words}")
+                for change in self._agent.left:
+                    say(f"{self._target.host}: not undone: {change}")
         finally:
             self._wired.close()
             self._target.close()

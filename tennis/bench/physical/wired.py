@@ -14,7 +14,7 @@ from typing import Any
 
 from tennis import __version__
 from tennis.bench import Position, RunRecord
-from tennis.bench.instruments import certificates, firmware
+from tennis.bench.instruments import firmware, verifications
 from tennis.bench.instruments.brickwall import Brickwall, Hello, Play, play_of
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
@@ -105,7 +105,7 @@ class WiredBench:
                 firmware=recorded["firmware"],
                 firmware_sha256=recorded["firmware_sha256"],
                 tick_hz=int(recorded["tick_hz"]),
-                calibration=certificates.read(recorded["serial"]),
+                calibration=verifications.read(recorded["serial"]),
             ),
             target=Target(
                 board=UNKNOWN,
@@ -204,7 +204,7 @@ class _Notes:
             notes.write(json.dumps(note) + "\n")
 
     def _all(self) -> list[dict[str, Any]]:
-        found = []
+        frames = []
         if self._path.exists():
             for line in self._path.read_text(encoding="utf-8").splitlines():
                 try:
@@ -212,20 +212,20 @@ class _Notes:
                 except ValueError:  # half a line: the host lost its power
                     continue
                 if isinstance(note, dict):
-                    found.append(note)
-        return found
+                    frames.append(note)
+        return frames
 
     def events(self) -> list[dict[str, Any]]:
         return [note for note in self._all() if note["what"] != "line"]
 
     def faults(self) -> list[Fault]:
         """Return the faults, those of the same words once."""
-        found = Counter(
+        counts = Counter(
             (note["what"], note["text"]) for note in self._all() if note["what"] in FAULTS
         )
         return [
             Fault(code=what, message=text if times == 1 else f"{text} ({times} times)")
-            for (what, text), times in found.items()
+            for (what, text), times in counts.items()
         ][:100]
 
     def line(self) -> Line:

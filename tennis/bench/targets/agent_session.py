@@ -158,9 +158,9 @@ class AgentSession:
             if self._await("undone", OVER_EVERY_S):
                 break
         if "undone" not in self._facts:
-            words = "nobody heard from the target that all is undone"
-            self._append(f"tennis: error not_undone {words}")
-            self.left.append(f"{words}: it undoes it by itself, unless it lost its power")
+            message = "nobody heard from the target that all is undone"
+            self._append(f"tennis: error not_undone {message}")
+            self.left.append(f"{message}: it undoes it by itself, unless it lost its power")
         with contextlib.suppress(OSError):
             if process.stdin:
                 process.stdin.close()
@@ -203,9 +203,9 @@ class AgentSession:
             except (OSError, ValueError):  # closed, here or there
                 return
             if self._peer is not None and self._peer.poll() is not None:
-                words = f"the load's other end, on this host, ended: {self._peer_words()}"
-                self._append(f"tennis: error load_died {words}")
-                self._trouble(f"{words} (load_died)")
+                message = f"the load's other end, on this host, ended: {self._peer_words()}"
+                self._append(f"tennis: error load_died {message}")
+                self._trouble(f"{message} (load_died)")
                 return
             with self._words:
                 self._words.wait_for(
@@ -237,11 +237,11 @@ class AgentSession:
         reader.join(5)
         process.wait()
         if "undone" not in self._facts or (not self._over and not self.trouble):
-            said = b"".join(errors).decode(errors="replace").strip()
-            if process.returncode == SSH_FAILED or not said:
+            errors_text = b"".join(errors).decode(errors="replace").strip()
+            if process.returncode == SSH_FAILED or not errors_text:
                 failure = str(self._target.failure("disconnected"))
             else:
-                failure = f"{self._target.host}: {plain(said.splitlines()[-1], 200)}"
+                failure = f"{self._target.host}: {plain(errors_text.splitlines()[-1], 200)}"
             self._append(f"tennis: error target_lost {failure}")
             self._trouble(f"{failure} (target_lost)")
         with self._words:
@@ -262,13 +262,13 @@ class AgentSession:
                 self._facts.add(line.split(" ", 3)[2])
                 self._words.notify_all()
         elif line.startswith("tennis: error "):
-            code, _, words = line.removeprefix("tennis: error ").partition(" ")
+            code, _, message = line.removeprefix("tennis: error ").partition(" ")
             if code == "not_undone":
-                self.left.append(plain(words))
-            self._trouble(f"{plain(words)} ({plain(code, 40)})")
+                self.left.append(plain(message))
+            self._trouble(f"{plain(message)} ({plain(code, 40)})")
 
-    def _trouble(self, words: str) -> None:
-        self.trouble = self.trouble or words
+    def _trouble(self, message: str) -> None:
+        self.trouble = self.trouble or message
 
     def _append(self, line: str, path: Path | None = None) -> None:
         place = path or self._console

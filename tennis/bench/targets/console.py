@@ -50,7 +50,7 @@ class Console:
         lines = [
             line
             for line in text.splitlines()
-            if line.strip() and not any(words in line for words in EXPECTED)
+            if line.strip() and not any(expected in line for expected in EXPECTED)
         ]
         if lines:
             with self.path.open("a") as console:

@@ -32,8 +32,8 @@ class Snapshot:
 
     def line(self, name: str) -> str | None:
         """Return the first line of a fact, in plain text; None where there is none."""
-        found = self.lines(name)
-        return plain(found[0], 4000) if found else None
+        lines = self.lines(name)
+        return plain(lines[0], 4000) if lines else None
 
     def pairs(self, name: str) -> dict[str, str]:
         """Return a fact of lines "KEY VALUE..." as a dictionary."""
@@ -48,8 +48,8 @@ class Snapshot:
     @property
     def config_sha256(self) -> str | None:
         """Return the hash of the kernel's configuration."""
-        found = self.line("config_sha256")
-        return found if self.config and found and re.fullmatch(r"[0-9a-f]{64}", found) else None
+        line = self.line("config_sha256")
+        return line if self.config and line and re.fullmatch(r"[0-9a-f]{64}", line) else None
 
     @property
     def flavour(self) -> Flavour:

@@ -212,12 +212,12 @@ class SshTarget:
             start_new_session=True,  # Ctrl-C is for the host
         )
 
-    def failure(self, said: str) -> SshError:
+    def failure(self, errors: str) -> SshError:
         """Return what it means that ssh failed and said this."""
-        for pattern, words in DIAGNOSES:
-            if re.search(pattern, said, re.IGNORECASE):
-                return SshError(f"{self.host}: {words.replace('HOST', self.host)}")
-        lines = [line for line in said.splitlines() if line.strip()]
+        for pattern, meaning in DIAGNOSES:
+            if re.search(pattern, errors, re.IGNORECASE):
+                return SshError(f"{self.host}: {meaning.replace('HOST', self.host)}")
+        lines = [line for line in errors.splitlines() if line.strip()]
         if not lines:
             return self.failure("disconnected")
         last = plain(lines[-1].strip(), 200)
@@ -225,13 +225,13 @@ class SshTarget:
 
     def facts(self, *, config: bool = True) -> snapshot.Snapshot:
         """Return what the target says about itself. Raises SshError, RemoteError, BenchError."""
-        said = self.run(
+        output = self.run(
             f"sh -s -- {'' if config else 'no-config'}",
             what="taking a snapshot",
             root=True,
             stdin=snapshot.script(),
         )
-        return snapshot.read(said)
+        return snapshot.read(output)
 
     # --- files ---
 
@@ -360,10 +360,10 @@ class SshTarget:
                 f"ControlPath={self._folder}/%C",
                 f"ControlPersist={SHARED_S}",
             ]
-        words = ["ssh", *(["-F", config] if config else []), *first]
+        command = ["ssh", *(["-F", config] if config else []), *first]
         for option in [*options, *self._options]:
-            words += ["-o", option]
-        return [*words, "--", self.host]
+            command += ["-o", option]
+        return [*command, "--", self.host]
 
     def _ssh(  # noqa: PLR0913
         self,
@@ -407,18 +407,18 @@ class SshTarget:
             finally:
                 process.kill()
                 process.wait()
-            said = []
+            outputs = []
             for file in (output, errors):
                 file.seek(0)
-                said.append(file.read(limit + 1))
-            if any(len(words) > limit for words in said):
+                outputs.append(file.read(limit + 1))
+            if any(len(piece) > limit for piece in outputs):
                 raise _TooMuchError
-        return Done(process.returncode, *(words.decode(errors="replace") for words in said))
+        return Done(process.returncode, *(piece.decode(errors="replace") for piece in outputs))
 
 
-def as_root(words: Sequence[str]) -> str:
+def as_root(command: Sequence[str]) -> str:
     """Return a shell's line that starts a program as root, itself: sudo may allow nothing else."""
-    line = shlex.join(words)
+    line = shlex.join(command)
     return f'if [ "$(id -u)" = 0 ]; then exec {line}; else exec sudo -n {line}; fi'
 
 
@@ -433,12 +433,12 @@ def shell(command: str, *, root: bool = False) -> str:
 
 def why(done: Done) -> str:
     """Say why a command failed, from what it said."""
-    for pattern, words in REFUSALS:
+    for pattern, meaning in REFUSALS:
         if re.search(pattern, done.errors):
-            return words
+            return meaning
     lines = [line.strip() for line in done.errors.splitlines() if line.strip()]
-    said = plain(" | ".join(lines[-3:]), 300) if lines else "it did not say why"
-    return f"failed ({done.code}): {said}"
+    reason = plain(" | ".join(lines[-3:]), 300) if lines else "it did not say why"
+    return f"failed ({done.code}): {reason}"
 
 
 def _environment() -> dict[str, str]:

@@ -170,8 +170,8 @@ def _check(plan: Plan) -> None:
 def _load_tasks(parts: Parts) -> dict[str, str]:
     """Return what the load's real-time tasks are, where the kernel decides about that."""
     programs = [p for part in parts.load.parts if part.file.flavours for p in part.file.programs]
-    found = {load_folder.tasks_of(parts.load_programs[name].read_bytes()) for name in programs}
-    kinds = " ".join(sorted(filter(None, found)))
+    tasks = {load_folder.tasks_of(parts.load_programs[name].read_bytes()) for name in programs}
+    kinds = " ".join(sorted(filter(None, tasks)))
     return {"load_tasks": kinds} if kinds else {}
 
 
@@ -236,9 +236,9 @@ class BuiltInSession:
                 yield from (Frame(*frame) for frame in self._decoder.finish())
                 return
             self._machine.refuse_silence()
-            found = self._decoder.feed(data)
-            yield from (Frame(*frame) for frame in found)
-            if not found:
+            decoded = self._decoder.feed(data)
+            yield from (Frame(*frame) for frame in decoded)
+            if not decoded:
                 yield None
 
     def stop(self) -> None:

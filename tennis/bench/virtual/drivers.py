@@ -63,8 +63,8 @@ def _add(name: str, paths: dict[str, Path], modules: dict[str, bytes]) -> None:
             content = lzma.decompress(content)
     except (OSError, lzma.LZMAError) as error:
         raise BenchError(f"{paths[name]} cannot be read: {error}") from error
-    found = re.search(rb"\0depends=([\w,-]*)\0", content)
-    for other in found[1].decode().split(",") if found else ():
+    match = re.search(rb"\0depends=([\w,-]*)\0", content)
+    for other in match[1].decode().split(",") if match else ():
         if other:
             _add(_plain(other), paths, modules)
     modules[name] = content

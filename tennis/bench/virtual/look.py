@@ -66,12 +66,12 @@ def look(kernel: str) -> snapshot.Snapshot:
         finally:
             machine.close()
         lines = (Path(folder) / CONSOLE).read_text(errors="replace").splitlines()
-    said = [line.strip("\r").removeprefix(MARK) for line in lines if line.startswith(MARK)]
-    if not said:
+    answers = [line.strip("\r").removeprefix(MARK) for line in lines if line.startswith(MARK)]
+    if not answers:
         last = next((line for line in reversed(lines) if line.strip()), "nothing")
         raise BenchError(f"the kernel {kernel} did not come up; its last words: {last.strip()}")
     config = [f" {line}" for line in parts.kernel.config.read_text(errors="replace").splitlines()]
-    return snapshot.read("\n".join([*said, "= config", *config, ""]))
+    return snapshot.read("\n".join([*answers, "= config", *config, ""]))
 
 
 def _wait(machine: Machine) -> None:

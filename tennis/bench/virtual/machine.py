@@ -160,8 +160,8 @@ class Machine:
             self._process.kill()
             self._process.wait()
         if self._stderr.exists():
-            with self._stderr.open(errors="replace") as said:
-                self.console.add_emulator_output(said.read(LIMIT_BYTES))
+            with self._stderr.open(errors="replace") as errors:
+                self.console.add_emulator_output(errors.read(LIMIT_BYTES))
             self._stderr.unlink()
 
 
@@ -175,8 +175,8 @@ def packages_of(load: Load) -> list[str]:
 
 
 def _plugin(path: Path, parameters: Mapping[str, int]) -> list[str]:
-    words = [f"{name}={value}" for name, value in parameters.items()]
-    return ["-plugin", ",".join([_escape(path), *words])]
+    arguments = [f"{name}={value}" for name, value in parameters.items()]
+    return ["-plugin", ",".join([_escape(path), *arguments])]
 
 
 def command_line(plan: Plan, extras: Extras) -> str:

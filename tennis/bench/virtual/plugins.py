@@ -54,24 +54,22 @@ def find_qemu() -> Qemu:
 
     Raises BenchError with what to do.
     """
-    found = shutil.which(QEMU)
-    if not found:
+    path = shutil.which(QEMU)
+    if not path:
         raise BenchError(f"{QEMU} is not installed", next_step="run 'make setup'")
-    text = run([found, "--version"], what="asking QEMU for its version")
+    text = run([path, "--version"], what="asking QEMU for its version")
     match = re.search(r"version (\d+)\.(\d+)\S*(?: \(([^)]*)\))?", text)
     if not match or (int(match.group(1)), int(match.group(2))) < OLDEST_QEMU:
-        raise BenchError(
-            f"{found} is too old ({text.splitlines()[0]}): QEMU 7.2 or newer is needed"
-        )
-    missing = _needed_symbols() - exported_symbols(Path(found))
+        raise BenchError(f"{path} is too old ({text.splitlines()[0]}): QEMU 7.2 or newer is needed")
+    missing = _needed_symbols() - exported_symbols(Path(path))
     if missing:
         raise BenchError(
-            f"{found} does not export {', '.join(sorted(missing)[:3])}"
+            f"{path} does not export {', '.join(sorted(missing)[:3])}"
             f"{' and others' if len(missing) > 3 else ''}, which the virtual instrument needs: "
             "use the QEMU of Debian, Ubuntu or Fedora (built with modules and plugins)"
         )
     version = match.group(0).removeprefix("version ")
-    return Qemu(Path(found), version)
+    return Qemu(Path(path), version)
 
 
 def _needed_symbols() -> set[str]:
@@ -123,13 +121,13 @@ def _plugin_api(qemu: Qemu, impossible: Path) -> int:
         timeout=60,
         check=False,
     )
-    found = re.search(r"supports only up to version (\d+)", refused.stderr)
-    if not found:
+    match = re.search(r"supports only up to version (\d+)", refused.stderr)
+    if not match:
         raise BenchError(
             f"{qemu.path} does not say which plugins it takes ({refused.stderr.strip()[-200:]}): "
             "use the QEMU of Debian, Ubuntu or Fedora"
         )
-    return int(found.group(1))
+    return int(match.group(1))
 
 
 def parameters(protocol: Protocol, descriptor: int) -> dict[str, int]:

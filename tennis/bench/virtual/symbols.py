@@ -67,17 +67,17 @@ def functions(parts: Parts, extras: Extras) -> list[Symbol]:
 
 
 def _table(text: str) -> list[Symbol]:
-    found: dict[int, Symbol] = {}
+    symbols: dict[int, Symbol] = {}
     for line in text.splitlines():
         match = _LINE.fullmatch(line)
         if not match or match[1] == "0" * 16:
             continue
         symbol = Symbol(int(match[1], 16), match[2], match[3])
-        known = found.get(symbol.address)
+        known = symbols.get(symbol.address)
         # several names for one place: the one that says most, and the same one each time
         if known is None or _rank(symbol) < _rank(known):
-            found[symbol.address] = symbol
-    return [found[address] for address in sorted(found)]
+            symbols[symbol.address] = symbol
+    return [symbols[address] for address in sorted(symbols)]
 
 
 def _rank(symbol: Symbol) -> tuple[bool, int, str]:
@@ -104,8 +104,8 @@ def _boot(parts: Parts, scripts: dict[str, str]) -> str:
             machine.stop()
             machine.close()
         with (Path(scratch) / CONSOLE).open("rb") as console:
-            said = console.read(SIZE_LIMIT).decode("ascii", errors="replace")
-    _, begin, rest = said.partition("tennis: symbols begin")
+            output = console.read(SIZE_LIMIT).decode("ascii", errors="replace")
+    _, begin, rest = output.partition("tennis: symbols begin")
     encoded, end, _ = rest.partition("tennis: symbols end")
     # a message of the kernel's may fall into the middle of the lines
     lines = [line for line in encoded.split() if re.fullmatch(r"[A-Za-z0-9+/=]+", line)]

@@ -89,5 +89,5 @@ def _check(what: str, look: Callable[[], str]) -> Finding:
     except OSError as error:
         return Finding("bad", what, f"{error.filename}: {error.strerror}", "check its permissions")
     except TennisError as error:
-        found, _, advice = str(error).partition(": ")
-        return Finding("bad", what, found, advice)
+        problem, _, advice = str(error).partition(": ")
+        return Finding("bad", what, problem, advice)

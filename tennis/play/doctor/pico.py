@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tennis.bench.findings import Finding
-from tennis.bench.instruments import certificates, firmware
+from tennis.bench.instruments import firmware, verifications
 from tennis.bench.instruments.brickwall import Brickwall, Hello
 from tennis.bench.instruments.ports import bootsel, picos, the_port
 from tennis.bench.instruments.serial_link import SerialLink
@@ -22,8 +22,8 @@ PLUG = "the loop-back plug (the far ends of ping, reply and GP6 joined)"
 
 def examine_ports(port: str | None) -> Iterator[Finding]:
     """Yield what there is to say about a port, or about all Picos that are plugged in."""
-    found = [port] if port else [pico.device for pico in picos()]
-    if not found:
+    candidates = [port] if port else [pico.device for pico in picos()]
+    if not candidates:
         waits = bootsel()
         yield Finding(
             "note",
@@ -33,7 +33,7 @@ def examine_ports(port: str | None) -> Iterator[Finding]:
             if waits
             else "play on the virtual bench, or plug one in",
         )
-    for name in found:
+    for name in candidates:
         yield from examine_pico(name)
 
 
@@ -64,10 +64,10 @@ def examine_pico(port: str) -> Iterator[Finding]:
 
 
 def _bad(what: str, error: TennisError) -> Finding:
-    found, _, advice = str(error).rpartition(": ")
-    if not found:
-        found, advice = advice, "name the Brickwall's port with --port"
-    return Finding("bad", what, found, advice)
+    problem, _, advice = str(error).rpartition(": ")
+    if not problem:
+        problem, advice = advice, "name the Brickwall's port with --port"
+    return Finding("bad", what, problem, advice)
 
 
 def _identity(hello: Hello, port: str) -> Iterator[Finding]:
@@ -88,25 +88,25 @@ def _identity(hello: Hello, port: str) -> Iterator[Finding]:
         f"{hello.clock_hz / 1e6:g} MHz, one tick is {1e9 / hello.tick_hz:g} ns",
         "" if usual else f"{EXPECTED_HZ / 1e6:g} MHz is usual: verify it with this clock",
     )
-    certificate = certificates.read(hello.unique_id)
+    record = verifications.read(hello.unique_id)
     instrument = Instrument(
         kind="brickwall",
         serial=hello.unique_id,
         firmware=hello.firmware,
         firmware_sha256=hello.firmware_sha256,
         tick_hz=hello.tick_hz,
-        calibration=certificate,
+        calibration=record,
     )
     why = doubt(instrument, datetime.datetime.now(datetime.UTC).isoformat())
     told = (
-        f"{certificate.verdict} on {certificate.date} ({certificate.kind}, {certificate.source}"
-        f"{'' if certificate.independent else ': not for graded work'})"
-        if certificate
+        f"{record.verdict} on {record.date} ({record.kind}, {record.source}"
+        f"{'' if record.independent else ': not for graded work'})"
+        if record
         else ""
     )
     yield Finding(
         "note" if why else "good",
-        "certificate",
+        "verification",
         why or told,
         "unplug the target, put the jumpers in and run 'tennis verify'" if why else "",
     )

@@ -45,8 +45,8 @@ def examine_target(name: str, inventory: Path | None = None) -> Iterator[Finding
 
 def _split(error: TennisError) -> tuple[str, str]:
     """Return what is wrong, and what to do about it."""
-    found, _, advice = str(error).rpartition(": ")
-    return (found, advice) if found else (advice, "")
+    problem, _, advice = str(error).rpartition(": ")
+    return (problem, advice) if problem else (advice, "")
 
 
 def _lease(target: SshTarget) -> Iterator[Finding]:
@@ -58,14 +58,14 @@ def _lease(target: SshTarget) -> Iterator[Finding]:
     except BenchError as error:  # nobody can tell who holds it: a rally would be refused
         yield Finding("bad", "lease", *_split(error))
         return
-    found, _, advice = leases.who_else(target.host, status, leases.holder_of()).rpartition(": ")
-    if found:
-        yield Finding("note", "lease", found, advice)
+    problem, _, advice = leases.who_else(target.host, status, leases.holder_of()).rpartition(": ")
+    if problem:
+        yield Finding("note", "lease", problem, advice)
     if status.plays:
         yield Finding("note", "rally", "one is being played there", "wait until it ends")
-    found, _, advice = state.skew_of(status.now).rpartition(": ")
-    if found:
-        yield Finding("note", "clock", found, advice)
+    problem, _, advice = state.skew_of(status.now).rpartition(": ")
+    if problem:
+        yield Finding("note", "clock", problem, advice)
 
 
 def _kernel(seen: snapshot.Snapshot) -> Iterator[Finding]:
@@ -89,5 +89,5 @@ def examine_config(flavour: str, path: Path) -> Iterator[Finding]:
 
 
 def _who(seen: snapshot.Snapshot) -> str:
-    words = (seen.line("model"), seen.line("system"), seen.line("machine"))
-    return ", ".join(word for word in words if word)
+    names = (seen.line("model"), seen.line("system"), seen.line("machine"))
+    return ", ".join(word for word in names if word)

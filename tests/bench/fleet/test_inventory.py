@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.bench.fleet import inventory, state
-from tennis.bench.instruments import certificates
+from tennis.bench.instruments import verifications
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import UsageError
@@ -122,7 +122,7 @@ def test_a_sound_bench_has_no_trouble(monkeypatch, tmp_path):
     said = row(status(governor="performance", now=now, last_rally=now - 7300))
     assert said.trouble == ""
     assert (said.kernel, said.last_rally, said.pico) == ("6.12.1-rt", "2 h ago", "E6")
-    assert said.certificate == "none here"
+    assert said.verified == "none here"
 
 
 def test_no_pico_and_two_picos_are_named():
@@ -142,9 +142,9 @@ def test_a_wrong_governor_is_trouble():
 
 
 @pytest.mark.parametrize(("days", "words", "old"), [(0, "today", False), (31, "31 d", True)])
-def test_the_age_of_the_certificate(monkeypatch, tmp_path, days, words, old):
+def test_the_age_of_the_verified(monkeypatch, tmp_path, days, words, old):
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path))
-    certificates.write(
+    verifications.write(
         VerificationRecord(
             serial="E6",
             firmware_sha256="0" * 64,
@@ -159,7 +159,7 @@ def test_the_age_of_the_certificate(monkeypatch, tmp_path, days, words, old):
         )
     )
     said = row(status())
-    assert said.certificate == words
+    assert said.verified == words
     assert ("days old" in said.trouble) == old
 
 

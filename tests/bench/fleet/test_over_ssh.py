@@ -89,7 +89,7 @@ def room(tmp_path, monkeypatch):
     monkeypatch.setattr(inventory, "_list_inventory", functools.cache(inventory._list_inventory))
     monkeypatch.setenv("TENNIS_INVENTORY", str(found.inventory))
     monkeypatch.setenv("TENNIS_HOLDER", "blue")
-    monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "certificates"))
+    monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "verifications"))
     yield found
     found.sshd.close()
 

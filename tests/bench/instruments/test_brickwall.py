@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tennis import wire
-from tennis.bench.instruments import certificates, ports
+from tennis.bench.instruments import ports, verifications
 from tennis.bench.instruments.brickwall import Brickwall, play_of
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import Port
@@ -445,7 +445,7 @@ def test_a_verification_passes_and_is_kept(fake, tmp_path):
     sweep = [point["true_ns"] for point in points if point["what"] == "sweep"]
     assert (min(sweep), max(sweep), len(sweep)) == (16, 20_000_000, 50)
     assert points[-1]["balls"] == 5000
-    kept = certificates.read("e660000000000001")
+    kept = verifications.read("e660000000000001")
     assert kept.verdict == "pass"
     assert kept.kind == "emulated"  # it is behind a socket
     rally = played(fake, tmp_path / "r", balls=100)
@@ -495,7 +495,7 @@ def test_what_is_not_wired_is_not_verified(fake, seen, source, words):
     assert (found.verdict, found.points) == ("not run", [])
     assert words in found.reason
     assert tennis("verify", "--port", fake.port, "--source", source).returncode == 1
-    assert certificates.read("e660000000000001") is None
+    assert verifications.read("e660000000000001") is None
 
 
 def test_a_verification_ends_the_play_of_a_host_that_was_killed(fake):
@@ -525,7 +525,7 @@ def test_a_verification_that_is_stopped_leaves_nothing(fake):
     assert (fake.generating, fake.state, fake.said[-1]) == (None, "ended", "quiet")
 
 
-def test_a_certificate_that_cannot_be_kept(fake, tmp_path, monkeypatch):
+def test_a_verification_record_that_cannot_be_kept(fake, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "file"))
     done = tennis("verify", "--port", fake.port, "--balls", 1)
@@ -533,7 +533,7 @@ def test_a_certificate_that_cannot_be_kept(fake, tmp_path, monkeypatch):
     assert "set TENNIS_DATA to a folder" in done.stderr
     assert "hello" not in fake.said  # said before anything is measured
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path))
-    (certificates.folder() / "e660000000000001.json").mkdir(parents=True)
+    (verifications.folder() / "e660000000000001.json").mkdir(parents=True)
     done = tennis("verify", "--port", fake.port, "--balls", 1)
     assert (done.returncode, len(done.stderr.splitlines()[-1:])) == (1, 1)
     assert "pass: every one of" in done.stdout  # and what was found is shown
@@ -593,7 +593,7 @@ def test_known_delays_can_be_made():
             assert width >= (3 if rise == 2 else 2)
 
 
-# --- certificates ---
+# --- verification records ---
 
 INSTRUMENT = Instrument(
     kind="brickwall", serial="e6", firmware="1", firmware_sha256="a" * 64, tick_hz=TICK_HZ
@@ -601,7 +601,7 @@ INSTRUMENT = Instrument(
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 
-def certificate(**changes) -> VerificationRecord:
+def record(**changes) -> VerificationRecord:
     facts = {
         "serial": "e6", "firmware_sha256": "a" * 64, "tick_hz": TICK_HZ, "date": NOW.isoformat(),
         "verdict": "pass", "reason": "", "balls": 10, "largest_error_ticks": 0,
@@ -626,18 +626,18 @@ def certificate(**changes) -> VerificationRecord:
         ({"date": "2026-05-01T00:00:00"}, 0, ""),
     ],
 )
-def test_what_a_certificate_is_worth(changes, days, words):
-    given = INSTRUMENT.model_copy(update={"calibration": certificate(**changes)})
+def test_what_a_verification_record_is_worth(changes, days, words):
+    given = INSTRUMENT.model_copy(update={"calibration": record(**changes)})
     said = doubt(given, (NOW + timedelta(days=days)).isoformat())
     assert said == "" if not words else words in said
 
 
-def test_who_needs_a_certificate():
+def test_who_needs_a_verified():
     assert "never verified" in doubt(INSTRUMENT, NOW.isoformat())
     assert doubt(synthetic_manifest(balls=1).instrument, NOW.isoformat()) == ""
 
 
-def test_a_rally_without_a_certificate_says_so(fake, tmp_path):
+def test_a_rally_without_a_verification_says_so(fake, tmp_path):
     rally = played(fake, tmp_path / "r", balls=100)
     assert "NOT VERIFIED: the Brickwall was never verified" in tennis("stats", rally.path).stdout
     assert "never verified" in report([rally])
@@ -648,8 +648,8 @@ def test_a_pico_that_verified_itself_is_not_for_graded_work(source, fake, tmp_pa
     """The delays of a Pico of its own are whole ticks of the clock that measures them."""
     words = "verified with its own clock, not for graded work"
     said = fake.hello
-    certificates.write(
-        certificate(
+    verifications.write(
+        record(
             serial=said["unique_id"],
             firmware_sha256=said["firmware_sha256"],
             tick_hz=said["tick_hz"],
@@ -662,13 +662,25 @@ def test_a_pico_that_verified_itself_is_not_for_graded_work(source, fake, tmp_pa
     assert (words in report([rally])) == (source != "second Pico")
 
 
-def test_a_damaged_certificate_is_none():
-    path = certificates.write(certificate())
-    assert certificates.read("e6") == certificate()
+def test_a_record_of_the_first_release_is_read():
+    """They were called certificates, and stand beside."""
+    path = verifications.write(record())
+    older = path.parents[1] / "certificates" / path.name
+    older.parent.mkdir()
+    path.rename(older)
+    assert verifications.read("e6") == record()
+    newer = record(verdict="fail")
+    verifications.write(newer)
+    assert verifications.read("e6") == newer
+
+
+def test_a_damaged_record_is_none():
+    path = verifications.write(record())
+    assert verifications.read("e6") == record()
     path.write_text("{}")
-    assert certificates.read("e6") is None
+    assert verifications.read("e6") is None
     with pytest.raises(TennisError, match="is no serial number"):
-        certificates.path_of("../../etc/passwd")
+        verifications.path_of("../../etc/passwd")
 
 
 # --- the doctor ---

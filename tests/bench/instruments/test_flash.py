@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench.instruments import certificates, emulated, firmware, micropython
+from tennis.bench.instruments import emulated, firmware, micropython, verifications
 from tests.support.emulated_pico import JUMPERS, PLUG, EmulatedPico, respond
 
 pytestmark = pytest.mark.virtual
@@ -121,7 +121,7 @@ def test_the_firmware_measures_known_delays_to_the_tick():
     found = json.loads(done.stdout)
     assert (found["verdict"], found["largest_error_ticks"]) == ("pass", 0), found["reason"]
     assert found["balls"] == 34 * 5 + 5000
-    kept = certificates.read(found["instrument"]["unique_id"])
+    kept = verifications.read(found["instrument"]["unique_id"])
     assert (kept.verdict, kept.kind, kept.source) == ("pass", "emulated", "jumpers")
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Where the certificates of ``tennis verify`` are kept: a file an instrument, by its serial."""
+"""Where the records of ``tennis verify`` are kept: a file for each instrument, by its serial."""
 
 import os
 import re
@@ -18,9 +18,9 @@ def folder() -> Path:
     """Return the folder for what must be kept; ``TENNIS_DATA`` overrides it."""
     named = os.environ.get("TENNIS_DATA")
     if named:
-        return Path(named) / "certificates"
+        return Path(named) / "verifications"
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(base) / "tennis" / "certificates"
+    return Path(base) / "tennis" / "verifications"
 
 
 def path_of(serial: str) -> Path:
@@ -31,15 +31,21 @@ def path_of(serial: str) -> Path:
 
 
 def read(serial: str) -> VerificationRecord | None:
-    """Return an instrument's last certificate; None where there is none that can be read."""
-    try:
-        return VerificationRecord.model_validate_json(path_of(serial).read_bytes())
-    except (OSError, ValidationError):
-        return None
+    """Return an instrument's last verification record; None where there is none to be read."""
+    path = path_of(serial)
+    # Tennis 0.1 called them certificates
+    for candidate in (path, path.parents[1] / "certificates" / path.name):
+        try:
+            return VerificationRecord.model_validate_json(candidate.read_bytes())
+        except FileNotFoundError:
+            continue
+        except (OSError, ValidationError):
+            return None
+    return None
 
 
 def prepare() -> None:
-    """See to it that certificates can be kept, before one is earned. Raises TennisError."""
+    """See to it that records can be kept, before one is earned. Raises TennisError."""
     try:
         folder().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder()):
@@ -51,9 +57,9 @@ def prepare() -> None:
         ) from error
 
 
-def write(certificate: VerificationRecord) -> Path:
-    """Keep a certificate in place of an earlier one; return its file."""
+def write(record: VerificationRecord) -> Path:
+    """Keep a verification record in place of an earlier one; return its file."""
     prepare()
-    path = path_of(certificate.serial)
-    write_whole(path, (certificate.model_dump_json(indent=2) + "\n").encode(), force=True)
+    path = path_of(record.serial)
+    write_whole(path, (record.model_dump_json(indent=2) + "\n").encode(), force=True)
     return path
