@@ -132,6 +132,7 @@ def test_device_trees_keep_their_symbols(tree, monkeypatch):
     assert words[-3:] == ["DTC_FLAGS=-@", "Image", "dtbs"]
 
 
+@pytest.mark.release
 @pytest.mark.virtual
 @pytest.mark.xdist_group("kernel-from-source")
 @pytest.mark.parametrize(("flavour", "base"), [("mainline", "defconfig"), ("rt", "allnoconfig")])

@@ -61,7 +61,10 @@ def test_a_load_says_what_it_does(tmp_path, load):
     assert len(events) == 2 * len(found)
 
 
-@pytest.mark.parametrize(("kernel", "load"), [("mainline", "network"), ("rt", "ping-flood")])
+@pytest.mark.parametrize(
+    ("kernel", "load"),
+    [("mainline", "network"), pytest.param("rt", "ping-flood", marks=pytest.mark.release)],
+)
 def test_a_network_repeats(tmp_path, kernel, load):
     """The same bytes, also while the host is busy."""
     plan = {"kernel": kernel, "load": load, "balls": 400, "seed": 3}
