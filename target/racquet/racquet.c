@@ -3,14 +3,20 @@
 /*
  * racquet - the target's half of Tennis.
  *
- * The ping line rises: the top half (a hard interrupt, also on PREEMPT_RT) raises the reply line
- * and starts the bottom half, which lowers it again. The instrument outside times both edges.
+ * The ping line rises: the top half raises the reply line and starts the bottom half, which lowers
+ * it again. The instrument outside times both edges. The top half is a hard interrupt, also on
+ * PREEMPT_RT; with top_half=threaded it runs where the kernel lets handlers run that ask for
+ * nothing, which on PREEMPT_RT is a thread.
  * racquet_evl.c and racquet_cobalt.c do the same on Xenomai's cores.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/irq.h>
+#include <linux/irq_work.h>
+#include <linux/irqdesc.h>
 #include <linux/miscdevice.h>
 #include <linux/mutex.h>
+#include <linux/poll.h>
 #include <linux/swait.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
@@ -33,17 +39,27 @@ static const char *const racquet_modes[] = {
 	[USER] = "user",
 };
 
+static char *top_half = "hard";
+module_param(top_half, charp, 0444);
+MODULE_PARM_DESC(top_half,
+		 "where the handler runs: hard (default), threaded (PREEMPT_RT's own way)");
+
 static struct {
 	enum racquet_mode mode;
+	bool threaded;
 	struct tasklet_struct tasklet;
 	struct work_struct work;
 	/* user: swait, because its lock is a raw one and may be taken in a hard interrupt on RT */
 	struct swait_queue_head wait;
 	atomic_t served; /* pings that the user process has not seen */
+	/* whoever polls sleeps on an ordinary queue, which a hard interrupt cannot wake on RT */
+	wait_queue_head_t pollers;
+	struct irq_work wake_pollers;
 	struct mutex gone_lock; /* protects gone and, in write(), the reply line */
 	bool gone;
 } answer = {
 	.wait = __SWAIT_QUEUE_HEAD_INITIALIZER(answer.wait),
+	.pollers = __WAIT_QUEUE_HEAD_INITIALIZER(answer.pollers),
 	.gone_lock = __MUTEX_INITIALIZER(answer.gone_lock),
 	.gone = true,
 };
@@ -96,6 +112,8 @@ static irqreturn_t racquet_top_half(int irq, void *data)
 	case USER:
 		atomic_inc(&answer.served);
 		swake_up_one(&answer.wait);
+		if (wq_has_sleeper(&answer.pollers))
+			irq_work_queue(&answer.wake_pollers);
 		break;
 	}
 	return IRQ_HANDLED;
@@ -104,11 +122,10 @@ static irqreturn_t racquet_top_half(int irq, void *data)
 
 /*
  * /dev/racquet: read() waits for a ping and gives how many there were since the last read (u32);
- * write() of anything lowers the line.
+ * write() of anything lowers the line; poll() says whether read() would wait.
  */
 static ssize_t racquet_read(struct file *file, char __user *buf, size_t count, loff_t *pos)
 {
-	struct racquet *r = &racquet;
 	u32 served;
 	int err;
 
@@ -125,9 +142,25 @@ static ssize_t racquet_read(struct file *file, char __user *buf, size_t count, l
 		if (err)
 			return err;
 	}
-	if (copy_to_user(buf, &served, sizeof(served)))
+	if (copy_to_user(buf, &served, sizeof(served))) {
+		atomic_add(served, &answer.served); /* for who reads next */
+		swake_up_one(&answer.wait);
 		return -EFAULT;
+	}
 	return sizeof(served);
+}
+
+static __poll_t racquet_poll(struct file *file, poll_table *wait)
+{
+	poll_wait(file, &answer.pollers, wait);
+	if (READ_ONCE(answer.gone))
+		return EPOLLERR | EPOLLHUP;
+	return EPOLLOUT | EPOLLWRNORM | (atomic_read(&answer.served) ? EPOLLIN | EPOLLRDNORM : 0);
+}
+
+static void racquet_wake_pollers(struct irq_work *work)
+{
+	wake_up_all(&answer.pollers);
 }
 
 static ssize_t racquet_write(struct file *file, const char __user *buf, size_t count, loff_t *pos)
@@ -148,6 +181,7 @@ static const struct file_operations racquet_fops = {
 	.owner = THIS_MODULE,
 	.read = racquet_read,
 	.write = racquet_write,
+	.poll = racquet_poll,
 };
 
 static struct miscdevice racquet_misc = {
@@ -169,6 +203,8 @@ static void racquet_stop(void *data)
 	gpiod_set_value(r->reply, 0);
 	mutex_unlock(&answer.gone_lock);
 	swake_up_all(&answer.wait);
+	irq_work_sync(&answer.wake_pollers);
+	wake_up_all(&answer.pollers);
 }
 
 static void racquet_deregister(void *misc)
@@ -176,24 +212,40 @@ static void racquet_deregister(void *misc)
 	misc_deregister(misc);
 }
 
+/* Tell whether the kernel put the handler into a thread: then another stands in its place. */
+static bool racquet_is_threaded(unsigned int irq)
+{
+	const struct irq_desc *desc = irq_data_to_desc(irq_get_irq_data(irq));
+
+	return desc->action && desc->action->handler != racquet_top_half;
+}
+
 static int racquet_answer(struct device *dev, struct racquet *r)
 {
+	unsigned long flags = r->trigger;
 	int err;
 
 	atomic_set(&answer.served, 0);
 	tasklet_setup(&answer.tasklet, racquet_tasklet);
 	INIT_WORK(&answer.work, racquet_work);
+	init_irq_work(&answer.wake_pollers, racquet_wake_pollers);
 	WRITE_ONCE(answer.gone, false);
 
 	err = devm_add_action_or_reset(dev, racquet_stop, r);
 	if (err)
 		return err;
-	/* IRQF_NO_THREAD: the top half stays in the hard interrupt, also on PREEMPT_RT */
+	if (!answer.threaded)
+		flags |= IRQF_NO_THREAD; /* stay in the hard interrupt, also on PREEMPT_RT */
 	err = devm_request_threaded_irq(dev, r->irq, racquet_top_half,
-					answer.mode == THREAD ? racquet_thread : NULL,
-					r->trigger | IRQF_NO_THREAD, "racquet", r);
+					answer.mode == THREAD ? racquet_thread : NULL, flags,
+					"racquet", r);
 	if (err)
 		return dev_err_probe(dev, err, "no interrupt %u\n", r->irq);
+	if (answer.threaded != racquet_is_threaded(r->irq)) {
+		dev_err(dev, "top_half=%s: this kernel puts no handler into a thread by itself\n",
+			top_half);
+		return -EINVAL;
+	}
 	if (answer.mode == USER) {
 		err = misc_register(&racquet_misc);
 		if (err)
@@ -202,13 +254,15 @@ static int racquet_answer(struct device *dev, struct racquet *r)
 		if (err)
 			return err;
 	}
-	dev_info(dev, "interrupt %u, bottom half: %s\n", r->irq, bottom_half);
+	dev_info(dev, "interrupt %u, top half: %s, bottom half: %s\n", r->irq, top_half,
+		 bottom_half);
 	return 0;
 }
 
 static int __init racquet_init(void)
 {
-	int mode;
+	static const char *const top_halves[] = { "hard", "threaded" };
+	int mode, where;
 
 	bottom_half = bottom_half ?: "tasklet";
 	mode = match_string(racquet_modes, ARRAY_SIZE(racquet_modes), bottom_half);
@@ -216,7 +270,13 @@ static int __init racquet_init(void)
 		pr_err("bottom_half=%s: use tasklet, thread, workqueue or user\n", bottom_half);
 		return -EINVAL;
 	}
+	where = match_string(top_halves, ARRAY_SIZE(top_halves), top_half);
+	if (where < 0) {
+		pr_err("top_half=%s: use hard or threaded\n", top_half);
+		return -EINVAL;
+	}
 	answer.mode = mode;
+	answer.threaded = where == 1;
 	return racquet_register();
 }
 
@@ -224,4 +284,4 @@ module_init(racquet_init);
 MODULE_PARM_DESC(bottom_half,
 		 "what lowers the reply line: tasklet (default), thread, workqueue, user");
 MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("Tennis: answers a ping from the hard interrupt and from a bottom half");
+MODULE_DESCRIPTION("Tennis: answers a ping from its interrupt handler and from a bottom half");

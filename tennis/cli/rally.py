@@ -84,6 +84,12 @@ def _number(text: str) -> tuple[str, int]:
     help="A parameter of the load, as in hold_us=200. May be repeated.",
 )
 @click.option(
+    "--top-half",
+    type=click.Choice(["hard", "threaded"]),
+    help="Where the interrupt's handler raises the reply line: in the hard interrupt, or where "
+    "PREEMPT_RT puts handlers by itself, in a thread. [default: hard; with --bench pi: unknown]",
+)
+@click.option(
     "--bottom-half",
     type=click.Choice(["tasklet", "thread", "workqueue", "user"]),
     help="What lowers the reply line. [default: tasklet, on EVL and Cobalt thread, the only one "

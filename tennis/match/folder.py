@@ -183,6 +183,7 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
         "load": (manifest.load.name, plan.load),
         "load options": (manifest.load.options, plan.load_options),
         "priorities": (manifest.target.priorities, plan.priorities),
+        "top half": (manifest.target.top_half, plan.top_half),
         "bottom half": (manifest.target.bottom_half, plan.bottom_half),
         **{
             f"protocol {key}": (getattr(manifest.protocol, key), value)

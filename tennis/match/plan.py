@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from tennis.errors import UsageError
 from tennis.rally.disk import open_regular
-from tennis.rally.manifest import BottomHalf, Priorities, StrictModel, Text
+from tennis.rally.manifest import BottomHalf, Priorities, StrictModel, Text, TopHalf
 from tennis.rally.plan import InstrumentKind, Plan
 from tennis.rally.serving import Balls, Serving, Settle
 from tennis.rally.text import plain
@@ -45,9 +45,10 @@ class KernelAxis(StrictModel):
     optional: bool = False  # played only where --kernel NAME=DIR gives it
     loads: list[Name] | None = None
     priorities: list[Priorities] | None = None
+    top_halves: list[TopHalf] | None = None
     bottom_halves: list[BottomHalf] | None = None
 
-    @field_validator("loads", "priorities", "bottom_halves", mode="before")
+    @field_validator("loads", "priorities", "top_halves", "bottom_halves", mode="before")
     @classmethod
     def _some(cls, value: Any) -> Any:
         return _distinct(value)
@@ -67,6 +68,7 @@ class Skip(StrictModel):
     kernel: Name | None = None
     load: Name | None = None
     priorities: Priorities | None = None
+    top_half: TopHalf | None = None
     bottom_half: BottomHalf | None = None
     why: Text = "the plan skips it"
 
@@ -77,6 +79,7 @@ class OneRally(StrictModel):
     kernel: Name
     load: Name
     priorities: Priorities | None = None
+    top_half: TopHalf | None = None
     bottom_half: BottomHalf | None = None
     load_options: LoadOptions = Field(default_factory=dict)
     balls: Balls | None = None
@@ -95,6 +98,7 @@ class MatchPlan(Serving):
     kernels: dict[Name, KernelAxis] = Field(default_factory=dict)
     loads: dict[Name, LoadAxis] = Field(default_factory=dict)
     priorities: list[Priorities] | None = None
+    top_halves: list[TopHalf] | None = None
     bottom_halves: list[BottomHalf] | None = None
     repetitions: Annotated[int, Field(ge=1, le=1000)] = 1
     order: Literal["listed", "shuffled"] = "listed"
@@ -110,7 +114,7 @@ class MatchPlan(Serving):
             return {name: {} for name in value}
         return value
 
-    @field_validator("priorities", "bottom_halves", mode="before")
+    @field_validator("priorities", "top_halves", "bottom_halves", mode="before")
     @classmethod
     def _some(cls, value: Any) -> Any:
         return _distinct(value)
@@ -124,10 +128,13 @@ class ScheduledRally(StrictModel):
     repetition: Annotated[int, Field(ge=1)]
     plan: Plan
 
-    def is_one(self, kernel: str, load: str, priorities: str, bottom_half: str) -> bool:
+    def is_one(
+        self, kernel: str, load: str, priorities: str, bottom_half: str, top_half: str = "hard"
+    ) -> bool:
         """Tell whether it is a rally of this combination."""
-        mine = (self.kernel, self.plan.load, self.plan.priorities, self.plan.bottom_half)
-        return mine == (kernel, load, priorities, bottom_half)
+        plan = self.plan
+        mine = (self.kernel, plan.load, plan.priorities, plan.bottom_half, plan.top_half)
+        return mine == (kernel, load, priorities, bottom_half, top_half)
 
 
 class NotPlayed(StrictModel):
@@ -138,14 +145,18 @@ class NotPlayed(StrictModel):
     load: Text
     priorities: Text | None
     bottom_half: Text | None
+    top_half: Text | None = None
     why: Text
 
-    def is_one(self, kernel: str, load: str, priorities: str, bottom_half: str) -> bool:
+    def is_one(
+        self, kernel: str, load: str, priorities: str, bottom_half: str, top_half: str = "hard"
+    ) -> bool:
         """Tell whether it is this combination; what nobody said is any."""
         return (
             (self.kernel, self.load) == (kernel, load)
             and self.priorities in {None, priorities}
             and self.bottom_half in {None, bottom_half}
+            and self.top_half in {None, top_half}
         )
 
 

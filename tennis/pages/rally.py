@@ -50,6 +50,7 @@ class Row:
     kernel: str
     load: str
     priorities: str
+    top_half: str
     bottom_half: str
     balls: int
     misses: int
@@ -74,6 +75,7 @@ def thesis_table(rallies: Iterable[Rally]) -> list[Row]:
                 kernel=plain(target.kernel, 40),
                 load=plain(load, 40),
                 priorities=target.priorities,
+                top_half=target.top_half,
                 bottom_half=target.bottom_half,
                 balls=summary.balls,
                 misses=summary.misses,
@@ -195,7 +197,8 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         "Target": target.board + (f", {target.managed}" if target.managed != "by tennis" else ""),
         "Kernel": f"{target.kernel}: {target.release} {target.version}",
         "Kernel command line": target.command_line,
-        "Reply path": f"{target.module}, bottom half: {target.bottom_half}",
+        "Reply path": f"{target.module}, top half: {target.top_half}, "
+        f"bottom half: {target.bottom_half}",
         "Priorities": f"{target.priorities}" + (f": {tasks}" if tasks else ""),
         "Governor": target.governor or "",
         "Unsound": _unsound(rally),

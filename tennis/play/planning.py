@@ -16,7 +16,7 @@ from tennis.bench.physical.managed import PiBench
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
-from tennis.rally.manifest import BenchKind, BottomHalf, Priorities
+from tennis.rally.manifest import BenchKind, BottomHalf, Priorities, TopHalf
 from tennis.rally.plan import UNKNOWN, InstrumentKind, Plan
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain, quoted
@@ -96,6 +96,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     kernel: str | None = None,
     load: str | None = None,
     load_options: Mapping[str, int] | None = None,
+    top_half: TopHalf | None = None,
     bottom_half: BottomHalf | None = None,
     priorities: Priorities | None = None,
     operator: str | None = None,
@@ -127,6 +128,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
             kernel=UNKNOWN if kernel is None else kernel,
             load=UNKNOWN if load is None else load,
             load_options=dict(load_options or {}),
+            top_half=top_half or ("hard" if bench == "virtual" or target else UNKNOWN),
             bottom_half=bottom_half or UNKNOWN,
             priorities=priorities or UNKNOWN,
             operator=operator,

@@ -155,6 +155,7 @@ def plan_again(rally: Rally, tree: str | None = None) -> Plan:
             kernel=kernel,
             load=manifest.load.name,
             load_options=dict(manifest.load.options),
+            top_half=manifest.target.top_half,
             bottom_half=manifest.target.bottom_half,
             priorities=manifest.target.priorities,
             protocol=manifest.protocol,

@@ -5,6 +5,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sized
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from tennis.match.plan import (
     first_problem,
 )
 from tennis.play.planning import plan_of
-from tennis.rally.manifest import BottomHalf, Priorities
+from tennis.rally.manifest import BottomHalf, Priorities, TopHalf
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 
@@ -68,6 +69,7 @@ def scheduled_rallies(
                     load=wanted.load,
                     priorities=wanted.priorities,
                     bottom_half=wanted.bottom_half,
+                    top_half=wanted.top_half,
                     why=why,
                 )
             )
@@ -171,40 +173,42 @@ class _Kernel:
         return name
 
     @property
-    def usual(self) -> tuple[Priorities, BottomHalf]:
-        """Return priorities and bottom half where nobody says which."""
+    def usual(self) -> tuple[Priorities, TopHalf, BottomHalf]:
+        """Return priorities, top half and bottom half where nobody says which."""
         racquet = flavours.RACQUETS[self.flavour]
-        return racquet.priorities[0], racquet.bottom_halves[0]
+        return racquet.priorities[0], racquet.top_halves[0], racquet.bottom_halves[0]
 
 
+@dataclass
 class _Wanted:
-    """A combination."""
+    """A combination; ``why``: why it is not played."""
 
-    def __init__(
-        self,
-        kernel: str,
-        load: str,
-        priorities: Priorities,
-        bottom_half: BottomHalf,
-        single: OneRally | None = None,
-    ) -> None:
-        self.kernel, self.load = kernel, load
-        self.priorities, self.bottom_half = priorities, bottom_half
-        self.single = single
-        self.why = ""
-        self.name = f"{kernel}-{load}-{priorities}-{bottom_half}"
+    kernel: str
+    load: str
+    priorities: Priorities
+    top_half: TopHalf
+    bottom_half: BottomHalf
+    single: OneRally | None = None
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the name of its rally's folder."""
+        name = f"{self.kernel}-{self.load}-{self.priorities}-{self.bottom_half}"
+        return name + ("-threaded" if self.top_half == "threaded" else "")
 
 
 def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wanted]:
     """Yield what the plan asks for; ``why`` says why it is not played."""
     for name, axis in plan.kernels.items():
-        priorities, bottom_half = known[name].usual
-        for load, wanted_priorities, wanted_half in product(
+        priorities, top_half, bottom_half = known[name].usual
+        for load, wanted_priorities, wanted_top, wanted_half in product(
             axis.loads or plan.loads,
             axis.priorities or plan.priorities or [priorities],
+            axis.top_halves or plan.top_halves or [top_half],
             axis.bottom_halves or plan.bottom_halves or [bottom_half],
         ):
-            wanted = _Wanted(name, load, wanted_priorities, wanted_half)
+            wanted = _Wanted(name, load, wanted_priorities, wanted_top, wanted_half)
             wanted.why = "" if known[name].there else "no kernel given"
             for skip in plan.skip:
                 asked = {
@@ -216,11 +220,12 @@ def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wa
                     wanted.why = skip.why
             yield wanted
     for rally in plan.rally:
-        priorities, bottom_half = known[rally.kernel].usual
+        priorities, top_half, bottom_half = known[rally.kernel].usual
         wanted = _Wanted(
             rally.kernel,
             rally.load,
             rally.priorities or priorities,
+            rally.top_half or top_half,
             rally.bottom_half or bottom_half,
             rally,
         )
@@ -234,6 +239,9 @@ def _impossible(kernel: _Kernel, wanted: _Wanted) -> str:
     if wanted.priorities not in racquet.priorities:
         possible = " or ".join(racquet.priorities)
         return f"priorities {wanted.priorities} are not for {kernel.flavour} kernels: {possible} is"
+    if wanted.top_half not in racquet.top_halves:
+        possible = " or ".join(racquet.top_halves)
+        return f"top half {wanted.top_half} is not for {kernel.flavour} kernels: {possible} is"
     if wanted.bottom_half not in racquet.bottom_halves:
         possible = " or ".join(racquet.bottom_halves)
         return (
@@ -260,6 +268,7 @@ def _scheduled(
             kernel=kernel.place or wanted.kernel,
             load=wanted.load,
             load_options=options,
+            top_half=wanted.top_half,
             bottom_half=wanted.bottom_half,
             priorities=wanted.priorities,
             **{

@@ -84,8 +84,9 @@ def names(rallies: Sequence[Rally]) -> list[str]:
     def facts(rally: Rally, extra: Sequence[int]) -> str:
         target, load = rally.manifest.target, rally.manifest.load
         priorities = "" if target.priorities == "default" else target.priorities
+        top_half = "threaded" if target.top_half == "threaded" else ""
         more = (target.bottom_half, rally.manifest.bench, rally.path.name)
-        parts = (target.kernel, load.name, priorities, *(more[index] for index in extra))
+        parts = (target.kernel, load.name, priorities, top_half, *(more[index] for index in extra))
         return ", ".join(plain(word, 24) for word in parts if word)
 
     for extra in ((), (0,), (1,), (2,), (0, 1), (0, 1, 2)):

@@ -110,7 +110,8 @@ class Rally:
     def label(self) -> str:
         """Return the rally in a few words: kernel / load / bottom half / priorities."""
         target = self.manifest.target
-        parts = (target.kernel, self.manifest.load.name, target.bottom_half, target.priorities)
+        parts = [target.kernel, self.manifest.load.name, target.bottom_half, target.priorities]
+        parts += ["threaded"] if target.top_half == "threaded" else []
         return " / ".join(plain(word, 40) for word in parts)
 
     @property

@@ -25,6 +25,8 @@ Ns = Annotated[int, Field(ge=0, le=10**15)]
 PositiveNs = Annotated[int, Field(gt=0, le=10**15)]
 # "unknown": on a target that tennis does not manage, where nobody said
 BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "unknown"]
+# "threaded": the kernel lets the interrupt's handler run in a thread, as PREEMPT_RT does by itself
+TopHalf = Literal["hard", "threaded", "unknown"]
 # "native": the answering task belongs to EVL or Cobalt, and its priority is that core's highest
 Priorities = Literal["default", "chrt", "native", "unknown"]
 BenchKind = Literal["pi", "virtual", "replay"]
@@ -113,6 +115,7 @@ class Target(StrictModel):
     command_line: Text
     module: Text  # "racquet"
     module_sha256: Sha256 | None
+    top_half: TopHalf = "hard"  # Tennis 0.1 had no other
     bottom_half: BottomHalf
     governor: Text | None = None
     priorities: Priorities

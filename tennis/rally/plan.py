@@ -13,7 +13,15 @@ from pydantic_core import from_json
 from tennis.errors import RallyError
 from tennis.rally.disk import sync, writing
 from tennis.rally.folder import JOURNAL, PLAN
-from tennis.rally.manifest import BenchKind, BottomHalf, Priorities, Protocol, StrictModel, Text
+from tennis.rally.manifest import (
+    BenchKind,
+    BottomHalf,
+    Priorities,
+    Protocol,
+    StrictModel,
+    Text,
+    TopHalf,
+)
 
 SIZE_MAX = 1 << 20  # bytes
 
@@ -32,6 +40,7 @@ class Plan(StrictModel):
     kernel: Text
     load: Text
     load_options: Annotated[dict[Text, int], Field(max_length=64, default_factory=dict)]
+    top_half: TopHalf = "hard"
     bottom_half: BottomHalf
     priorities: Priorities
     protocol: Protocol

@@ -167,6 +167,38 @@ def test_what_cannot_be_is_left_out_with_its_reason(tmp_path):
     assert "tasklet is not for evl kernels: thread is" in whys["xenomai-idle-native-tasklet"]
 
 
+def test_top_halves_are_an_axis():
+    text = """
+        loads = ["idle"]
+        top_halves = ["hard", "threaded"]
+        [kernels.mainline]
+        [kernels.rt]
+        [[rally]]
+        kernel = "rt"
+        load = "stress"
+        top_half = "threaded"
+        [[skip]]
+        kernel = "rt"
+        top_half = "hard"
+    """
+    scheduled, left = scheduled_rallies(plan(text), {}, Path())
+    assert {one.name: one.plan.top_half for one in scheduled} == {
+        "mainline-idle-default-tasklet": "hard",
+        "rt-idle-default-tasklet-threaded": "threaded",
+        "rt-stress-default-tasklet-threaded": "threaded",
+    }
+    assert {one.name: one.why for one in left} == {
+        "mainline-idle-default-tasklet-threaded": (
+            "top half threaded is not for mainline kernels: hard is"
+        ),
+        "rt-idle-default-tasklet": "the plan skips it",
+    }
+    # what the rules speak of is not mixed with what they do not
+    (rally,) = (one for one in scheduled if one.plan.load == "stress")
+    assert not rally.is_one("rt", "stress", "default", "tasklet")
+    assert rally.is_one("rt", "stress", "default", "tasklet", "threaded")
+
+
 BAD = [
     ("", "kernels is missing: name at least one"),
     ('kernels = ["rt"]', "loads is missing"),

@@ -127,7 +127,16 @@ def test_the_flavour_of_a_tree(tmp_path, option, flavour, module, answer):
     assert flavours.RACQUETS[flavour].module == module
     plan = plan_of(kernel=tree)
     assert (plan.bottom_half, plan.priorities) == answer
-    flavours.check(flavour, plan.bottom_half, plan.priorities)
+    flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
+
+
+def test_a_top_half_that_the_kernel_lacks():
+    plan = plan_of(kernel="mainline", top_half="threaded")
+    with pytest.raises(UsageError, match=r"--top-half threaded is not for .* mainline.* use hard$"):
+        VirtualBench().versions(plan)
+    assert plan_of(kernel="rt").top_half == "hard"
+    assert plan_of(bench="pi", target="board").top_half == "hard"
+    assert plan_of(bench="pi").top_half == "unknown"
 
 
 def test_what_was_built_counts_and_no_edited_configuration(tmp_path):

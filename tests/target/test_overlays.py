@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tennis.bench.kernels import catalogue
 from tennis.checkout import ROOT
@@ -68,6 +69,9 @@ def test_the_racquet_gets_its_node_on_a_board(board, tmp_path):
     gpio = numbers(merged, "/soc/gpio@7e200000", "phandle")[0]
     assert numbers(merged, "/racquet", "ping-gpios") == [gpio, pins()[0], 0]
     assert numbers(merged, "/racquet", "reply-gpios") == [gpio, pins()[1], 0]
+    schema = yaml.safe_load((OVERLAYS / "tennis,racquet.yaml").read_text())
+    there = set(run("fdtget", "-p", merged, "/racquet").split()) - {"phandle"}
+    assert there == set(schema["properties"]) == set(schema["required"])
 
 
 def test_a_pi_5_has_its_own_label(tmp_path):

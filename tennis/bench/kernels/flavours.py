@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tennis.bench.kernels.configuration import Flavour
 from tennis.errors import UsageError
-from tennis.rally.manifest import BottomHalf, Priorities
+from tennis.rally.manifest import BottomHalf, Priorities, TopHalf
 
 
 @dataclass(frozen=True)
@@ -14,25 +14,27 @@ class Racquet:
     """A kernel module of ``target/racquet``; the first of each tuple is what nobody asked for."""
 
     module: str
+    top_halves: tuple[TopHalf, ...]
     bottom_halves: tuple[BottomHalf, ...]
     priorities: tuple[Priorities, ...]
 
 
-IN_BAND = Racquet("racquet", ("tasklet", "thread", "workqueue", "user"), ("default", "chrt"))
+_BOTTOM_HALVES: tuple[BottomHalf, ...] = ("tasklet", "thread", "workqueue", "user")
 RACQUETS: dict[Flavour, Racquet] = {
-    "mainline": IN_BAND,
-    "rt": IN_BAND,
+    "mainline": Racquet("racquet", ("hard",), _BOTTOM_HALVES, ("default", "chrt")),
+    "rt": Racquet("racquet", ("hard", "threaded"), _BOTTOM_HALVES, ("default", "chrt")),
     # Xenomai's cores have neither softirqs nor workqueues: a thread of theirs answers, at their
     # highest priority, and chrt cannot change that
-    "evl": Racquet("racquet_evl", ("thread",), ("native",)),
-    "cobalt": Racquet("racquet_cobalt", ("thread",), ("native",)),
+    "evl": Racquet("racquet_evl", ("hard",), ("thread",), ("native",)),
+    "cobalt": Racquet("racquet_cobalt", ("hard",), ("thread",), ("native",)),
 }
 
 
-def check(flavour: Flavour, bottom_half: str, priorities: str) -> None:
+def check(flavour: Flavour, top_half: str, bottom_half: str, priorities: str) -> None:
     """Raise UsageError where a kernel of this flavour cannot be answered from like that."""
     racquet = RACQUETS[flavour]
     for option, asked, possible in (
+        ("--top-half", top_half, racquet.top_halves),
         ("--bottom-half", bottom_half, racquet.bottom_halves),
         ("--priorities", priorities, racquet.priorities),
     ):

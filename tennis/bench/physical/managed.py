@@ -174,7 +174,7 @@ class PiBench:
                 f"{host} runs {flavour} ({seen.line('release')}), not {plan.kernel}: "
                 f"boot it with `tennis boot {host} {plan.kernel}`"
             )
-        flavours.check(flavour, plan.bottom_half, plan.priorities)
+        flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
         module = requirements.check_module(seen)
         if module.verdict == "bad":
             raise BenchError(f"{host}: {module.found}: {module.advice}")
@@ -257,7 +257,9 @@ class PiBench:
                 "module": seen.module,
                 # Xenomai's have one bottom half only, and no parameter for it
                 "module_parameters": (
-                    f"bottom_half={plan.bottom_half}" if seen.module == "racquet" else ""
+                    f"bottom_half={plan.bottom_half} top_half={plan.top_half}"
+                    if seen.module == "racquet"
+                    else ""
                 ),
                 "bottom_half": plan.bottom_half,
                 "priorities": plan.priorities,
@@ -287,6 +289,7 @@ class PiBench:
             command_line=(before and before.line("command_line")) or UNKNOWN,
             module=recorded["target_module"],
             module_sha256=_sha256(recorded["target_module_sha256"]),
+            top_half=plan.top_half,
             bottom_half=plan.bottom_half,
             governor=", ".join(dict.fromkeys(governors)) or None,
             priorities=plan.priorities,

@@ -116,6 +116,7 @@ class WiredBench:
                 command_line=UNKNOWN,
                 module=UNKNOWN,
                 module_sha256=None,
+                top_half=plan.top_half,
                 bottom_half=plan.bottom_half,
                 governor=None,
                 priorities=plan.priorities,

@@ -61,7 +61,7 @@ class VirtualBench:
             _check(plan)
             load = load_folder.find(plan.load, plan.load_options)
             kernel = catalogue.find(plan.kernel)
-            flavours.check(kernel.flavour, plan.bottom_half, plan.priorities)
+            flavours.check(kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities)
             racquet = flavours.RACQUETS[kernel.flavour].module
             qemu = instrument.find_qemu()
             needs_network = bool(load.host_command(PEER_TARGET))
@@ -135,6 +135,7 @@ class VirtualBench:
             command_line=facts.get("command_line", command_line(plan, self.extras)),
             module=recorded["racquet"],
             module_sha256=recorded["racquet_sha256"],
+            top_half=plan.top_half,
             bottom_half=plan.bottom_half,
             governor=None,  # the virtual machine has no frequency to govern
             priorities=plan.priorities,

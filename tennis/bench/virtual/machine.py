@@ -182,6 +182,8 @@ def _plugin(path: Path, parameters: Mapping[str, int]) -> list[str]:
 def command_line(plan: Plan, extras: Extras) -> str:
     """Return the kernel's command line."""
     own = f"tennis.bottom_half={plan.bottom_half} tennis.priorities={plan.priorities}"
+    if plan.top_half == "threaded":
+        own += " tennis.top_half=threaded"
     return " ".join(filter(None, (COMMAND_LINE, own, extras.parameters)))
 
 

@@ -612,6 +612,42 @@ def test_what_cannot_be_undone_is_said_on_a_mock_target(bench):
     (bench.target.state / "in-use").unlink()
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        ["-o", "-p", "0"],
+        ["-b", "-p", "0"],
+        ["-i", "-p", "0"],
+        ["-r", "-p", "7"],
+        ["-d", "-T", "1000000", "-D", "5000000", "-P", "10000000", "-p", "0"],
+    ],
+    ids=["other", "batch", "idle", "rr", "deadline"],
+)
+def test_any_policy_is_given_back_on_a_mock_target(bench, policy):
+    """Mocked: the interrupt's thread, by a process with its name; real: chrt, for this process."""
+    name = ["sh", "-c", "printf irq/9-racquet > /proc/$$/comm; read -r forever"]
+    with subprocess.Popen(name, stdin=subprocess.PIPE) as thread:
+        subprocess.run(["chrt", *policy, str(thread.pid)], check=True)
+        before = scheduling_of(thread.pid)
+        chrt = bench.target.programs / "chrt"
+        chrt.write_text(
+            f'#!/bin/sh\ncase " $* " in *" {thread.pid} "*) exec /usr/bin/chrt "$@" ;; esac\n'
+            f"{chrt.read_text()}"
+        )
+        seen: list[str] = []
+        rally = bench.play(observe=at(100, lambda: seen.append(scheduling_of(thread.pid))))
+        bench.await_undone()
+        assert scheduling_of(thread.pid) == before
+        thread.kill()
+    assert faults(rally) == []
+    assert "SCHED_FIFO" in seen[0]
+
+
+def scheduling_of(pid: int) -> str:
+    said = subprocess.check_output(["chrt", "-p", str(pid)], text=True)
+    return said.replace(f"pid {pid}'s", "")
+
+
 def test_two_rallies_at_once_on_a_mock_target(bench):
     def another() -> None:
         second = Bench.__new__(Bench)

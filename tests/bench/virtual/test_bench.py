@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 
 from tennis.bench.kernels import catalogue
+from tennis.bench.kernels.modules import program
 from tennis.bench.patience import Patience
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
-from tests.support.virtual import guest_module, played, script, table
+from tennis.play.replaying import plan_again
+from tests.support.virtual import GUEST, guest_module, played, script, table
 
 sys.path.insert(0, str(ROOT / "kit-firmware" / "brickwall"))
 from gaps import gap_ns
@@ -87,6 +89,35 @@ def test_known_answer(tmp_path, kernel, hold_us):
     # 1 in 37 balls falls into a hold of 100 us; those wait, evenly spread over it
     waited = rally.interrupt.counts[rally.interrupt.values > 10_000].sum() / rally.balls
     assert waited == pytest.approx((hold_us - 10) / 3700, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "bottom_half", "threads"),
+    [
+        ("rt", "tasklet", {"irq/17-racquet": 50}),
+        ("rt", "thread", {"irq/17-racquet": 50, "irq/17-s-racquet": 50}),
+        ("rt-6.1", "user", {"irq/17-racquet": 50}),
+    ],
+)
+def test_the_top_half_goes_where_preempt_rt_puts_it(tmp_path, kernel, bottom_half, threads):
+    rally = played(
+        tmp_path / "r", kernel=kernel, top_half="threaded", bottom_half=bottom_half, balls=200
+    )
+    assert (rally.balls, rally.misses, rally.manifest.suspect) == (200, 0, False)
+    target = rally.manifest.target
+    assert (target.top_half, target.bottom_half) == ("threaded", bottom_half)
+    assert {t.task: t.priority for t in target.tasks if t.task.startswith("irq/")} == threads
+    assert rally.interrupt.at(1) > 4000  # of a hard interrupt nearly all are below: see the next
+    assert rally.label.endswith("/ threaded")
+    assert plan_again(rally).top_half == "threaded"
+
+
+def test_a_process_may_poll(tmp_path):
+    """And a read that fails loses no ping: its program takes each ball's twice."""
+    answer = program(GUEST / "poll-answer.c")
+    extras = Extras(files={"/tennis/racquet-user": answer})
+    rally = played(tmp_path / "r", extras, kernel="rt", bottom_half="user", balls=200)
+    assert (rally.balls, rally.misses, rally.manifest.suspect) == (200, 0, False)
 
 
 @pytest.mark.parametrize("bottom_half", ["tasklet", "thread", "workqueue", "user"])
@@ -259,12 +290,14 @@ def test_lines_from_a_device_tree_node(tmp_path):
     assert rally.misses == 0
 
 
-def test_lines_that_can_sleep_are_refused(tmp_path):
+def test_what_cannot_be_loaded_is_refused(tmp_path):
     before = """
     insmod /sleepy.ko
     insmod /tennis/racquet.ko gpiochip=sleepy reply_line=1 && echo it was loaded
     insmod /tennis/racquet.ko gpiochip=nothing && echo it was loaded
     insmod /tennis/racquet.ko bottom_half=rest && echo it was loaded
+    insmod /tennis/racquet.ko top_half=soft && echo it was loaded
+    insmod /tennis/racquet.ko top_half=threaded gpiochip=9030000.pl061 && echo it was loaded
     true"""
     files = {"/sleepy.ko": guest_module("sleepy"), "/tennis/before": script(before)}
     rally = played(tmp_path / "r", Extras(files=files), balls=20)
@@ -272,6 +305,8 @@ def test_lines_that_can_sleep_are_refused(tmp_path):
     assert "a line can sleep" in console
     assert "no GPIO chip is labelled nothing" in console
     assert "bottom_half=rest: use tasklet, thread, workqueue or user" in console
+    assert "top_half=soft: use hard or threaded" in console
+    assert "top_half=threaded: this kernel puts no handler into a thread by itself" in console
     assert "it was loaded" not in console
     assert (rally.balls, rally.misses, rally.manifest.suspect) == (20, 0, False)
 
