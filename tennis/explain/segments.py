@@ -3,9 +3,10 @@
 """A phase of a wait in order: how long the processor was at what, and who is to blame."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,10 +70,13 @@ class Blame:
 
 
 class Names:
-    """Function names by index, safe to show."""
+    """Function names by index, safe to show; of tasks their priorities, as in ``FIFO 99``."""
 
-    def __init__(self, symbols: Sequence[Symbol]) -> None:
+    def __init__(
+        self, symbols: Sequence[Symbol], priorities: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.symbols = symbols
+        self.priorities = {plain(task, 40): words for task, words in priorities.items()}
         self.name = cache(self._name)
         self.is_racquet = cache(self._is_racquet)
 

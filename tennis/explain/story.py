@@ -13,6 +13,7 @@ from tennis.errors import BenchError
 from tennis.explain.kinds import Kind, What
 from tennis.explain.phases import Phase
 from tennis.explain.segments import Blame, Names, Segments, Weights
+from tennis.explain.thread import HandlerThread, handler_thread
 from tennis.units import format_count, format_ns
 
 STEPS_MAX = 40
@@ -66,6 +67,8 @@ class Story:
     fall: int | None
     waited: int  # until the fall, or until the ball was given up
     taken: int | None  # the interrupt that led to the rise
+    thread_runs: int | None  # the top half's, where it has one
+    thread_locks: int | None  # it has the lock that it waited for
     top_half: int | None
     bottom_half: int | None
     answerer: str  # the task in which the bottom half ran; empty: it did not
@@ -80,6 +83,8 @@ class Story:
         named = {
             "ping rises": 0,
             "interrupt taken": self.taken,
+            "its thread runs": self.thread_runs,
+            "the thread has the lock": self.thread_locks,
             "top half begins": self.top_half,
             "reply rises": self.rise,
             "bottom half begins": self.bottom_half,
@@ -219,7 +224,7 @@ def tell(
     parts = tuple(Segments(phase, names) for phase in phases if phase.ended > phase.began)
     first = parts[0]
     waited = sum(part.ns for part in parts)
-    top_half = taken = None
+    top_half = taken = thread_runs = thread_locks = thread = None
     blocked = range(len(first.whats))
     if rise is not None:
         own = next((i for i, what in enumerate(first.whats) if what.kind == "racquet"), None)
@@ -229,7 +234,12 @@ def tell(
                 "remove the folder symbols from tennis' cache, and try again"
             )
         if own is not None:
-            entry = _entry(first, own)
+            thread = handler_thread(first, own)
+            entry = _entry(first, thread.woken if thread else own)
+            if thread:
+                thread_runs = int(first.began[thread.runs])
+            if thread and thread.lock:
+                thread_locks = int(first.began[thread.lock.segments.stop])
             top_half, taken = int(first.began[own]), int(first.began[entry])
             blocked = range(entry)
     bottom_half, answerer, waiting = None, "", range(0)
@@ -240,9 +250,10 @@ def tell(
         if begin is not None:
             bottom_half = rise + int(second.began[begin])
             answerer = second.task(int(second.node[begin]))
-    cause, latency, sentence = _because(
-        ball, waited, edges, parts, blocked, waiting, answerer, bottom_half
+    late = _Late(
+        parts, blocked, thread, names.priorities, waiting, answerer, bottom_half is not None
     )
+    cause, latency, sentence = _because(ball, waited, edges, late)
     return Story(
         ball,
         served_ns,
@@ -250,6 +261,8 @@ def tell(
         fall,
         waited,
         taken,
+        thread_runs,
+        thread_locks,
         top_half,
         bottom_half,
         answerer,
@@ -278,15 +291,25 @@ def _bottom_half(part: Segments) -> int | None:
     return next((i for i in rest if part.whats[i].kind == "racquet"), None)
 
 
-def _because(  # noqa: PLR0913, PLR0917
-    ball: int,
-    waited: int,
-    edges: tuple[int | None, int | None],
-    parts: Sequence[Segments],
-    blocked: range,
-    waiting: range,
-    answerer: str,
-    bottom_half: int | None,
+@dataclass(frozen=True)
+class _Late:
+    """What a ball waited for; ranges are of segments."""
+
+    parts: Sequence[Segments]
+    blocked: range  # until the interrupt was taken
+    thread: HandlerThread | None
+    priorities: Mapping[str, str]
+    waiting: range  # from the rise until the bottom half begins
+    answerer: str
+    begun: bool  # the bottom half
+
+    def named(self, task: str) -> str:
+        """Return a task with its priority, where that is known."""
+        return f"{task} ({self.priorities[task]})" if task in self.priorities else task
+
+
+def _because(
+    ball: int, waited: int, edges: tuple[int | None, int | None], late: _Late
 ) -> tuple[Blame | None, Literal["interrupt", "scheduling"], str]:
     """Return the cause, the latency it belongs to, and both in a sentence."""
     rise, fall = edges
@@ -296,11 +319,11 @@ def _because(  # noqa: PLR0913, PLR0917
         head = f"Ball {ball} was missed: the reply did not fall within {format_ns(waited)}"
     else:
         head = f"Ball {ball} waited {format_ns(waited)}"
-    first = parts[0]
-    if rise is None or len(parts) < 2 or first.ns >= parts[1].ns:
-        cause, why = _interrupt_words(first, blocked, missed=rise is None)
+    first, *rest = late.parts
+    if rise is None or not rest or first.ns >= rest[0].ns:
+        cause, why = _interrupt_words(first, late, missed=rise is None)
         return cause, "interrupt", f"{head}: {why}."
-    cause, why = _scheduling_words(parts[1], waiting, answerer, begun=bottom_half is not None)
+    cause, why = _scheduling_words(rest[0], late.waiting, late.answerer, begun=late.begun)
     return cause, "scheduling", f"{head}: {why}."
 
 
@@ -308,12 +331,15 @@ def _sum(part: Segments, indices: Iterable[int]) -> int:
     return int(part.length[list(indices)].sum())
 
 
-def _interrupt_words(part: Segments, blocked: range, *, missed: bool) -> tuple[Blame | None, str]:
+def _interrupt_words(part: Segments, late: _Late, *, missed: bool) -> tuple[Blame | None, str]:
+    blocked = late.blocked
     masked = [i for i in blocked if part.masked[i]]
     masked_ns = _sum(part, masked)
     if missed and 2 * masked_ns < part.ns:
         cause = part.blame(part.weights_of(blocked))
         return cause, f"the interrupt never led to the Racquet; most of the time {_ran(cause)}"
+    if 2 * masked_ns < part.ns and late.thread:
+        return _thread_words(part, late, late.thread)
     if 2 * masked_ns < part.ns:
         whole = part.blame(part.weights)
         why = f"the interrupt was taken after {format_ns(_sum(part, blocked))}"
@@ -324,6 +350,27 @@ def _interrupt_words(part: Segments, blocked: range, *, missed: bool) -> tuple[B
     if last is not None and cause and cause.what.kind == "masked":
         why += f"; the last function with interrupts off was {part.stack(int(part.node[last]))[-1]}"
     return cause, why
+
+
+def _thread_words(part: Segments, late: _Late, thread: HandlerThread) -> tuple[Blame | None, str]:
+    """Say why a top half in a thread came late although the interrupt did not."""
+    who, lock = late.named(thread.task), thread.lock
+    if lock and 2 * _sum(part, lock.segments) >= part.ns:
+        its = [i for i in lock.segments if part.task(int(part.node[i])) == lock.owner]
+        cause = part.blame(part.weights_of(its or lock.segments))
+        held = f"that {late.named(lock.owner)} held" if its else "that another task held"
+        why = f"{who} waited {format_ns(_sum(part, lock.segments))} for {lock.lock} {held}"
+        return cause, f"{why}, most of it in {cause}"
+    until = range(thread.woken, thread.own)
+    others = [i for i in until if part.task(int(part.node[i])) != thread.task]
+    if 2 * _sum(part, others) >= part.ns:
+        cause = part.blame(part.weights_of(others))
+        why = f"{who} did not get the processor for {format_ns(_sum(part, others))}"
+        return cause, f"{why}; most of the time {_ran(cause)}"
+    cause = part.blame(part.weights)
+    taken = format_ns(_sum(part, late.blocked))
+    ran = format_ns(int(part.began[thread.runs]))
+    return cause, f"the interrupt was taken after {taken}, and {who} ran after {ran}"
 
 
 def _ran(cause: Blame | None) -> str:

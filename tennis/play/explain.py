@@ -88,7 +88,11 @@ def explain(
             f"ball {missing[0]} came, but its profile did not: is the disk of "
             f"{tempfile.gettempdir()} full?"
         )
-    names = Names(functions)
+    tasks = rally.manifest.target.tasks
+    priorities = {
+        t.task: f"{t.policy.removeprefix('SCHED_')} {t.priority}" for t in tasks if t.priority
+    }
+    names = Names(functions, priorities)
     stories = [
         tell(number, int(table[number, 0]), _edges(table, number), phases[number], names)
         for number in chosen

@@ -3,6 +3,7 @@
 """tennis explain: the code that ran while a ball waited, by name; and what is refused."""
 
 import json
+import re
 import shutil
 from xml.etree import ElementTree
 
@@ -48,7 +49,7 @@ SEGMENT = np.dtype([("node", "<u4"), ("flags", "<u4"), ("instructions", "<u4")])
 HOSTILE = "</title><b onload=x>\x1b[2J"
 
 
-def phase(number, nodes, segments, length=None, task=HOSTILE):
+def phase(number, nodes, segments, length=None, tasks=(HOSTILE,)):
     """Return a phase of ball 3; nodes: (parent, function), segments: (node, masked, count)."""
     counts = [[0, 0] for _ in nodes]
     for node, masked, count in segments:
@@ -60,9 +61,9 @@ def phase(number, nodes, segments, length=None, task=HOSTILE):
         number,
         1000,
         1000 + ns,
-        [task],
+        list(tasks),
         np.array([(*node, *count) for node, count in zip(nodes, counts, strict=True)], NODE),
-        np.array(segments, SEGMENT),
+        np.array(list(segments), SEGMENT),
         0,
         2,
     )
@@ -71,8 +72,8 @@ def phase(number, nodes, segments, length=None, task=HOSTILE):
 def late_ball(task=HOSTILE):
     """Return the story of a ball that waited 4 µs in grab with interrupts off."""
     nodes = [(-1, 0), (0, WRITE), (1, GRAB), (1, IRQ), (3, RACQUET), (0, USER)]
-    first = phase(0, nodes, [(5, 0, 5), (2, 1, 2000), (3, 1, 100), (4, 1, 50)], task=task)
-    second = phase(1, nodes, [(4, 1, 10), (3, 1, 30), (4, 0, 20)], task=task)
+    first = phase(0, nodes, [(5, 0, 5), (2, 1, 2000), (3, 1, 100), (4, 1, 50)], tasks=[task])
+    second = phase(1, nodes, [(4, 1, 10), (3, 1, 30), (4, 0, 20)], tasks=[task])
     return tell(3, 1000, (4310, 4430), [first, second], Names(FUNCTIONS))
 
 
@@ -100,6 +101,80 @@ def test_a_story_names_what_had_interrupts_off():
         "user space of dd": (10, 0),
     }
     assert [step.ns for step in story.steps()] == [10, 4000, 200, 120, 60, 40]
+
+
+WAKE, THREAD, DISABLE, LOCK, UNLOCK, PROCESS = range(6, 12)
+THREADED = [
+    *FUNCTIONS,
+    Symbol(0x7000, "__irq_wake_thread"),
+    Symbol(0x8000, "irq_thread"),
+    Symbol(0x9000, "__local_bh_disable_ip"),
+    Symbol(0xA000, "rt_spin_lock"),
+    Symbol(0xB000, "rt_mutex_slowunlock"),
+    Symbol(0xC000, "another_thread"),
+]
+# (parent, function); of a task: its place in the list of tasks
+NODES = [
+    (-1, 0),  # 0: dd
+    (0, WRITE),
+    (1, GRAB),  # 2: dd holds the lock
+    (1, IRQ),
+    (3, WAKE),  # 4: the hard interrupt
+    (1, UNLOCK),  # 5: dd gives the lock back
+    (-1, 1),  # 6: irq/9-racquet
+    (6, THREAD),
+    (7, DISABLE),
+    (8, LOCK),  # 9: the thread asks for the lock
+    (7, RACQUET),  # 10: the handler
+    (-1, 2),  # 11: another
+    (11, PROCESS),  # 12
+]
+
+
+def threaded(*segments):
+    """Return the story of a ball whose top half runs in a thread."""
+    first = phase(0, NODES, segments, tasks=["dd", "irq/9-racquet", "another"])
+    names = Names(THREADED, {"irq/9-racquet": "FIFO 99"})
+    return tell(3, 1000, (first.ended - 1000, None), [first], names)
+
+
+def test_a_thread_that_waits_for_a_lock_names_who_held_it():
+    story = threaded(
+        (2, 0, 50), (4, 1, 20), (7, 0, 30), (9, 0, 10), (2, 0, 4000), (5, 0, 10), (12, 0, 5),
+        (9, 0, 20), (10, 0, 40),
+    )  # fmt: skip
+    assert story.sentence == (
+        "Ball 3 was missed: the reply did not fall within 8.37 µs: irq/9-racquet (FIFO 99) waited "
+        "8.03 µs for the softirq lock that dd held, most of it in grab<&lock>, called from "
+        "__arm64_sys_write (system call write, process dd)."
+    )
+    assert dict(story.moments) == {
+        "ping rises": 0,
+        "interrupt taken": 100,
+        "its thread runs": 140,
+        "the thread has the lock": 8250,
+        "top half begins": 8290,
+        "reply rises": 8370,
+    }
+
+
+def test_a_thread_that_waits_for_the_processor_says_so():
+    story = threaded((4, 1, 20), (12, 0, 3000), (7, 0, 30), (9, 0, 10), (10, 0, 40))
+    assert (
+        "irq/9-racquet (FIFO 99) did not get the processor for 6.04 µs; most of the time the "
+        "processor was in another_thread (kernel code, process another)"
+    ) in story.sentence
+    assert "the thread has the lock" not in dict(story.moments)
+
+
+def test_interrupts_that_are_off_come_first_for_a_thread_too():
+    story = threaded((2, 1, 3000), (4, 1, 20), (7, 0, 30), (10, 0, 40))
+    assert "interrupts were off for 6.00 µs in grab<&lock>" in story.sentence
+
+
+def test_a_thread_that_is_merely_woken():
+    story = threaded((2, 0, 10), (4, 1, 20), (7, 0, 300), (10, 0, 40))
+    assert "taken after 20 ns, and irq/9-racquet (FIFO 99) ran after 60 ns" in story.sentence
 
 
 def test_sleep_is_time_too():
@@ -210,6 +285,30 @@ def test_the_hog_is_named(hog, tmp_path, monkeypatch, capsys):
     page = (out / PAGE).read_text()
     assert "<script" not in page
     assert latest["sentence"].partition("<")[0] in page
+
+
+@virtual
+def test_the_softirq_lock_and_its_owner_are_named(tmp_path):
+    """Known: hog holds softirqs back for 300 us, on PREEMPT_RT in ktimers/0."""
+    rally = played(
+        tmp_path / "r",
+        kernel="rt",
+        load="hog",
+        load_options={"hold_us": 300, "softirqs": 1},
+        top_half="threaded",
+        priorities="chrt",
+        balls=200,
+    )
+    story = explain(rally, worst=1).story
+    assert story.latency == "interrupt"
+    assert re.search(
+        r"irq/17-racquet \(FIFO 99\) waited 2\d\d µs for the softirq lock that ktimers/0 "
+        r"\(FIFO 1\) held, most of it in .*hog_fire \[hog\]",
+        story.sentence,
+    )
+    moments = dict(story.moments)
+    assert moments["interrupt taken"] < moments["its thread runs"] < 20_000
+    assert 150_000 < moments["the thread has the lock"] < moments["reply rises"]
 
 
 @virtual

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A top half that runs in a thread: when it was woken, when it ran, which lock it waited for.
+
+PREEMPT_RT puts an interrupt's handler into a thread (Documentation/core-api/real-time/). The hard
+interrupt only wakes the thread, and the thread disables bottom halves around the handler, for which
+it takes the processor's softirq lock: so it waits for whoever holds that lock.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tennis.explain.kinds import base
+from tennis.explain.segments import Segments
+
+WAKES = "__irq_wake_thread"
+THREAD = "irq_thread"
+CONTROLLER = "pl061_irq_handler"  # of the virtual bench's lines
+LOCKS = {"rt_spin_lock", "rtlock_slowlock", "rtlock_slowlock_locked", "rt_mutex_slowlock"}
+UNLOCKS = "rt_mutex_slowunlock"
+SOFTIRQ_LOCK = "__local_bh_disable_ip"
+
+
+@dataclass(frozen=True)
+class LockWait:
+    """A wait for a lock that another task held; indices of segments."""
+
+    segments: range
+    lock: str
+    owner: str
+
+
+@dataclass(frozen=True)
+class HandlerThread:
+    """The thread of a top half: indices of segments, in the order in which things happened."""
+
+    task: str
+    woken: int  # the hard interrupt wakes it
+    runs: int
+    own: int  # the Racquet's handler begins
+    lock: LockWait | None
+
+
+def handler_thread(part: Segments, own: int) -> HandlerThread | None:
+    """Return how the handler at segment ``own`` was reached; None: not through a thread."""
+    if THREAD not in _bases(part, own):
+        return None
+    task = part.task(int(part.node[own]))
+    woken = [i for i in range(own) if WAKES in _bases(part, i)]
+    of_the_line = [i for i in woken if CONTROLLER in _bases(part, i)]
+    first = next(iter(of_the_line or woken), 0)
+    runs = next(i for i in range(first, own + 1) if part.task(int(part.node[i])) == task)
+    return HandlerThread(task, first, runs, own, _lock_wait(part, task, range(runs, own)))
+
+
+def _lock_wait(part: Segments, task: str, segments: range) -> LockWait | None:
+    """Return the longest wait for a lock: the thread is in its slow path, and others run."""
+    longest: LockWait | None = None
+    at = segments.start
+    while at < segments.stop:
+        if part.task(int(part.node[at])) == task:
+            at += 1
+            continue
+        end = at
+        while end < segments.stop and part.task(int(part.node[end])) != task:
+            end += 1
+        asked = _asked(part, range(segments.start, at), task)
+        gap = range(at, end)
+        if asked and (longest is None or _ns(part, gap) > _ns(part, longest.segments)):
+            longest = LockWait(gap, asked, _owner(part, gap))
+        at = end
+    return longest
+
+
+def _asked(part: Segments, before: range, task: str) -> str:
+    """Return which lock the task wanted when it last ran; empty: it wanted none."""
+    at = next((i for i in reversed(before) if part.task(int(part.node[i])) == task), None)
+    names = _bases(part, at) if at is not None else []
+    place = next((i for i, name in enumerate(names) if name in LOCKS), None)
+    if not place:
+        return ""
+    return "the softirq lock" if SOFTIRQ_LOCK in names else f"a lock of {names[place - 1]}"
+
+
+def _owner(part: Segments, gap: range) -> str:
+    """Return who held the lock: the last to unlock one that somebody waited for."""
+    unlocked = next((i for i in reversed(gap) if UNLOCKS in _bases(part, i)), None)
+    return part.task(int(part.node[unlocked])) if unlocked is not None else ""
+
+
+def _bases(part: Segments, segment: int) -> list[str]:
+    return [base(name) for name in part.stack(int(part.node[segment]))]
+
+
+def _ns(part: Segments, segments: Sequence[int]) -> int:
+    return int(part.length[list(segments)].sum())
