@@ -5,7 +5,7 @@
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,8 +40,8 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
 
     When told to stop, what was played is sealed. A fault of the bench is recorded and makes the
     rally suspect, which is sealed all the same. Raises UsageError or BenchError before anything is
-    written where the plan cannot be played, DiskFullError where the disk gets full (``resume``
-    goes on).
+    written where the plan cannot be played, RallyError where it names versions that are no more,
+    DiskFullError where the disk gets full (``resume`` goes on).
     """
     if os.path.lexists(out):
         raise UsageError(f"{out} exists", next_step="choose another name for the rally")
@@ -59,7 +59,10 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
         raise RallyError(
             f"{out.parent} is no folder that can be written", next_step="choose another place"
         )
-    plan = plan.model_copy(update={"versions": bench.versions(plan)})
+    versions = bench.versions(plan)
+    if plan.versions:
+        _refuse_changes(bench, f"{out} was planned", plan.versions, versions)
+    plan = plan.model_copy(update={"versions": versions})
     with writing(part):
         part.mkdir()
     try:
@@ -92,20 +95,25 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
         ending = _cut_ending(journal, repeats=bench.repeats)
         if ending:
             return seal_played(bench, plan, out, journal, Outcome(end=ending))
-        versions = bench.versions(plan)
-        for name in sorted({*versions, *plan.versions}):
-            if versions.get(name) != plan.versions.get(name):
-                why = "the balls would not be the same" if bench.repeats else "a rally has one"
-                raise RallyError(
-                    f"{out} was begun with {name} {plain(plan.versions.get(name, 'unknown'))}, now "
-                    f"it is {versions.get(name)}: {why}; play it anew under another name"
-                )
+        _refuse_changes(bench, f"{out} was begun", plan.versions, bench.versions(plan))
         try:
             if isinstance(bench, ResumableBench) and not bench.repeats:
                 return _go_on(bench, plan, out, journal, watch)
             return _play(bench, plan, out, journal, watch)
         except BenchError as error:
             raise _with_a_way_on(error, out, plan) from error
+
+
+def _refuse_changes(
+    bench: Bench, what: str, before: Mapping[str, str], now: Mapping[str, str]
+) -> None:
+    for name in sorted({*now, *before}):
+        if now.get(name) != before.get(name):
+            why = "the balls would not be the same" if bench.repeats else "a rally has one"
+            raise RallyError(
+                f"{what} with {name} {plain(before.get(name, 'unknown'))}, now it is "
+                f"{now.get(name)}: {why}; play it anew under another name"
+            )
 
 
 def _with_a_way_on(error: BenchError, out: Path, plan: Plan) -> BenchError:

@@ -30,6 +30,23 @@ STATISTICS = {
     "concentration": blocks.concentration,
 }
 # how often a block may be made twice as long, where neighbours are alike
+# what must be the same in all rallies of a comparison, and in all of one kernel
+BENCH_PARTS = {
+    "qemu": "QEMU",
+    "bench_sha256": "the virtual bench",
+    "instrument_sha256": "the instrument",
+    "firmware_sha256": "the Brickwall's firmware",
+    "micropython": "MicroPython",
+    "tick_hz": "the Brickwall's clock",
+}
+KERNEL_PARTS = {
+    "kernel_image_sha256": "the kernel",
+    "kernel_config_sha256": "the kernel",
+    "racquet_sha256": "the Racquet",
+    "target_release": "the kernel",
+    "target_config_sha256": "the kernel",
+    "target_module_sha256": "the Racquet",
+}
 DOUBLINGS = 1
 
 
@@ -210,6 +227,9 @@ class Replication:
             wanted = self._rules.statistics.balls_min
             then = f"play these rallies anew, with at least {wanted} balls"
             return undecided("inconclusive", reasons, then)
+        mixed = _mixed([rally for sample in samples for _, rally in sample.rallies])
+        if mixed:
+            return undecided("inconclusive", mixed, "play these rallies anew with one build of all")
         return self._compared(part, samples)
 
     def _sample(self, side: Side, load: str) -> _Sample:
@@ -336,6 +356,22 @@ def _tasks(kind: str | None) -> str:
 
 def _words(side: Side | None) -> str:
     return side.words if side else ""
+
+
+def _mixed(rallies: Sequence[Rally]) -> str:
+    """Say which part of the bench had two versions among rallies; empty where none had."""
+    seen: dict[tuple[str, str], str] = {}
+    for rally in rallies:
+        versions, kernel = rally.manifest.tool.versions, rally.manifest.target.kernel
+        for key, what in {**BENCH_PARTS, **KERNEL_PARTS}.items():
+            whose = kernel if key in KERNEL_PARTS else ""
+            value = versions.get(key, "unknown")
+            first = seen.setdefault((key, whose), value)
+            if value != first:
+                of = f" of {plain(whose, 40)}" if whose else ""
+                builds = " and ".join(sorted((plain(first, 12), plain(value, 12))))
+                return f"the rallies are from two builds of {what}{of}: {builds}"
+    return ""
 
 
 def _not_played(samples: Sequence[_Sample]) -> str:

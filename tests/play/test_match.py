@@ -226,6 +226,31 @@ def test_other_versions_do_not_go_into_the_same_match(tmp_path, path):
     assert "was begun with qemu 6.0, now it is" in done.stderr
 
 
+class Changing(VirtualBench):
+    """A bench whose Racquet is built anew while a match is played."""
+
+    asked = 0
+
+    def versions(self, plan):  # noqa: ARG002
+        self.asked += 1
+        # by the match once for each kernel and load; then before each rally
+        return {"racquet_sha256": "new" if self.asked > len(NAMES) else "old"}
+
+
+def test_what_changes_during_a_match_ends_it_for_that_rally(tmp_path, path, monkeypatch):
+    bench, said = Changing(), []
+    monkeypatch.setattr("tennis.play.match.bench_of", lambda *_: bench)
+    plan = read_plan(path)
+    wanted = Match(plan, *scheduled_rallies(plan, {}, path.parent))
+    with listening(said.append):
+        outcome = play_match(wanted, tmp_path / "m", silent, lambda: False)
+    assert outcome.played == []
+    assert len(said) == len(wanted.scheduled)
+    for line in said:
+        assert "was planned with racquet_sha256 old, now it is new" in line
+    assert not list((tmp_path / "m").glob("*.part"))
+
+
 def test_two_players_do_not_share_a_match(tmp_path, path):
     out = tmp_path / "m"
     process = begin(path, out)

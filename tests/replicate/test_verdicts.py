@@ -178,6 +178,48 @@ def test_a_suspect_rally_does_not_speak(maker):
     assert "suspect: the load ended before the rally" in match_report(Replication(maker.sealed()))
 
 
+@pytest.mark.parametrize(
+    ("mainline", "rt", "words"),
+    [
+        # the parts of a kernel may differ from another kernel's, those of the bench may not
+        ({"racquet_sha256": "a", "kernel_image_sha256": "1"}, {"racquet_sha256": "b"}, ""),
+        ({"qemu": "7.2"}, {"qemu": "10.0"}, "from two builds of QEMU: 10.0 and 7.2"),
+        ({"firmware_sha256": "a"}, {}, "two builds of the Brickwall's firmware: a and unknown"),
+    ],
+)
+def test_two_builds_in_a_comparison_give_no_verdict(maker, mainline, rt, words):
+    maker.rally("mainline", "default", "idle", bursts(5000), versions=mainline)
+    maker.rally("rt", "chrt", "idle", bursts(6000), versions=rt)
+    found = claim(maker.sealed(), "c1")
+    assert found.verdict == ("inconclusive" if words else "confirmed")
+    assert words in found.why
+    assert not words or found.parts[0].next == "play these rallies anew with one build of all"
+
+
+@pytest.mark.parametrize(
+    ("key", "what"),
+    [
+        ("racquet_sha256", "the Racquet of rt"),
+        ("target_module_sha256", "the Racquet of rt"),
+        ("kernel_image_sha256", "the kernel of rt"),
+        ("target_release", "the kernel of rt"),
+    ],
+)
+def test_two_builds_of_one_kernel_or_its_racquet_give_no_verdict(maker, key, what):
+    """In two repetitions of a cell, and under two loads."""
+    maker.rally("mainline", "default", "idle", bursts(5000))
+    maker.rally("mainline", "default", "stress", bursts(90_000))
+    maker.rally("rt", "chrt", "idle", bursts(6000), versions={key: "one"})
+    maker.rally("rt", "chrt", "idle", bursts(6000), versions={key: "two"}, repetition=2)
+    maker.rally("rt", "chrt", "stress", bursts(7000), versions={key: "one"})
+    found = claim(maker.sealed(), "c1")
+    assert found.verdict == "inconclusive"
+    assert f"the rallies are from two builds of {what}: one and two" in found.why
+    under_stress = claim(maker.sealed(), "c2").parts[1]
+    assert under_stress.verdict == "inconclusive"
+    assert "two builds" in under_stress.why
+
+
 def test_a_sound_repetition_speaks_for_a_suspect_one(maker):
     fault = Fault(code="load_died", message="it died")
     maker.rally("mainline", "default", "idle", bursts(9000), faults=[fault])

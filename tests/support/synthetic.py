@@ -6,8 +6,9 @@ Their manifest says that the bench is a ``replay``, and the time note that nobod
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ def manifest(  # every argument is a fact that some test changes
     planned: int | None = None,
     timeout_ns: int = 100_000_000,
     tasks: Any = "as the rules want them",
+    versions: Mapping[str, str] = MappingProxyType({}),
 ) -> Manifest:
     """Return a manifest without files, as ``seal`` takes it."""
     if tasks == "as the rules want them":
@@ -116,7 +118,7 @@ def manifest(  # every argument is a fact that some test changes
         ended=ended or ("fault" if faults else "complete"),
         faults=list(faults),
         suspect=bool(faults),
-        tool=Tool(tennis="0", versions={"synthetic": "1"}),
+        tool=Tool(tennis="0", versions={"synthetic": "1", **versions}),
         files={},
     )
 
