@@ -3,6 +3,8 @@
 """``tennis explain``: why a ball of the virtual bench was late."""
 
 import json
+import re
+from decimal import Decimal
 from pathlib import Path
 
 import click
@@ -13,6 +15,7 @@ from rich.text import Text
 
 from tennis.cli.progress import shown
 from tennis.cli.words import echo
+from tennis.errors import UsageError
 from tennis.explain.explanation import Explanation
 from tennis.listener import listening
 from tennis.pages.explain import PAGE, about, check_folder, write
@@ -28,6 +31,9 @@ ROWS = 8
 @click.argument("rally", metavar="RALLY", type=click.Path(path_type=Path))
 @click.option("--ball", type=int, help="Explain this ball (the first is 0).")
 @click.option("--worst", type=int, help="Explain this many of the latest balls.  [default: 20]")
+@click.option(
+    "--over", metavar="TIME", help="Explain all balls that waited longer, as in 100us or 1.5ms."
+)
 @click.option("--kernel", metavar="DIR", help="The built tree, where the rally was played on one.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 @click.option(
@@ -40,6 +46,7 @@ def explain(
     *,
     ball: int | None,
     worst: int | None,
+    over: str | None,
     kernel: str | None,
     as_json: bool,
     out: Path | None,
@@ -56,6 +63,7 @@ def explain(
       tennis explain first
       tennis explain first --out why
       tennis explain first --ball 1234
+      tennis explain first --over 100us
       tennis explain evl-idle --kernel ../linux-evl
     """
     if out is not None:
@@ -70,6 +78,7 @@ def explain(
             rally,
             ball=ball,
             worst=worst,
+            over_ns=None if over is None else _time_ns(over),
             kernel=kernel,
             watch=Watch(observe),
         )
@@ -79,6 +88,15 @@ def explain(
         echo(json.dumps(explanation.as_json(), indent=2))
         return
     _print(explanation, out)
+
+
+def _time_ns(text: str) -> int:
+    """Read a time as people write it: 100us, 1.5 ms."""
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(ns|us|µs|ms|s)", text)
+    if not match:
+        raise UsageError(f"--over {plain(text, 40)}", next_step="say 100us, 1.5ms or 1s")
+    per = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+    return int(Decimal(match[1]) * per[match[2]])
 
 
 def _print(explanation: Explanation, out: Path | None) -> None:

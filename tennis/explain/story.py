@@ -167,21 +167,23 @@ def _fewer(steps: list[Step]) -> list[Step]:
 
 
 def shares(stories: Sequence[Story]) -> list[Share]:
-    """Return what ran while balls waited, the longest first."""
-    parts: dict[What, list[tuple[int, Segments, Weights]]] = defaultdict(list)
+    """Return what ran while balls waited, the longest first; what reads the same is one row."""
+    parts: dict[str, list[tuple[int, Segments, Weights]]] = defaultdict(list)
+    whats: dict[str, What] = {}
     for story in stories:
         for part in story.parts:
             by_what: dict[What, Weights] = defaultdict(dict)
             for (node, masked), ns in part.weights.items():
                 by_what[part.what(node, masked)][node, masked] = ns
             for what, weights in by_what.items():
-                parts[what].append((story.ball, part, weights))
+                parts[str(what)].append((story.ball, part, weights))
+                whats.setdefault(str(what), what)
     rows = []
-    for what, entries in parts.items():
+    for words, entries in parts.items():
         blames = [part.blame(weights) for _, part, weights in entries]
         rows.append(
             Share(
-                what,
+                whats[words],
                 sum(sum(weights.values()) for _, _, weights in entries),
                 sum(
                     ns for _, _, weights in entries for (_, masked), ns in weights.items() if masked

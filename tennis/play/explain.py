@@ -25,23 +25,25 @@ from tennis.explain.story import tell
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE, balls_of, changes, plan_again, replay, unlike
 from tennis.rally import Rally, open_rally
-from tennis.units import format_count
+from tennis.units import format_count, format_ns, format_round_ns
 
 WORST = 20
 WORST_MAX = 1000
 
 
-def explain(
+def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     path: Path | Rally,
     *,
     ball: int | None = None,
     worst: int | None = None,
+    over_ns: int | None = None,
     kernel: str | None = None,
     watch: Watch | None = None,
 ) -> Explanation:
     """Play a rally again as far as needed, and explain one ball or the latest ones.
 
-    ``ball`` counts from 0; ``worst`` is how many of the latest (default 20, or all that there are).
+    ``ball`` counts from 0; ``worst`` is how many of the latest (default 20, or all that there are);
+    ``over_ns`` takes all that waited longer, and those that were missed.
     The latest are those with the longest time from the ping to the reply's fall, and missed balls
     before them. ``kernel`` is the built tree of a rally that was played on one.
 
@@ -50,8 +52,8 @@ def explain(
     """
     rally = path if isinstance(path, Rally) else open_rally(path)
     plan = plan_again(rally, kernel)
-    if ball is not None and worst is not None:
-        raise UsageError("--ball and --worst", next_step="use one of them")
+    if sum(asked is not None for asked in (ball, worst, over_ns)) > 1:
+        raise UsageError("--ball, --worst and --over", next_step="use one of them")
     if not rally.balls:
         raise UsageError(f"{rally.path} holds no balls: there is nothing to explain")
     if ball is not None and not 0 <= ball < rally.balls:
@@ -59,7 +61,12 @@ def explain(
     if worst is not None and not 1 <= worst <= WORST_MAX:
         raise UsageError(f"--worst {worst}", next_step=f"use 1 to {WORST_MAX}")
     table = balls_of(rally)
-    chosen = [ball] if ball is not None else _latest(table, worst or WORST)
+    if ball is not None:
+        chosen = [ball]
+    elif over_ns is not None:
+        chosen = _over(rally, table, over_ns)
+    else:
+        chosen = _latest(table, worst or WORST)
     windows = [_window(rally, table, number) for number in sorted(chosen)]
 
     bench = VirtualBench()
@@ -97,12 +104,12 @@ def explain(
         tell(number, int(table[number, 0]), _edges(table, number), phases[number], names)
         for number in chosen
     ]
-    rule = (
-        f"ball {ball}, as asked for"
-        if ball is not None
-        else f"the {format_count(len(chosen), 'latest ball', 'latest balls')} of {rally.balls:,}, "
-        "from the ping to the reply's fall, missed ones first"
-    )
+    rule = f"ball {ball}, as asked for"
+    if ball is None:
+        these = format_count(len(chosen), "latest ball", "latest balls")
+        over = f"over {format_round_ns(over_ns)}, " if over_ns is not None else ""
+        rule = f"the {these} of {rally.balls:,}, {over}from the ping to the reply's fall, "
+        rule += "missed ones first"
     return Explanation(rally, rule, stories, replayed, changed)
 
 
@@ -110,6 +117,23 @@ def _latest(table: NDArray[np.int64], count: int) -> list[int]:
     """Return the numbers of the latest balls, the latest first; missed ones count as latest."""
     order = np.argsort(-table[:, 2], kind="stable")
     return [int(number) for number in order[:count]]
+
+
+def _over(rally: Rally, table: NDArray[np.int64], over_ns: int) -> list[int]:
+    """Return the balls that waited longer, the latest first. Raises UsageError."""
+    falls = table[:, 2]
+    count = int(np.count_nonzero((falls > over_ns) | (falls == NONE)))
+    if not count:
+        raise UsageError(
+            f"--over {format_round_ns(over_ns)}: the latest ball of {rally.path} waited "
+            f"{format_ns(int(falls.max()))}"
+        )
+    if count > WORST_MAX:
+        raise UsageError(
+            f"--over {format_round_ns(over_ns)}: {format_count(count, 'ball')} waited longer",
+            next_step=f"use a longer time, or --worst {WORST_MAX}",
+        )
+    return _latest(table, count)
 
 
 def _edges(table: NDArray[np.int64], ball: int) -> tuple[int | None, int | None]:

@@ -13,6 +13,7 @@ import pytest
 
 from tennis.bench.virtual.symbols import _table
 from tennis.cli import main
+from tennis.cli.explain import _time_ns
 from tennis.errors import RallyError, UsageError
 from tennis.explain.phases import USER, Phase, Symbol
 from tennis.explain.segments import Names
@@ -177,6 +178,16 @@ def test_a_thread_that_is_merely_woken():
     assert "taken after 20 ns, and irq/9-racquet (FIFO 99) ran after 60 ns" in story.sentence
 
 
+def test_what_reads_the_same_is_one_row():
+    nodes = [(-1, 0), (0, IDLE), (-1, 1), (2, IDLE), (0, WRITE)]
+    idle = phase(0, nodes, [(1, 0, 10), (3, 0, 20), (4, 0, 5)], tasks=["swapper/0", "swapper/1"])
+    rows = tell(3, 1000, (None, None), [idle], Names(FUNCTIONS)).shares()
+    assert [(str(row.what), row.ns) for row in rows] == [
+        ("idle", 60),
+        ("system call write of swapper/0", 10),
+    ]
+
+
 def test_sleep_is_time_too():
     """A processor that waits for an interrupt executes nothing."""
     nodes = [(-1, 0), (0, IDLE), (0, USER)]
@@ -325,10 +336,46 @@ def test_one_ball_that_was_not_late(hog):
 
 
 @virtual
-@pytest.mark.parametrize("options", [{"ball": -1}, {"ball": 500}, {"worst": 0}, {"worst": 10**9}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ball": -1},
+        {"ball": 500},
+        {"worst": 0},
+        {"worst": 10**9},
+        {"over_ns": 10**9},
+        {"ball": 1, "over_ns": 1000},
+    ],
+)
 def test_balls_that_are_not_there(hog, options):
-    with pytest.raises(UsageError, match=r"use 1 to|has the balls 0 to 499"):
+    words = r"use 1 to|has the balls 0 to 499|--over 1 s: the latest ball of .* waited|use one of"
+    with pytest.raises(UsageError, match=words):
         explain(hog, **options)
+
+
+@virtual
+def test_all_that_waited_longer(hog):
+    falls = table(hog)["fall_ticks"].to_numpy()
+    late = np.flatnonzero(falls > 60_000)
+    assert 2 <= len(late) < 20
+    explanation = explain(hog, over_ns=60_000)
+    assert sorted(story.ball for story in explanation.stories) == late.tolist()
+    assert f"the {len(late)} latest balls of 500, over 60 µs, from the ping" in explanation.rule
+    words = [str(share.what) for share in explanation.shares()]
+    assert len(set(words)) == len(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"), [("100us", 100_000), ("1.5 ms", 1_500_000), ("2s", 2 * 10**9), ("7µs", 7000)]
+)
+def test_times_as_people_write_them(text, ns):
+    assert _time_ns(text) == ns
+
+
+@pytest.mark.parametrize("text", ["", "100", "us", "-1us", "1e3us", "1 h", "9" * 5000 + "us"])
+def test_times_that_are_none(text):
+    with pytest.raises(UsageError, match=r"^--over .*: say 100us, 1.5ms or 1s$"):
+        _time_ns(text)
 
 
 @virtual
