@@ -5,12 +5,12 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tennis.rally import open_rally
+from tests.support.patience import end_of, wait_until
 
 pytestmark = pytest.mark.virtual
 
@@ -27,11 +27,9 @@ def test_interrupted_and_gone_on_with(tmp_path):
     process = subprocess.Popen(
         [TENNIS, "demo", "--balls", "150", "--out", str(out)], stdout=subprocess.PIPE, text=True
     )
-    while not (out / "mainline-idle-chrt-tasklet").exists():
-        time.sleep(0.05)
-        assert process.poll() is None
+    wait_until((out / "mainline-idle-chrt-tasklet").exists, process, limit_s=600)
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=120)
+    said, _ = end_of(process)
     assert process.returncode == 1
     assert "mainline" in said
 

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from tennis.play.rally import Observer
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_rally
 from tennis.rally.plan import Plan
+from tests.support.patience import end_of, wait_until
 from tests.support.shared import made_once
 from tests.support.virtual import script
 
@@ -64,11 +64,9 @@ def begin(path: Path, out: Path) -> subprocess.Popen[str]:
 
 
 def wait_for(place: Path, process: subprocess.Popen[str], size: int = 0) -> None:
-    deadline = time.monotonic() + 180
-    while not place.exists() or (size and place.stat().st_size < size):
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(
+        lambda: place.exists() and (not size or place.stat().st_size >= size), process, limit_s=600
+    )
 
 
 def hashes(out: Path) -> dict[str, dict[str, str]]:
@@ -117,7 +115,7 @@ def test_killed_interrupted_and_gone_on_with(tmp_path, path, whole):
     process = begin(path, out)
     wait_for(out / f"{NAMES[3]}.part" / "frames.bin", process, size=2000)
     process.send_signal(signal.SIGINT)
-    said, errors = process.communicate(timeout=120)
+    said, errors = end_of(process)
     assert process.returncode == 1
     assert "the same command plays the rest" in errors
     assert f"1/4 {NAMES[0]}: kept, 300 balls" in said
@@ -358,7 +356,7 @@ def test_a_full_disk_ends_the_match_and_it_goes_on(tmp_path, path, whole):
         with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(1 << 12))
-        _, errors = process.communicate(timeout=180)
+        _, errors = end_of(process)
         assert process.returncode == 1
         assert "free some space" in errors
         filler.unlink()

@@ -6,6 +6,7 @@
 nonsense, a script stands in for it, which the names of the tests say.
 """
 
+import contextlib
 import fcntl
 import functools
 import getpass
@@ -83,15 +84,17 @@ def tennis(*words: str) -> Result:
 
 @pytest.fixture
 def room(tmp_path, monkeypatch):
-    found = Room(tmp_path)
-    monkeypatch.setattr(state, "PROGRAM", str(found.program))
-    # Ansible takes a second to read it, each time the same
-    monkeypatch.setattr(inventory, "_list_inventory", functools.cache(inventory._list_inventory))
-    monkeypatch.setenv("TENNIS_INVENTORY", str(found.inventory))
-    monkeypatch.setenv("TENNIS_HOLDER", "blue")
-    monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "verifications"))
-    yield found
-    found.sshd.close()
+    made = Room(tmp_path)
+    # its sshd ends also where the rest fails
+    with contextlib.closing(made.sshd):
+        monkeypatch.setattr(state, "PROGRAM", str(made.program))
+        # Ansible takes a second to read it, each time the same
+        listed = functools.cache(inventory._list_inventory)
+        monkeypatch.setattr(inventory, "_list_inventory", listed)
+        monkeypatch.setenv("TENNIS_INVENTORY", str(made.inventory))
+        monkeypatch.setenv("TENNIS_HOLDER", "blue")
+        monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "data"))
+        yield made
 
 
 def test_a_lease_from_beginning_to_end(room):
