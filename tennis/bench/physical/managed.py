@@ -256,11 +256,7 @@ class PiBench:
             {
                 "module": seen.module,
                 # Xenomai's have one bottom half only, and no parameter for it
-                "module_parameters": (
-                    f"bottom_half={plan.bottom_half} top_half={plan.top_half}"
-                    if seen.module == "racquet"
-                    else ""
-                ),
+                "module_parameters": _module_parameters(plan, seen.module),
                 "bottom_half": plan.bottom_half,
                 "priorities": plan.priorities,
                 "load_module": load.file.module or "",
@@ -400,6 +396,14 @@ class Setting:
 
     steps: Callable[[], None]
     confirm: Callable[[], None]
+
+
+def _module_parameters(plan: Plan, module: str) -> str:
+    """Return what the Racquet is loaded with; Xenomai's have one bottom half and no parameter."""
+    if module != "racquet":
+        return ""
+    threaded = " top_half=threaded" if plan.top_half == "threaded" else ""
+    return f"bottom_half={plan.bottom_half}{threaded}"
 
 
 class PiSession:

@@ -368,11 +368,34 @@ def test_a_pico_that_is_unplugged_on_a_mock_target(bench):
 
 def test_a_load_that_does_not_start_on_a_mock_target(bench):
     bench.load("broken", "echo xload: cannot execute: Exec format error >&2; exit 126")
-    with pytest.raises(
-        BenchError, match=r"before the first ball: xload: cannot execute: .*\(load_died\)"
-    ):
-        bench.play(load="broken")
+    words = r"xload: cannot execute: .*"
+    try:
+        # on a starved machine it dies when balls are played already
+        rally = bench.play(load="broken")
+    except BenchError as error:
+        assert re.search(rf"before the first ball: {words}\(load_died\)", str(error))
+    else:
+        assert re.search(rf"during the rally: {words}", rally.manifest.faults[0].message)
+        assert rally.manifest.suspect
     bench.await_undone()
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_threaded_top_half_on_a_mock_target(bench, knows):
+    """An older module ignores the parameter: that must not pass for a rally."""
+    modprobe = bench.target.programs / "modprobe"
+    if not knows:
+        ignored = bench.target.state / "sys" / "module" / "racquet" / "parameters" / "top_half"
+        modprobe.write_text(f"{modprobe.read_text()}\nrm -f {ignored}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tennis.bench.kernels.flavours.check", lambda *_: None)
+        if not knows:
+            with pytest.raises(BenchError, match="knows no top_half: provision it again"):
+                bench.play(top_half="threaded")
+            return
+        rally = bench.play(top_half="threaded")
+    assert rally.manifest.target.top_half == "threaded"
+    assert "modprobe racquet bottom_half=tasklet top_half=threaded" in bench.target.log
 
 
 def test_a_disk_that_gets_full_in_mid_rally_on_a_mock_target(bench):
