@@ -33,7 +33,7 @@ def processor_s(pid: int) -> float:
     return sum(seconds for number, seconds in ran.items() if descends(number))
 
 
-class Patience:
+class _Limit:
     """Ends a process, and the test, after ``limit_s`` of processor time or a standstill."""
 
     def __init__(self, process: subprocess.Popen[str], limit_s: float) -> None:
@@ -59,20 +59,20 @@ def wait_until(
     done: Callable[[], bool], process: subprocess.Popen[str], *, limit_s: float = 120
 ) -> None:
     """Wait until something is so; the process must live on until then."""
-    patience = Patience(process, limit_s)
+    limit = _Limit(process, limit_s)
     while not done():
         if process.poll() is not None:
             said = process.stderr.read() if process.stderr else ""
             raise AssertionError(f"it ended with {process.returncode}: {said}")
-        patience.check()
+        limit.check()
         time.sleep(0.02)
 
 
 def end_of(process: subprocess.Popen[str], *, limit_s: float = 60) -> tuple[str, str]:
     """Wait until a process ends; return what it printed and what it complained about."""
-    patience = Patience(process, limit_s)
+    limit = _Limit(process, limit_s)
     while True:
         try:
             return process.communicate(timeout=0.5)
         except subprocess.TimeoutExpired:
-            patience.check()
+            limit.check()
