@@ -72,7 +72,7 @@ def test_loads():
     )
     assert loads.find("idle").command == ""
     hog = loads.find("hog", {"hold_us": 250})
-    assert hog.command == "insmod hog.ko hold_us=250 period_us=3700"
+    assert hog.command == "insmod hog.ko hold_us=250 period_us=3700 softirqs=0"
     for options, words in (
         ({"hold_us": 0}, "takes 1 to"),
         ({"hold_us": 4000}, "hold_us=4000 must be less than period_us=3700"),
