@@ -17,7 +17,7 @@ set -euo pipefail
 
 readonly PIP_VERSION=26.3 # 25.1 or newer: dependency groups; 25.3: build constraints
 readonly KERNELS=(mainline rt)
-readonly TEST_KERNELS=(mainline-6.1 rt-6.1)
+readonly TEST_KERNELS=(mainline-6.1 rt-6.1 mainline-7 rt-7)
 readonly TEST_GROUPS=(lab book check provision)
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -48,14 +48,22 @@ struct __attribute__((packed)) end {
 static int64_t fd = -1, balls = 5000, seed = 1, period, gap_min = 500000, gap_max = 1500000;
 static int64_t pulse = 1000, timeout = 200000000, settle = 1000000000;
 static int64_t ready_timeout = 120000000000, give_up = 10000000000, over;
+static int64_t instruction = 2;
 
 static const struct parameter parameters[] = {
-	{ "fd", &fd },		 { "balls", &balls },
-	{ "seed", &seed },	 { "period", &period },
-	{ "gap_min", &gap_min }, { "gap_max", &gap_max },
-	{ "pulse", &pulse },	 { "timeout", &timeout },
-	{ "settle", &settle },	 { "ready_timeout", &ready_timeout },
-	{ "give_up", &give_up }, { "over", &over },
+	{ "fd", &fd },
+	{ "balls", &balls },
+	{ "seed", &seed },
+	{ "period", &period },
+	{ "gap_min", &gap_min },
+	{ "gap_max", &gap_max },
+	{ "pulse", &pulse },
+	{ "timeout", &timeout },
+	{ "settle", &settle },
+	{ "ready_timeout", &ready_timeout },
+	{ "give_up", &give_up },
+	{ "over", &over },
+	{ "instruction", &instruction },
 };
 
 /* --- state --- */
@@ -183,7 +191,8 @@ static void serve(int64_t now)
 		close_ball(now); /* open loop: the next ball does not wait */
 	if (state == ENDED)
 		return;
-	if (now - due_at >= INSTRUCTION_NS) {
+	/* a deadline that is due within an instruction is met after it, and is not late */
+	if (now - due_at >= instruction) {
 		sum.late_serves++;
 		send_event(EVENT_LATE_SERVE, now, now - due_at);
 	}

@@ -13,8 +13,6 @@
 
 #include "qemu.h"
 
-/* -icount shift=1: a deadline that is due within an instruction is met after it, and is not late */
-#define INSTRUCTION_NS 2
 #define NEVER INT64_MAX
 
 /* A number that the host gives on the command line, as name=value; times are ns. */

@@ -60,8 +60,10 @@ class Bench(Protocol):
     """Plays plans."""
 
     kind: BenchKind
-    time_note: str  # what a nanosecond means on this bench
     repeats: bool  # the same plan gives the same bytes: a rally is resumed by playing it again
+
+    def time_note(self, plan: Plan) -> str:
+        """Return what a nanosecond of a rally means."""
 
     def versions(self, plan: Plan) -> dict[str, str]:
         """Return the versions on which the bytes of a rally depend.

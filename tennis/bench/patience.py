@@ -26,8 +26,8 @@ class Patience:
     look_s: float = 30.0
     # a Brickwall whose line was lost
     reconnect_s: float = 60.0
-    # A kernel says its first words within seconds, on the slowest host. What is no kernel can raise
-    # exceptions for ever, and virtual time, which has limits of its own, hardly passes meanwhile.
+    # A kernel says its first words within seconds of QEMU's processor time. What is no kernel can
+    # raise exceptions for ever, and virtual time, which has limits of its own, hardly passes.
     first_word_s: float = 300.0
 
 

@@ -97,10 +97,35 @@ def _number(text: str) -> tuple[str, int]:
 )
 @click.option(
     "--priorities",
-    type=click.Choice(["default", "chrt", "native"]),
-    help="chrt: the answering threads at SCHED_FIFO 99, as in the thesis. native: that core's "
-    "highest on EVL and Cobalt, the only one there. [default: default, on EVL and Cobalt native; "
-    "with --bench pi: unknown]",
+    metavar="NAME|MAP",
+    help="default; chrt: the answering threads at SCHED_FIFO 99, as in the thesis; thesis-2008: "
+    "all softirq threads at 50, as a 2.6 kernel had them; or a map of your own, as in "
+    "irq=90,ksoftirqd=50,rcuc=1. native: that core's highest on EVL and Cobalt, the only one "
+    "there. [default: default, on EVL and Cobalt native; with --bench pi: unknown]",
+)
+@click.option(
+    "--command-line",
+    default="",
+    metavar="WORDS",
+    help="Add to the kernel's command line, as in 'rcu_nocbs=0 threadirqs'. A kernel that does not "
+    "know a word is not played; a board must have been booted with it.",
+)
+@click.option(
+    "--interrupt-cpu",
+    type=click.IntRange(0, 4095),
+    help="Pin the Racquet's interrupt to this CPU of a --target. That of a GPIO controller that "
+    "has one interrupt for all of its lines cannot be: say irqaffinity=CPU on its command line.",
+)
+@click.option(
+    "--load-cpus",
+    metavar="LIST",
+    help="Pin the load to these CPUs of a --target, as in 0,2-3.",
+)
+@click.option(
+    "--instruction-ns",
+    type=click.Choice(["1", "2", "4"]),
+    callback=lambda _ctx, _parameter, text: text and int(text),
+    help="How long an instruction takes on the virtual bench. [default: 2]",
 )
 @options_of(Serving)
 @click.option(
@@ -147,6 +172,8 @@ def rally(
       tennis rally --kernel mainline --load stress --out mainline-stress
       tennis rally --kernel rt --load stress --bottom-half thread \\
           --priorities chrt --balls 20000 --seed 7 --out rt-stress
+      tennis rally --kernel rt --load stress --top-half threaded \\
+          --priorities irq=90,ksoftirqd=50 --command-line rcu_nocbs=0 --out mapped
       tennis rally --load hog --load-option hold_us=200 --out known-answer
       tennis rally --loop open --rate-hz 10000 --out koeker
       tennis rally --bench pi --target bench1 --kernel rt --load stress --out on-the-board

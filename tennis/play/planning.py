@@ -17,7 +17,7 @@ from tennis.bench.physical.wired import WiredBench
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
 from tennis.rally.manifest import BenchKind, BottomHalf, Priorities, TopHalf
-from tennis.rally.plan import UNKNOWN, InstrumentKind, Plan
+from tennis.rally.plan import UNKNOWN, InstructionNs, InstrumentKind, Plan
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain, quoted
 
@@ -99,6 +99,10 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     top_half: TopHalf | None = None,
     bottom_half: BottomHalf | None = None,
     priorities: Priorities | None = None,
+    command_line: str = "",
+    interrupt_cpu: int | None = None,
+    load_cpus: str | None = None,
+    instruction_ns: InstructionNs | None = None,
     operator: str | None = None,
     umpire: bool = False,
     analyser: str | None = None,
@@ -116,6 +120,11 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     if bench == "virtual" or target is not None:
         load = "idle" if load is None else load
         bottom_half, priorities = _usual(bench, kernel, bottom_half, priorities)
+    if instruction_ns is not None and bench != "virtual":
+        raise UsageError("--instruction-ns belongs to --bench virtual: only there it can be chosen")
+    for option, asked in (("--interrupt-cpu", interrupt_cpu), ("--load-cpus", load_cpus)):
+        if asked is not None and target is None:
+            raise UsageError(f"{option} belongs to --target: the virtual bench has one CPU")
     if analyser and (bench == "virtual" or not umpire):
         raise UsageError("--analyser belongs to --umpire on a physical bench")
     protocol = _serving(serving).protocol()
@@ -130,7 +139,11 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
             load_options=dict(load_options or {}),
             top_half=top_half or ("hard" if bench == "virtual" or target else UNKNOWN),
             bottom_half=bottom_half or UNKNOWN,
-            priorities=priorities or UNKNOWN,
+            priorities=UNKNOWN if priorities is None else priorities,
+            command_line=command_line,
+            interrupt_cpu=interrupt_cpu,
+            load_cpus=load_cpus,
+            instruction_ns=instruction_ns or 2,
             operator=operator,
             umpire=umpire,
             analyser=analyser,
@@ -139,7 +152,11 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
         )
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        option = ".".join(map(str, first["loc"]))
+        if option in {"priorities", "command_line", "load_cpus"}:
+            given = plain(f"--{option.replace('_', '-')} {first['input']}", 80)
+            raise UsageError(f"{given}: {first['msg']}") from error
+        raise UsageError(f"{option}: {first['msg']}") from error
 
 
 def _serving(asked: Mapping[str, Any]) -> Serving:

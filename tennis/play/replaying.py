@@ -27,7 +27,7 @@ from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.rally import Rally, open_rally
 from tennis.rally.balls import records
-from tennis.rally.plan import Plan
+from tennis.rally.plan import InstructionNs, Plan
 from tennis.rally.text import plain
 from tennis.units import format_count
 
@@ -158,6 +158,8 @@ def plan_again(rally: Rally, tree: str | None = None) -> Plan:
             top_half=manifest.target.top_half,
             bottom_half=manifest.target.bottom_half,
             priorities=manifest.target.priorities,
+            command_line=manifest.target.added,
+            instruction_ns=_instruction_ns(manifest.time_note),
             protocol=manifest.protocol,
             versions={},
         )
@@ -165,6 +167,12 @@ def plan_again(rally: Rally, tree: str | None = None) -> Plan:
         raise UsageError(
             f"{rally.path} cannot be played again: {error.errors()[0]['msg']}"
         ) from error
+
+
+def _instruction_ns(time_note: str) -> InstructionNs:
+    """Return what an instruction took in a rally; the usual where it does not say."""
+    taken: tuple[InstructionNs, ...] = (1, 4)
+    return next((ns for ns in taken if f" {ns} ns per instruction" in time_note), 2)
 
 
 def balls_of(rally: Rally) -> NDArray[np.int64]:

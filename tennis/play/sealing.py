@@ -109,7 +109,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
     manifest = Manifest(
         schema_version=1,
         bench=plan.bench,
-        time_note=bench.time_note,
+        time_note=bench.time_note(plan),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         operator=plan.operator,
         instrument=known.instrument,

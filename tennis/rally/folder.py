@@ -112,6 +112,7 @@ class Rally:
         target = self.manifest.target
         parts = [target.kernel, self.manifest.load.name, target.bottom_half, target.priorities]
         parts += ["threaded"] if target.top_half == "threaded" else []
+        parts += [target.added] if target.added else []
         return " / ".join(plain(word, 40) for word in parts)
 
     @property

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import (
     AliasChoices,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -14,6 +15,9 @@ from pydantic import (
     field_validator,
 )
 from pydantic_core import PydanticCustomError
+
+from tennis.rally import command_line as parameters
+from tennis.rally import priorities as priority_map
 
 SCHEMA_VERSION = 1
 
@@ -27,8 +31,16 @@ PositiveNs = Annotated[int, Field(gt=0, le=10**15)]
 BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "unknown"]
 # "threaded": the kernel lets the interrupt's handler run in a thread, as PREEMPT_RT does by itself
 TopHalf = Literal["hard", "threaded", "unknown"]
-# "native": the answering task belongs to EVL or Cobalt, and its priority is that core's highest
-Priorities = Literal["default", "chrt", "native", "unknown"]
+# A preset, or a map. "native": the answering task belongs to EVL or Cobalt, and its priority is
+# that core's highest
+Priorities = Annotated[Text, BeforeValidator(priority_map.canonical)]
+# as taskset and the kernel write it: 0, 2-3, 0,2-3
+CpuList = Annotated[
+    str,
+    StringConstraints(pattern=r"^\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*$", max_length=256),
+]
+Cpu = Annotated[int, Field(ge=0, lt=4096)]
+CommandLine = Annotated[Text, BeforeValidator(parameters.canonical)]
 BenchKind = Literal["pi", "virtual", "replay"]
 
 
@@ -113,8 +125,10 @@ class Target(StrictModel):
     version: Text  # uname -v
     config_sha256: Sha256 | None
     command_line: Text
+    added: CommandLine = ""  # what was asked for beyond what the bench itself gives
     module: Text  # "racquet"
     module_sha256: Sha256 | None
+    interrupt_cpu: Cpu | None = None  # where the Racquet's interrupt was pinned; None: it was not
     top_half: TopHalf = "hard"  # Tennis 0.1 had no other
     bottom_half: BottomHalf
     governor: Text | None = None
@@ -138,6 +152,7 @@ class LoadRecord(StrictModel):
     name: Text
     command: Text  # exactly as started; empty for idle
     options: dict[Text, int] = Field(default_factory=dict, max_length=64)  # as given
+    cpus: CpuList | None = None  # where it was pinned; None: it was not
     started_ns: Ns | None = None  # on the instrument's clock; None: before the rally
     # what its real-time tasks are; None: it has none, or the program did not say
     tasks: Annotated[str, Field(pattern="^(posix|evl|alchemy)$")] | None = None

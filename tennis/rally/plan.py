@@ -16,6 +16,9 @@ from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.manifest import (
     BenchKind,
     BottomHalf,
+    CommandLine,
+    Cpu,
+    CpuList,
     Priorities,
     Protocol,
     StrictModel,
@@ -26,6 +29,8 @@ from tennis.rally.manifest import (
 SIZE_MAX = 1 << 20  # bytes
 
 InstrumentKind = Literal["builtin", "pico"]
+# nanoseconds of the virtual bench's time that an instruction takes
+InstructionNs = Literal[1, 2, 4]
 UNKNOWN: Literal["unknown"] = "unknown"  # on a target that is not managed, where nobody said
 
 
@@ -43,6 +48,10 @@ class Plan(StrictModel):
     top_half: TopHalf = "hard"
     bottom_half: BottomHalf
     priorities: Priorities
+    command_line: CommandLine = ""  # added to the kernel's
+    interrupt_cpu: Cpu | None = None
+    load_cpus: CpuList | None = None
+    instruction_ns: InstructionNs = 2
     protocol: Protocol
     operator: Text | None = None
     umpire: bool = False  # a logic analyser looks on

@@ -88,7 +88,7 @@ def test_the_plan_says_what_and_does_nothing(run, tmp_path):
 
 
 def test_the_plan_for_the_tests(run):
-    assert "(mainline rt mainline-6.1 rt-6.1)" in run("--test", "--plan").stdout
+    assert "(mainline rt mainline-6.1 rt-6.1 mainline-7 rt-7)" in run("--test", "--plan").stdout
 
 
 def test_arm64_needs_no_cross_compiler(run):

@@ -22,6 +22,11 @@ if [ -e $state/refuse ]; then
 fi
 mkdir -p $state/sys/module/$name/parameters
 for word; do echo "${word#*=}" > $state/sys/module/$name/parameters/${word%%=*}; done
+case "$*" in *threaded* | *=thread)
+  sh -c 'printf irq/55-racquet > /proc/$$/comm; while :; do sleep 1; done' \
+    < /dev/null > /dev/null 2>&1 9>&- &
+  echo $! > $state/thread ;;
+esac
 [ ! -e $state/no-lines ] || exit 0
 device=$state/sys/bus/platform/drivers/$name/$name
 mkdir -p $device
@@ -30,6 +35,7 @@ for counter in pings replies overruns; do echo 7 > $device/$counter; done
     "rmmod": r"""
 echo "rmmod $*" >> $state/log
 [ ! -e $state/in-use ] || { echo "rmmod: ERROR: Module $1 is in use" >&2; exit 1; }
+[ ! -e $state/thread ] || { kill $(cat $state/thread); rm $state/thread; }
 rm -r $state/sys/module/$1
 rm -rf $state/sys/bus/platform/drivers/$1
 """,
@@ -68,6 +74,9 @@ class MockTarget:
         (self.state / "sys" / "module").mkdir(parents=True)
         (self.state / "racquet.ko").write_bytes(b"a module")
         self.write("throttled", "throttled=0x0\n")
+        self.interrupts([0, 0])
+        (self.state / "irq" / "55").mkdir(parents=True)
+        self.write("irq/55/smp_affinity_list", "0-1\n")
         self.programs.mkdir()
         for name, text in STAND_INS.items():
             program = self.programs / name
@@ -76,10 +85,18 @@ class MockTarget:
         self.environment = {
             "TENNIS_SYS": self.state / "sys",
             "TENNIS_LOCK": self.state / "lock",
+            "TENNIS_INTERRUPTS": self.state / "interrupts",
+            "TENNIS_IRQ": self.state / "irq",
         }
 
     def write(self, name: str, text: str = "") -> None:
         (self.state / name).write_text(text)
+
+    def interrupts(self, counted: list[int]) -> None:
+        """Write what /proc/interrupts says of the Racquet, by CPU."""
+        head = "".join(f"{f'CPU{cpu}':>11}" for cpu in range(len(counted)))
+        row = "".join(f"{count:>11}" for count in counted)
+        self.write("interrupts", f"    {head}\n 55:{row}  pinctrl-bcm2835  17 Edge      racquet\n")
 
     @property
     def log(self) -> list[str]:

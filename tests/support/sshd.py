@@ -76,8 +76,11 @@ class Sshd:
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(exist_ok=True)  # sshd's own demand
         path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        home = self.folder / "home"  # without what the user's own shell starts with
+        home.mkdir(exist_ok=True)
         environment = {
             "PATH": f"{self._first}:{path}" if self._first else path,
+            "HOME": str(home),
             **self._environment,
         }
         settings = self.folder / "sshd_config"

@@ -92,6 +92,11 @@ def fetch(name: str, *, again: bool = False) -> Kernel:
         wanted += map(arm64.package, common)
         kbuild_name = _kbuild(headers)
         release = image.name.removeprefix("linux-image-")
+        if not release.startswith(entry.get("release", "")):
+            raise BenchError(
+                f"Debian's {entry['suite']} has {release} now, which is no {name}",
+                next_step="give a built tree of that kernel instead (--kernel DIR)",
+            )
         # newer suites split the image: the meta package's own dependencies hold the files
         images = [image]
         pieces = re.findall(rf"linux-[a-z]+-{re.escape(release)}(?![^\s,])", image.depends)

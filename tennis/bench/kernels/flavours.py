@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which Racquet plays on which kernel, and from where it can answer there."""
+"""Which Racquet plays on which kernel, from where it can answer there, and in which threads."""
 
 from dataclasses import dataclass
 
 from tennis.bench.kernels.configuration import Flavour
 from tennis.errors import UsageError
-from tennis.rally.manifest import BottomHalf, Priorities, TopHalf
+from tennis.rally.manifest import BottomHalf, TopHalf
+from tennis.rally.priorities import PRESETS, entries
 
 
 @dataclass(frozen=True)
@@ -16,13 +17,21 @@ class Racquet:
     module: str
     top_halves: tuple[TopHalf, ...]
     bottom_halves: tuple[BottomHalf, ...]
-    priorities: tuple[Priorities, ...]
+    priorities: tuple[str, ...]  # presets
+    threads: frozenset[str] = frozenset()  # that a map of priorities may name
 
 
 _BOTTOM_HALVES: tuple[BottomHalf, ...] = ("tasklet", "thread", "workqueue", "user")
+_LINUX = frozenset({"irq", "ksoftirqd", "kworker", "user"})
 RACQUETS: dict[Flavour, Racquet] = {
-    "mainline": Racquet("racquet", ("hard",), _BOTTOM_HALVES, ("default", "chrt")),
-    "rt": Racquet("racquet", ("hard", "threaded"), _BOTTOM_HALVES, ("default", "chrt")),
+    "mainline": Racquet("racquet", ("hard",), _BOTTOM_HALVES, ("default", "chrt"), _LINUX),
+    "rt": Racquet(
+        "racquet",
+        ("hard", "threaded"),
+        _BOTTOM_HALVES,
+        ("default", "chrt", "thesis-2008"),
+        _LINUX | {"ktimers", "rcuc"},
+    ),
     # Xenomai's cores have neither softirqs nor workqueues: a thread of theirs answers, at their
     # highest priority, and chrt cannot change that
     "evl": Racquet("racquet_evl", ("hard",), ("thread",), ("native",)),
@@ -33,14 +42,47 @@ RACQUETS: dict[Flavour, Racquet] = {
 def check(flavour: Flavour, top_half: str, bottom_half: str, priorities: str) -> None:
     """Raise UsageError where a kernel of this flavour cannot be answered from like that."""
     racquet = RACQUETS[flavour]
+    mapped = priorities not in PRESETS and bool(racquet.threads)
     for option, asked, possible in (
         ("--top-half", top_half, racquet.top_halves),
         ("--bottom-half", bottom_half, racquet.bottom_halves),
         ("--priorities", priorities, racquet.priorities),
     ):
-        if asked not in possible:
+        if asked not in possible and not (mapped and asked == priorities):
             raise UsageError(
                 f"{option} {asked} is not for a kernel of flavour {flavour}, where "
                 f"{racquet.module} answers",
                 next_step=f"use {' or '.join(possible)}",
             )
+    there = _threads(flavour, top_half, bottom_half)
+    for thread in entries(priorities) if mapped else ():
+        if thread not in there:
+            raise UsageError(
+                f"--priorities {thread}=...: there is no such thread on a kernel of flavour "
+                f"{flavour} with a {top_half} top half and the bottom half {bottom_half}",
+                next_step=f"use {', '.join(sorted(there))}",
+            )
+
+
+def _threads(flavour: Flavour, top_half: str, bottom_half: str) -> set[str]:
+    """Return which threads take part in an answer."""
+    there = {
+        "irq": top_half == "threaded" or bottom_half == "thread",
+        "kworker": bottom_half == "workqueue",
+        "user": bottom_half == "user",
+    }
+    return {name for name in RACQUETS[flavour].threads if there.get(name, True)}
+
+
+def priorities_on(flavour: Flavour, top_half: str, bottom_half: str, priorities: str) -> str:
+    """Return what the target's side is told: ``irq=99,kworker=99?``; empty: nothing to be done.
+
+    A thread with a question mark may be missing: of a preset, those that not every kernel has.
+    """
+    there = _threads(flavour, top_half, bottom_half)
+    preset = priorities in PRESETS
+    return ",".join(
+        f"{thread}={number}{'?' if preset and thread in {'kworker', 'ktimers'} else ''}"
+        for thread, number in entries(priorities).items()
+        if thread in there
+    )

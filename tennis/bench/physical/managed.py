@@ -35,6 +35,7 @@ from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Fault, LoadRecord, Priority, Protocol, Target
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.text import plain
 from tennis.units import NS_PER_S
 
 MANAGED = "managed by tennis over SSH"
@@ -62,8 +63,11 @@ class PiBench:
         self._holder = leases.holder_of(holder)
         self.target = inventory.connect(host, patience=patience)
         self._wired = WiredBench(port, patience)
-        self.time_note = self._wired.time_note
         self._seen: snapshot.Snapshot | None = None
+
+    def time_note(self, plan: Plan) -> str:
+        """Return what a nanosecond means."""
+        return self._wired.time_note(plan)
 
     def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:
         """Boot the target into the plan's kernel, anew even if it runs: a match's rally begins so.
@@ -175,6 +179,13 @@ class PiBench:
                 f"boot it with `tennis boot {host} {plan.kernel}`"
             )
         flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
+        running = seen.line("command_line") or ""
+        missing = [word for word in plan.command_line.split() if word not in running.split()]
+        if missing:
+            raise BenchError(
+                f"{host} was booted without {' '.join(missing)}: it has {plain(running)}",
+                next_step="put it into the target's cmdline.txt, and reboot",
+            )
         module = requirements.check_module(seen)
         if module.verdict == "bad":
             raise BenchError(f"{host}: {module.found}: {module.advice}")
@@ -258,7 +269,11 @@ class PiBench:
                 # Xenomai's have one bottom half only, and no parameter for it
                 "module_parameters": _module_parameters(plan, seen.module),
                 "bottom_half": plan.bottom_half,
-                "priorities": plan.priorities,
+                "priorities": flavours.priorities_on(
+                    seen.flavour, plan.top_half, plan.bottom_half, plan.priorities
+                ),
+                "interrupt_cpu": "" if plan.interrupt_cpu is None else plan.interrupt_cpu,
+                "load_cpus": plan.load_cpus or "",
                 "load_module": load.file.module or "",
                 "load_parameters": load.module_parameters if load.file.module else "",
                 "silent_s": self.target.patience.target_silent_s,
@@ -283,6 +298,8 @@ class PiBench:
             version=(before and before.line("version")) or UNKNOWN,
             config_sha256=_sha256(recorded["target_config_sha256"]),
             command_line=(before and before.line("command_line")) or UNKNOWN,
+            added=plan.command_line,
+            interrupt_cpu=plan.interrupt_cpu,
             module=recorded["target_module"],
             module_sha256=_sha256(recorded["target_module_sha256"]),
             top_half=plan.top_half,
@@ -314,6 +331,7 @@ class PiBench:
                 name=plan.load,
                 command=recorded["load"],
                 options=plan.load_options,
+                cpus=plan.load_cpus,
                 tasks=recorded.get("load_tasks"),
                 health=list(report.health.values()),
             ),

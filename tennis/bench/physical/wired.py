@@ -44,9 +44,12 @@ class WiredBench:
     def __init__(self, port: str | None = None, patience: Patience = USUAL) -> None:
         self._port = port
         self._patience = patience
-        self.time_note = SOCKET_NOTE if port and "://" in port else TIME_NOTE
         self._brickwall: Brickwall | None = None
         self._hello: Hello | None = None
+
+    def time_note(self, _: Plan) -> str:
+        """Return what a nanosecond means."""
+        return SOCKET_NOTE if self._port and "://" in self._port else TIME_NOTE
 
     def versions(self, plan: Plan) -> dict[str, str]:
         """Return what must stay the same while a rally is played: this very instrument."""
@@ -119,6 +122,7 @@ class WiredBench:
                 top_half=plan.top_half,
                 bottom_half=plan.bottom_half,
                 governor=None,
+                added=plan.command_line,
                 priorities=plan.priorities,
                 tasks=[],
                 managed=MANAGED,

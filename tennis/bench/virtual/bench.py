@@ -20,13 +20,11 @@ from tennis.bench.targets.console import Console
 from tennis.bench.virtual import drivers, initramfs
 from tennis.bench.virtual import plugins as instrument
 from tennis.bench.virtual.machine import (
-    NS_PER_INSTRUCTION_SHIFT,
     PEER_TARGET,
     TARGET,
     Extras,
     Machine,
     Parts,
-    command_line,
     packages_of,
 )
 from tennis.bench.virtual.pico import PicoSession
@@ -36,7 +34,6 @@ from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
 
-TIME_NOTE = f"virtual time, {1 << NS_PER_INSTRUCTION_SHIFT} ns per instruction"
 BOARD = "QEMU virt, 1 Cortex-A57, PL061"
 # how long the target may take for the load's health behind the last ball, of virtual time
 OVER_NS = 60_000_000_000
@@ -47,12 +44,16 @@ class VirtualBench:
     """Plays plans on the virtual bench."""
 
     kind: BenchKind = "virtual"
-    time_note = TIME_NOTE
     repeats = True
 
     def __init__(self, extras: Extras | None = None) -> None:
         self.extras = extras or Extras()
         self._parts: Parts | None = None
+
+    @staticmethod
+    def time_note(plan: Plan) -> str:
+        """Return what a nanosecond of a rally means."""
+        return f"virtual time, {plan.instruction_ns} ns per instruction"
 
     def parts(self, plan: Plan) -> Parts:
         """Find and build what the plan needs. Raises UsageError or BenchError."""
@@ -132,7 +133,8 @@ class VirtualBench:
             release=facts.get("release", "unknown: the target did not come up"),
             version=facts.get("version", "unknown: the target did not come up"),
             config_sha256=recorded["kernel_config_sha256"],
-            command_line=facts.get("command_line", command_line(plan, self.extras)),
+            command_line=facts.get("command_line", "unknown: the target did not come up"),
+            added=plan.command_line,
             module=recorded["racquet"],
             module_sha256=recorded["racquet_sha256"],
             top_half=plan.top_half,
@@ -217,7 +219,8 @@ class BuiltInSession:
     def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
         self._decoder = wire.Decoder()
         self._reader, writer = os.pipe()
-        settings = instrument.parameters(parts.plan.protocol, writer)
+        plan = parts.plan
+        settings = instrument.parameters(plan.protocol, plan.instruction_ns, writer)
         if parts.load.checked:
             settings["over"] = OVER_NS
         self._machine = Machine(parts, extras, folder, settings, [writer])

@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: MIT
 """QEMU with a target inside, for one rally.
 
-``-icount shift=1,sleep=off`` makes one instruction 2 ns and idle time free. ``rr=record`` makes
-QEMU's threads take turns, so that a run does not depend on the host's scheduler
+``-icount shift=1,sleep=off`` makes one instruction 2 ns (or 1, or 4) and idle time free.
+``rr=record`` makes QEMU's threads take turns, so that a run does not depend on the host's scheduler
 (docs/decisions/0002).
 """
 
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.flavours import priorities_on
 from tennis.bench.loads import Load
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.targets.console import LIMIT_BYTES, Console
@@ -27,8 +27,9 @@ from tennis.rally.folder import CONSOLE
 from tennis.rally.plan import Plan
 
 TARGET = ROOT / "target"
-NS_PER_INSTRUCTION_SHIFT = 1
-COMMAND_LINE = "console=ttyAMA0 nokaslr panic=-1 oops=panic"
+# KASLR, which differs from boot to boot, would also turn on kernel page-table isolation, as it does
+# on a board whose firmware gives a seed: QEMU takes three times as long with it
+COMMAND_LINE = "console=ttyAMA0 panic=-1 oops=panic kpti=off"
 MEMORY_MB = 1024  # the root is in memory, and stress fills it
 PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
 
@@ -103,7 +104,7 @@ class Machine:
         self._stderr = folder / "qemu.log"
         self._said, self._size_before = folder / CONSOLE, _size(folder / CONSOLE)
         self._patience = extras.patience
-        self._began, self._spoke = time.monotonic(), False
+        self._spoke = False
         image = initramfs.pack({**_target_files(parts), **extras.files}, packages_of(parts.load))
         command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
         if extras.instrument:
@@ -130,15 +131,24 @@ class Machine:
 
     def refuse_silence(self) -> None:
         """Raise BenchError where the kernel has not said its first word in time; call it often."""
-        if self._spoke or time.monotonic() - self._began < self._patience.first_word_s:
+        if self._spoke or self._worked_s() < self._patience.first_word_s:
             return
         self._spoke = _size(self._said) not in {0, self._size_before}
         if not self._spoke:
             raise BenchError(
-                f"the kernel said nothing within {self._patience.first_word_s:g} s: "
+                f"the kernel said nothing within {self._patience.first_word_s:g} s of work: "
                 "what was built is no kernel for arm64, or its configuration has no console "
                 "(tennis kernels check DIR)"
             )
+
+    def _worked_s(self) -> float:
+        """Return how much time the processor gave to QEMU; on a busy machine that is little."""
+        try:
+            stat = Path(f"/proc/{self._process.pid}/stat").read_text()
+            user, system = stat.rpartition(")")[2].split()[11:13]
+        except (OSError, ValueError):
+            return 0.0  # it has ended, and its frames with it
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def wait(self, limit_s: float) -> None:
         """Wait until the target switches itself off. Raises BenchError after ``limit_s``."""
@@ -179,12 +189,26 @@ def _plugin(path: Path, parameters: Mapping[str, int]) -> list[str]:
     return ["-plugin", ",".join([_escape(path), *arguments])]
 
 
-def command_line(plan: Plan, extras: Extras) -> str:
+def command_line(parts: Parts, extras: Extras) -> str:
     """Return the kernel's command line."""
-    own = f"tennis.bottom_half={plan.bottom_half} tennis.priorities={plan.priorities}"
+    plan = parts.plan
+    own = f"tennis.bottom_half={plan.bottom_half} tennis.phase_us={phase_us(plan.protocol.seed)}"
+    priorities = priorities_on(
+        parts.kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities
+    )
+    if priorities:
+        own += f" tennis.priorities={priorities}"
     if plan.top_half == "threaded":
         own += " tennis.top_half=threaded"
-    return " ".join(filter(None, (COMMAND_LINE, own, extras.parameters)))
+    return " ".join(filter(None, (COMMAND_LINE, own, plan.command_line, extras.parameters)))
+
+
+def phase_us(seed: int) -> int:
+    """Return how long after the load's start the Racquet is loaded, beyond a second: below 1 s.
+
+    Of each seed another, so that no two boots meet their load in the same state.
+    """
+    return seed * 2654435761 % 2**32 * 1_000_000 >> 32  # Knuth's multiplicative hash
 
 
 def _target_files(parts: Parts) -> dict[str, bytes | Path]:
@@ -212,11 +236,14 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
 
 def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> list[str]:
     """Return QEMU's command line, without the instrument."""
-    shift = NS_PER_INSTRUCTION_SHIFT
+    shift = parts.plan.instruction_ns.bit_length() - 1
+    # what is random in the guest (addresses, hashes, its generator's seed) comes from the rally's
+    # seed, by way of the device tree
+    seed = parts.plan.protocol.seed
     return [
         str(parts.qemu.path),
-        *("-M", "virt,gic-version=2,dtb-randomness=off", "-cpu", "cortex-a57", "-smp", "1"),
-        *("-m", str(MEMORY_MB), "-seed", "1", "-rtc", "base=2026-01-01,clock=vm"),
+        *("-M", "virt,gic-version=2,dtb-randomness=on", "-cpu", "cortex-a57", "-smp", "1"),
+        *("-m", str(MEMORY_MB), "-seed", str(seed), "-rtc", "base=2026-01-01,clock=vm"),
         *("-icount", f"shift={shift},sleep=off,rr=record,rrfile={os.devnull}"),
         *("-nodefaults", "-display", "none", "-monitor", "none", "-no-reboot"),
         *("-chardev", f"file,id=console,path={_escape(console)}", "-serial", "chardev:console"),
@@ -226,7 +253,7 @@ def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> li
             "-initrd",
             str(image),
             "-append",
-            command_line(parts.plan, extras),
+            command_line(parts, extras),
         ),
         *(("-dtb", str(extras.device_tree)) if extras.device_tree else ()),
         *(_NETWORK if parts.load.host_command(PEER_TARGET) else ()),

@@ -130,7 +130,7 @@ def _plugin_api(qemu: Qemu, impossible: Path) -> int:
     return int(match.group(1))
 
 
-def parameters(protocol: Protocol, descriptor: int) -> dict[str, int]:
+def parameters(protocol: Protocol, instruction_ns: int, descriptor: int) -> dict[str, int]:
     """Return the plugin's parameters; all times in ns."""
     return {
         "fd": descriptor,
@@ -143,6 +143,7 @@ def parameters(protocol: Protocol, descriptor: int) -> dict[str, int]:
         "timeout": protocol.timeout_ns,
         "settle": protocol.settle_ns,
         "give_up": protocol.give_up_ns,
+        "instruction": instruction_ns,
     }
 
 

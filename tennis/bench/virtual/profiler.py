@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.bench.virtual import plugins
-from tennis.bench.virtual.machine import NS_PER_INSTRUCTION_SHIFT, QemuPlugin
+from tennis.bench.virtual.machine import QemuPlugin
 from tennis.bench.virtual.plugins import FOLDER, Qemu
 from tennis.errors import BenchError
 from tennis.explain.phases import Phase, Symbol
 
-NS_PER_INSTRUCTION = 1 << NS_PER_INSTRUCTION_SHIFT
 # where the processor begins to handle an exception: x30 is the interrupted code's there
 ENTRIES = re.compile(r"vectors|el[01][th]?_(64|32)_\w+|el[01]_\w+|ret_to_\w+|__bp_harden_\w+")
 ENTRY, SWITCH_TO = 1, 2
@@ -85,7 +84,7 @@ class Profile:
         parameters = {"windows": windows, "symbols": symbols, "out": out}
         return QemuPlugin(self._plugin, parameters, [windows, symbols, out])
 
-    def phases(self) -> Iterator[Phase]:
+    def phases(self, instruction_ns: int) -> Iterator[Phase]:
         """Yield what was found, in order of time. Raises BenchError where it is not whole."""
         self._out.seek(0)
         while head := self._out.read(_HEAD.itemsize):
@@ -104,7 +103,7 @@ class Profile:
                 self._array(_NODE, fields["nodes"]),
                 self._array(_SEGMENT, fields["segments"]),
                 int(fields["cut"]),
-                NS_PER_INSTRUCTION,
+                instruction_ns,
             )
 
     def _array(self, kind: np.dtype[Any], count: int) -> NDArray[Any]:

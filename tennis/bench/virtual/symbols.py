@@ -3,8 +3,9 @@
 """The names of a virtual target's kernel functions: as the kernel itself tells them.
 
 The target is booted once more to read /proc/kallsyms: the kernel's own functions before the load
-starts, the modules' after the Racquet was loaded. With ``nokaslr`` both are where they were in the
-rally; ``tennis.play.explain`` checks that the Racquet's are. See docs/decisions/0011.
+starts, the modules' after the Racquet was loaded. KASLR puts kernel and modules elsewhere in each
+boot; the rally's console says where they began. ``tennis.play.explain`` checks that the Racquet is
+where the names then say. See docs/decisions/0011.
 """
 
 import base64
@@ -12,11 +13,12 @@ import binascii
 import re
 import tempfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from tennis.bench.cache import digest, once
 from tennis.bench.kernels.catalogue import fingerprint
-from tennis.bench.virtual.machine import Extras, Machine, Parts, command_line
+from tennis.bench.virtual.machine import Extras, Machine, Parts
 from tennis.errors import BenchError
 from tennis.explain.phases import Symbol
 from tennis.listener import say
@@ -24,20 +26,28 @@ from tennis.rally.folder import CONSOLE
 
 # busybox's grep is quick with fixed strings only
 _DUMP = """#!/bin/sh
-grep -F {filter} /proc/kallsyms > /tmp/symbols
+head -n 1 /proc/kallsyms > /tmp/symbols
+cat /proc/modules >> /tmp/symbols
+grep -F {filter} /proc/kallsyms >> /tmp/symbols
 echo "tennis: symbols begin"
 gzip -1 -c /tmp/symbols | base64
 echo "tennis: symbols end"
 poweroff -f
 """
 _FUNCTIONS = "-e ' t ' -e ' T ' -e ' w ' -e ' W '"
+# of /proc/modules: name, size, users, their names, state, address
+_MODULE = re.compile(r"(\S+) \d+ \d+ \S+ \S+ 0x([0-9a-f]{16})(?: .*)?")
 _LINE = re.compile(r"([0-9a-f]{16}) [tTwW] ([^\s$]\S*)(?:\t\[(\S+)\])?")
 SIZE_LIMIT = 1 << 26  # bytes
 BOOT_LIMIT_S = 300
 
 
-def functions(parts: Parts, extras: Extras) -> list[Symbol]:
-    """Return all functions of a target by address, one for each address. Raises BenchError."""
+def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
+    """Return all functions of a target by address, one for each address. Raises BenchError.
+
+    ``facts`` are those of the rally's console: where kernel and modules began (``at_kernel``,
+    ``at_racquet``).
+    """
     kernel = parts.kernel
     text = _told(
         f"{kernel.release}-{digest(fingerprint(kernel), kernel.image, parts.qemu.version, _DUMP)}",
@@ -57,27 +67,48 @@ def functions(parts: Parts, extras: Extras) -> list[Symbol]:
             *load,
             *parts.drivers.values(),
             parts.load.name,
-            command_line(parts.plan, extras),
+            parts.plan.command_line,
         ),
         parts,
         {"/tennis/after": _DUMP.format(filter="'\t['")},
         "reading the names in the modules (once)",
     )
-    return _table(text + modules)
+    both = _table(text, facts) + _table(modules, facts)
+    return sorted(both, key=lambda symbol: symbol.address)
 
 
-def _table(text: str) -> list[Symbol]:
+def _table(text: str, facts: Mapping[str, str]) -> list[Symbol]:
+    """Return the functions that a target told, where a rally's kernel and modules were."""
+    lines = text.splitlines()
+    begins = {match[1]: int(match[2], 16) for line in lines if (match := _MODULE.fullmatch(line))}
+    begins["kernel"] = int(lines[0].split(" ")[0], 16) if lines else 0
+    moved = {name: _address(facts, name) - begin for name, begin in begins.items()}
     symbols: dict[int, Symbol] = {}
-    for line in text.splitlines():
+    for line in lines:
         match = _LINE.fullmatch(line)
         if not match or match[1] == "0" * 16:
             continue
-        symbol = Symbol(int(match[1], 16), match[2], match[3])
+        offset = moved.get(match[3] or "kernel")
+        if offset is None:
+            continue
+        symbol = Symbol(int(match[1], 16) + offset, match[2], match[3])
         known = symbols.get(symbol.address)
         # several names for one place: the one that says most, and the same one each time
         if known is None or _rank(symbol) < _rank(known):
             symbols[symbol.address] = symbol
     return [symbols[address] for address in sorted(symbols)]
+
+
+def _address(facts: Mapping[str, str], name: str) -> int:
+    """Return where a rally's kernel or module began. Raises BenchError."""
+    match = re.fullmatch(r"(?:0x)?([0-9a-f]{16})", facts.get(f"at_{name}", ""))
+    if not match:
+        raise BenchError(
+            f"the rally's console does not say where {name} was in memory: tennis 0.1 played it, "
+            "or it is damaged",
+            next_step="play it anew",
+        )
+    return int(match[1], 16)
 
 
 def _rank(symbol: Symbol) -> tuple[bool, int, str]:
@@ -97,7 +128,8 @@ def _told(name: str, parts: Parts, scripts: dict[str, str], doing: str) -> str:
 def _boot(parts: Parts, scripts: dict[str, str]) -> str:
     files = {path: text.encode() for path, text in scripts.items()}
     with tempfile.TemporaryDirectory(prefix="tennis-symbols-") as scratch:
-        machine = Machine(parts, Extras(files=files, instrument=False), Path(scratch), {})
+        extras = Extras(files=files, instrument=False)
+        machine = Machine(parts, extras, Path(scratch), {})
         try:
             machine.wait(BOOT_LIMIT_S)
         finally:

@@ -195,6 +195,70 @@ def test_a_rally_on_a_mock_target(bench):
     assert open_rally(rally.path).balls == 500
 
 
+def test_a_map_of_priorities_is_set_and_undone(bench):
+    rally = bench.play(priorities="ksoftirqd=42")
+    bench.await_undone()
+    assert rally.manifest.target.priorities == "ksoftirqd=42"
+    log = bench.target.log
+    assert any(line.startswith("chrt -f -p 42 ") for line in log)
+    assert not any(line.startswith("chrt -f -p 99") for line in log)
+    assert any(line.startswith("chrt -o -p 0") for line in log)
+
+
+def test_a_thread_that_is_not_there_is_said_before_the_first_ball(bench):
+    bench.target.interrupts([0, 0, 0, 0, 0, 0, 0, 0, 0, 3])  # this machine has no CPU 9
+    with pytest.raises(BenchError, match="there is no thread ksoftirqd on this kernel"):
+        bench.play(priorities="ksoftirqd=42")
+    bench.await_undone()
+
+
+def test_pings_that_come_to_another_cpu_make_the_rally_suspect(bench):
+    """A chained GPIO interrupt has no affinity of its own: priorities were set on CPU 0."""
+    rally = bench.play(observe=at(100, lambda: bench.target.interrupts([2, 300])))
+    bench.await_undone()
+    assert faults(rally) == ["counted_elsewhere"]
+    assert "came to CPU 1, and priorities were set on CPU 0" in rally.manifest.faults[0].message
+
+
+def test_interrupt_and_load_are_pinned_and_let_go(bench):
+    """Real: the load's CPUs. Mocked: the interrupt's, by a file in the place of /proc/irq."""
+    affinity = bench.target.state / "irq" / "55" / "smp_affinity_list"
+    seen: list[object] = []
+
+    def look() -> None:
+        bench.target.interrupts([0, 600])
+        pids = running(bench.word)
+        seen.append((affinity.read_text(), {tuple(os.sched_getaffinity(pid)) for pid in pids}))
+
+    rally = bench.play(interrupt_cpu=1, load_cpus="0", observe=at(100, look))
+    bench.await_undone()
+    assert seen == [("1\n", {(0,)})]
+    assert affinity.read_text() == "0-1\n"
+    manifest = rally.manifest
+    assert (manifest.target.interrupt_cpu, manifest.load.cpus, manifest.faults) == (1, "0", [])
+
+
+def test_an_interrupt_that_cannot_be_pinned_is_not_played(bench):
+    (bench.target.state / "irq" / "55" / "smp_affinity_list").unlink()
+    with pytest.raises(
+        BenchError, match=r"interrupt 55 cannot be pinned to CPU 1: .*irqaffinity=1"
+    ):
+        bench.play(interrupt_cpu=1)
+    bench.await_undone()
+
+
+def test_a_load_on_a_cpu_that_is_not_there_is_not_played(bench):
+    with pytest.raises(BenchError, match=r"before the first ball: taskset: .*\(load_died\)"):
+        bench.play(load_cpus="4000")
+    bench.await_undone()
+
+
+def test_a_board_is_not_played_without_the_words_of_the_command_line(bench):
+    with pytest.raises(BenchError, match=r"was booted without rcu_nocbs=77: it has .*cmdline"):
+        bench.play(command_line="rcu_nocbs=77")
+    assert not bench.target.log
+
+
 @pytest.mark.virtual
 def test_an_emulated_pico_plays_with_a_mock_target(bench):
     """The real firmware as the instrument; its wires lead to a script, not to the target."""
@@ -658,7 +722,10 @@ def test_any_policy_is_given_back_on_a_mock_target(bench, policy):
             f"{chrt.read_text()}"
         )
         seen: list[str] = []
-        rally = bench.play(observe=at(100, lambda: seen.append(scheduling_of(thread.pid))))
+        rally = bench.play(
+            bottom_half="thread",
+            observe=at(100, lambda: seen.append(scheduling_of(thread.pid))),
+        )
         bench.await_undone()
         assert scheduling_of(thread.pid) == before
         thread.kill()

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -120,14 +121,21 @@ def test_a_process_may_poll(tmp_path):
     assert (rally.balls, rally.misses, rally.manifest.suspect) == (200, 0, False)
 
 
-@pytest.mark.parametrize("bottom_half", ["tasklet", "thread", "workqueue", "user"])
-@pytest.mark.parametrize("kernel", ["mainline", "rt", "mainline-6.1", "rt-6.1"])
+BOTTOM_HALVES = ("tasklet", "thread", "workqueue", "user")
+KERNELS = {"mainline": "6.12.", "rt": "6.12.", "mainline-6.1": "6.1.", "rt-6.1": "6.1."}
+NEWER = {"mainline-7": "7.", "rt-7": "7."}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "bottom_half"),
+    [*product(KERNELS, BOTTOM_HALVES), *((kernel, "workqueue") for kernel in NEWER)],
+)
 def test_every_kernel_answers_from_every_bottom_half(tmp_path, kernel, bottom_half):
     rally = played(
         tmp_path / "r", kernel=kernel, bottom_half=bottom_half, priorities="chrt", balls=200
     )
     assert (rally.balls, rally.misses, rally.manifest.suspect) == (200, 0, False)
-    assert rally.manifest.target.release.startswith("6.1." if "6.1" in kernel else "6.12.")
+    assert rally.manifest.target.release.startswith({**KERNELS, **NEWER}[kernel])
     tasks = {t.task: (t.policy, t.priority) for t in rally.manifest.target.tasks}
     assert tasks["ksoftirqd/0"] == ("SCHED_FIFO", 99)
     answering = {"thread": "irq/", "user": "racquet-user"}.get(bottom_half)

@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a reader adds to a kernel's command line: ``threadirqs rcu_nocbs=0``."""
+
+import hashlib
+import re
+
+from pydantic_core import PydanticCustomError
+
+from tennis.rally.text import plain
+
+LENGTH_MAX = 512
+# what the bench itself needs as it is
+RESERVED = ("console", "earlycon", "init", "rdinit", "initrd", "root", "panic", "oops", "dyndbg")
+_WORD = re.compile(r"[A-Za-z0-9_.-]+(=[A-Za-z0-9_.,:/@+-]+)?")
+
+
+def canonical(asked: object) -> object:
+    """Return a command line with single spaces; a pydantic validator.
+
+    Raises PydanticCustomError for what is no parameter, and for the bench's own.
+    """
+    if not isinstance(asked, str):
+        return asked
+    words = asked.split()
+    strange = [word for word in words if not _WORD.fullmatch(word)]
+    reserved = [word for word in words if _name(word) in RESERVED or word.startswith("tennis.")]
+    if strange or reserved or len(asked) > LENGTH_MAX:
+        why = (
+            "is the bench's own" if reserved else "is no parameter of a kernel: NAME or NAME=VALUE"
+        )
+        raise PydanticCustomError(
+            "command_line",
+            "{word} {why}",
+            {"word": plain((strange or reserved or [asked])[0], 60), "why": why},
+        )
+    return " ".join(words)
+
+
+def _name(word: str) -> str:
+    return word.partition("=")[0]
+
+
+def file_name(command_line: str) -> str:
+    """Return a command line as a part of a folder's name: its words, cut, and told apart."""
+    if not command_line:
+        return ""
+    words = re.sub(r"[^A-Za-z0-9._+-]", "", command_line.replace(" ", "+").replace("=", "."))
+    if len(words) == len(command_line) <= 24:
+        return words
+    return f"{words[:16]}.{hashlib.sha256(command_line.encode()).hexdigest()[:6]}"

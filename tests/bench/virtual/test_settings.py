@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Boots that differ, and what a reader sets: priorities, the command line, the instruction."""
+
+import pytest
+
+from tennis.bench.targets.console import Console
+from tennis.play.replaying import plan_again
+from tests.support.virtual import played
+
+pytestmark = pytest.mark.virtual
+
+
+def facts(rally):
+    return Console(rally.path / "console.log").report().facts
+
+
+def test_all_that_can_be_set_is_there_and_repeats(tmp_path):
+    plan = {
+        "kernel": "rt-7",
+        "top_half": "threaded",
+        "priorities": "irq=90,ksoftirqd=50,rcuc=2",
+        "command_line": "rcu_nocbs=0 threadirqs",
+        "instruction_ns": 4,
+        "balls": 60,
+        "seed": 11,
+    }
+    one, same = (played(tmp_path / name, **plan) for name in ("one", "same"))
+    assert (one.balls, one.misses, one.manifest.suspect) == (60, 0, False)
+    assert one.manifest.files == same.manifest.files
+    target = one.manifest.target
+    tasks = {task.task: (task.policy, task.priority) for task in target.tasks}
+    assert tasks["irq/17-racquet"] == ("SCHED_FIFO", 90)
+    assert tasks["ksoftirqd/0"] == ("SCHED_FIFO", 50)
+    assert tasks["rcuc/0"] == ("SCHED_FIFO", 2)
+    assert target.added == "rcu_nocbs=0 threadirqs"
+    assert {"rcu_nocbs=0", "threadirqs"} <= set(target.command_line.split())
+    assert one.manifest.time_note == "virtual time, 4 ns per instruction"
+    assert one.manifest.counts.late_serves == 0
+    assert target.release.startswith("7.")
+    again = plan_again(one)
+    assert (again.command_line, again.instruction_ns) == ("rcu_nocbs=0 threadirqs", 4)
+    assert again.priorities == "irq=90,ksoftirqd=50,rcuc=2"
+
+
+def test_an_instruction_takes_as_long_as_was_asked_for(tmp_path):
+    """The reply of an idle target comes after as many instructions."""
+    quick, slow = (
+        played(tmp_path / str(ns), balls=60, instruction_ns=ns).interrupt.at(30) for ns in (1, 4)
+    )
+    assert slow == pytest.approx(4 * quick, rel=0.1)
+
+
+def test_two_seeds_are_two_boots(tmp_path):
+    """Other addresses, another phase of the load; and the target was quiet before it."""
+    one, other = (played(tmp_path / str(seed), balls=20, seed=seed) for seed in (1, 2))
+    told = [facts(rally) for rally in (one, other)]
+    assert told[0]["at_kernel"] != told[1]["at_kernel"]
+    phases = [word for fact in told for word in fact["command_line"].split() if "phase_us" in word]
+    assert len(set(phases)) == 2
+    assert all(2 <= int(fact["quiet_s"]) < 60 for fact in told)
+
+
+@pytest.mark.parametrize(
+    ("words", "unknown"),
+    [("rcu_nocbs=0 rcu_nocb=0", "rcu_nocb=0"), ("rcutre.kthread_prio=1", "rcutre.kthread_prio=1")],
+)
+def test_a_word_that_the_kernel_does_not_know_is_not_played(tmp_path, words, unknown):
+    rally = played(tmp_path / "r", command_line=words, balls=10)
+    fault = rally.manifest.faults[0]
+    assert fault.code == "unknown_parameter"
+    assert fault.message.startswith(f"this kernel knows no parameter {unknown} ")
+    assert not rally.balls
