@@ -4,13 +4,17 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
 from tennis.cli.words import echo
-from tennis.errors import RallyError
+from tennis.errors import RallyError, UsageError
 from tennis.rally.disk import refuse_existing
+
+if TYPE_CHECKING:
+    from tennis.replicate.verdicts import Replication
 
 
 @click.command()
@@ -20,7 +24,37 @@ from tennis.rally.disk import refuse_existing
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="Also write the HTML report."
 )
 @click.option("--force", is_flag=True, help="Overwrite a report that exists.")
-def replicate(folder: Path, out: Path | None, *, as_json: bool, force: bool) -> None:
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    metavar="OTHER",
+    help="Only say where the verdicts of another match differ: one with another --instruction-ns, "
+    "kernel or bench.",
+)
+@click.option(
+    "--explain",
+    "explained",
+    is_flag=True,
+    help="First find out what made the latest ball of each side late: on the virtual bench their "
+    "rallies are played again, as `tennis explain` does. It is kept in MATCH.",
+)
+@click.option(
+    "--kernel",
+    "kernels",
+    metavar="NAME=DIR",
+    multiple=True,
+    help="With --explain: the built tree that was played where the plan says NAME.",
+)
+def replicate(
+    folder: Path,
+    out: Path | None,
+    *,
+    as_json: bool,
+    force: bool,
+    against: Path | None,
+    explained: bool,
+    kernels: tuple[str, ...],
+) -> None:
     """Say of each published claim and figure what the match in the folder MATCH shows.
 
     A verdict is confirmed, contradicted, inconclusive (with what to play to decide it) or not
@@ -30,6 +64,8 @@ def replicate(folder: Path, out: Path | None, *, as_json: bool, force: bool) -> 
     Examples:
       tennis replicate quick
       tennis replicate quick --json
+      tennis replicate quick --explain
+      tennis replicate quick --against quick-4ns
       tennis replicate quick --out verdicts.html
     """
     from tennis.cli.verdicts import print_verdicts
@@ -37,9 +73,19 @@ def replicate(folder: Path, out: Path | None, *, as_json: bool, force: bool) -> 
     from tennis.pages.match import write_match_report
     from tennis.replicate.verdicts import Replication
 
+    if against is not None:
+        if explained or as_json or out is not None:
+            raise UsageError("--against stands alone")
+        _differences(folder, against)
+        return
     if out is not None:
         refuse_existing(out, force=force)
     replication = Replication(open_match(folder))
+    if explained:
+        _explain(replication, kernels)
+        replication = Replication(open_match(folder))
+    elif kernels:
+        raise UsageError("--kernel belongs to --explain")
     if as_json:
         echo(json.dumps(replication.as_json(), indent=2, allow_nan=False))
     else:
@@ -56,3 +102,21 @@ def replicate(folder: Path, out: Path | None, *, as_json: bool, force: bool) -> 
             if count > 1
             else f"a rally of the match cannot be used: {name} {why}"
         )
+
+
+def _differences(folder: Path, against: Path) -> None:
+    from tennis.cli.verdicts import print_differences
+    from tennis.match.folder import open_match
+    from tennis.replicate.verdicts import Replication
+
+    print_differences(Console(), *(Replication(open_match(one)) for one in (folder, against)))
+
+
+def _explain(replication: "Replication", kernels: tuple[str, ...]) -> None:
+    from tennis.cli.match import kernel_of, workers_here
+    from tennis.cli.stop import Stop
+    from tennis.listener import listening
+    from tennis.play.mechanisms import find_mechanisms
+
+    with listening(lambda line: echo(line, err=True)):
+        find_mechanisms(replication, dict(map(kernel_of, kernels)), Stop(), workers_here())

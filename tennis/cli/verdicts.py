@@ -7,8 +7,10 @@ from collections import Counter
 from rich.console import Console
 from rich.markup import escape
 
-from tennis.pages.match import conclusions, numbers
-from tennis.replicate.verdicts import Claim, Replication
+from tennis.pages.match import conclusions, mechanisms, numbers
+from tennis.rally.text import plain
+from tennis.replicate.verdicts import Claim, Comparison, Replication, compared
+from tennis.units import format_count
 
 STYLES = {
     "confirmed": "bold green",
@@ -40,8 +42,7 @@ def print_verdicts(console: Console, replication: Replication, *, every: bool = 
     counted: Counter[str] = Counter(claim.verdict for claim in rest)
     totals = ", ".join(f"{counted[verdict]} {verdict}" for verdict in STYLES)
     console.print(
-        f"\nThe thesis' tables and figures, and other publications: {totals} "
-        "(tennis replicate says which).",
+        f"\nThe thesis' tables, and other publications: {totals} (tennis replicate says which).",
         highlight=False,
         soft_wrap=True,
     )
@@ -50,14 +51,13 @@ def print_verdicts(console: Console, replication: Replication, *, every: bool = 
 _KINDS = {
     "growth": "Growth from idle, tables 7.1 to 7.4",
     "ranking": "Rankings, tables 7.1 to 7.4",
-    "figure": "Figures 7.1 to 7.10",
     "conclusion": "Other statements and publications",
 }
 
 
 def _print_claim(console: Console, claim: Claim) -> None:
     style = STYLES[claim.verdict]
-    balls = f" (N = {claim.n:,})" if claim.n else ""
+    balls = f" (N = {claim.n:,}, {format_count(claim.boots, 'boot')})" if claim.n else ""
     source = "" if claim.source == "knutsson-2008" else f"{claim.source} "
     console.print(
         f"{source}{claim.id}: [{style}]{claim.verdict}[/{style}]{balls}  {escape(claim.title)}",
@@ -68,10 +68,48 @@ def _print_claim(console: Console, claim: Claim) -> None:
         console.print(f"    {escape(claim.why)}", highlight=False, soft_wrap=True, style="dim")
         return
     for part in claim.parts:
-        measured = numbers(part)
-        sentence = f"{part.says}: {measured}" if measured else part.says
-        mark = f"[{STYLES[part.verdict]}]{part.verdict}[/{STYLES[part.verdict]}]"
-        why = "" if part.verdict == "confirmed" else f"; {part.why}"
-        then = f"; to decide it: {part.next}" if part.next else ""
-        line = escape(f"{sentence}{why}{then}")
-        console.print(f"    {mark}  {line}", highlight=False, soft_wrap=True)
+        _print_part(console, part)
+    beside = [part for part in claim.beside if part.verdict != "not addressed"]
+    if beside:
+        console.print("    with hard top halves:", highlight=False, style="dim")
+        for part in beside:
+            _print_part(console, part)
+    for advice in dict.fromkeys(part.next for part in (*claim.parts, *beside) if part.next):
+        console.print(f"    to decide it, {escape(advice)}", highlight=False, soft_wrap=True)
+
+
+def print_differences(console: Console, ours: Replication, theirs: Replication) -> None:
+    """Print the statements on which two matches differ, opposite verdicts first."""
+
+    def line(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=True)
+
+    paths = [one.match.path for one in (ours, theirs)]
+    alike = paths[0].name == paths[1].name
+    names = [escape(plain(str(path) if alike else path.name, 120)) for path in paths]
+    for name, one in zip(names, (ours, theirs), strict=True):
+        line(f"{name}: {escape(one.match.bench)} bench, {escape(one.match.time_note)}")
+    addressed, found = compared(ours, theirs)
+    for difference in found:
+        line(f"\n{difference.claim.id}: {escape(difference.claim.title)}")
+        for name, claim in zip(names, (difference.claim, difference.other), strict=True):
+            measured = "; ".join(filter(None, map(numbers, claim.parts)))
+            style = STYLES[claim.verdict]
+            line(f"    {name}: [{style}]{claim.verdict}[/{style}]  {escape(measured)}")
+    opposite = sum(difference.opposite for difference in found)
+    line(
+        f"\n{format_count(addressed, 'statement')} addressed by both: {addressed - len(found)} "
+        f"with the same verdict, {opposite} with opposite ones, {len(found) - opposite} that only "
+        "one of them decides."
+    )
+
+
+def _print_part(console: Console, part: Comparison) -> None:
+    measured = numbers(part)
+    sentence = f"{part.says}: {measured}" if measured else part.says
+    mark = f"[{STYLES[part.verdict]}]{part.verdict}[/{STYLES[part.verdict]}]"
+    why = "" if part.verdict == "confirmed" else f"; {part.why}"
+    line = escape(f"{sentence}{why}")
+    console.print(f"    {mark}  {line}", highlight=False, soft_wrap=True)
+    for words in mechanisms(part):
+        console.print(f"        {escape(words)}", highlight=False, soft_wrap=True, style="dim")

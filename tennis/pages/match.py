@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The page of a match: verdicts first, then thesis and bench, table by table, figure by figure."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -29,7 +30,7 @@ from tennis.replicate.rules import (
 )
 from tennis.replicate.verdicts import Claim, Comparison, Replication, number
 from tennis.stats.summary import Latency, latency, percent
-from tennis.units import format_us
+from tennis.units import format_count, format_us
 
 THESIS = "T. Knutsson's thesis of 2008"
 
@@ -65,7 +66,6 @@ class FigureShown:
     number: str
     name: str
     published: str
-    claim: Claim
     pictures: list[Shown]
     note: str  # why there is no picture, or how many more rallies there are
 
@@ -114,6 +114,9 @@ def match_report(replicated: Replication) -> str:
         rules=replication(),
         numbers=numbers,
         ratio=ratio,
+        at_levels=at_levels,
+        mechanisms=mechanisms,
+        boots=lambda count: format_count(count, "boot"),
         number=number,
         class_of=lambda verdict: verdict.replace(" ", "-"),
         counted=_counted(claims),
@@ -124,8 +127,36 @@ def ratio(part: Comparison) -> str:
     """Say what was found: estimate and interval; empty where nothing was compared."""
     if part.estimate is None or part.interval is None:
         return ""
-    low, high = part.interval
-    return f"{number(part.estimate)} ({number(low)} to {number(high)})"
+    return _with_interval(part.estimate, part.interval)
+
+
+def mechanisms(part: Comparison) -> list[str]:
+    """Say of each side what made its latest ball late, where somebody looked."""
+    lines = []
+    for side in part.sides:
+        if side.mechanism is None:
+            continue
+        top_half = " threaded" if side.top_half == "threaded" else ""
+        words = f"{side.kernel} {side.priorities}{top_half}, {side.load}".replace(" default", "")
+        sentence = plain(side.mechanism.sentence, 1000).removesuffix(".")
+        lines.append(f"{words}, the latest: {sentence}")
+    return lines
+
+
+def _with_interval(estimate: float, interval: tuple[float | None, float | None]) -> str:
+    """Write an estimate with its interval; one boot has none."""
+    if any(end is not None and math.isnan(end) for end in interval):
+        return f"{number(estimate)} (no interval)"
+    return f"{number(estimate)} ({number(interval[0])} to {number(interval[1])})"
+
+
+def at_levels(part: Comparison) -> str:
+    """Say what was found at each probability of exceedance."""
+    return "; ".join(
+        f"1 in {level.one_in:,}: {_with_interval(level.estimate, level.interval)}"
+        for level in part.levels
+        if level.one_in is not None
+    )
 
 
 def numbers(part: Comparison) -> str:
@@ -149,12 +180,18 @@ def _counted(claims: Iterable[Claim]) -> dict[str, int]:
 
 
 def _scheduled(match: MatchFolder, kernel: str, priorities: str, load: str) -> list[ScheduledRally]:
-    half = replication().bottom_halves[kernel]
-    return [entry for entry in match.scheduled if entry.is_one(kernel, load, priorities, half)]
+    wanted = (kernel, load, priorities, *_halves(kernel))
+    return [entry for entry in match.scheduled if entry.is_one(*wanted)]
+
+
+def _halves(kernel: str) -> tuple[str, str]:
+    """Return bottom half and top half of the rallies that are judged."""
+    rules = replication()
+    return rules.bottom_halves[kernel], rules.top_halves.get(kernel, "hard")
 
 
 def _rallies(match: MatchFolder, scheduled: Sequence[ScheduledRally]) -> list[Rally]:
-    """Return what can be shown of the repetitions: the sound ones, or else the suspect ones."""
+    """Return what can be shown of the boots: the sound ones, or else the suspect ones."""
     there = [rally for entry in scheduled if (rally := match.rally(entry.name)) and rally.balls]
     return [rally for rally in there if not rally.manifest.suspect] or there
 
@@ -164,8 +201,8 @@ def _why_not(match: MatchFolder, kernel: str, priorities: str, load: str) -> str
     if scheduled:
         rally = match.rally(scheduled[0].name)
         return "no ball was played" if rally else match.trouble(scheduled[0].name)
-    half = replication().bottom_halves[kernel]
-    left = [entry for entry in match.not_played if entry.is_one(kernel, load, priorities, half)]
+    wanted = (kernel, load, priorities, *_halves(kernel))
+    left = [entry for entry in match.not_played if entry.is_one(*wanted)]
     return f"not played: {plain(left[0].why)}" if left else "not in the plan"
 
 
@@ -258,7 +295,6 @@ def _beside(replication: Replication, tables: Sequence[TableShown]) -> list[Show
 
 def _figures(replication: Replication) -> list[FigureShown]:
     match = replication.match
-    by_id = {claim.id: claim for claim in replication.claims if claim.kind == "figure"}
     tables = {(table.kernel, table.priorities): table for table in knutsson_2008().results}
     figures = []
     for title, kernel, priorities, load in FIGURES:
@@ -269,7 +305,7 @@ def _figures(replication: Replication) -> list[FigureShown]:
             caption = caption[:1].upper() + caption[1:]
             pictures = [shown(histogram(rallies[0]), caption)]
             if len(rallies) > 1:
-                note = f"The first of {len(rallies)} repetitions; the table above has all balls."
+                note = f"The first of {len(rallies)} boots; the table above has all balls."
         else:
             note = _why_not(match, kernel, priorities, load)
         ranges = []
@@ -279,9 +315,7 @@ def _figures(replication: Replication) -> list[FigureShown]:
                 low, high = published.max - published.jitter, published.max
                 ranges.append(f"{name} {format_us(low)} to {format_us(high)}")
         setting = f"{kernel}{' with priorities' if priorities == 'chrt' else ''}, {load}"
-        figures.append(
-            FigureShown(title, setting, "; ".join(ranges), by_id[f"figure{title}"], pictures, note)
-        )
+        figures.append(FigureShown(title, setting, "; ".join(ranges), pictures, note))
     return figures
 
 

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """The rules of ``rules.toml``: what a match must show for a published statement to hold.
 
-To the rules that are written there come those that follow from the thesis' tables and figures: one
-for each growth, each ranking, each figure.
+To the rules that are written there come those that follow from the thesis' tables: one for each
+growth, each ranking.
 """
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
@@ -18,7 +19,7 @@ from tennis.publications.knutsson import Kernel, Maximum, knutsson_2008
 from tennis.units import format_us
 
 LatencyName = Literal["interrupt", "scheduling"]
-Measure = Literal["worst", "quartile distance", "concentration"]
+Measure = Literal["worst", "quartile distance"]
 LATENCIES: tuple[LatencyName, ...] = ("interrupt", "scheduling")
 LOADS = ("idle", "stress", "network", "xload")
 # the thesis' tables, and its figures: (figure, kernel, priorities, load)
@@ -51,6 +52,7 @@ class Side(_Rules):
 
     kernel: str
     priorities: str
+    top_half: str = "hard"
     loads: Annotated[tuple[str, ...], Field(min_length=1)]
     latency: LatencyName
 
@@ -58,18 +60,19 @@ class Side(_Rules):
     def words(self) -> str:
         """Return the side in a few words."""
         priorities = "" if self.priorities == "default" else f" {self.priorities}"
-        return f"{self.kernel}{priorities}, {' and '.join(self.loads)}"
+        top_half = " threaded" if self.top_half == "threaded" else ""
+        return f"{self.kernel}{priorities}{top_half}, {' and '.join(self.loads)}"
 
 
 class RulePart(_Rules):
     """One comparison: ``of`` / ``to`` lies between ``above`` and ``below``.
 
-    With ``than``: ``of`` is nearer to ``to`` than to ``than``. Without ``to``: ``of`` alone.
+    With ``than``: ``of`` is nearer to ``to`` than to ``than``.
     """
 
     says: str
     of: Side
-    to: Side | None = None
+    to: Side
     than: Side | None = None
     above: float | None = None
     below: float | None = None
@@ -78,14 +81,23 @@ class RulePart(_Rules):
     @model_validator(mode="after")
     def _one_kind(self) -> "RulePart":
         bounded = self.above is not None or self.below is not None
-        if bounded == (self.than is not None) or (self.than and not self.to):
-            raise ValueError("a part has above, below or both; or else to and than")
+        if bounded == (self.than is not None):
+            raise ValueError("a part has above, below or both; or else than")
         return self
 
     @property
     def sides(self) -> tuple[Side, ...]:
         """Return the sides that take part."""
         return tuple(side for side in (self.of, self.to, self.than) if side)
+
+    def with_top_halves(self, top_halves: Mapping[str, str]) -> "RulePart":
+        """Return the part with other top halves, by kernel."""
+        changed = {
+            name: side.model_copy(update={"top_half": top_halves.get(side.kernel, side.top_half)})
+            for name in ("of", "to", "than")
+            if (side := getattr(self, name))
+        }
+        return self.model_copy(update=changed)
 
 
 class Rule(_Rules):
@@ -95,7 +107,7 @@ class Rule(_Rules):
     id: str
     title: str
     published: str
-    kind: Literal["conclusion", "growth", "ranking", "figure"] = "conclusion"
+    kind: Literal["conclusion", "growth", "ranking"] = "conclusion"
     parts: Annotated[tuple[RulePart, ...], Field(validation_alias="part", min_length=1)]
 
 
@@ -112,9 +124,12 @@ class Statistics(_Rules):
     """How sure a verdict must be."""
 
     confidence: float
-    balls_min: int
-    blocks_min: int
-    block_root: int
+    boots_min: int
+    one_in: tuple[int, ...]
+    judged_one_in: int
+    judged_balls_min: int
+    bursts_min: int
+    exceedances_min: int
 
 
 class Tables(_Rules):
@@ -124,19 +139,13 @@ class Tables(_Rules):
     tie: float
 
 
-class Figures(_Rules):
-    """What counts as a narrow range."""
-
-    concentration: float
-
-
 class Replication(_Rules):
     """All of ``rules.toml``."""
 
     statistics: Statistics
     tables: Tables
-    figures: Figures
     bottom_halves: dict[str, str]
+    top_halves: dict[str, str]
     core_tasks: dict[str, dict[str, tuple[str, ...]]]  # kernel, load -> kinds of tasks
     claims: Annotated[tuple[Rule, ...], Field(validation_alias="claim")]
     unaddressed: tuple[Unaddressed, ...]
@@ -150,8 +159,14 @@ def replication() -> Replication:
 
 
 def rules() -> list[Rule]:
-    """Return all rules: the conclusions, then what follows from the thesis' tables and figures."""
-    return [*replication().claims, *_growths(), *_rankings(), *_figures()]
+    """Return all rules: the conclusions, then what follows from the thesis' tables."""
+    top_halves = replication().top_halves
+    return [
+        rule.model_copy(
+            update={"parts": tuple(part.with_top_halves(top_halves) for part in rule.parts)}
+        )
+        for rule in (*replication().claims, *_growths(), *_rankings())
+    ]
 
 
 def published_maximum(table: Kernel, load: str, latency: LatencyName) -> Maximum | None:
@@ -233,31 +248,6 @@ def _rankings() -> list[Rule]:
                     )
                 )
     return rules
-
-
-def _figures() -> list[Rule]:
-    """Return a rule for each of the figures 7.1 to 7.10: most answers are in a narrow range."""
-    share = replication().figures.concentration
-    return [
-        Rule(
-            source="knutsson-2008",
-            id=f"figure{number}",
-            title=f"{kernel}{'' if priorities == 'default' else ' ' + priorities}, {load}: "
-            "most answers are in a narrow range",
-            published="a histogram; the text: a significant part in a narrow range",
-            kind="figure",
-            parts=tuple(
-                RulePart(
-                    says=f"half of the {latency} latencies lie within {share:g} of their range",
-                    of=Side(kernel=kernel, priorities=priorities, loads=(load,), latency=latency),
-                    below=share,
-                    measure="concentration",
-                )
-                for latency in LATENCIES
-            ),
-        )
-        for number, kernel, priorities, load in FIGURES
-    ]
 
 
 def _name(table: Kernel) -> str:

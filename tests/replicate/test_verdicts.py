@@ -18,8 +18,8 @@ from tennis.pages.match import match_report
 from tennis.publications import NAMES, knutsson_2008, load
 from tennis.rally import open_rally
 from tennis.rally.manifest import Fault
-from tennis.replicate.rules import FIGURES, LOADS, published_maximum, replication, rules
-from tennis.replicate.verdicts import Replication, _balls
+from tennis.replicate.rules import LOADS, published_maximum, replication, rules
+from tennis.replicate.verdicts import Replication
 from tests.support.synthetic_match import MatchMaker, bursts
 
 KNUTSSON = "knutsson-2008"
@@ -36,8 +36,8 @@ def claim(match, name, source=KNUTSSON):
 
 def idle_pair(maker, mainline, rt, **about):
     """Make what c1 compares: worst interrupt latencies (ns) of each 100 balls."""
-    maker.rally("mainline", "default", "idle", mainline, **about)
-    maker.rally("rt", "chrt", "idle", rt)
+    maker.cell("mainline", "default", "idle", mainline, **about)
+    maker.cell("rt", "chrt", "idle", rt)
 
 
 def test_the_thesis_confirms_itself(maker):
@@ -47,7 +47,7 @@ def test_the_thesis_confirms_itself(maker):
             irq = published_maximum(table, load_name, "interrupt")
             sched = published_maximum(table, load_name, "scheduling")
             if irq and sched:
-                maker.rally(
+                maker.cell(
                     table.kernel,
                     table.priorities,
                     load_name,
@@ -63,11 +63,11 @@ def test_the_thesis_confirms_itself(maker):
     kinds = [entry.kind for entry in ours]
     # four tables of three loads (Xenomai) or two; two latencies each
     assert kinds.count("growth") == 2 * (3 + 2 + 2 + 2)
-    assert kinds.count("figure") == len(FIGURES) == 10
     # pairs of four tables under three loads, without sched stress 197 µs against ... and ties
     assert 30 <= kinds.count("ranking") <= 36
     c3 = found.claim(KNUTSSON, "c3")
-    assert c3.parts[0].estimate == pytest.approx(13122 / math.sqrt(17194 * 273))
+    nearness = abs(math.log10(13122 / 17194)) - abs(math.log10(13122 / 273))
+    assert c3.parts[0].estimate == pytest.approx(nearness)
     page = match_report(found)
     for number in ("17.2 ms", "13.1 ms", "51 µs", "337 times"):
         assert number in page
@@ -81,10 +81,10 @@ def test_what_the_thesis_stress_test_alone_says_of_c3(maker):
         ("mainline", "default", 17_194_000),
     ):
         for load_name in ("stress", "network"):
-            maker.rally(kernel, priorities, load_name, bursts(worst))
+            maker.cell(kernel, priorities, load_name, bursts(worst))
     found = claim(maker.sealed(), "c3")
     assert found.verdict == "contradicted"
-    assert found.parts[0].interval[1] < 1
+    assert found.parts[0].interval[0] > 0
 
 
 def test_every_conclusion_of_every_publication_is_accounted_for():
@@ -109,32 +109,134 @@ def test_c1(maker, mainline, rt, verdict, words):
     found = claim(maker.sealed(), "c1")
     assert found.verdict == verdict
     assert words in found.why
-    assert found.n == 2000
+    assert (found.n, found.boots) == (30_000, 10)
     part = found.parts[0]
-    assert part.block_balls == 100
-    assert [side.blocks for side in part.sides] == [20, 20]
-    assert part.sides[0].exceedance_bound_95 == 3 / 2000
-    assert part.of_is_larger == {6000: 1, 5000: 0.5 if mainline == rt else 0}[rt]
+    assert part.judged_one_in == 1000
+    # of 30,000 balls three are beyond what one in 10,000 exceeds: too few to say where that is
+    assert [level.one_in for level in part.levels] == [100, 1000]
+    assert [side.boots for side in part.sides] == [10, 10]
+    assert part.sides[0].levels[1].level == rt
+    assert part.sides[0].exceedance_bound_95 == 3 / 30_000
+
+
+def noisy(seed, *, high=100_000, balls=3000):
+    return np.random.default_rng(seed).integers(1000, high, balls)
+
+
+def noisy_cell(maker, kernel, priorities, load_name, seed, **about):
+    """Make boots that differ: the late balls of some are twice as late as of others."""
+    for number in range(1, 11):
+        late = noisy(seed + number, high=100_000 * (1 + number % 2))
+        maker.rally(kernel, priorities, load_name, late, repetition=number, **about)
 
 
 def test_an_interval_that_holds_both_is_inconclusive(maker):
-    def noisy(seed):
-        return np.random.default_rng(seed).integers(1000, 100_000, 2000)
-
-    idle_pair(maker, noisy(1), noisy(2))
+    noisy_cell(maker, "mainline", "default", "idle", 1)
+    noisy_cell(maker, "rt", "chrt", "idle", 100)
     found = claim(maker.sealed(), "c1")
     assert found.verdict == "inconclusive"
     assert "the interval holds both" in found.why
-    assert "play 10,000 balls a rally" in found.parts[0].next
 
 
-def test_a_single_maximum_may_veto_but_not_decide(maker):
-    mainline = bursts(5000)
-    mainline[777] = 50_000
-    idle_pair(maker, mainline, bursts(6000))
+def test_the_advice_is_a_command_with_enough_boots(maker):
+    """An interval is narrowed by the square root of the boots."""
+    for number in range(1, 11):
+        for kernel, priorities, worst in (("mainline", "default", 5000), ("rt", "chrt", 5600)):
+            late = bursts(worst + (1000 if number % 2 else 0))
+            maker.rally(kernel, priorities, "idle", late, repetition=number)
+    part = claim(maker.sealed(plan_file="plans/my plan.toml"), "c1").parts[0]
+    assert part.verdict == "inconclusive"
+    advice = re.fullmatch(
+        r"play (\d+) boots a cell: tennis match 'plans/my plan.toml' --repetitions \1 --out \S+",
+        part.next,
+    )
+    assert advice, part.next
+    low = part.interval[0]
+    half, distance = math.log(part.estimate / low), math.log(part.estimate)
+    assert int(advice[1]) == pytest.approx(1.1 * 10 * (half / distance) ** 2, abs=2)
+
+
+def test_too_few_boots_confirm_nothing(maker):
+    for kernel, priorities, worst in (("mainline", "default", 5000), ("rt", "chrt", 6000)):
+        maker.cell(kernel, priorities, "idle", bursts(worst, balls=10_000), boots=9)
+    part = claim(maker.sealed(), "c1").parts[0]
+    assert part.verdict == "inconclusive"
+    assert "9 boots of a side are too few: a verdict needs 10" in part.why
+    assert "play 10 boots a cell: tennis match PLAN --repetitions 10" in part.next
+
+
+def test_too_few_balls_confirm_nothing(maker):
+    idle_pair(maker, bursts(5000, balls=1500), bursts(6000))
+    part = claim(maker.sealed(), "c1").parts[0]
+    assert part.verdict == "inconclusive"
+    assert "15,000 balls are too few for what one in 1,000 exceeds" in part.why
+    assert "play 20 boots a cell" in part.next
+
+
+def test_bursts_are_counted_not_balls(maker):
+    """All late balls of a side came at three times: how late the next burst is, nobody knows."""
+    for number in range(1, 11):
+        late = np.full(3000, 1000)
+        if number <= 3:
+            late[1000:1020] = 900_000 + np.arange(20)
+        maker.rally("mainline", "default", "stress", late, repetition=number)
+        maker.rally("mainline", "default", "idle", bursts(5000), repetition=number)
+    part = claim(maker.sealed(), "table7.4-stress-interrupt").parts[0]
+    assert part.verdict == "inconclusive"
+    assert "the 30 latest balls of a side came in 3 bursts: too few" in part.why
+
+
+def test_rarer_balls_on_the_other_side_leave_it_open(maker):
+    """rt is later in what one ball in 1,000 exceeds, mainline in what one in 10,000 does."""
+    for number in range(1, 11):
+        rare = bursts(5000, balls=10_000)
+        rare[77:10_000:2000] = 50_000 + number
+        maker.rally("mainline", "default", "idle", rare, repetition=number)
+    maker.cell("rt", "chrt", "idle", bursts(6000, balls=10_000))
     found = claim(maker.sealed(), "c1")
     assert found.verdict == "inconclusive"
-    assert "for the largest of all balls it is 0.12: rare events decide" in found.why
+    assert "of what one in 10,000 exceeds" in found.why
+
+
+def test_the_latest_balls_alone_never_confirm(maker):
+    """The latest of rt is ten times later; one in 1,000 is as late as mainline's."""
+    late = bursts(5000)
+    late[777] = 50_000
+    idle_pair(maker, bursts(5000), late)
+    found = claim(maker.sealed(), "c1")
+    assert found.verdict == "inconclusive"
+    assert "of the latest balls it is 10: rarer balls may be on the other side" in found.why
+
+
+def test_one_late_ball_contradicts_stays_below(maker):
+    """However rare it is, and of however few boots."""
+    maker.cell("rt", "chrt", "idle", bursts(6000), boots=2)
+    maker.cell("mainline", "default", "idle", bursts(5000))
+    maker.cell("mainline", "default", "stress", bursts(500_000))
+    late = bursts(7000)
+    late[1234] = 30_000
+    maker.rally("rt", "chrt", "stress", bursts(7000))
+    maker.rally("rt", "chrt", "stress", late, repetition=2)
+    found = claim(maker.sealed(), "c2")
+    assert found.verdict == "contradicted"
+    assert (
+        "1 of 6,000 balls is later than 3.16 times the other side's latest (6.00 µs)" in found.why
+    )
+    assert "one came as late as 30.0 µs" in found.why
+
+
+def test_more_balls_are_not_held_against_fewer(maker):
+    """The longer a side is played the later is its latest ball: as many count as the other has."""
+    maker.cell("rt", "chrt", "idle", bursts(6000), boots=2)
+    late = bursts(7000)
+    late[1234] = 30_000
+    for number in range(1, 11):
+        maker.rally(
+            "rt", "chrt", "stress", late if number == 10 else bursts(7000), repetition=number
+        )
+    part = claim(maker.sealed(), "c2").parts[1]
+    assert part.verdict == "inconclusive"
+    assert "too few" in part.why
 
 
 def test_c2_needs_all_of_its_parts(maker):
@@ -142,8 +244,8 @@ def test_c2_needs_all_of_its_parts(maker):
         ("mainline", "default", 5000, 500_000),
         ("rt", "chrt", 6000, 7000),
     ):
-        maker.rally(kernel, priorities, "idle", bursts(idle))
-        maker.rally(kernel, priorities, "stress", bursts(stress))
+        maker.cell(kernel, priorities, "idle", bursts(idle))
+        maker.cell(kernel, priorities, "stress", bursts(stress))
     assert claim(maker.sealed(), "c2").verdict == "confirmed"
 
 
@@ -152,8 +254,8 @@ def test_one_part_that_is_contradicted_contradicts(maker):
         ("mainline", "default", 5000, 1_000_000),
         ("rt", "chrt", 6000, 60_000),
     ):
-        maker.rally(kernel, priorities, "idle", bursts(idle))
-        maker.rally(kernel, priorities, "stress", bursts(stress))
+        maker.cell(kernel, priorities, "idle", bursts(idle))
+        maker.cell(kernel, priorities, "stress", bursts(stress))
     found = claim(maker.sealed(), "c2")
     assert found.verdict == "contradicted"
     assert [part.verdict for part in found.parts] == ["confirmed", "contradicted", "contradicted"]
@@ -161,12 +263,51 @@ def test_one_part_that_is_contradicted_contradicts(maker):
     assert claim(maker.sealed(), "table7.2-stress-interrupt").verdict == "contradicted"
 
 
-def test_few_balls_do_not_speak(maker):
-    idle_pair(maker, bursts(5000), bursts(6000, balls=1999))
+def test_rt_is_judged_as_the_thesis_played_it_with_hard_top_halves_beside(maker):
+    maker.cell("mainline", "default", "idle", bursts(5000))
+    maker.cell("rt", "chrt", "idle", bursts(6000))
+    maker.cell("rt", "chrt", "idle", bursts(4000), top="hard")
+    match = maker.sealed()
+    found = claim(match, "c1")
+    assert (found.verdict, found.beside[0].verdict) == ("confirmed", "contradicted")
+    assert [side.top_half for side in found.parts[0].sides] == ["threaded", "hard"]
+    shown = CliRunner().invoke(replicate, [str(maker.path)], terminal_width=200).stdout
+    assert "with hard top halves:" in shown
+    assert "With hard top halves:" in match_report(Replication(match))
+
+
+def test_two_matches_are_held_against_each_other(tmp_path):
+    """Their verdicts, that is: the same plan with another length of an instruction, say."""
+    for name, late in (("one", 6000), ("other", 4000)):
+        made = MatchMaker(tmp_path / name)
+        made.cell("mainline", "default", "idle", bursts(5000))
+        made.cell("rt", "chrt", "idle", bursts(late))
+        made.cell("mainline", "default", "stress", bursts(900_000))
+        made.sealed()
+    words = [str(tmp_path / "one"), "--against", str(tmp_path / "other")]
+    shown = CliRunner().invoke(replicate, words, terminal_width=200).stdout
+    assert re.search(r"c1: .*\n.*one: confirmed  1.2 .*\n.*other: contradicted  0.8 ", shown)
+    assert "with opposite ones" in shown
+    assert "table7.4-stress" not in shown
+    same = CliRunner().invoke(replicate, [words[0], "--against", words[0]]).stdout
+    assert ", 0 with opposite ones, 0 that only one of them decides." in " ".join(same.split())
+
+
+def test_hard_top_halves_alone_give_no_verdict_on_what_was_threaded(maker):
+    maker.cell("mainline", "default", "idle", bursts(5000))
+    maker.cell("rt", "chrt", "idle", bursts(6000), top="hard")
     found = claim(maker.sealed(), "c1")
-    assert (found.verdict, found.n) == ("inconclusive", 0)
-    assert "rt-idle-chrt-tasklet has 1999 balls: too few" in found.why
-    assert "at least 2000 balls" in found.parts[0].next
+    assert (found.verdict, found.beside[0].verdict) == ("not addressed", "confirmed")
+    assert "rt chrt threaded, idle" in found.why
+
+
+def test_times_that_mean_different_things_are_not_compared(maker):
+    note = "virtual time, 4 ns per instruction"
+    maker.cell("mainline", "default", "idle", bursts(5000), time_note=note)
+    maker.cell("rt", "chrt", "idle", bursts(6000))
+    found = claim(maker.sealed(), "c1")
+    assert found.verdict == "inconclusive"
+    assert "the rallies' times mean different things" in found.why
 
 
 def test_a_suspect_rally_does_not_speak(maker):
@@ -188,8 +329,8 @@ def test_a_suspect_rally_does_not_speak(maker):
     ],
 )
 def test_two_builds_in_a_comparison_give_no_verdict(maker, mainline, rt, words):
-    maker.rally("mainline", "default", "idle", bursts(5000), versions=mainline)
-    maker.rally("rt", "chrt", "idle", bursts(6000), versions=rt)
+    maker.cell("mainline", "default", "idle", bursts(5000), versions=mainline)
+    maker.cell("rt", "chrt", "idle", bursts(6000), versions=rt)
     found = claim(maker.sealed(), "c1")
     assert found.verdict == ("inconclusive" if words else "confirmed")
     assert words in found.why
@@ -220,28 +361,27 @@ def test_two_builds_of_one_kernel_or_its_racquet_give_no_verdict(maker, key, wha
     assert "two builds" in under_stress.why
 
 
-def test_a_sound_repetition_speaks_for_a_suspect_one(maker):
+def test_sound_boots_speak_for_a_suspect_one(maker):
     fault = Fault(code="load_died", message="it died")
-    maker.rally("mainline", "default", "idle", bursts(9000), faults=[fault])
-    maker.rally("mainline", "default", "idle", bursts(5000), repetition=2)
-    maker.rally("mainline", "default", "idle", bursts(5100), repetition=3)
-    maker.rally("rt", "chrt", "idle", bursts(6000))
+    maker.cell("mainline", "default", "idle", bursts(5000))
+    maker.rally("mainline", "default", "idle", bursts(9000), faults=[fault], repetition=11)
+    maker.cell("rt", "chrt", "idle", bursts(6000))
     found = claim(maker.sealed(), "c1")
     assert found.verdict == "confirmed"
-    assert found.parts[0].sides[1].blocks == 40
-    assert found.parts[0].sides[1].n == 4000
-    assert "without mainline-idle-default-tasklet is suspect" in found.why
+    assert (found.parts[0].sides[1].boots, found.parts[0].sides[1].n) == (10, 30_000)
+    assert "without mainline-idle-default-tasklet-r11 is suspect" in found.why
 
 
 def test_missed_balls_are_later_than_anything(maker):
     idle_pair(maker, bursts(5000), bursts(6000))
-    maker.rally("rt", "chrt", "stress", bursts(6000), misses=40)
-    maker.rally("mainline", "default", "stress", bursts(900_000))
+    maker.cell("rt", "chrt", "stress", bursts(6000), misses=40)
+    maker.cell("mainline", "default", "stress", bursts(900_000))
     found = claim(maker.sealed(), "c2")
     assert found.verdict == "contradicted"
     part = found.parts[1]
+    assert "one had no answer" in part.why
     assert math.isinf(part.interval[1])
-    assert part.sides[0].misses == 40
+    assert part.sides[0].misses == 400
     assert part.sides[0].exceedance_bound_95 is None
     text = json.dumps(Replication(maker.sealed()).as_json(), allow_nan=False)
     stress = next(c for c in json.loads(text)["claims"] if c["id"] == "c2")["parts"][1]
@@ -250,21 +390,13 @@ def test_missed_balls_are_later_than_anything(maker):
 
 @pytest.mark.parametrize("misses", [1, 40])
 def test_missed_balls_confirm_that_a_side_is_later(maker, misses):
-    """One missed ball is the largest of all; one in each block makes every interval unbounded."""
+    """One missed ball is the latest of all; 40 in each boot make every interval unbounded."""
     idle_pair(maker, bursts(5000), bursts(6000), misses=0)
-    maker.rally("mainline", "default", "stress", bursts(900_000), misses=misses)
-    maker.rally("rt", "chrt", "stress", bursts(6000))
+    maker.cell("mainline", "default", "stress", bursts(900_000), misses=misses)
+    maker.cell("rt", "chrt", "stress", bursts(6000))
     found = claim(maker.sealed(), "c2")
     assert [part.verdict for part in found.parts] == ["confirmed"] * 3, found.why
     assert math.isinf(found.parts[0].largest)
-
-
-def test_blocks_that_drift_are_not_believed(maker):
-    drifting = bursts(5000) + np.arange(2000) // 10
-    idle_pair(maker, drifting, bursts(6000))
-    found = claim(maker.sealed(), "c1")
-    assert found.verdict == "inconclusive"
-    assert "neighbouring blocks of 200 balls are alike (mainline-idle-default-tasklet)" in found.why
 
 
 def test_what_was_not_played_is_said(maker):
@@ -274,15 +406,13 @@ def test_what_was_not_played_is_said(maker):
     found = claim(match, "c5")
     assert found.verdict == "not addressed"
     assert "not played (not in the plan): xenomai native, xload" in found.why
-    assert "no kernel given" in claim(match, "figure7.1").why
-    assert claim(match, "figure7.5").verdict == "confirmed"
     assert claim(match, "c1", "koeker").verdict == "not addressed"
     assert "timer modes" in claim(match, "c1", "koeker").why
 
 
 def test_a_part_of_the_loads_cannot_decide(maker):
     for kernel, priorities in (("rt", "default"), ("rt", "chrt"), ("mainline", "default")):
-        maker.rally(kernel, priorities, "stress", bursts(5000))
+        maker.cell(kernel, priorities, "stress", bursts(5000))
     found = claim(maker.sealed(), "c3")
     assert found.verdict == "inconclusive"
     assert "play the load network too" in found.parts[0].next
@@ -291,18 +421,18 @@ def test_a_part_of_the_loads_cannot_decide(maker):
 def test_sides_that_are_equal_leave_c3_open(maker):
     for kernel, priorities in (("rt", "default"), ("rt", "chrt"), ("mainline", "default")):
         for load_name in ("stress", "network"):
-            maker.rally(kernel, priorities, load_name, bursts(5000))
+            maker.cell(kernel, priorities, load_name, bursts(5000))
     found = claim(maker.sealed(), "c3")
     assert found.verdict == "inconclusive"
-    assert "cannot be told apart" in found.why
+    assert "the interval holds both: 0 to 0 decades, the rule: nearer" in found.why
 
 
 @pytest.mark.parametrize("mainline", [0, 5000])
 def test_latencies_of_nothing_and_balls_that_all_missed_break_nothing(maker, mainline):
     for load_name in ("idle", "stress", "network"):
-        maker.rally("rt", "default", load_name, bursts(0, base=0))
-        maker.rally("rt", "chrt", load_name, bursts(0, base=0))
-        maker.rally("mainline", "default", load_name, bursts(mainline), misses=2000 - mainline // 5)
+        maker.cell("rt", "default", load_name, bursts(0, base=0))
+        maker.cell("rt", "chrt", load_name, bursts(0, base=0))
+        maker.cell("mainline", "default", load_name, bursts(mainline), misses=3000 - mainline // 5)
     found = Replication(maker.sealed())
     assert found.claim(KNUTSSON, "c3").verdict != "confirmed"
     assert json.dumps(found.as_json(), allow_nan=False)
@@ -311,13 +441,13 @@ def test_latencies_of_nothing_and_balls_that_all_missed_break_nothing(maker, mai
 
 def test_another_bottom_half_takes_no_part(maker):
     idle_pair(maker, bursts(5000), bursts(6000))
-    maker.rally("rt", "chrt", "idle", bursts(4000), half="thread")
+    maker.cell("rt", "chrt", "idle", bursts(4000), half="thread")
     assert claim(maker.sealed(), "c1").verdict == "confirmed"
 
 
 def test_altered_balls_are_not_believed(maker):
-    place = maker.rally("mainline", "default", "idle", bursts(5000))
-    maker.rally("rt", "chrt", "idle", bursts(6000))
+    place = maker.cell("mainline", "default", "idle", bursts(5000))
+    maker.cell("rt", "chrt", "idle", bursts(6000))
     data = bytearray((place / "balls.parquet").read_bytes())
     data[len(data) // 2] ^= 1
     (place / "balls.parquet").write_bytes(data)
@@ -333,20 +463,20 @@ def test_altered_balls_are_not_believed(maker):
 
 def test_a_rally_of_something_else_is_not_believed(maker):
     """Somebody copied one rally over another: its own hashes are right."""
-    slow = maker.rally("mainline", "default", "idle", bursts(6000))
-    quick = maker.rally("rt", "chrt", "idle", bursts(5000))
+    slow = maker.cell("mainline", "default", "idle", bursts(6000))
+    quick = maker.cell("rt", "chrt", "idle", bursts(5000))
     between = maker.path / "between"
     slow.rename(between)
     quick.rename(slow)
     between.rename(quick)
-    assert open_rally(slow).balls == 2000
+    assert open_rally(slow).balls == 3000
     found = claim(maker.sealed(), "c1")
     assert found.verdict == "inconclusive"
     assert "is not the rally that match.json lists (kernel rt)" in found.why
 
 
 def test_a_link_to_elsewhere_is_not_followed(maker, tmp_path):
-    place = maker.rally("mainline", "default", "idle", bursts(6000))
+    place = maker.cell("mainline", "default", "idle", bursts(6000))
     place.rename(tmp_path / "elsewhere")
     place.symlink_to(tmp_path / "elsewhere")
     match = maker.sealed()
@@ -417,13 +547,16 @@ def test_the_command(maker, tmp_path):
         "source": KNUTSSON,
         "id": "c1",
         "verdict": "confirmed",
-        "n": 2000,
+        "n": 30_000,
     }
     assert first["parts"][0]["interval"] == [1.2, 1.2]
     assert page.read_text().startswith("<!doctype html>")
     again = CliRunner().invoke(replicate, [str(maker.path), "--out", str(page)])
     assert "--force" in str(again.exception)
-    assert "c1: confirmed (N = 2,000)" in CliRunner().invoke(replicate, [str(maker.path)]).stdout
+    assert (
+        "c1: confirmed (N = 30,000, 10 boots)"
+        in CliRunner().invoke(replicate, [str(maker.path)]).stdout
+    )
 
 
 def test_match_json_survives_the_round_trip(maker):
@@ -431,14 +564,6 @@ def test_match_json_survives_the_round_trip(maker):
     match = maker.sealed()
     assert Record.read(maker.path) == match.record
     assert [path.name for path in maker.path.iterdir() if path.name.startswith(".")] == []
-
-
-@pytest.mark.parametrize(
-    ("needed", "said"),
-    [(1, "1"), (3, "5"), (10, "10"), (11, "20"), (45_000, "50,000"), (80_000, "100,000")],
-)
-def test_the_balls_to_play_are_never_fewer_than_needed(needed, said):
-    assert _balls(needed) == f"{said} balls"
 
 
 @pytest.mark.parametrize("tasks", ["posix", None])
@@ -449,7 +574,7 @@ def test_tasks_of_linux_do_not_load_xenomais_core(maker, tasks):
     maker.rally("xenomai", "native", "xload", *answers, tasks=tasks)
     maker.rally("rt", "chrt", "network", *answers)
     found = Replication(maker.sealed())
-    for name in ("c5", "table7.1-xload-interrupt", "table7.1-xload-scheduling", "figure7.4"):
+    for name in ("c5", "table7.1-xload-interrupt", "table7.1-xload-scheduling"):
         entry = found.claim(KNUTSSON, name)
         assert entry.verdict == "not addressed"
         assert "build xload for it (docs/loads.md)" in entry.why
@@ -458,20 +583,15 @@ def test_tasks_of_linux_do_not_load_xenomais_core(maker, tasks):
 
 
 def test_other_rallies_speak_for_those_with_tasks_of_linux(maker):
-    for repetition, tasks in ((1, "posix"), (2, "alchemy")):
-        maker.rally(
-            "xenomai",
-            "native",
-            "xload",
-            bursts(100_000),
-            bursts(100_000),
-            repetition=repetition,
-            tasks=tasks,
-        )
-    maker.rally("rt", "chrt", "network", bursts(100_000), bursts(100_000))
+    answers = bursts(100_000), bursts(100_000)
+    maker.cell("xenomai", "native", "xload", *answers, tasks="alchemy")
+    maker.rally("xenomai", "native", "xload", *answers, tasks="posix", repetition=11)
+    maker.cell("rt", "chrt", "network", *answers)
     entry = claim(maker.sealed(), "c5")
     assert entry.verdict == "confirmed"
-    assert "without xenomai-xload-native-thread had tasks of the kind posix" in entry.parts[0].why
+    assert (
+        "without xenomai-xload-native-thread-r11 had tasks of the kind posix" in entry.parts[0].why
+    )
 
 
 def test_a_match_of_many_large_rallies_is_bounded(maker, monkeypatch):

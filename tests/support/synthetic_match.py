@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Matches made up in milliseconds: synthetic rallies, and the match.json that lists them."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,18 @@ from numpy.typing import NDArray
 
 from tennis.match.folder import MatchFolder, Record, open_match
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, NotPlayed, ScheduledRally
-from tennis.rally.manifest import BottomHalf, Priorities
+from tennis.rally.manifest import BottomHalf, Priorities, TopHalf
 from tennis.rally.plan import Plan
 from tests.support.synthetic import TIME_NOTE, make_rally
 
 HALVES: dict[str, BottomHalf] = {"mainline": "tasklet", "rt": "tasklet", "xenomai": "thread"}
 
 
-def bursts(worst: int, balls: int = 2000, base: int = 1000, every: int = 100) -> NDArray[np.int64]:
+TOPS: dict[str, TopHalf] = {"rt": "threaded"}
+BOOTS = 10
+
+
+def bursts(worst: int, balls: int = 3000, base: int = 1000, every: int = 100) -> NDArray[np.int64]:
     """Return latencies (ns) whose worst of each ``every`` balls is ``worst``."""
     found = np.full(balls, base)
     found[every // 2 :: every] = worst
@@ -44,12 +49,15 @@ class MatchMaker:
         schedule: NDArray[np.int64] | None = None,
         *,
         half: BottomHalf | None = None,
+        top: TopHalf | None = None,
         repetition: int = 1,
         **about: Any,
     ) -> Path:
         """Seal a rally and list it."""
         half = half or HALVES.get(kernel, "tasklet")
-        number = f"-r{repetition}" if repetition > 1 else ""
+        top = top or TOPS.get(kernel, "hard")
+        number = "-threaded" if top == "threaded" else ""
+        number += f"-r{repetition}" if repetition > 1 else ""
         name = f"{kernel}-{load}-{priorities}-{half}{number}"
         made = make_rally(
             self.path / name,
@@ -59,6 +67,7 @@ class MatchMaker:
             load=load,
             priorities=priorities,
             bottom_half=half,
+            top_half=top,
             seed=repetition,
             **about,
         )
@@ -68,6 +77,7 @@ class MatchMaker:
             load=load,
             load_options={},
             bottom_half=half,
+            top_half=top,
             priorities=priorities,
             protocol=made.manifest.protocol,
             versions={},
@@ -76,6 +86,26 @@ class MatchMaker:
             ScheduledRally(name=name, kernel=kernel, repetition=repetition, plan=plan)
         )
         return self.path / name
+
+    def cell(
+        self,
+        kernel: str,
+        priorities: Priorities,
+        load: str,
+        rise: NDArray[np.int64],
+        schedule: NDArray[np.int64] | None = None,
+        *,
+        boots: int = BOOTS,
+        **about: Any,
+    ) -> Path:
+        """Seal boots with the same balls; return the first one's folder."""
+        first = self.rally(kernel, priorities, load, rise, schedule, **about)
+        planned = self.scheduled[-1]
+        for number in range(2, boots + 1):
+            name = f"{planned.name}-r{number}"
+            shutil.copytree(first, self.path / name)
+            self.scheduled.append(planned.model_copy(update={"name": name, "repetition": number}))
+        return first
 
     def left_out(self, kernel: str, priorities: Priorities, load: str, why: str) -> None:
         """List a combination that was not played."""
@@ -87,11 +117,12 @@ class MatchMaker:
                 load=load,
                 priorities=priorities,
                 bottom_half=half,
+                top_half=TOPS.get(kernel, "hard"),
                 why=why,
             )
         )
 
-    def sealed(self, title: str = "A synthetic match") -> MatchFolder:
+    def sealed(self, title: str = "A synthetic match", plan_file: str | None = None) -> MatchFolder:
         """Write match.json and open the folder."""
         kernels: Sequence[str] = [planned.kernel for planned in self.scheduled] or ["rt"]
         record = Record(
@@ -105,6 +136,7 @@ class MatchMaker:
                 kernels={name: KernelAxis() for name in kernels},
                 loads={"idle": LoadAxis()},
             ),
+            plan_file=plan_file,
             scheduled=self.scheduled,
             not_played=self.not_played,
             troubles=self.troubles,

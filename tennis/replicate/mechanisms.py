@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What made the latest balls of a match late: kept beside it, so that verdicts can name it.
+
+``tennis.play.mechanisms`` finds it out by playing these rallies again.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from tennis.errors import RallyError
+from tennis.rally.disk import open_regular, write_whole
+from tennis.rally.manifest import Count, StrictModel, Text
+
+FILE = "mechanisms.json"
+SIZE_MAX = 1 << 22  # bytes
+
+
+class Mechanism(StrictModel):
+    """The latest ball of a side under a load, and why it was late."""
+
+    rally: Text  # the name of its folder
+    ball: Count
+    ns: Count | None  # None: no answer
+    sentence: Text
+
+
+class Mechanisms(StrictModel):
+    """All of ``mechanisms.json``; the keys are those of ``Sample.name``."""
+
+    schema_version: Literal[1] = 1
+    cells: Annotated[dict[Text, Mechanism], Field(max_length=4096, default_factory=dict)]
+
+    def write(self, match: Path) -> None:
+        """Write the file, whole or not at all."""
+        text = json.dumps(self.model_dump(mode="json"), indent=1) + "\n"
+        write_whole(match / FILE, text.encode(), force=True)
+
+    @classmethod
+    def read(cls, match: Path) -> "Mechanisms":
+        """Read the file; where there is none, nothing is known. Raises RallyError."""
+        path = match / FILE
+        try:
+            with open_regular(path) as file:
+                text = file.read(SIZE_MAX + 1)
+        except FileNotFoundError:
+            return cls(cells={})
+        except OSError as error:
+            raise RallyError(f"cannot read {path} ({error.strerror})") from error
+        try:
+            if len(text) > SIZE_MAX:
+                raise ValueError
+            return cls.model_validate_json(text)
+        except (ValidationError, ValueError) as error:
+            raise RallyError(
+                f"{path} was not written by tennis", next_step="remove it, and explain again"
+            ) from error

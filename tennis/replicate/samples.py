@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Find the rallies of a match that speak for a side of a comparison, and say why others do not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tennis.match.folder import MatchFolder
+from tennis.match.plan import ScheduledRally
+from tennis.rally import Rally
+from tennis.rally.text import plain
+from tennis.replicate.rules import LatencyName, Replication, Side
+from tennis.stats.exceedance import Boot
+
+# what must be the same in all rallies of a comparison, and in all of one kernel
+BENCH_PARTS = {
+    "qemu": "QEMU",
+    "bench_sha256": "the virtual bench",
+    "instrument_sha256": "the instrument",
+    "firmware_sha256": "the Brickwall's firmware",
+    "micropython": "MicroPython",
+    "tick_hz": "the Brickwall's clock",
+}
+KERNEL_PARTS = {
+    "kernel_image_sha256": "the kernel",
+    "kernel_config_sha256": "the kernel",
+    "racquet_sha256": "the Racquet",
+    "target_release": "the kernel",
+    "target_config_sha256": "the kernel",
+    "target_module_sha256": "the Racquet",
+}
+
+
+@dataclass
+class Sample:
+    """A side's rallies under one load: each of them is a boot."""
+
+    side: Side
+    load: str
+    rallies: list[tuple[str, Rally]] = field(default_factory=list)
+    missing: str = ""  # why there is no such rally
+    foreign: bool = False  # there is one, and its load is not what the rule is about
+    unusable: str = ""  # why there are such rallies, and none speaks
+    left_out: str = ""  # which of them do not speak, where others do
+
+    @property
+    def words(self) -> str:
+        """Return the side in a few words."""
+        return self.side.model_copy(update={"loads": (self.load,)}).words
+
+    @property
+    def name(self) -> str:
+        """Return what tells it from all others of a match."""
+        side = self.side
+        return f"{side.kernel}/{side.priorities}/{side.top_half}/{self.load}/{side.latency}"
+
+    @property
+    def balls(self) -> int:
+        """Return how many balls were played."""
+        return sum(rally.balls for _, rally in self.rallies)
+
+
+def find(match: MatchFolder, rules: Replication, side: Side, load: str) -> Sample:
+    """Find the rallies of a side under a load, and say which of them may speak."""
+    sample = Sample(side, load)
+    wanted = {
+        "kernel": side.kernel,
+        "priorities": side.priorities,
+        "load": load,
+        "bottom_half": rules.bottom_halves[side.kernel],
+        "top_half": side.top_half,
+    }
+    scheduled = [entry for entry in match.scheduled if entry.is_one(**wanted)]
+    if not scheduled:
+        left = [entry.why for entry in match.not_played if entry.is_one(**wanted)]
+        sample.missing = plain(left[0]) if left else "not in the plan"
+        return sample
+    doubts, foreign = [], []
+    tasks = rules.core_tasks.get(side.kernel, {}).get(load)
+    for planned in scheduled:
+        rally = match.rally(planned.name)
+        if rally is not None and tasks and rally.manifest.load.tasks not in tasks:
+            foreign.append(
+                f"{planned.name} had {_tasks(rally.manifest.load.tasks)}, which do not load "
+                f"{side.kernel}'s core: build {load} for it (docs/loads.md) and play it anew"
+            )
+            continue
+        doubt = _doubt(match, planned, rally)
+        if rally is not None and not doubt:
+            sample.rallies.append((planned.name, rally))
+        else:
+            doubts.append(f"{planned.name} {doubt}")
+    if foreign and not sample.rallies and not doubts:
+        sample.missing, sample.foreign = "; ".join(foreign), True
+    elif not sample.rallies:
+        sample.unusable = "; ".join(doubts)
+    sample.left_out = "; ".join(doubts + foreign)
+    return sample
+
+
+def _doubt(match: MatchFolder, planned: ScheduledRally, rally: Rally | None) -> str:
+    """Say why a rally may not speak; empty where it may."""
+    if rally is None:
+        return match.trouble(planned.name)
+    if rally.manifest.suspect:
+        faults = rally.manifest.faults
+        return "is suspect" + (f" ({plain(faults[0].message, 120)})" if faults else "")
+    return "" if rally.balls else "has no balls"
+
+
+def _tasks(kind: str | None) -> str:
+    return f"tasks of the kind {kind}" if kind else "tasks of a kind that its manifest does not say"
+
+
+def mixed(rallies: Sequence[Rally]) -> str:
+    """Say which part of the bench had two versions among rallies; empty where none had."""
+    seen: dict[tuple[str, str], str] = {}
+    for rally in rallies:
+        versions, kernel = rally.manifest.tool.versions, rally.manifest.target.kernel
+        for key, what in {**BENCH_PARTS, **KERNEL_PARTS}.items():
+            whose = kernel if key in KERNEL_PARTS else ""
+            value = versions.get(key, "unknown")
+            first = seen.setdefault((key, whose), value)
+            if value != first:
+                of = f" of {plain(whose, 40)}" if whose else ""
+                builds = " and ".join(sorted((plain(first, 12), plain(value, 12))))
+                return f"the rallies are from two builds of {what}{of}: {builds}"
+    notes = sorted({rally.manifest.time_note for rally in rallies})
+    if len(notes) > 1:
+        return f"the rallies' times mean different things: {plain(notes[0])} and {plain(notes[1])}"
+    return ""
+
+
+def boot_of(rally: Rally, latency: LatencyName) -> Boot:
+    """Return a rally's latencies in ns; a ball without such an edge is lost."""
+    columns = ["rise_ticks", "fall_ticks"]
+    tick_ns = 1e9 / rally.tick_hz
+    series = []
+    for batch in rally.batches(columns):
+        rise, fall = (
+            batch[name].to_numpy(zero_copy_only=False).astype(np.float64) for name in columns
+        )
+        values = rise if latency == "interrupt" else fall - rise
+        series.append(np.where(np.isnan(values), np.inf, values * tick_ns))
+    return Boot.of(np.concatenate(series))
+
+
+def latest(sample: Sample) -> tuple[str, Rally, int, int | None]:
+    """Return the latest ball of a side: its rally, its number, and its latency in ns.
+
+    None: it had no answer.
+    """
+    found = []
+    for name, rally in sample.rallies:
+        boot = boot_of(rally, sample.side.latency)
+        index = int(np.argmax(boot.late)) if boot.late.size else 0
+        value = float(boot.late[index]) if boot.late.size else boot.largest
+        number = int(boot.late_numbers[index]) if boot.late.size else 0
+        found.append((value, name, rally, number))
+    value, name, rally, number = max(found, key=lambda one: one[0])
+    return name, rally, number, round(value) if np.isfinite(value) else None
+
+
+def not_played(samples: Sequence[Sample]) -> str:
+    """Say what was not played, and why; the same reason once."""
+    whys: dict[str, list[str]] = {}
+    for sample in samples:
+        whys.setdefault(sample.missing, []).append(sample.words)
+    played = {sample.missing for sample in samples if sample.foreign}
+    return "; ".join(
+        why if why in played else f"not played ({why}): {'; '.join(reason)}"
+        for why, reason in whys.items()
+    )
