@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """``tennis match``: a plan of rallies, played one after the other."""
 
+import os
 from pathlib import Path
 
 import click
@@ -14,8 +15,23 @@ from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 
+TARGET_BYTES = 3 << 29  # of the host's memory: a target's 1 GiB, QEMU, and what plays it
 
-def _kernel(text: str) -> tuple[str, str]:
+
+def workers_here() -> int:
+    """Return how many targets this machine can play at once: cores, and memory that is free."""
+    cores = os.cpu_count() or 1
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        fields = dict(line.split(":", 1) for line in lines)
+        free = int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return cores
+    return max(1, min(cores, free // TARGET_BYTES))
+
+
+def kernel_of(text: str) -> tuple[str, str]:
+    """Read NAME=DIR. Raises UsageError."""
     name, separator, place = text.partition("=")
     if not name or not separator or not place:
         raise UsageError(f"--kernel {text}", next_step="write NAME=DIR, as in xenomai=../linux-evl")
@@ -40,10 +56,40 @@ def _kernel(text: str) -> tuple[str, str]:
     "repeated.",
 )
 @click.option(
+    "--repetitions",
+    type=click.IntRange(1, 1000),
+    metavar="COUNT",
+    help="So many boots of each combination, instead of what the plan says. A match that was "
+    "played with fewer is gone on with.",
+)
+@click.option(
+    "--instruction-ns",
+    type=click.Choice(["1", "2", "4"]),
+    help="How long an instruction takes on the virtual bench, instead of what the plan says: to "
+    "see which findings depend on it.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    default=workers_here,
+    show_default="one for each core, if there is memory for its targets",
+    help="How many rallies to play at once on the virtual bench. It changes how long a match "
+    "takes, and no ball.",
+)
+@click.option(
     "--list", "list_only", is_flag=True, help="Say what would be played, and how long it may take."
 )
-def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: bool) -> None:
-    """Play the rallies of PLAN, a TOML file: kernels x loads x priorities x bottom halves.
+def match(
+    plan: Path,
+    out: Path | None,
+    kernels: tuple[str, ...],
+    repetitions: int | None,
+    instruction_ns: str | None,
+    workers: int,
+    *,
+    list_only: bool,
+) -> None:
+    """Play the rallies of PLAN, a TOML file: kernels x loads x priorities x top and bottom halves.
 
     Every rally boots its own kernel. At the end the match is held against the publications, as
     `tennis replicate` does, and DIR/report.html is written.
@@ -52,6 +98,8 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
     Examples:
       tennis match plans/quick.toml --list
       tennis match plans/quick.toml
+      tennis match plans/quick.toml --repetitions 20
+      tennis match plans/quick.toml --instruction-ns 4 --out quick-4ns
       tennis match plans/knutsson.toml --kernel xenomai=../linux-evl --out chapter-7
 
     Ctrl-C seals the rally that is being played. The same command goes on: after Ctrl-C, after
@@ -59,7 +107,7 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
     the others are played, and the exit code is 1.
     """
     from tennis.cli.verdicts import print_verdicts
-    from tennis.match.plan import read_plan
+    from tennis.match.plan import MatchPlan, read_plan
     from tennis.pages.match import write_match_report
     from tennis.play.match import Match, bench_for, play_match
     from tennis.play.schedule import scheduled_rallies
@@ -67,17 +115,27 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
 
     if out is None:
         out = Path(plan.stem)
-    asked = read_plan(plan)
-    wanted = Match(asked, *scheduled_rallies(asked, dict(map(_kernel, kernels)), plan.parent))
+    changed: dict[str, int] = {}
+    if repetitions is not None:
+        changed["repetitions"] = repetitions
+    if instruction_ns is not None:
+        changed["instruction_ns"] = int(instruction_ns)
+    asked = read_plan(plan).model_copy(update=changed)
+    if asked.bench != "virtual" and asked.instruction_ns != MatchPlan().instruction_ns:
+        raise UsageError(
+            "--instruction-ns belongs to the virtual bench: only there it can be chosen"
+        )
+    rallies, left_out = scheduled_rallies(asked, dict(map(kernel_of, kernels)), plan.parent)
+    wanted = Match(asked, rallies, left_out, str(plan))
     console = Console()
     if list_only:
-        _list(console, wanted)
+        _list(console, wanted, workers if asked.bench == "virtual" else 1)
         return
     bench_for(asked)
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
     with listening(echo):
-        outcome = play_match(wanted, out, shown, Stop())
+        outcome = play_match(wanted, out, shown, Stop(), workers)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost: the same command plays the rest")
     replication = Replication(outcome.folder)
@@ -93,7 +151,7 @@ def match(plan: Path, out: Path | None, kernels: tuple[str, ...], *, list_only: 
         )
 
 
-def _list(console: Console, wanted: object) -> None:
+def _list(console: Console, wanted: object, workers: int) -> None:
     """Print the rallies in their order, and an estimate."""
     from tennis.play.match import Match, duration, estimate_s
 
@@ -117,7 +175,7 @@ def _list(console: Console, wanted: object) -> None:
     total = sum(estimate_s(planned.plan) for planned in wanted.scheduled)
     balls = sum(planned.plan.protocol.balls for planned in wanted.scheduled)
     console.print(
-        f"{len(wanted.scheduled)} rallies, {balls:,} balls, about {duration(total)} "
+        f"{len(wanted.scheduled)} rallies, {balls:,} balls, about {duration(total / workers)} "
         "(a guess: it depends on this machine)",
         highlight=False,
     )

@@ -47,6 +47,7 @@ class Record(StrictModel):
     created: Text  # ISO 8601, wall clock
     tennis: Text
     plan: MatchPlan
+    plan_file: Text | None = None  # as the command named it
     # in the order of playing
     scheduled: Annotated[list[ScheduledRally], _FIXTURES]
     not_played: Annotated[list[NotPlayed], Field(max_length=RALLIES_MAX)]
@@ -185,6 +186,9 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
         "priorities": (manifest.target.priorities, plan.priorities),
         "top half": (manifest.target.top_half, plan.top_half),
         "bottom half": (manifest.target.bottom_half, plan.bottom_half),
+        "interrupt's CPU": (manifest.target.interrupt_cpu, plan.interrupt_cpu),
+        "load's CPUs": (manifest.load.cpus, plan.load_cpus),
+        "command line": (manifest.target.added, plan.command_line),
         **{
             f"protocol {key}": (getattr(manifest.protocol, key), value)
             for key, value in dict(plan.protocol).items()

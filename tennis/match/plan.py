@@ -15,8 +15,17 @@ from pydantic_core import PydanticCustomError
 
 from tennis.errors import UsageError
 from tennis.rally.disk import open_regular
-from tennis.rally.manifest import BottomHalf, Priorities, StrictModel, Text, TopHalf
-from tennis.rally.plan import InstrumentKind, Plan
+from tennis.rally.manifest import (
+    BottomHalf,
+    CommandLine,
+    Cpu,
+    CpuList,
+    Priorities,
+    StrictModel,
+    Text,
+    TopHalf,
+)
+from tennis.rally.plan import InstructionNs, InstrumentKind, Plan
 from tennis.rally.serving import Balls, Serving, Settle
 from tennis.rally.text import plain
 
@@ -47,8 +56,11 @@ class KernelAxis(StrictModel):
     priorities: list[Priorities] | None = None
     top_halves: list[TopHalf] | None = None
     bottom_halves: list[BottomHalf] | None = None
+    command_lines: list[CommandLine] | None = None
 
-    @field_validator("loads", "priorities", "top_halves", "bottom_halves", mode="before")
+    @field_validator(
+        "loads", "priorities", "top_halves", "bottom_halves", "command_lines", mode="before"
+    )
     @classmethod
     def _some(cls, value: Any) -> Any:
         return _distinct(value)
@@ -70,6 +82,7 @@ class Skip(StrictModel):
     priorities: Priorities | None = None
     top_half: TopHalf | None = None
     bottom_half: BottomHalf | None = None
+    command_line: CommandLine | None = None
     why: Text = "the plan skips it"
 
 
@@ -81,6 +94,7 @@ class OneRally(StrictModel):
     priorities: Priorities | None = None
     top_half: TopHalf | None = None
     bottom_half: BottomHalf | None = None
+    command_line: CommandLine = ""
     load_options: LoadOptions = Field(default_factory=dict)
     balls: Balls | None = None
     settle_s: Settle | None = None
@@ -92,6 +106,8 @@ class MatchPlan(Serving):
     title: Text = "A match"
     bench: Literal["virtual", "pi"] = "virtual"
     target: Text | None = None  # with bench = "pi": what ssh logs in to
+    interrupt_cpu: Cpu | None = None  # with bench = "pi"
+    load_cpus: CpuList | None = None  # with bench = "pi"
     port: Text | None = None  # with bench = "pi": the Brickwall's
     instrument: InstrumentKind | None = None
     operator: Text | None = None
@@ -100,6 +116,8 @@ class MatchPlan(Serving):
     priorities: list[Priorities] | None = None
     top_halves: list[TopHalf] | None = None
     bottom_halves: list[BottomHalf] | None = None
+    command_lines: list[CommandLine] | None = None
+    instruction_ns: InstructionNs = 2  # with bench = "virtual"
     repetitions: Annotated[int, Field(ge=1, le=1000)] = 1
     order: Literal["listed", "shuffled"] = "listed"
     skip: list[Skip] = Field(default_factory=list)
@@ -114,7 +132,7 @@ class MatchPlan(Serving):
             return {name: {} for name in value}
         return value
 
-    @field_validator("priorities", "top_halves", "bottom_halves", mode="before")
+    @field_validator("priorities", "top_halves", "bottom_halves", "command_lines", mode="before")
     @classmethod
     def _some(cls, value: Any) -> Any:
         return _distinct(value)
@@ -134,7 +152,7 @@ class ScheduledRally(StrictModel):
         """Tell whether it is a rally of this combination."""
         plan = self.plan
         mine = (self.kernel, plan.load, plan.priorities, plan.bottom_half, plan.top_half)
-        return mine == (kernel, load, priorities, bottom_half, top_half)
+        return mine == (kernel, load, priorities, bottom_half, top_half) and not plan.command_line
 
 
 class NotPlayed(StrictModel):
@@ -146,6 +164,7 @@ class NotPlayed(StrictModel):
     priorities: Text | None
     bottom_half: Text | None
     top_half: Text | None = None
+    command_line: Text = ""
     why: Text
 
     def is_one(
@@ -157,6 +176,7 @@ class NotPlayed(StrictModel):
             and self.priorities in {None, priorities}
             and self.bottom_half in {None, bottom_half}
             and self.top_half in {None, top_half}
+            and not self.command_line
         )
 
 

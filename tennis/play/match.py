@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Play a match: one rally after the other, each freshly booted, and go on whatever happens to one.
+"""Play a match: each rally freshly booted; go on whatever happens to one of them.
 
 What is in the folder is kept. A rally that was sealed stays; one that was killed goes on; one that
 was interrupted is set aside and played anew; one that failed is tried again.
@@ -18,18 +18,18 @@ from pathlib import Path
 
 from tennis import __version__
 from tennis.bench import Bench, PreparingBench
-from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
+from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
-from tennis.match.folder import MATCH, MatchFolder, Record, another, open_match
+from tennis.match.folder import MATCH, MatchFolder, Record, open_match
 from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
 from tennis.play.planning import bench_of
-from tennis.play.rally import NothingPlayedError, Observer, Stop, Watch, play, resume
-from tennis.rally import Rally, part_path
+from tennis.play.player import Player, Seen, unversioned
+from tennis.play.rally import Observer, Stop
+from tennis.play.workers import seen_by_workers
 from tennis.rally.disk import writing
-from tennis.rally.folder import JOURNAL, check_part, finished, remove_part
 from tennis.rally.plan import Plan
 from tennis.replicate.rules import replication
-from tennis.units import NS_PER_S, format_count
+from tennis.units import NS_PER_S
 
 LOCK = ".lock"
 # Wall time before anything was measured: seconds to build, boot and seal, and balls a second on the
@@ -47,6 +47,7 @@ class Match:
     plan: MatchPlan
     scheduled: list[ScheduledRally]  # in the order of playing
     not_played: list[NotPlayed]
+    plan_file: str | None = None  # as the command named it
 
 
 @dataclass
@@ -55,6 +56,7 @@ class Outcome:
 
     folder: MatchFolder
     interrupted: bool = False
+    seen: int = 0  # rallies that were seen to
     played: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     bad: dict[str, str] = field(default_factory=dict)  # rally -> what is wrong with it
@@ -87,10 +89,12 @@ def play_match(
     out: Path,
     shown: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
+    workers: int = 1,
 ) -> Outcome:
     """Play into the folder ``out`` what is not there yet; return what became of all of it.
 
-    A line is said for each rally. Raises UsageError or BenchError before anything is played
+    A line is said for each rally. ``workers``: so many rallies at once, on the virtual bench; they
+    show no progress of their own. Raises UsageError or BenchError before anything is played
     where a rally cannot be, RallyError where ``out`` holds something else or another match,
     DiskFullError where the disk is full: then the same match can be gone on with.
     """
@@ -104,21 +108,56 @@ def play_match(
     with _locked(out):
         record = _begun(bench, match, scheduled, out)
         outcome = Outcome(MatchFolder(out, record))
-        clock = _Clock(scheduled)
-        player = _Player(bench, out, stop, outcome)
-        for number, planned in enumerate(scheduled, 1):
-            if stop():
-                outcome.interrupted = True
-                break
-            label = f"{number}/{len(scheduled)}"
-            outcome_line = player.see_to(planned, shown(f"{label}{clock.left()}"))
-            clock.done(planned, played=planned.name in outcome.played)
-            say(f"{label} {planned.name}: {outcome_line}")
+        at_once = workers if bench.kind == "virtual" else 1
+        clock = _Clock(scheduled, at_once)
+        seen = (
+            seen_by_workers(match.plan, scheduled, out, stop, at_once)
+            if at_once > 1
+            else _seen_in_turn(Player(bench, out, stop), scheduled, shown, clock)
+        )
+        for number, (planned, became) in enumerate(seen, 1):
+            _take(outcome, planned, became)
+            clock.done(planned, played=became.state == "played")
+            left = clock.left() if at_once > 1 and number < len(scheduled) else ""
+            say(f"{number}/{len(scheduled)} {planned.name}: {became.said}{left}")
             _note(outcome, planned, out)
-            if outcome.interrupted:
-                break
+        outcome.interrupted = outcome.interrupted or outcome.seen < len(scheduled)
         outcome.folder = open_match(out)
     return outcome
+
+
+def _seen_in_turn(
+    player: Player,
+    scheduled: list[ScheduledRally],
+    shown: Callable[[str], AbstractContextManager[Observer]],
+    clock: "_Clock",
+) -> Iterator[tuple[ScheduledRally, Seen]]:
+    """Play one rally after the other; each is yielded when it is there. Ends where told to stop."""
+    for number, planned in enumerate(scheduled, 1):
+        if player.stop():
+            return
+        seen = player.see_to(planned, shown(f"{number}/{len(scheduled)}{clock.left()}"))
+        yield planned, seen
+        if seen.state == "interrupted":
+            return
+
+
+def _take(outcome: Outcome, planned: ScheduledRally, seen: Seen) -> None:
+    """Keep what became of a rally, and why there is none."""
+    outcome.seen += 1
+    if seen.state == "played":
+        outcome.played.append(planned.name)
+    elif seen.state == "kept":
+        outcome.kept.append(planned.name)
+    outcome.interrupted = outcome.interrupted or seen.state == "interrupted"
+    record = outcome.folder.record
+    before = record.troubles.get(planned.name)
+    if seen.state == "failed":
+        record.troubles[planned.name] = seen.trouble
+    elif seen.state == "played":
+        record.troubles.pop(planned.name, None)
+    if record.troubles.get(planned.name) != before:
+        record.write(outcome.folder.path)
 
 
 def _with_versions(bench: Bench, scheduled: list[ScheduledRally]) -> list[ScheduledRally]:
@@ -195,10 +234,11 @@ def _begun(bench: Bench, match: Match, scheduled: list[ScheduledRally], out: Pat
     record = Record(
         schema_version=1,
         bench=bench.kind,
-        time_note=bench.time_note,
+        time_note=bench.time_note(scheduled[0].plan),
         created=created,
         tennis=__version__,
         plan=match.plan,
+        plan_file=match.plan_file,
         scheduled=scheduled,
         not_played=match.not_played,
         troubles=troubles,
@@ -212,6 +252,9 @@ def _check_same(before: Record, match: Match, scheduled: list[ScheduledRally], o
     another_plan = f"{out} was begun with another plan"
     ours, theirs = match.plan.model_dump(), before.plan.model_dump()
     for key, value in ours.items():
+        # more boots of the same: what is there stays
+        if key == "repetitions" and value > theirs[key]:
+            continue
         if value != theirs[key]:
             raise RallyError(
                 f"{another_plan} (its {key} differs)", next_step="choose another --out"
@@ -224,7 +267,7 @@ def _check_same(before: Record, match: Match, scheduled: list[ScheduledRally], o
                 f"{another_plan} ({old.name} is in it)",
                 next_step="give the same --kernel, or another --out",
             )
-        if _unversioned(old.plan) != _unversioned(new.plan):
+        if unversioned(old.plan) != unversioned(new.plan):
             raise RallyError(
                 f"{another_plan} ({old.name} differs)", next_step="choose another --out"
             )
@@ -236,101 +279,6 @@ def _check_same(before: Record, match: Match, scheduled: list[ScheduledRally], o
                     f"{out} was begun with {name} {was}, now it is {is_}: rallies of one match are "
                     "played with the same versions; choose another --out"
                 )
-
-
-def _unversioned(plan: Plan) -> Plan:
-    return plan.model_copy(update={"versions": {}})
-
-
-@dataclass
-class _Player:
-    """Sees to it that each rally of a match is there."""
-
-    bench: Bench
-    out: Path
-    stop: Stop
-    outcome: Outcome
-
-    def see_to(self, planned: ScheduledRally, shown: AbstractContextManager[Observer]) -> str:
-        """Play a rally unless it is there; say what was done."""
-        place = self.out / planned.name
-        try:
-            rally = finished(place)
-        except RallyError as error:
-            return f"kept, but it cannot be used: {error}"
-        if rally is None:
-            return self._try(planned, place, shown)
-        difference = another(rally, planned)
-        if difference:
-            return f"kept, but it is another rally ({difference})"
-        if rally.manifest.ended == "interrupted":
-            _set_aside(place)
-            return self._try(planned, place, shown)
-        self.outcome.kept.append(planned.name)
-        return f"kept, {_counts(rally)}"
-
-    def _try(
-        self, planned: ScheduledRally, place: Path, shown: AbstractContextManager[Observer]
-    ) -> str:
-        """Play a rally, whatever happens to it."""
-        try:
-            with shown as observe:
-                rally = self._play(planned, place, Watch(observe, self.stop))
-        except NothingPlayedError:
-            self.outcome.interrupted = True
-            return "interrupted before the first ball"
-        except DiskFullError as error:
-            raise DiskFullError(f"{error}; or go on with the same `tennis match`") from error
-        except (BenchError, RallyError, UsageError) as error:
-            if self.stop():  # while a resumed rally came back to where it had been
-                self.outcome.interrupted = True
-                return str(error)
-            self._trouble(planned.name, str(error)[:4000])
-            return f"FAILED: {error}"
-        self._trouble(planned.name, None)
-        self.outcome.played.append(planned.name)
-        if rally.manifest.ended == "interrupted":
-            self.outcome.interrupted = True
-            return f"interrupted; sealed {_counts(rally)}"
-        return f"played, {_counts(rally)}"
-
-    def _play(self, planned: ScheduledRally, place: Path, watch: Watch) -> Rally:
-        """Play a rally, or go on with one that was killed."""
-        part = part_path(place)
-        begun = os.path.lexists(part)
-        if begun:
-            check_part(part)
-            journal = part / JOURNAL
-            if not journal.exists() or not journal.stat().st_size:
-                remove_part(part)  # killed before anything was kept
-                begun = False
-        if isinstance(self.bench, PreparingBench):
-            self.bench.prepare(planned.plan, self.stop)
-        if begun:
-            if _unversioned(Plan.read(part)) != _unversioned(planned.plan):
-                raise RallyError(
-                    f"{part} is the beginning of another rally", next_step="move it away"
-                )
-            return resume(self.bench, place, watch)
-        return play(self.bench, planned.plan, place, watch)
-
-    def _trouble(self, name: str, reason: str | None) -> None:
-        """Keep why there is no rally, or forget it."""
-        record = self.outcome.folder.record
-        before = record.troubles.pop(name, None)
-        if reason is not None:
-            record.troubles[name] = reason
-        if reason != before:
-            record.write(self.out)
-
-
-def _set_aside(place: Path) -> None:
-    """Keep a rally that somebody interrupted under another name: it is played anew."""
-    number = 1
-    while (aside := place.with_name(f"{place.name}.interrupted-{number}")).exists():
-        number += 1
-    with writing(aside):
-        place.rename(aside)
 
 
 def _note(outcome: Outcome, planned: ScheduledRally, out: Path) -> None:
@@ -345,23 +293,19 @@ def _note(outcome: Outcome, planned: ScheduledRally, out: Path) -> None:
         outcome.bad[planned.name] = "suspect" + (f": {faults[0].message}" if faults else "")
 
 
-def _counts(rally: Rally) -> str:
-    suspect = ", SUSPECT" if rally.manifest.suspect else ""
-    return f"{format_count(rally.balls, 'ball')}, {rally.misses} missed{suspect}"
-
-
 class _Clock:
     """Guesses how long a match still takes, from how long it took so far."""
 
-    def __init__(self, scheduled: list[ScheduledRally]) -> None:
-        self._left = sum(estimate_s(planned.plan) for planned in scheduled)
+    def __init__(self, scheduled: list[ScheduledRally], at_once: int) -> None:
+        self._left = sum(estimate_s(planned.plan) for planned in scheduled) / at_once
+        self._at_once = at_once
         self._guessed = self._took = 0.0
         self._since = time.monotonic()
 
     def done(self, planned: ScheduledRally, *, played: bool) -> None:
         """Say that a rally is there."""
         now = time.monotonic()
-        guess = estimate_s(planned.plan)
+        guess = estimate_s(planned.plan) / self._at_once
         self._left -= guess
         if played:
             self._guessed += guess

@@ -26,6 +26,8 @@ from tennis.match.plan import (
     first_problem,
 )
 from tennis.play.planning import plan_of
+from tennis.rally import command_line as parameters
+from tennis.rally import priorities as priority_map
 from tennis.rally.manifest import BottomHalf, Priorities, TopHalf
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain
@@ -70,6 +72,7 @@ def scheduled_rallies(
                     priorities=wanted.priorities,
                     bottom_half=wanted.bottom_half,
                     top_half=wanted.top_half,
+                    command_line=wanted.command_line,
                     why=why,
                 )
             )
@@ -97,7 +100,7 @@ def _check_count(rallies: Sized) -> None:
 
 
 def _check_bench(plan: MatchPlan) -> None:
-    for key in ("target", "port"):
+    for key in ("target", "port", "interrupt_cpu", "load_cpus"):
         if plan.bench == "virtual" and getattr(plan, key) is not None:
             raise UsageError(f'{key}: belongs to bench = "pi": the virtual bench has none')
     if plan.bench == "pi" and plan.target is None:
@@ -188,27 +191,31 @@ class _Wanted:
     priorities: Priorities
     top_half: TopHalf
     bottom_half: BottomHalf
+    command_line: str = ""
     single: OneRally | None = None
     why: str = ""
 
     @property
     def name(self) -> str:
         """Return the name of its rally's folder."""
-        name = f"{self.kernel}-{self.load}-{self.priorities}-{self.bottom_half}"
-        return name + ("-threaded" if self.top_half == "threaded" else "")
+        parts = [self.kernel, self.load, priority_map.file_name(self.priorities), self.bottom_half]
+        parts += ["threaded"] if self.top_half == "threaded" else []
+        parts += [parameters.file_name(self.command_line)] if self.command_line else []
+        return "-".join(parts)
 
 
 def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wanted]:
     """Yield what the plan asks for; ``why`` says why it is not played."""
     for name, axis in plan.kernels.items():
         priorities, top_half, bottom_half = known[name].usual
-        for load, wanted_priorities, wanted_top, wanted_half in product(
+        for load, wanted_priorities, wanted_top, wanted_half, wanted_line in product(
             axis.loads or plan.loads,
             axis.priorities or plan.priorities or [priorities],
             axis.top_halves or plan.top_halves or [top_half],
             axis.bottom_halves or plan.bottom_halves or [bottom_half],
+            axis.command_lines or plan.command_lines or [""],
         ):
-            wanted = _Wanted(name, load, wanted_priorities, wanted_top, wanted_half)
+            wanted = _Wanted(name, load, wanted_priorities, wanted_top, wanted_half, wanted_line)
             wanted.why = "" if known[name].there else "no kernel given"
             for skip in plan.skip:
                 asked = {
@@ -227,6 +234,7 @@ def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wa
             rally.priorities or priorities,
             rally.top_half or top_half,
             rally.bottom_half or bottom_half,
+            rally.command_line,
             rally,
         )
         wanted.why = "" if known[rally.kernel].there else "no kernel given"
@@ -236,7 +244,8 @@ def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wa
 def _impossible(kernel: _Kernel, wanted: _Wanted) -> str:
     """Say why a combination cannot be played; empty where it can."""
     racquet = flavours.RACQUETS[kernel.flavour]
-    if wanted.priorities not in racquet.priorities:
+    preset = wanted.priorities in priority_map.PRESETS
+    if wanted.priorities not in racquet.priorities and (preset or not racquet.threads):
         possible = " or ".join(racquet.priorities)
         return f"priorities {wanted.priorities} are not for {kernel.flavour} kernels: {possible} is"
     if wanted.top_half not in racquet.top_halves:
@@ -247,13 +256,18 @@ def _impossible(kernel: _Kernel, wanted: _Wanted) -> str:
         return (
             f"bottom half {wanted.bottom_half} is not for {kernel.flavour} kernels: {possible} is"
         )
+    try:  # a map names threads, and which there are depends on both halves
+        flavours.check(kernel.flavour, wanted.top_half, wanted.bottom_half, wanted.priorities)
+    except UsageError as error:
+        return str(error)
     return ""
 
 
 def _scheduled(
     plan: MatchPlan, kernel: _Kernel, wanted: _Wanted, repetition: int
 ) -> ScheduledRally:
-    name = wanted.name + (f"-r{repetition}" if plan.repetitions > 1 else "")
+    # the first has no number, so that a match can be gone on with for more of them
+    name = wanted.name + (f"-r{repetition}" if repetition > 1 else "")
     load = plan.loads.get(wanted.load, LoadAxis())
     single = wanted.single
     options = single.load_options if single else load.options
@@ -271,6 +285,10 @@ def _scheduled(
             top_half=wanted.top_half,
             bottom_half=wanted.bottom_half,
             priorities=wanted.priorities,
+            command_line=wanted.command_line,
+            interrupt_cpu=plan.interrupt_cpu,
+            load_cpus=plan.load_cpus,
+            instruction_ns=plan.instruction_ns if plan.bench == "virtual" else None,
             **{
                 **plan.model_dump(include=set(Serving.model_fields)),
                 "balls": balls,

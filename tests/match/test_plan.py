@@ -69,9 +69,9 @@ def test_all_combinations_in_their_order():
         for priorities in ("default", "chrt")
     ]
     assert names(SMALL + "repetitions = 2")[:3] == [
-        "mainline-idle-default-tasklet-r1",
+        "mainline-idle-default-tasklet",
         "mainline-idle-default-tasklet-r2",
-        "mainline-stress-default-tasklet-r1",
+        "mainline-stress-default-tasklet",
     ]
 
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_is_left_out_with_its_reason(tmp_path):
     ]
     whys = {one.name: one.why for one in left}
     assert whys["rt-idle-native-tasklet"] == (
-        "priorities native are not for rt kernels: default or chrt is"
+        "priorities native are not for rt kernels: default or chrt or thesis-2008 is"
     )
     assert "default are not for evl kernels: native is" in whys["xenomai-idle-default-thread"]
     assert "tasklet is not for evl kernels: thread is" in whys["xenomai-idle-native-tasklet"]
@@ -209,7 +209,9 @@ BAD = [
     (SMALL + 'bottom_halves = ["thread", "thread"]', "bottom_halves: names thread twice"),
     ("[kernels.rt]\nloads = []\n[loads.idle]", "kernels.rt.loads: is empty"),
     ('[kernels.rt]\nloads = ["idle", "idle"]\n[loads.idle]', "kernels.rt.loads: names idle twice"),
-    (SMALL + 'priorities = ["best"]', "priorities.0: input should be 'default', 'chrt'"),
+    (SMALL + 'priorities = ["best"]', "priorities.0: are neither one of default, chrt"),
+    (SMALL + 'command_lines = ["init=/bin/sh"]', "command_lines.0: init=/bin/sh is the bench's"),
+    (SMALL + "instruction_ns = 3", "instruction_ns: input should be 1, 2 or 4"),
     (SMALL + 'bottom_halves = ["trousers"]', "bottom_halves.0: input should be"),
     (SMALL + "ball = 5", "ball is no key of a plan"),
     (SMALL + "[kernels.rt]", "is not TOML"),

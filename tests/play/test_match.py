@@ -51,12 +51,14 @@ def path(tmp_path):
 
 
 def tennis(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    if words[0] == "match":  # one after the other, so that it is known what is played when
+        words = (*words, "--workers", "1")
     return subprocess.run([*TENNIS, *map(str, words)], capture_output=True, text=True, check=False)
 
 
 def begin(path: Path, out: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*TENNIS, "match", str(path), "--out", str(out)],
+        [*TENNIS, "match", str(path), "--out", str(out), "--workers", "1"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -98,7 +100,7 @@ def test_the_folder_and_its_page(whole):
     assert len(seeds) == 4
     page = (whole / "report.html").read_text()
     assert page.count("Virtual bench: virtual time, 2 ns per instruction") > 10
-    assert "has 300 balls: too few" in page
+    assert "300 balls are too few for what one in 1,000 exceeds" in page
 
 
 def test_killed_interrupted_and_gone_on_with(tmp_path, path, whole):
@@ -110,7 +112,7 @@ def test_killed_interrupted_and_gone_on_with(tmp_path, path, whole):
     process.communicate()
     kept = (out / NAMES[0] / "manifest.json").read_bytes()
     found = json.loads(tennis("replicate", out, "--json").stdout)
-    assert "is begun" in found["claims"][1]["why"]
+    assert "is begun" in json.dumps(found)
 
     process = begin(path, out)
     wait_for(out / f"{NAMES[3]}.part" / "frames.bin", process, size=2000)
@@ -165,7 +167,11 @@ def test_other_data_are_left_alone(tmp_path, path, whole):
 
     (tmp_path / "plan").touch()  # where a match of plan.toml is kept unless --out says otherwise
     done = subprocess.run(
-        [*TENNIS, "match", path], cwd=tmp_path, capture_output=True, text=True, check=False
+        [*TENNIS, "match", path, "--workers", "1"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2
     assert "plan is no folder" in done.stderr

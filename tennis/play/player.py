@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""See to it that a rally of a match is there: keep it, go on with it, or play it."""
+
+import os
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tennis.bench import Bench, PreparingBench
+from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
+from tennis.match.folder import another
+from tennis.match.plan import ScheduledRally
+from tennis.play.rally import NothingPlayedError, Observer, Stop, Watch, play, resume
+from tennis.rally import Rally, part_path
+from tennis.rally.disk import writing
+from tennis.rally.folder import JOURNAL, check_part, finished, remove_part
+from tennis.rally.plan import Plan
+from tennis.units import format_count
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What became of a rally."""
+
+    said: str  # in words
+    state: Literal["played", "kept", "unusable", "failed", "interrupted"]
+    trouble: str = ""  # why it failed
+
+
+@dataclass
+class Player:
+    """Sees to rallies, one at a time."""
+
+    bench: Bench
+    out: Path
+    stop: Stop
+
+    def see_to(self, planned: ScheduledRally, shown: AbstractContextManager[Observer]) -> Seen:
+        """Play a rally unless it is there. Raises DiskFullError."""
+        place = self.out / planned.name
+        try:
+            rally = finished(place)
+        except RallyError as error:
+            return Seen(f"kept, but it cannot be used: {error}", "unusable")
+        if rally is None:
+            return self._try(planned, place, shown)
+        difference = another(rally, planned)
+        if difference:
+            return Seen(f"kept, but it is another rally ({difference})", "unusable")
+        if rally.manifest.ended == "interrupted":
+            _set_aside(place)
+            return self._try(planned, place, shown)
+        return Seen(f"kept, {_counts(rally)}", "kept")
+
+    def _try(
+        self, planned: ScheduledRally, place: Path, shown: AbstractContextManager[Observer]
+    ) -> Seen:
+        """Play a rally, whatever happens to it."""
+        try:
+            with shown as observe:
+                rally = self._play(planned, place, Watch(observe, self.stop))
+        except NothingPlayedError:
+            return Seen("interrupted before the first ball", "interrupted")
+        except DiskFullError as error:
+            raise DiskFullError(f"{error}; or go on with the same `tennis match`") from error
+        except (BenchError, RallyError, UsageError) as error:
+            if self.stop():  # while a resumed rally came back to where it had been
+                return Seen(str(error), "interrupted")
+            return Seen(f"FAILED: {error}", "failed", str(error)[:4000])
+        if rally.manifest.ended == "interrupted":
+            return Seen(f"interrupted; sealed {_counts(rally)}", "interrupted")
+        return Seen(f"played, {_counts(rally)}", "played")
+
+    def _play(self, planned: ScheduledRally, place: Path, watch: Watch) -> Rally:
+        """Play a rally, or go on with one that was killed."""
+        part = part_path(place)
+        begun = os.path.lexists(part)
+        if begun:
+            check_part(part)
+            journal = part / JOURNAL
+            if not journal.exists() or not journal.stat().st_size:
+                remove_part(part)  # killed before anything was kept
+                begun = False
+        if isinstance(self.bench, PreparingBench):
+            self.bench.prepare(planned.plan, self.stop)
+        if begun:
+            if unversioned(Plan.read(part)) != unversioned(planned.plan):
+                raise RallyError(
+                    f"{part} is the beginning of another rally", next_step="move it away"
+                )
+            return resume(self.bench, place, watch)
+        return play(self.bench, planned.plan, place, watch)
+
+
+def unversioned(plan: Plan) -> Plan:
+    """Return a plan without the versions on which it is played."""
+    return plan.model_copy(update={"versions": {}})
+
+
+def _set_aside(place: Path) -> None:
+    """Keep a rally that somebody interrupted under another name: it is played anew."""
+    number = 1
+    while (aside := place.with_name(f"{place.name}.interrupted-{number}")).exists():
+        number += 1
+    with writing(aside):
+        place.rename(aside)
+
+
+def _counts(rally: Rally) -> str:
+    suspect = ", SUSPECT" if rally.manifest.suspect else ""
+    return f"{format_count(rally.balls, 'ball')}, {rally.misses} missed{suspect}"

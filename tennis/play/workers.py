@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Play rallies of a match in several processes: one virtual bench keeps one core busy.
+
+The bytes of a rally do not depend on what else the machine does, so any number gives the same
+match.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+from tennis.match.plan import MatchPlan, ScheduledRally
+from tennis.play.planning import bench_of
+from tennis.play.player import Player, Seen
+from tennis.play.rally import Observer, Stop
+
+LOOK_S = 0.2  # how often the wish to stop is looked for
+
+_told_to_stop: Event | None = None  # of a worker
+_left_alone = threading.Event()
+
+
+def seen_by_workers(
+    plan: MatchPlan, scheduled: list[ScheduledRally], out: Path, stop: Stop, count: int
+) -> Iterator[tuple[ScheduledRally, Seen]]:
+    """Play rallies in ``count`` processes; each is yielded when it is there.
+
+    Ends early where told to stop: rallies that are being played are sealed first. Raises
+    DiskFullError.
+    """
+    # a new interpreter each: nothing of this process's threads and files is inherited
+    context = multiprocessing.get_context("spawn")
+    told = context.Event()
+    waiting = list(reversed(scheduled))
+    with ProcessPoolExecutor(
+        count, context, initializer=_begin, initargs=(told, os.getpid())
+    ) as pool:
+        playing: dict[Future[Seen], ScheduledRally] = {}
+        try:
+            while waiting or playing:
+                while waiting and len(playing) < count and not stop():
+                    planned = waiting.pop()
+                    playing[pool.submit(_see_to, plan.bench, planned, out)] = planned
+                done, _ = wait(playing, LOOK_S, FIRST_COMPLETED)
+                for future in done:
+                    yield playing.pop(future), future.result()
+                if stop():
+                    told.set()
+                    waiting.clear()
+        finally:
+            told.set()
+
+
+def _begin(told: Event, parent: int) -> None:
+    """Prepare a worker: Ctrl-C is for the process that started it, and tells by ``told``."""
+    global _told_to_stop  # noqa: PLW0603 (an initializer has no other place)
+    _told_to_stop = told
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    """End a worker whose parent was killed: after the rally that it plays is sealed."""
+    while os.getppid() == parent:
+        time.sleep(LOOK_S)
+    _left_alone.set()
+    while _playing.locked():
+        time.sleep(LOOK_S)
+    os._exit(1)
+
+
+_playing = threading.Lock()
+
+
+def _see_to(bench: str, planned: ScheduledRally, out: Path) -> Seen:
+    with _playing:
+        return Player(bench_of(bench), out, _stop).see_to(planned, _silent())
+
+
+def _stop() -> bool:
+    return _left_alone.is_set() or (_told_to_stop is not None and _told_to_stop.is_set())
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[Observer]:
+    yield lambda _: None

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Several rallies at once: the same match, which can be stopped, killed, and gone on with."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tennis.listener import listening
+from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
+from tennis.play.match import Match, play_match
+from tennis.play.rally import Observer
+from tennis.play.schedule import scheduled_rallies
+from tennis.rally import open_rally
+from tests.support.mock_target import running
+from tests.support.patience import wait_until
+
+pytestmark = pytest.mark.virtual
+
+TENNIS = str(Path(sys.executable).with_name("tennis"))
+NAME = "mainline-idle-default-tasklet"
+
+
+@contextlib.contextmanager
+def silent(_: str) -> Iterator[Observer]:
+    yield lambda _: None
+
+
+def match(repetitions: int) -> Match:
+    plan = MatchPlan(
+        kernels={"mainline": KernelAxis()},
+        loads={"idle": LoadAxis()},
+        balls=40,
+        repetitions=repetitions,
+    )
+    return Match(plan, *scheduled_rallies(plan, {}, Path()))
+
+
+def test_workers_play_the_same_match_and_go_on_with_it(tmp_path):
+    """Stopped after the first rally, gone on with, and extended by a boot."""
+    said: list[str] = []
+    with listening(said.append):
+        outcome = play_match(match(3), tmp_path / "two", silent, lambda: len(said) > 0, workers=2)
+    assert outcome.interrupted
+    assert len(outcome.played) >= 1
+    with listening(said.append):
+        outcome = play_match(match(3), tmp_path / "two", silent, lambda: False, workers=2)
+    assert not outcome.interrupted
+    assert not outcome.bad
+    assert len(outcome.kept) + len(outcome.played) == 3
+    outcome = play_match(match(4), tmp_path / "two", silent, lambda: False, workers=2)
+    assert outcome.played == [f"{NAME}-r4"]
+    play_match(match(2), tmp_path / "one", silent, lambda: False)
+    for name in (NAME, f"{NAME}-r2"):
+        one, two = (open_rally(tmp_path / where / name) for where in ("one", "two"))
+        assert one.manifest.files == two.manifest.files
+    # the boots are different ones
+    first, second = (open_rally(tmp_path / "one" / name) for name in (NAME, f"{NAME}-r2"))
+    assert first.manifest.files != second.manifest.files
+
+
+def test_workers_of_a_match_that_was_killed_end(tmp_path):
+    """kill -9 of the match alone: its workers seal what they play and end; nothing is lost."""
+    (tmp_path / "plan.toml").write_text(
+        'kernels = ["mainline"]\nloads = ["idle"]\nballs = 3000\nrepetitions = 3\n'
+    )
+    out = tmp_path / "m"
+    words = [TENNIS, "match", "plan.toml", "--out", str(out), "--workers", "2"]
+    process = subprocess.Popen(words, cwd=tmp_path, start_new_session=True)
+    wait_until((out / f"{NAME}.part" / "frames.bin").exists, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    wait_until(lambda: not running(str(out)), limit_s=600)
+    again = subprocess.run([*words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    for name in (NAME, f"{NAME}-r2", f"{NAME}-r3"):
+        rally = open_rally(out / name)
+        assert (rally.balls, rally.manifest.ended) == (3000, "complete")
