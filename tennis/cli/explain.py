@@ -17,12 +17,13 @@ from tennis.cli.progress import shown
 from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.explain.explanation import Explanation
+from tennis.explain.remedies import remedies
 from tennis.listener import listening
 from tennis.pages.explain import PAGE, about, check_folder, write
 from tennis.play.explain import explain as explained
 from tennis.play.rally import Watch
-from tennis.rally.text import plain
-from tennis.units import format_count, format_ns
+from tennis.rally.text import plain, quoted
+from tennis.units import format_count, format_ns, format_round_ns
 
 ROWS = 8
 
@@ -35,6 +36,15 @@ ROWS = 8
     "--over", metavar="TIME", help="Explain all balls that waited longer, as in 100us or 1.5ms."
 )
 @click.option("--kernel", metavar="DIR", help="The built tree, where the rally was played on one.")
+@click.option(
+    "--try",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Play it again with another setting and the same seed, beside RALLY, and count its late "
+    "balls before and after: kernel, command-line, priorities, top-half, bottom-half. May be "
+    "repeated.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 @click.option(
     "--out",
@@ -48,6 +58,7 @@ def explain(
     worst: int | None,
     over: str | None,
     kernel: str | None,
+    settings: tuple[str, ...],
     as_json: bool,
     out: Path | None,
 ) -> None:
@@ -64,8 +75,16 @@ def explain(
       tennis explain first --out why
       tennis explain first --ball 1234
       tennis explain first --over 100us
+      tennis explain first --try command-line=rcu_nocbs=0
+      tennis explain first --try kernel=rt-7 --over 100us
       tennis explain evl-idle --kernel ../linux-evl
     """
+    over_ns = None if over is None else _time_ns(over)
+    if settings:
+        if ball is not None or worst is not None or kernel or out is not None:
+            raise UsageError("--try stands alone (or with --over)")
+        _try(rally, settings, over_ns, as_json=as_json)
+        return
     if out is not None:
         check_folder(out)
     console = Console(stderr=True, highlight=False)
@@ -78,7 +97,7 @@ def explain(
             rally,
             ball=ball,
             worst=worst,
-            over_ns=None if over is None else _time_ns(over),
+            over_ns=over_ns,
             kernel=kernel,
             watch=Watch(observe),
         )
@@ -88,6 +107,62 @@ def explain(
         echo(json.dumps(explanation.as_json(), indent=2))
         return
     _print(explanation, out)
+
+
+def _try(rally: Path, settings: tuple[str, ...], over_ns: int | None, *, as_json: bool) -> None:
+    from tennis.cli.stop import Stop
+    from tennis.play.trying import try_setting
+    from tennis.rally import open_rally
+    from tennis.stats.summary import summarize
+
+    with listening(lambda text: echo(text, err=True)), shown("try") as observe:
+        tried = try_setting(
+            open_rally(rally), settings, over_ns=over_ns, watch=Watch(observe, Stop())
+        )
+    summaries = [summarize(one) for one in (tried.before, tried.after)]
+    if as_json:
+        content = {
+            "setting": tried.setting,
+            "verdict": tried.verdict,
+            "over_ns": tried.over_ns,
+            "late": [tried.late_before, tried.late_after],
+            "balls": [one.balls for one in summaries],
+            "chance": tried.chance,
+            "after": str(tried.after.path),
+            "summaries": [one.as_json() for one in summaries],
+        }
+        echo(json.dumps(content, indent=2))
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for title in ("before", "after"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_row("balls", *(f"{one.balls:,}" for one in summaries))
+    table.add_row(
+        f"later than {format_round_ns(tried.over_ns)}, ping to fall",
+        *(f"{count:,}" for count in (tried.late_before, tried.late_after)),
+    )
+    for latency in ("interrupt", "scheduling"):
+        for name, words in (("median", "median"), ("p99", "99 %"), ("max", "latest")):
+            values = [getattr(getattr(one, f"{latency}_ns"), name) for one in summaries]
+            shown_values = ("-" if value is None else format_ns(value) for value in values)
+            table.add_row(f"{latency}, {words}", *shown_values)
+    console = Console(highlight=False)
+    console.print(table)
+    outcome = {
+        "helps": "It helps: fewer balls are late.",
+        "harms": "It harms: more balls are late.",
+        "undecided": "Undecided: as great a difference comes by chance.",
+    }
+    console.print(
+        Text(
+            f"{outcome[tried.verdict]} Chance alone does as much in {100 * tried.chance:.2g} % of "
+            "such pairs, if balls are independent. One boot each: a match of ten shows whether it "
+            "holds.",
+        ),
+        soft_wrap=True,
+    )
+    console.print(Text(f"The rally after: {plain(str(tried.after.path))}", style="dim"))
 
 
 def _time_ns(text: str) -> int:
@@ -114,6 +189,19 @@ def _print(explanation: Explanation, out: Path | None) -> None:
         line("Their causes:")
         for cause, balls, ns in explanation.causes()[:ROWS]:
             line(f"  {format_count(balls, 'ball')}, {format_ns(ns)}: {cause}")
+        line("")
+    target = explanation.rally.manifest.target
+    had = {
+        "kernel": target.kernel,
+        "priorities": target.priorities,
+        "command-line": target.added,
+    }
+    helpful = remedies(explanation.story.sentence, had)
+    if helpful:
+        line("May help; to see whether it does:")
+        for remedy in helpful:
+            line(f"  tennis explain {quoted(explanation.rally.path)} --try {remedy.setting}")
+            line(f"    {remedy.why}", "dim")
         line("")
     line(about(explanation), "dim")
     if out is not None:

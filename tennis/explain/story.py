@@ -17,6 +17,7 @@ from tennis.explain.thread import HandlerThread, handler_thread
 from tennis.units import format_count, format_ns
 
 STEPS_MAX = 40
+Latency = Literal["interrupt", "scheduling"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Story:
     bottom_half: int | None
     answerer: str  # the task in which the bottom half ran; empty: it did not
     cause: Blame | None
-    latency: Literal["interrupt", "scheduling"]  # the one that the cause is about
+    latency: Latency  # the one that the cause is about
     sentence: str
     parts: tuple[Segments, ...]
 
@@ -214,14 +215,19 @@ def flame(stories: Sequence[Story]) -> FlameFrame:
     return root
 
 
-def tell(
+def tell(  # noqa: PLR0913 (what is known of a ball)
     ball: int,
     served_ns: int,
     edges: tuple[int | None, int | None],
     phases: Sequence[Phase],
     names: Names,
+    *,
+    about: Latency | None = None,
 ) -> Story:
-    """Return the story of a ball; ``edges``: rise and fall in ns since the ping, None: missed."""
+    """Return the story of a ball; ``edges``: rise and fall in ns since the ping, None: missed.
+
+    ``about``: the latency to find the cause of; by default the longer one.
+    """
     rise, fall = edges
     parts = tuple(Segments(phase, names) for phase in phases if phase.ended > phase.began)
     first = parts[0]
@@ -255,7 +261,7 @@ def tell(
     late = _Late(
         parts, blocked, thread, names.priorities, waiting, answerer, bottom_half is not None
     )
-    cause, latency, sentence = _because(ball, waited, edges, late)
+    cause, latency, sentence = _because(ball, waited, edges, late, about)
     return Story(
         ball,
         served_ns,
@@ -311,18 +317,26 @@ class _Late:
 
 
 def _because(
-    ball: int, waited: int, edges: tuple[int | None, int | None], late: _Late
-) -> tuple[Blame | None, Literal["interrupt", "scheduling"], str]:
+    ball: int,
+    waited: int,
+    edges: tuple[int | None, int | None],
+    late: _Late,
+    about: Latency | None,
+) -> tuple[Blame | None, Latency, str]:
     """Return the cause, the latency it belongs to, and both in a sentence."""
     rise, fall = edges
     if rise is None:
         head = f"Ball {ball} was missed: the reply did not rise within {format_ns(waited)}"
     elif fall is None:
         head = f"Ball {ball} was missed: the reply did not fall within {format_ns(waited)}"
+    elif about:
+        ns = rise if about == "interrupt" else fall - rise
+        head = f"The {about} latency of ball {ball} was {format_ns(ns)}"
     else:
         head = f"Ball {ball} waited {format_ns(waited)}"
     first, *rest = late.parts
-    if rise is None or not rest or first.ns >= rest[0].ns:
+    longer = "interrupt" if not rest or first.ns >= rest[0].ns else "scheduling"
+    if rise is None or not rest or (about or longer) == "interrupt":
         cause, why = _interrupt_words(first, late, missed=rise is None)
         return cause, "interrupt", f"{head}: {why}."
     cause, why = _scheduling_words(rest[0], late.waiting, late.answerer, begun=late.begun)

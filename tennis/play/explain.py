@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tennis.bench.targets.console import Console
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
@@ -21,10 +22,11 @@ from tennis.errors import BenchError, UsageError
 from tennis.explain.explanation import Explanation
 from tennis.explain.phases import Phase
 from tennis.explain.segments import Names
-from tennis.explain.story import tell
+from tennis.explain.story import Latency, tell
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE, balls_of, changes, plan_again, replay, unlike
 from tennis.rally import Rally, open_rally
+from tennis.rally.folder import CONSOLE
 from tennis.units import format_count, format_ns, format_round_ns
 
 WORST = 20
@@ -37,6 +39,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     ball: int | None = None,
     worst: int | None = None,
     over_ns: int | None = None,
+    about: Latency | None = None,
     kernel: str | None = None,
     watch: Watch | None = None,
 ) -> Explanation:
@@ -45,7 +48,8 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     ``ball`` counts from 0; ``worst`` is how many of the latest (default 20, or all that there are);
     ``over_ns`` takes all that waited longer, and those that were missed.
     The latest are those with the longest time from the ping to the reply's fall, and missed balls
-    before them. ``kernel`` is the built tree of a rally that was played on one.
+    before them. ``about``: the latency to find the cause of, by default a ball's longer one.
+    ``kernel`` is the built tree of a rally that was played on one.
 
     Raises UsageError for what cannot be meant or explained, RallyError where the replay's balls are
     not the rally's, BenchError, and KeyboardInterrupt when told to stop.
@@ -73,7 +77,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     versions = bench.versions(plan)
     changed = changes(rally, versions)
     parts = bench.parts(plan)
-    functions = symbols.functions(parts, Extras())
+    functions = symbols.functions(parts, _facts(rally))
     with (
         Profile(parts.qemu, functions, windows) as profile,
         tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
@@ -87,7 +91,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
             lambda text: unlike(rally, text, versions),
         )
         phases: dict[int, list[Phase]] = {}
-        for phase in profile.phases():
+        for phase in profile.phases(plan.instruction_ns):
             phases.setdefault(phase.ball, []).append(phase)
     missing = [number for number in chosen if len(phases.get(number, [])) < 2]
     if missing:
@@ -101,7 +105,9 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     }
     names = Names(functions, priorities)
     stories = [
-        tell(number, int(table[number, 0]), _edges(table, number), phases[number], names)
+        tell(
+            number, int(table[number, 0]), _edges(table, number), phases[number], names, about=about
+        )
         for number in chosen
     ]
     rule = f"ball {ball}, as asked for"
@@ -111,6 +117,11 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
         rule = f"the {these} of {rally.balls:,}, {over}from the ping to the reply's fall, "
         rule += "missed ones first"
     return Explanation(rally, rule, stories, replayed, changed)
+
+
+def _facts(rally: Rally) -> dict[str, str]:
+    console = rally.file(CONSOLE)
+    return Console(console).report().facts if console else {}
 
 
 def _latest(table: NDArray[np.int64], count: int) -> list[int]:

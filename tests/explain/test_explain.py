@@ -14,7 +14,7 @@ import pytest
 from tennis.bench.virtual.symbols import _table
 from tennis.cli import main
 from tennis.cli.explain import _time_ns
-from tennis.errors import RallyError, UsageError
+from tennis.errors import BenchError, RallyError, UsageError
 from tennis.explain.phases import USER, Phase, Symbol
 from tennis.explain.segments import Names
 from tennis.explain.story import FlameFrame, flame, tell
@@ -231,7 +231,10 @@ def test_flame_widths_are_shares():
 
 
 def test_kallsyms_are_read():
+    """Moved to where the rally's kernel and modules were."""
     text = (
+        "ffff800080000000 T _text\n"
+        "hog 12288 0 - Live 0xffff80007a4fc000 (O)\n"
         "ffff800080010000 t $x\n"
         "ffff800080010000 T short\n"
         "ffff800080010000 T a_longer_alias\n"
@@ -240,7 +243,14 @@ def test_kallsyms_are_read():
         "ffff800080020000 d data\n"
         "garbage\n"
     )
-    assert list(map(str, _table(text))) == ["hog_fire [hog]", "short"]
+    facts = {"at_kernel": "ffffa12345670000", "at_hog": "0xffffa00000001000"}
+    assert [(str(one), hex(one.address)) for one in _table(text, facts)] == [
+        ("hog_fire [hog]", "0xffffa00000001008"),
+        ("_text", "0xffffa12345670000"),
+        ("short", "0xffffa12345680000"),
+    ]
+    with pytest.raises(BenchError, match="does not say where hog was in memory"):
+        _table(text, {"at_kernel": "ffffa12345670000"})
 
 
 # --- what cannot be explained ---
@@ -387,6 +397,7 @@ def test_altered_balls_are_refused(hog, tmp_path):
     forged = balls.set_column(2, balls.schema.field(2), pa.array(rise, pa.uint32()))
     part = tmp_path / "forged.part"
     part.mkdir()
+    shutil.copy(hog.file("console.log"), part)
     manifest = hog.manifest.model_copy(update={"files": {}})
     rally = seal(part, tmp_path / "forged", manifest, forged, hog.events)
     with pytest.raises(RallyError, match=r"ball 7 has rise \d+ in the rally and \d+ now, with the"):

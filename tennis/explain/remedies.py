@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Known remedies for what makes balls late: each is an experiment, not a promise."""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A setting that may help, where a sentence about a late ball says a certain thing."""
+
+    says: re.Pattern[str]
+    setting: str  # as --try takes it
+    why: str
+
+
+REMEDIES = (
+    Remedy(
+        re.compile(r"softirq lock that rcuc/"),
+        "command-line=rcu_nocbs=0",
+        "RCU's callbacks then run in a thread of their own, outside of softirqs",
+    ),
+    Remedy(
+        re.compile(r"softirq lock"),
+        "kernel=rt-7",
+        "Linux 7 has no lock around all softirqs of a CPU (PREEMPT_RT_NEEDS_BH_LOCK is unset)",
+    ),
+    Remedy(
+        re.compile(r"did not get the processor .*process "),
+        "priorities=chrt",
+        "the answering threads then come before all ordinary processes",
+    ),
+    Remedy(
+        re.compile(r"interrupts were off"),
+        "kernel=rt",
+        "PREEMPT_RT leaves interrupts on where mainline turns them off",
+    ),
+)
+
+
+def remedies(sentence: str, settings: dict[str, str]) -> list[Remedy]:
+    """Return what may help against a late ball; not what the rally had already."""
+    had = {f"{key}={value}" for key, value in settings.items()}
+    return [
+        remedy
+        for remedy in REMEDIES
+        if remedy.says.search(sentence)
+        and remedy.setting not in had
+        and not (remedy.setting == "kernel=rt" and settings.get("kernel", "").startswith("rt"))
+        and not (remedy.setting == "priorities=chrt" and settings.get("priorities") != "default")
+        and not (
+            remedy.setting == "kernel=rt-7" and not settings.get("kernel", "").startswith("rt")
+        )
+    ]

@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What made the latest balls of a match late: which are asked about, what is kept and shown.
+
+Mocked: the explanation itself, which plays a rally again (tests/explain has real ones).
+"""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli.replicate import replicate
+from tennis.errors import BenchError, RallyError, UsageError
+from tennis.listener import listening
+from tennis.match.folder import MatchFolder, open_match
+from tennis.pages.match import match_report
+from tennis.play import mechanisms
+from tennis.replicate.verdicts import Replication
+from tests.support.synthetic_match import MatchMaker, bursts
+
+SAID = "The interrupt latency of ball 7 was 1 ms: interrupts were off <b>in grab</b>."
+
+
+@pytest.fixture
+def maker(tmp_path, monkeypatch):
+    monkeypatch.setattr(MatchFolder, "bench", "virtual")
+    made = MatchMaker(tmp_path / "match")
+    late = bursts(6000)
+    late[1234] = 70_000
+    made.cell("mainline", "default", "idle", bursts(5000))
+    made.cell("rt", "chrt", "idle", bursts(6000), boots=9)
+    made.rally("rt", "chrt", "idle", late, np.full(3000, 900), repetition=10)
+    made.sealed()
+    return made
+
+
+def asked_of(monkeypatch, fails=()):
+    """Return the balls that are asked about, as they are asked."""
+    asked = []
+
+    def explain(rally, *, ball, about, kernel, watch):  # noqa: ARG001
+        asked.append((rally.path.name, ball, about, kernel))
+        if about in fails:
+            raise BenchError("it does not repeat")
+        return SimpleNamespace(story=SimpleNamespace(sentence=SAID))
+
+    monkeypatch.setattr(mechanisms, "explain", explain)
+    return asked
+
+
+def find(path, kernels=()):
+    return mechanisms.find_mechanisms(
+        Replication(open_match(path)), dict(kernels), lambda: False, workers=2
+    )
+
+
+def test_the_latest_ball_of_all_boots_is_asked_about_once(maker, monkeypatch):
+    asked = asked_of(monkeypatch)
+    found = find(maker.path, {"rt": "../tree"})
+    rt = [one for one in asked if one[0].startswith("rt-")]
+    assert rt == [("rt-idle-chrt-tasklet-threaded-r10", 1234, "interrupt", "../tree")]
+    assert found.cells["rt/chrt/threaded/idle/interrupt"].ns == 70_000
+    assert len(asked) == len(found.cells) > 1
+    before = len(asked)
+    find(maker.path)
+    assert len(asked) == before  # known already
+
+
+def test_verdicts_name_it(maker, monkeypatch):
+    asked_of(monkeypatch)
+    find(maker.path)
+    shown = CliRunner().invoke(replicate, [str(maker.path)], terminal_width=400).output
+    assert f"rt chrt threaded, idle, the latest: {SAID}"[:-1] in shown
+    page = match_report(Replication(open_match(maker.path)))
+    assert "&lt;b&gt;in grab&lt;/b&gt;" in page
+    assert "<b>in grab" not in page
+    told = json.loads(CliRunner().invoke(replicate, [str(maker.path), "--json"]).stdout)
+    side = told["claims"][0]["parts"][0]["sides"][0]
+    assert (side["mechanism"]["sentence"], side["mechanism"]["ball"]) == (SAID, 1234)
+
+
+def test_one_that_cannot_be_explained_does_not_stop_the_others(maker, monkeypatch):
+    asked_of(monkeypatch, fails=["interrupt"])
+    said: list[str] = []
+    with listening(said.append):
+        found = find(maker.path)
+    assert any("cannot be explained: it does not repeat" in line for line in said)
+    assert "rt/chrt/threaded/idle/interrupt" not in found.cells
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"cells": {"x": 1}}', " " * (1 << 23)])
+def test_a_file_from_somebody_else_is_refused(maker, text):
+    (maker.path / "mechanisms.json").write_text(text)
+    with pytest.raises(RallyError, match="was not written by tennis"):
+        Replication(open_match(maker.path))
+
+
+def test_only_the_virtual_bench_can_be_asked(tmp_path):
+    made = MatchMaker(tmp_path / "m")
+    made.cell("mainline", "default", "idle", bursts(5000))
+    made.sealed()
+    with pytest.raises(UsageError, match="a match of the bench replay cannot be explained"):
+        find(made.path)
+    done = CliRunner().invoke(replicate, [str(made.path), "--kernel", "rt=x"])
+    assert "--kernel belongs to --explain" in str(done.exception)
