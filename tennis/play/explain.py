@@ -89,6 +89,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
             max(chosen),
             watch or Watch(),
             lambda text: unlike(rally, text, versions),
+            ready=profile.whole,
         )
         phases: dict[int, list[Phase]] = {}
         for phase in profile.phases(plan.instruction_ns):

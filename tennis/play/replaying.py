@@ -195,14 +195,19 @@ def _numbers(column: Any) -> NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def replay(
+def replay(  # noqa: PLR0913 (what is played, what it must be, and who looks on)
     session: Session,
     table: NDArray[np.int64],
     last: int,
     watch: Watch,
     unlike: Callable[[str], RallyError],
+    *,
+    ready: Callable[[], bool] = lambda: True,
 ) -> int:
-    """Play until a ball is decided; compare all balls. Returns how many came."""
+    """Play until a ball is decided and ``ready`` says so; compare all balls. Returns how many came.
+
+    The instrument tells of a ball within the nanosecond of its fall, before a timer of that moment.
+    """
     progress = Progress(planned=last + 1)
     done = False
     with contextlib.closing(session):
@@ -213,7 +218,7 @@ def replay(
             if watch.stop():
                 raise KeyboardInterrupt
             watch.observe(progress)
-            if progress.balls > last and not done:
+            if progress.balls > last and not done and ready():
                 done = True
                 session.stop()
     if progress.balls <= last:

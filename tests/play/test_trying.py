@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from tennis.cli import main
+from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.explain.remedies import remedies
 from tennis.play.planning import plan_of
@@ -91,17 +91,17 @@ def test_remedies_are_offered_where_they_may_help():
 
 @pytest.mark.virtual
 def test_a_remedy_is_played_and_counted(tmp_path):
-    """A hard top half answers before a thread could: every ball is earlier."""
-    played(tmp_path / "r", kernel="rt", top_half="threaded", balls=60, seed=4)
-    words = ["explain", str(tmp_path / "r"), "--try", "top-half=hard", "--over", "8us"]
-    done = CliRunner().invoke(main, [*words, "--json"])
+    """Mainline's bottom half needs no thread: every ball is earlier."""
+    played(tmp_path / "r", kernel="rt", balls=60, seed=4)
+    words = ["explain", str(tmp_path / "r"), "--try", "kernel=mainline", "--over", "6us"]
+    done = CliRunner().invoke(cli, [*words, "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert (told["late"], told["balls"], told["verdict"]) == ([60, 0], [60, 60], "helps")
-    assert told["after"] == str(tmp_path / "r.try-top-half-hard")
+    assert told["after"] == str(tmp_path / "r.try-kernel-mainline")
     # it is there now: nothing is played again
-    shown = CliRunner().invoke(main, words)
+    shown = CliRunner().invoke(cli, words)
     assert "It helps: fewer balls are late." in shown.output
     assert "playing it" not in shown.output
-    refused = CliRunner().invoke(main, [*words[:2], "--try", "top-half=threaded"])
+    refused = CliRunner().invoke(cli, [*words[:2], "--try", "kernel=rt"])
     assert "changes nothing" in str(refused.exception)

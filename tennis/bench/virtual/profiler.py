@@ -66,6 +66,8 @@ class Profile:
         # closed when this context is left
         self._out: BinaryIO = tempfile.TemporaryFile(prefix="tennis-profile-")  # noqa: SIM115
         self._inputs = [_file(times.tobytes()), _file(table.tobytes())]
+        self._awaited = 2 * len(windows)  # phases
+        self._read = 0  # bytes of whole phases
 
     def __enter__(self) -> "Profile":
         """Return itself."""
@@ -83,6 +85,20 @@ class Profile:
         out = self._out.fileno()
         parameters = {"windows": windows, "symbols": symbols, "out": out}
         return QemuPlugin(self._plugin, parameters, [windows, symbols, out])
+
+    def whole(self) -> bool:
+        """Tell whether the plugin wrote everything. It goes on to write where its file ends."""
+        file = self._out.fileno()
+        size = os.fstat(file).st_size
+        while self._awaited and self._read + _HEAD.itemsize <= size:
+            head = np.frombuffer(os.pread(file, _HEAD.itemsize, self._read), _HEAD)[0]
+            lengths = (_CONTEXT, "contexts"), (_NODE, "nodes"), (_SEGMENT, "segments")
+            more = sum(kind.itemsize * int(head[field]) for kind, field in lengths)
+            if self._read + _HEAD.itemsize + more > size:
+                break
+            self._read += _HEAD.itemsize + more
+            self._awaited -= 1
+        return not self._awaited
 
     def phases(self, instruction_ns: int) -> Iterator[Phase]:
         """Yield what was found, in order of time. Raises BenchError where it is not whole."""

@@ -20,7 +20,7 @@ def test_all_that_can_be_set_is_there_and_repeats(tmp_path):
         "kernel": "rt-7",
         "top_half": "threaded",
         "priorities": "irq=90,ksoftirqd=50,rcuc=2",
-        "command_line": "rcu_nocbs=0 threadirqs",
+        "command_line": "rcu_nocbs=0 skew_tick=1",
         "instruction_ns": 4,
         "balls": 60,
         "seed": 11,
@@ -33,13 +33,13 @@ def test_all_that_can_be_set_is_there_and_repeats(tmp_path):
     assert tasks["irq/17-racquet"] == ("SCHED_FIFO", 90)
     assert tasks["ksoftirqd/0"] == ("SCHED_FIFO", 50)
     assert tasks["rcuc/0"] == ("SCHED_FIFO", 2)
-    assert target.added == "rcu_nocbs=0 threadirqs"
-    assert {"rcu_nocbs=0", "threadirqs"} <= set(target.command_line.split())
+    assert target.added == "rcu_nocbs=0 skew_tick=1"
+    assert {"rcu_nocbs=0", "skew_tick=1"} <= set(target.command_line.split())
     assert one.manifest.time_note == "virtual time, 4 ns per instruction"
     assert one.manifest.counts.late_serves == 0
     assert target.release.startswith("7.")
     again = plan_again(one)
-    assert (again.command_line, again.instruction_ns) == ("rcu_nocbs=0 threadirqs", 4)
+    assert (again.command_line, again.instruction_ns) == ("rcu_nocbs=0 skew_tick=1", 4)
     assert again.priorities == "irq=90,ksoftirqd=50,rcuc=2"
 
 
@@ -62,11 +62,15 @@ def test_two_seeds_are_two_boots(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "unknown"),
-    [("rcu_nocbs=0 rcu_nocb=0", "rcu_nocb=0"), ("rcutre.kthread_prio=1", "rcutre.kthread_prio=1")],
+    ("kernel", "words", "unknown"),
+    [
+        ("mainline", "rcu_nocbs=0 rcu_nocb=0", "rcu_nocb=0"),
+        ("mainline", "rcutre.kthread_prio=1", "rcutre.kthread_prio=1"),
+        ("rt-7", "threadirqs", "threadirqs"),  # PREEMPT_RT has no choice to make
+    ],
 )
-def test_a_word_that_the_kernel_does_not_know_is_not_played(tmp_path, words, unknown):
-    rally = played(tmp_path / "r", command_line=words, balls=10)
+def test_a_word_that_the_kernel_does_not_know_is_not_played(tmp_path, kernel, words, unknown):
+    rally = played(tmp_path / "r", kernel=kernel, command_line=words, balls=10)
     fault = rally.manifest.faults[0]
     assert fault.code == "unknown_parameter"
     assert fault.message.startswith(f"this kernel knows no parameter {unknown} ")
