@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.progress import shown
+from tennis.cli.stages import show_stages
 from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.explain.explanation import Explanation
@@ -22,6 +23,7 @@ from tennis.listener import listening
 from tennis.pages.explain import PAGE, about, check_folder, write
 from tennis.play.explain import explain as explained
 from tennis.play.rally import Watch
+from tennis.rally import open_rally
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count, format_ns, format_round_ns
 
@@ -34,6 +36,13 @@ ROWS = 8
 @click.option("--worst", type=int, help="Explain this many of the latest balls.  [default: 20]")
 @click.option(
     "--over", metavar="TIME", help="Explain all balls that waited longer, as in 100us or 1.5ms."
+)
+@click.option(
+    "--stages",
+    is_flag=True,
+    help="Record what happened to every ball, and when, as RALLY/stages.parquet: interrupt taken, "
+    "its thread woken and running, lock, top half, bottom half, and what it waited for. Shows what "
+    "is there already.",
 )
 @click.option("--kernel", metavar="DIR", help="The built tree, where the rally was played on one.")
 @click.option(
@@ -57,6 +66,7 @@ def explain(
     ball: int | None,
     worst: int | None,
     over: str | None,
+    stages: bool,
     kernel: str | None,
     settings: tuple[str, ...],
     as_json: bool,
@@ -75,15 +85,21 @@ def explain(
       tennis explain first --out why
       tennis explain first --ball 1234
       tennis explain first --over 100us
+      tennis explain first --stages
       tennis explain first --try command-line=rcu_nocbs=0
       tennis explain first --try kernel=rt-7 --over 100us
       tennis explain evl-idle --kernel ../linux-evl
     """
     over_ns = None if over is None else _time_ns(over)
     if settings:
-        if ball is not None or worst is not None or kernel or out is not None:
+        if ball is not None or worst is not None or kernel or stages or out is not None:
             raise UsageError("--try stands alone (or with --over)")
         _try(rally, settings, over_ns, as_json=as_json)
+        return
+    if stages:
+        if ball is not None or worst is not None or over or out is not None:
+            raise UsageError("--stages stands alone (or with --kernel, --json)")
+        show_stages(open_rally(rally), kernel=kernel, as_json=as_json)
         return
     if out is not None:
         check_folder(out)
@@ -112,7 +128,6 @@ def explain(
 def _try(rally: Path, settings: tuple[str, ...], over_ns: int | None, *, as_json: bool) -> None:
     from tennis.cli.stop import Stop
     from tennis.play.trying import try_setting
-    from tennis.rally import open_rally
     from tennis.stats.summary import summarize
 
     with listening(lambda text: echo(text, err=True)), shown("try") as observe:

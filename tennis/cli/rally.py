@@ -127,6 +127,14 @@ def _number(text: str) -> tuple[str, int]:
     callback=lambda _ctx, _parameter, text: text and int(text),
     help="How long an instruction takes on the virtual bench. [default: 2]",
 )
+@click.option(
+    "--witness",
+    type=click.Choice(["none", "cyclictest", "timerlat", "osnoise"]),
+    default="none",
+    show_default=True,
+    help="What measures from inside the target meanwhile, every millisecond: rt-tests' cyclictest, "
+    "or a tracer of the kernel's; `tennis compare` shows what it saw (virtual bench).",
+)
 @options_of(Serving)
 @click.option(
     "--umpire",
@@ -136,6 +144,12 @@ def _number(text: str) -> tuple[str, int]:
 )
 @click.option(
     "--analyser", metavar="SPEC", help="What `sigrok-cli -d` takes. [default: the only one]"
+)
+@click.option(
+    "--stages",
+    is_flag=True,
+    help="Then play it once more, and record what happened to every ball, and when, as "
+    "OUT/stages.parquet (virtual bench; `tennis explain OUT --stages` does it later).",
 )
 @click.option("--operator", help="Who plays; kept in the manifest.")
 @click.option(
@@ -163,6 +177,7 @@ def rally(
     resume: Path | None,
     checked: Path | None,
     out: Path | None,
+    stages: bool,
     **asked: Any,
 ) -> None:
     """Play a rally: serve balls to the target, time its replies, keep all of it in a folder.
@@ -175,6 +190,8 @@ def rally(
       tennis rally --kernel rt --load stress --top-half threaded \\
           --priorities irq=90,ksoftirqd=50 --command-line rcu_nocbs=0 --out mapped
       tennis rally --load hog --load-option hold_us=200 --out known-answer
+      tennis rally --kernel rt --top-half threaded --balls 2000 --stages --out every-ball
+      tennis rally --kernel rt --load stress --witness cyclictest --out inside
       tennis rally --loop open --rate-hz 10000 --out koeker
       tennis rally --bench pi --target bench1 --kernel rt --load stress --out on-the-board
       tennis rally --bench pi --out a-board-that-nobody-manages
@@ -208,6 +225,11 @@ def rally(
         return
     if not resume and not out:
         raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
+    if stages and (asked["bench"] != "virtual" or asked["instrument"] == "pico"):
+        raise UsageError(
+            "--stages: only a rally of the virtual bench with its built-in instrument can be "
+            "played again and looked at"
+        )
     holder = asked.pop("holder")
     stop = Stop()
     with listening(_warn), shown() as observe, _ended_at_once(resume or out):
@@ -226,6 +248,11 @@ def rally(
             bench = bench_of(plan.bench, plan.port, plan.target, holder)
             played = player.play(bench, plan, out, watch)
     _tell(played)
+    if stages:
+        from tennis.cli.stages import show_stages
+
+        tree = asked["kernel"]
+        show_stages(played, kernel=tree if tree and "/" in tree else None)
 
 
 def _check(folder: Path, kernel: str | None) -> None:

@@ -68,7 +68,9 @@ class Story:
     fall: int | None
     waited: int  # until the fall, or until the ball was given up
     taken: int | None  # the interrupt that led to the rise
-    thread_runs: int | None  # the top half's, where it has one
+    masked_ns: int  # interrupts were off for so long before it was taken
+    thread_woken: int | None  # the top half's, where it has one
+    thread_runs: int | None
     thread_locks: int | None  # it has the lock that it waited for
     top_half: int | None
     bottom_half: int | None
@@ -84,6 +86,7 @@ class Story:
         named = {
             "ping rises": 0,
             "interrupt taken": self.taken,
+            "its thread is woken": self.thread_woken,
             "its thread runs": self.thread_runs,
             "the thread has the lock": self.thread_locks,
             "top half begins": self.top_half,
@@ -232,7 +235,7 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
     parts = tuple(Segments(phase, names) for phase in phases if phase.ended > phase.began)
     first = parts[0]
     waited = sum(part.ns for part in parts)
-    top_half = taken = thread_runs = thread_locks = thread = None
+    top_half = taken = thread_woken = thread_runs = thread_locks = thread = None
     blocked = range(len(first.whats))
     if rise is not None:
         own = next((i for i, what in enumerate(first.whats) if what.kind == "racquet"), None)
@@ -245,6 +248,7 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
             thread = handler_thread(first, own)
             entry = _entry(first, thread.woken if thread else own)
             if thread:
+                thread_woken = int(first.began[thread.woken])
                 thread_runs = int(first.began[thread.runs])
             if thread and thread.lock:
                 thread_locks = int(first.began[thread.lock.segments.stop])
@@ -269,6 +273,8 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
         fall,
         waited,
         taken,
+        _sum(first, [i for i in blocked if first.masked[i]]),
+        thread_woken,
         thread_runs,
         thread_locks,
         top_half,

@@ -8,7 +8,10 @@ held against the rally: what is explained is what happened then, not something l
 """
 
 import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +23,18 @@ from tennis.bench.virtual.machine import Extras
 from tennis.bench.virtual.profiler import Profile, Window
 from tennis.errors import BenchError, UsageError
 from tennis.explain.explanation import Explanation
-from tennis.explain.phases import Phase
 from tennis.explain.segments import Names
-from tennis.explain.story import Latency, tell
+from tennis.explain.story import Latency, Story, tell
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE, balls_of, changes, plan_again, replay, unlike
 from tennis.rally import Rally, open_rally
 from tennis.rally.folder import CONSOLE
+from tennis.rally.plan import Plan
 from tennis.units import format_count, format_ns, format_round_ns
 
 WORST = 20
 WORST_MAX = 1000
+Found = TypeVar("Found")
 
 
 def explain(  # noqa: PLR0913 (which balls, in one of three ways)
@@ -71,53 +75,83 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
         chosen = _over(rally, table, over_ns)
     else:
         chosen = _latest(table, worst or WORST)
-    windows = [_window(rally, table, number) for number in sorted(chosen)]
-
-    bench = VirtualBench()
-    versions = bench.versions(plan)
-    changed = changes(rally, versions)
-    parts = bench.parts(plan)
-    functions = symbols.functions(parts, _facts(rally))
-    with (
-        Profile(parts.qemu, functions, windows) as profile,
-        tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
-    ):
-        playing = VirtualBench(Extras(plugin=profile.plugin()))
-        replayed = replay(
-            playing.start(plan, Path(scratch)),
-            table,
-            max(chosen),
-            watch or Watch(),
-            lambda text: unlike(rally, text, versions),
-            ready=profile.whole,
-        )
-        phases: dict[int, list[Phase]] = {}
-        for phase in profile.phases(plan.instruction_ns):
-            phases.setdefault(phase.ball, []).append(phase)
-    missing = [number for number in chosen if len(phases.get(number, [])) < 2]
-    if missing:
-        raise BenchError(
-            f"ball {missing[0]} came, but its profile did not: is the disk of "
-            f"{tempfile.gettempdir()} full?"
-        )
-    tasks = rally.manifest.target.tasks
-    priorities = {
-        t.task: f"{t.policy.removeprefix('SCHED_')} {t.priority}" for t in tasks if t.priority
-    }
-    names = Names(functions, priorities)
-    stories = [
-        tell(
-            number, int(table[number, 0]), _edges(table, number), phases[number], names, about=about
-        )
-        for number in chosen
-    ]
+    told = look(rally, plan, table, chosen, lambda story: story, about=about, watch=watch)
+    by_ball = {story.ball: story for story in told.found}
+    stories = [by_ball[number] for number in chosen]
     rule = f"ball {ball}, as asked for"
     if ball is None:
         these = format_count(len(chosen), "latest ball", "latest balls")
         over = f"over {format_round_ns(over_ns)}, " if over_ns is not None else ""
         rule = f"the {these} of {rally.balls:,}, {over}from the ping to the reply's fall, "
         rule += "missed ones first"
-    return Explanation(rally, rule, stories, replayed, changed)
+    return Explanation(rally, rule, stories, told.replayed, told.changed)
+
+
+@dataclass(frozen=True)
+class Looked(Generic[Found]):
+    """What was found of each ball, by ball; how many balls came, and which versions differ now."""
+
+    found: list[Found]
+    replayed: int
+    changed: list[str]
+
+
+def look(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of them)
+    rally: Rally,
+    plan: Plan,
+    table: NDArray[np.int64],
+    chosen: Sequence[int],
+    each: Callable[[Story], Found],
+    *,
+    about: Latency | None = None,
+    watch: Watch | None = None,
+) -> Looked[Found]:
+    """Play a rally again with the profiler, and keep what ``each`` makes of each chosen ball.
+
+    ``plan`` and ``table`` are ``plan_again`` and ``balls_of`` the rally. Raises as ``explain``.
+    """
+    bench = VirtualBench()
+    versions = bench.versions(plan)
+    changed = changes(rally, versions)
+    parts = bench.parts(plan)
+    functions = symbols.functions(parts, _facts(rally))
+    ordered = sorted(chosen)
+    windows = [_window(rally, table, number) for number in ordered]
+    # the instrument ends QEMU with its last ball, before the profile of that ball is written
+    protocol = plan.protocol.model_copy(update={"balls": plan.protocol.balls + 1})
+    with (
+        Profile(parts.qemu, functions, windows) as profile,
+        tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
+    ):
+        playing = VirtualBench(Extras(plugin=profile.plugin()))
+        replayed = replay(
+            playing.start(plan.model_copy(update={"protocol": protocol}), Path(scratch)),
+            table,
+            ordered[-1],
+            watch or Watch(),
+            lambda text: unlike(rally, text, versions),
+            ready=profile.whole,
+        )
+        tasks = rally.manifest.target.tasks
+        priorities = {
+            t.task: f"{t.policy.removeprefix('SCHED_')} {t.priority}" for t in tasks if t.priority
+        }
+        names = Names(functions, priorities)
+        found = []
+        phases = profile.phases(plan.instruction_ns)
+        for number, pair in zip(ordered, zip(phases, phases, strict=False), strict=False):
+            if (pair[0].ball, pair[1].ball) != (number, number):
+                raise BenchError(f"the profile holds ball {pair[0].ball} where {number} should be")
+            story = tell(
+                number, int(table[number, 0]), _edges(table, number), pair, names, about=about
+            )
+            found.append(each(story))
+    if len(found) < len(ordered):
+        raise BenchError(
+            f"ball {ordered[len(found)]} came, but its profile did not: is the disk of "
+            f"{tempfile.gettempdir()} full?"
+        )
+    return Looked(found, min(replayed, rally.balls), changed)
 
 
 def _facts(rally: Rally) -> dict[str, str]:

@@ -16,7 +16,7 @@ from tennis.bench.physical.managed import PiBench
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
-from tennis.rally.manifest import BenchKind, BottomHalf, Priorities, TopHalf
+from tennis.rally.manifest import BenchKind, BottomHalf, Priorities, TopHalf, Witness
 from tennis.rally.plan import UNKNOWN, InstructionNs, InstrumentKind, Plan
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain, quoted
@@ -103,6 +103,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     interrupt_cpu: int | None = None,
     load_cpus: str | None = None,
     instruction_ns: InstructionNs | None = None,
+    witness: Witness = "none",
     operator: str | None = None,
     umpire: bool = False,
     analyser: str | None = None,
@@ -122,6 +123,10 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
         bottom_half, priorities = _usual(bench, kernel, bottom_half, priorities)
     if instruction_ns is not None and bench != "virtual":
         raise UsageError("--instruction-ns belongs to --bench virtual: only there it can be chosen")
+    if witness != "none" and bench != "virtual":
+        raise UsageError(
+            "--witness belongs to --bench virtual so far: on a board, start it there yourself"
+        )
     for option, asked in (("--interrupt-cpu", interrupt_cpu), ("--load-cpus", load_cpus)):
         if asked is not None and target is None:
             raise UsageError(f"{option} belongs to --target: the virtual bench has one CPU")
@@ -144,6 +149,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
             interrupt_cpu=interrupt_cpu,
             load_cpus=load_cpus,
             instruction_ns=instruction_ns or 2,
+            witness=witness,
             operator=operator,
             umpire=umpire,
             analyser=analyser,

@@ -160,6 +160,7 @@ def plan_again(rally: Rally, tree: str | None = None) -> Plan:
             priorities=manifest.target.priorities,
             command_line=manifest.target.added,
             instruction_ns=_instruction_ns(manifest.time_note),
+            witness=manifest.target.witness,
             protocol=manifest.protocol,
             versions={},
         )

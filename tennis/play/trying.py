@@ -23,7 +23,7 @@ from tennis.rally.folder import finished
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 
-SETTINGS = ("kernel", "command-line", "priorities", "top-half", "bottom-half")
+SETTINGS = ("kernel", "command-line", "priorities", "top-half", "bottom-half", "witness")
 LATE_ONE_IN = 1000  # where nobody says what late is: so many balls of the rally before are
 LATE_MIN = 5
 SURE = 0.05  # a difference that chance makes less often than that is one
@@ -111,6 +111,7 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
         priorities=asked.get("priorities", plan.priorities),
         command_line=asked.get("command_line", plan.command_line),
         instruction_ns=plan.instruction_ns,
+        witness=asked.get("witness", plan.witness),  # type: ignore[arg-type]
     )
     try:
         return checked.model_copy(update={"protocol": plan.protocol})

@@ -31,6 +31,7 @@ PositiveNs = Annotated[int, Field(gt=0, le=10**15)]
 BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "unknown"]
 # "threaded": the kernel lets the interrupt's handler run in a thread, as PREEMPT_RT does by itself
 TopHalf = Literal["hard", "threaded", "unknown"]
+Witness = Literal["none", "cyclictest", "timerlat", "osnoise"]
 # A preset, or a map. "native": the answering task belongs to EVL or Cobalt, and its priority is
 # that core's highest
 Priorities = Annotated[Text, BeforeValidator(priority_map.canonical)]
@@ -132,6 +133,7 @@ class Target(StrictModel):
     top_half: TopHalf = "hard"  # Tennis 0.1 had no other
     bottom_half: BottomHalf
     governor: Text | None = None
+    witness: Witness = "none"  # what looked on from inside
     priorities: Priorities
     tasks: Annotated[list[Priority], Field(max_length=256)]
     managed: Text = "by tennis"  # or not: then it is what the operator said

@@ -24,6 +24,7 @@ from tennis.rally.manifest import (
     StrictModel,
     Text,
     TopHalf,
+    Witness,
 )
 
 SIZE_MAX = 1 << 20  # bytes
@@ -52,6 +53,7 @@ class Plan(StrictModel):
     interrupt_cpu: Cpu | None = None
     load_cpus: CpuList | None = None
     instruction_ns: InstructionNs = 2
+    witness: Witness = "none"  # looks on from inside the target
     protocol: Protocol
     operator: Text | None = None
     umpire: bool = False  # a logic analyser looks on

@@ -67,6 +67,7 @@ def manifest(  # every argument is a fact that some test changes
     bottom_half: Any = "thread",
     priorities: Any = "default",
     top_half: Any = "hard",
+    witness: Any = "none",
     tick_hz: int = 1_000_000_000,
     seed: int = 1,
     strays: int = 0,
@@ -101,6 +102,7 @@ def manifest(  # every argument is a fact that some test changes
             module="racquet",
             module_sha256=digest("racquet"),
             top_half=top_half,
+            witness=witness,
             bottom_half=bottom_half,
             priorities=priorities,
             tasks=[Priority(task="irq/23-racquet", policy="SCHED_FIFO", priority=50)],
@@ -156,6 +158,7 @@ def make_rally(
     tick_hz: int = 1_000_000_000,
     seed: int = 1,
     events: Sequence[dict[str, Any]] = (),
+    console: str = "[    0.000000] Booting a kernel that does not exist\n",
     **about: Any,
 ) -> Rally:
     """Seal a rally at ``out``; ``rise`` and ``schedule`` are ticks, or drawn from a mixture.
@@ -178,7 +181,7 @@ def make_rally(
     part.mkdir(parents=True)
     (part / PLAN).write_text("{}\n")
     (part / JOURNAL).write_bytes(b"")
-    (part / CONSOLE).write_text("[    0.000000] Booting a kernel that does not exist\n")
+    (part / CONSOLE).write_text(console)
     return seal(
         part,
         out,

@@ -15,7 +15,7 @@ from tennis import __version__, wire
 from tennis.bench import RunRecord, Session
 from tennis.bench import loads as load_folder
 from tennis.bench.instruments import emulated
-from tennis.bench.kernels import catalogue, flavours, modules
+from tennis.bench.kernels import catalogue, configuration, flavours, modules
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import drivers, initramfs
 from tennis.bench.virtual import plugins as instrument
@@ -37,6 +37,11 @@ from tennis.rally.plan import Plan
 BOARD = "QEMU virt, 1 Cortex-A57, PL061"
 # how long the target may take for the load's health behind the last ball, of virtual time
 OVER_NS = 60_000_000_000
+WITNESS_OPTIONS = {
+    "cyclictest": "CONFIG_FTRACE",
+    "timerlat": "CONFIG_TIMERLAT_TRACER",
+    "osnoise": "CONFIG_OSNOISE_TRACER",
+}
 TICK_S = 0.2  # how often an empty chunk comes while nothing happens
 
 
@@ -62,11 +67,12 @@ class VirtualBench:
             _check(plan)
             load = load_folder.find(plan.load, plan.load_options)
             kernel = catalogue.find(plan.kernel)
+            _check_witness(plan, kernel)
             flavours.check(kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities)
             racquet = flavours.RACQUETS[kernel.flavour].module
             qemu = instrument.find_qemu()
             needs_network = bool(load.host_command(PEER_TARGET))
-            initramfs.versions(packages_of(load))  # they are here
+            initramfs.versions(packages_of(load, plan.witness))  # they are here
             load_source = load.folder / f"{load.file.module}.c"
             self._parts = Parts(
                 plan,
@@ -111,7 +117,8 @@ class VirtualBench:
             **_network_versions(parts),
             "compiler": modules.compiler_version(),
             "pyarrow": pa.__version__,
-            **initramfs.versions(packages_of(parts.load)),
+            **_witness_versions(plan),
+            **initramfs.versions(packages_of(parts.load, plan.witness)),
         }
 
     def start(self, plan: Plan, folder: Path) -> Session:
@@ -134,6 +141,7 @@ class VirtualBench:
             version=facts.get("version", "unknown: the target did not come up"),
             config_sha256=recorded["kernel_config_sha256"],
             command_line=facts.get("command_line", "unknown: the target did not come up"),
+            witness=plan.witness,
             added=plan.command_line,
             module=recorded["racquet"],
             module_sha256=recorded["racquet_sha256"],
@@ -170,6 +178,17 @@ def _check(plan: Plan) -> None:
         raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
 
 
+def _check_witness(plan: Plan, kernel: catalogue.Kernel) -> None:
+    """Raise UsageError where this kernel was built without what is to look on."""
+    option = WITNESS_OPTIONS.get(plan.witness)
+    options = configuration.read_config(kernel.config.read_text(errors="replace"))
+    if option and options.get(option) != "y":
+        raise UsageError(
+            f"--witness {plan.witness}: {kernel.name} was built without {option}",
+            next_step="use --witness cyclictest, or another kernel (of Debian's, those with RT)",
+        )
+
+
 def _load_tasks(parts: Parts) -> dict[str, str]:
     """Return what the load's real-time tasks are, where the kernel decides about that."""
     programs = [p for part in parts.load.parts if part.file.flavours for p in part.file.programs]
@@ -194,6 +213,12 @@ def _describe(plan: Plan) -> Instrument:
 def _load_files(parts: Parts) -> list[Path]:
     own = [path for part in parts.load.parts for path in part.own_files]
     return [*own, *parts.load_programs.values(), *filter(None, [parts.load_module])]
+
+
+def _witness_versions(plan: Plan) -> dict[str, str]:
+    if plan.witness == "none":
+        return {}
+    return {"witness_sha256": _sha256(TARGET / "virtual" / "witness")}
 
 
 def _network_versions(parts: Parts) -> dict[str, str]:
@@ -221,7 +246,7 @@ class BuiltInSession:
         self._reader, writer = os.pipe()
         plan = parts.plan
         settings = instrument.parameters(plan.protocol, plan.instruction_ns, writer)
-        if parts.load.checked:
+        if parts.load.checked or plan.witness != "none":
             settings["over"] = OVER_NS
         self._machine = Machine(parts, extras, folder, settings, [writer])
         os.close(writer)

@@ -24,6 +24,7 @@ from tennis.bench.virtual.plugins import Qemu
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tennis.rally.folder import CONSOLE
+from tennis.rally.manifest import Witness
 from tennis.rally.plan import Plan
 
 TARGET = ROOT / "target"
@@ -105,7 +106,8 @@ class Machine:
         self._said, self._size_before = folder / CONSOLE, _size(folder / CONSOLE)
         self._patience = extras.patience
         self._spoke = False
-        image = initramfs.pack({**_target_files(parts), **extras.files}, packages_of(parts.load))
+        packages = packages_of(parts.load, parts.plan.witness)
+        image = initramfs.pack({**_target_files(parts), **extras.files}, packages)
         command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
         if extras.instrument:
             command += _plugin(parts.plugin, {**plugin, **extras.answers})
@@ -179,9 +181,10 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def packages_of(load: Load) -> list[str]:
-    """Return the Debian packages of a load: here target and peer are one machine."""
-    return sorted({*load.packages, *load.host_packages})
+def packages_of(load: Load, witness: Witness) -> list[str]:
+    """Return the Debian packages of a load and a witness: here target and peer are one machine."""
+    of_witness = {"rt-tests"} if witness == "cyclictest" else set()
+    return sorted({*load.packages, *load.host_packages, *of_witness})
 
 
 def _plugin(path: Path, parameters: Mapping[str, int]) -> list[str]:
@@ -198,6 +201,8 @@ def command_line(parts: Parts, extras: Extras) -> str:
     )
     if priorities:
         own += f" tennis.priorities={priorities}"
+    if plan.witness != "none":
+        own += f" tennis.witness={plan.witness}"
     if plan.top_half == "threaded":
         own += " tennis.top_half=threaded"
     return " ".join(filter(None, (COMMAND_LINE, own, plan.command_line, extras.parameters)))
@@ -228,6 +233,8 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
         files["/tennis/peer"] = f"#!/bin/sh\nrenice -n -20 -p $$ > /dev/null\n{host}\n".encode()
         for number, (name, module) in enumerate(parts.drivers.items()):
             files[f"/tennis/drivers/{number:02}-{name}.ko"] = module
+    if parts.plan.witness != "none":
+        files["/tennis/witness"] = TARGET / "virtual" / "witness"
     if parts.load_module:
         files["/tennis/load.ko"] = parts.load_module
         files["/tennis/load.parameters"] = f"{load.module_parameters}\n".encode()

@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis compare``: what a witness inside the target saw, beside what the Brickwall saw."""
+
+import json
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tennis.cli.progress import shown
+from tennis.cli.stop import Stop
+from tennis.cli.words import echo
+from tennis.explain.comparison import Comparison, Sight
+from tennis.listener import listening
+from tennis.play.trying import Tried
+from tennis.rally.text import plain, quoted
+from tennis.units import format_count, format_ns
+
+
+@click.command()
+@click.argument("rally", metavar="RALLY", type=click.Path(path_type=Path))
+@click.option(
+    "--cost",
+    is_flag=True,
+    help="Play the same seed without the witness, beside RALLY, and show what the witness cost.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
+def compare(rally: Path, *, cost: bool, as_json: bool) -> None:
+    """Hold a witness inside the target against the Brickwall outside.
+
+    RALLY was played with --witness: cyclictest, timerlat or osnoise. Shown are both distributions,
+    how many of the latest balls the witness saw too, and, with --cost, what it cost to look.
+
+    \b
+    Examples:
+      tennis rally --kernel rt --load stress --witness cyclictest --out inside
+      tennis compare inside
+      tennis compare inside --cost
+    """
+    from tennis.explain.comparison import compare as compared
+    from tennis.play.rally import Watch
+    from tennis.play.trying import try_setting
+    from tennis.rally import open_rally
+
+    opened = open_rally(rally)
+    comparison = compared(opened)
+    tried = None
+    if cost:
+        with listening(lambda text: echo(text, err=True)), shown("compare") as observe:
+            tried = try_setting(
+                opened, ["witness=none"], over_ns=None, watch=Watch(observe, Stop())
+            )
+    if as_json:
+        content = comparison.as_json()
+        if tried:
+            content["cost"] = {
+                "over_ns": tried.over_ns,
+                "late_with": tried.late_before,
+                "late_without": tried.late_after,
+                "chance": tried.chance,
+                "without": str(tried.after.path),
+            }
+        echo(json.dumps(content, indent=2))
+        return
+    _print(comparison, tried)
+
+
+def _print(comparison: Comparison, tried: Tried | None) -> None:
+    console = Console(highlight=False)
+
+    def line(text: str, style: str = "") -> None:
+        console.print(Text(text, style=style), soft_wrap=True)
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for title in ("N", "median", "99 %", "99.9 %", "latest"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for one in comparison.distributions:
+        levels = ("-" if level is None else format_ns(level) for level in one.levels)
+        table.add_row(one.name, f"{one.count:,}", *levels, format_ns(one.latest))
+    console.print(table)
+    for sight in comparison.sights:
+        line(_sentence(sight))
+    line("")
+    if tried:
+        _print_cost(console, tried)
+    else:
+        path = quoted(comparison.rally.path)
+        line(f"What the witness itself costs: tennis compare {path} --cost", "dim")
+    line(plain(comparison.rally.manifest.time_note, 80), "dim")
+
+
+def _sentence(sight: Sight) -> str:
+    balls = format_count(sight.late, "latest ball", "latest balls")
+    return (
+        f"{sight.kind} saw {sight.seen:,} of the {balls} (over {format_ns(sight.late_over)}, ping "
+        f"to end): {sight.sampled:,} waited while it took a sample, {sight.seen:,} while it took "
+        f"one of its own latest (over {format_ns(sight.sample_over)}). By chance it would have "
+        f"seen {sight.late * sight.chance:.2g}."
+    )
+
+
+def _print_cost(console: Console, tried: Tried) -> None:
+    from tennis.stats.summary import summarize
+
+    summaries = [summarize(one) for one in (tried.before, tried.after)]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("the same seed")
+    for title in ("with", "without"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for latency in ("interrupt", "scheduling"):
+        for name, words in (("median", "median"), ("p99", "99 %"), ("max", "latest")):
+            values = [getattr(getattr(one, f"{latency}_ns"), name) for one in summaries]
+            shown_values = ("-" if value is None else format_ns(value) for value in values)
+            table.add_row(f"{latency}, {words}", *shown_values)
+    console.print(table)
+    console.print(
+        Text(
+            f"Later than {format_ns(tried.over_ns)}, ping to end: {tried.late_before:,} balls with "
+            f"it, {tried.late_after:,} without. Chance alone does as much in "
+            f"{100 * tried.chance:.2g} % of such pairs, if balls are independent.",
+        ),
+        soft_wrap=True,
+    )
+    console.print(Text(f"The rally without: {plain(str(tried.after.path))}", style="dim"))

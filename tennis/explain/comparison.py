@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A witness inside the target beside the Brickwall outside: both distributions, and late balls.
+
+A witness *saw* a late ball if a sample of its own was late while the ball waited: the two overlap
+in time, and the sample is one of the latest hundredth of the witness' samples, as the ball is of
+all balls.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis.errors import UsageError
+from tennis.rally import Rally
+from tennis.rally.witness import Samples, samples
+
+LATE_ONE_IN = 100
+LEVELS = (0.5, 0.99, 0.999)
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Times in ns: one for each of ``LEVELS``; None where there are too few for it."""
+
+    name: str
+    count: int
+    levels: tuple[int | None, ...]
+    latest: int
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What became of the late balls in a witness' eyes; ns."""
+
+    kind: str
+    late_over: int  # a ball is late beyond this, from the ping to the reply's fall
+    sample_over: int  # a sample is late beyond this
+    late: int  # balls
+    sampled: int  # of them, some sample was due while they waited
+    seen: int  # of them, one such sample was late
+    chance: float  # as many of a hundred other balls as would be "seen" as well
+    latest_ball: int
+    latest_sample: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Outside and inside of one rally."""
+
+    rally: Rally
+    distributions: list[Distribution]
+    sights: list[Sight]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return JSON values; times in ns."""
+        return {
+            "rally": str(self.rally.path),
+            "witness": self.rally.manifest.target.witness,
+            "distributions": [
+                {
+                    "name": one.name,
+                    "count": one.count,
+                    **dict(zip(("median_ns", "p99_ns", "p999_ns"), one.levels, strict=True)),
+                    "latest_ns": one.latest,
+                }
+                for one in self.distributions
+            ],
+            "sights": [vars(one) for one in self.sights],
+        }
+
+
+def compare(rally: Rally) -> Comparison:
+    """Hold what a rally's witness saw against what the Brickwall saw.
+
+    Raises UsageError where the rally had no witness or too few balls, RallyError where what it told
+    is not whole.
+    """
+    if rally.balls < LATE_ONE_IN:
+        raise UsageError(
+            f"{rally.path} has {rally.balls} balls: {LATE_ONE_IN} or more are compared"
+        )
+    witness = samples(rally)
+    served, rise, fall = _balls(rally)
+    came = fall[fall >= 0]
+    distributions = [
+        _distribution("Brickwall, ping to reply", rise[rise >= 0]),
+        _distribution("Brickwall, reply to its end", (fall - rise)[fall >= 0]),
+        _distribution("Brickwall, ping to the end", came),
+        *(_distribution(one.kind, one.latency) for one in witness),
+    ]
+    timeout = rally.manifest.protocol.timeout_ns
+    waited = np.where(fall >= 0, fall, timeout)
+    return Comparison(rally, distributions, [_sight(one, served, waited) for one in witness])
+
+
+def _balls(rally: Rally) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return served, rise and fall in ns; -1: it did not come. ``fall`` counts from the ping."""
+    columns: list[list[NDArray[np.int64]]] = [[], [], []]
+    for batch in rally.batches(["served_ns", "rise_ticks", "fall_ticks"]):
+        for column, kept in zip(batch.columns, columns, strict=True):
+            kept.append(column.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False))
+    served, rise, fall = (np.concatenate(kept) for kept in columns)
+    return served, rise, fall  # the virtual bench's tick is a nanosecond
+
+
+def _distribution(name: str, values: NDArray[np.int64]) -> Distribution:
+    if not values.size:
+        return Distribution(name, 0, tuple(None for _ in LEVELS), 0)
+    levels = tuple(
+        int(np.quantile(values, level, method="higher")) if values.size * (1 - level) >= 1 else None
+        for level in LEVELS
+    )
+    return Distribution(name, values.size, levels, int(values.max()))
+
+
+def _sight(witness: Samples, served: NDArray[np.int64], waited: NDArray[np.int64]) -> Sight:
+    ball_over = int(np.quantile(waited, 1 - 1 / LATE_ONE_IN, method="lower"))
+    sample_over = int(np.quantile(witness.latency, 1 - 1 / LATE_ONE_IN, method="lower"))
+    late = waited > ball_over
+    late_samples = witness.latency > sample_over
+    sampled = _overlaps(witness.began, witness.ended, served, served + waited)
+    seen = _overlaps(
+        witness.began[late_samples], witness.ended[late_samples], served, served + waited
+    )
+    return Sight(
+        witness.kind,
+        ball_over,
+        sample_over,
+        int(late.sum()),
+        int(sampled[late].sum()),
+        int(seen[late].sum()),
+        float(seen[~late].mean()) if (~late).any() else 0.0,
+        int(waited.max()),
+        int(witness.latency.max()),
+    )
+
+
+def _overlaps(
+    began: NDArray[np.int64],
+    ended: NDArray[np.int64],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Tell for each span ``first`` to ``last`` whether one from ``began`` to ``ended`` meets it.
+
+    The spans of one witness follow each other: both of its arrays rise.
+    """
+    begun = np.searchsorted(began, last, side="right")
+    over = np.searchsorted(np.maximum.accumulate(ended) if ended.size else ended, first)
+    found: NDArray[np.bool_] = begun > over
+    return found

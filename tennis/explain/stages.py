@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What happened to every ball of a rally, and when: ``stages.parquet`` beside ``balls.parquet``.
+
+A row for each ball, in the balls' order. Times are in ns since the ping; null: it did not happen.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from tennis.errors import RallyError
+from tennis.explain.story import Story
+from tennis.rally import Rally
+from tennis.rally.folder import BALLS
+
+STAGES = "stages.parquet"
+SIZE_LIMIT = 1 << 30
+_BALLS_KEY = b"balls_sha256"
+_TIMES = {
+    "taken_ns": "interrupt taken",
+    "woken_ns": "its thread is woken",
+    "runs_ns": "its thread runs",
+    "locked_ns": "the thread has the lock",
+    "top_half_ns": "top half begins",
+    "rise_ns": "reply rises",
+    "bottom_half_ns": "bottom half begins",
+    "fall_ns": "reply falls",
+}
+SCHEMA = pa.schema(
+    [
+        pa.field("ball", pa.uint32(), nullable=False),
+        *(pa.field(name, pa.int64()) for name in _TIMES),
+        pa.field("masked_ns", pa.int64(), nullable=False),
+        pa.field("latency", pa.string(), nullable=False),
+        pa.field("cause", pa.string()),
+        pa.field("cause_ns", pa.int64()),
+        pa.field("answerer", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How long one step took, from the moment before that the ball had; ns."""
+
+    until: str
+    balls: int
+    median: int
+    p99: int
+    latest: int
+
+
+def row(story: Story) -> tuple[object, ...]:
+    """Return a ball's row, in the order of ``SCHEMA``."""
+    cause = story.cause
+    return (
+        story.ball,
+        story.taken,
+        story.thread_woken,
+        story.thread_runs,
+        story.thread_locks,
+        story.top_half,
+        story.rise,
+        story.bottom_half,
+        story.fall,
+        story.masked_ns,
+        story.latency,
+        cause.short if cause else None,
+        cause.ns if cause else None,
+        story.answerer,
+    )
+
+
+def write(rally: Rally, rows: Sequence[tuple[object, ...]]) -> Path:
+    """Write the rows of all balls of a rally into its folder; return the file."""
+    columns = zip(*rows, strict=True)
+    table = pa.table(
+        [pa.array(values, field.type) for values, field in zip(columns, SCHEMA, strict=True)],
+        SCHEMA.with_metadata({_BALLS_KEY: rally.manifest.files[BALLS].encode()}),
+    )
+    path = rally.path / STAGES
+    scratch = path.with_name(f".{STAGES}.part")
+    pq.write_table(table, scratch, compression="zstd")
+    scratch.replace(path)
+    return path
+
+
+def read(rally: Rally) -> pa.Table | None:
+    """Return the stages of a rally's balls; None where nobody recorded them.
+
+    Raises RallyError where the file is not this rally's, or not what ``write`` wrote.
+    """
+    path = rally.path / STAGES
+    if not path.exists():
+        return None
+    try:
+        if path.is_symlink() or path.stat().st_size > SIZE_LIMIT:
+            raise RallyError(f"{path} is a link, or larger than stages are", next_step="remove it")
+        file = pq.ParquetFile(path)
+        of_balls = (
+            (file.schema_arrow.metadata or {}).get(_BALLS_KEY, b"").decode("ascii", "replace")
+        )
+        same = file.schema_arrow.remove_metadata().equals(SCHEMA)
+        if (
+            not same
+            or of_balls != rally.manifest.files[BALLS]
+            or file.metadata.num_rows != rally.balls
+        ):
+            raise RallyError(
+                f"{path} is not of this rally's balls",
+                next_step=f"remove it, and type: tennis explain {rally.path} --stages",
+            )
+        return file.read()
+    except (OSError, pa.ArrowException) as error:
+        raise RallyError(f"{path} is damaged: {error}", next_step="remove it") from error
+
+
+def stages(table: pa.Table) -> list[Stage]:
+    """Return how long each step took; a step that no ball took is left out."""
+    before: NDArray[np.float64] = np.zeros(table.num_rows)
+    found = []
+    for column, name in _TIMES.items():
+        at = table.column(column).to_numpy().astype(float)
+        took = (at - before)[~np.isnan(at - before)].astype(np.int64)
+        if took.size:
+            low, high = np.quantile(took, [0.5, 0.99], method="higher").tolist()
+            found.append(Stage(name, took.size, low, high, int(took.max())))
+            before = np.where(np.isnan(at), before, at)
+    return found
+
+
+def causes(table: pa.Table, latest: int) -> list[tuple[str, int, int]]:
+    """Return what the latest balls waited for: function, balls, ns in it; most time first."""
+    falls = table.column("fall_ns").fill_null(np.iinfo(np.int64).max).to_numpy()
+    chosen = np.argsort(-falls, kind="stable")[:latest]
+    sums: dict[str, tuple[int, int]] = {}
+    for entry in table.select(["cause", "cause_ns"]).take(chosen).to_pylist():
+        count, ns = sums.get(entry["cause"] or "unknown", (0, 0))
+        sums[entry["cause"] or "unknown"] = count + 1, ns + (entry["cause_ns"] or 0)
+    found: Iterable[tuple[str, int, int]] = ((name, *both) for name, both in sums.items())
+    return sorted(found, key=lambda one: -one[2])

@@ -1,0 +1,29 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Record what happened to every ball: the whole rally is played again, with the profiler.
+
+The replay must be the rally, tick for tick: that is the proof that looking on cost no virtual time.
+"""
+
+from tennis.errors import UsageError
+from tennis.explain import stages
+from tennis.play.explain import look
+from tennis.play.rally import Watch
+from tennis.play.replaying import balls_of, plan_again
+from tennis.rally import Rally
+
+BALLS_MAX = 100_000  # some kB of profile a ball lie on the disk meanwhile
+
+
+def record_stages(rally: Rally, *, kernel: str | None = None, watch: Watch | None = None) -> None:
+    """Write ``stages.parquet`` into the folder of a rally of the virtual bench.
+
+    Raises UsageError, RallyError and BenchError as ``tennis.play.explain.explain``.
+    """
+    plan = plan_again(rally, kernel)
+    if not 0 < rally.balls <= BALLS_MAX:
+        raise UsageError(
+            f"{rally.path} has {rally.balls:,} balls: stages are recorded of 1 to {BALLS_MAX:,}"
+        )
+    told = look(rally, plan, balls_of(rally), range(rally.balls), stages.row, watch=watch)
+    stages.write(rally, told.found)
