@@ -113,6 +113,7 @@ class Rally:
         parts = [target.kernel, self.manifest.load.name, target.bottom_half, target.priorities]
         parts += ["threaded"] if target.top_half == "threaded" else []
         parts += [target.added] if target.added else []
+        parts += [f"with {target.witness}"] if target.witness != "none" else []
         return " / ".join(plain(word, 40) for word in parts)
 
     @property
