@@ -19,7 +19,7 @@ def linux_source() -> Path:
     package = suite.package(PACKAGE)
 
     def build(folder: Path) -> None:
-        suite.unpack([package], folder / "package", print)
+        suite.unpack([package], folder / "package")
         (archive,) = folder.rglob("linux-source-*.tar.xz")
         archive.rename(folder / archive.name)
 

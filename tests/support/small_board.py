@@ -65,7 +65,7 @@ def _programs() -> Path:
     def build(folder: Path) -> None:
         suite = Suite(SUITE, "arm64")
         suite.update()
-        suite.unpack([suite.package(name) for name in PROGRAMS], folder / "packages", print)
+        suite.unpack([suite.package(name) for name in PROGRAMS], folder / "packages")
         for file in (file for files in PROGRAMS.values() for file in files):
             place = folder / "root" / file.replace(LIBRARIES, "lib")
             place.parent.mkdir(parents=True, exist_ok=True)
