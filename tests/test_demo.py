@@ -17,36 +17,44 @@ pytestmark = pytest.mark.virtual
 TENNIS = str(Path(sys.executable).with_name("tennis"))
 
 
-def demo(out: Path, balls: int = 150) -> subprocess.CompletedProcess[str]:
-    command = [TENNIS, "demo", "--balls", str(balls), "--out", str(out)]
+def demo(out: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    command = [TENNIS, "demo", "--balls", "150", "--boots", "2", "--out", str(out), *more]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_interrupted_and_gone_on_with(tmp_path):
     out = tmp_path / "demo"
     process = subprocess.Popen(
-        [TENNIS, "demo", "--balls", "150", "--out", str(out)], stdout=subprocess.PIPE, text=True
+        [TENNIS, "demo", "--balls", "150", "--boots", "2", "--workers", "1", "--out", str(out)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
-    wait_until((out / "mainline-idle-chrt-tasklet").exists, process, limit_s=600)
+    wait_until(lambda: any(out.glob("*-tasklet*/manifest.json")), process, limit_s=600)
     process.send_signal(signal.SIGINT)
     said, _ = end_of(process)
     assert process.returncode == 1
-    assert "mainline" in said
+    assert "Playing 8 rallies of 150 balls" in said
 
     done = demo(out)
     assert done.returncode == 0, done.stderr
-    assert "1/8 mainline-idle-default-tasklet: kept, 150 balls, 0 missed" in done.stdout
-    assert "8/8 rt-stress-chrt-tasklet: played, 150 balls, 0 missed" in done.stdout
-    # thesis, tables 7.2 to 7.4
-    for maximum in ("51 µs", "17.2 ms", "169 µs", "98 µs", "653 µs", "268 µs", "155 µs"):
+    assert "kept, 150 balls, 0 missed" in done.stdout
+    assert "played, 150 balls, 0 missed" in done.stdout
+    # the story: the thesis' tables 7.2 and 7.4, and a verdict on each sentence
+    assert "When did the answer come? 300 answers each, of 2 boots" in done.stdout
+    for maximum in ("51 µs", "17.2 ms", "98 µs", "268 µs"):
         assert maximum in done.stdout
-    assert "c1: not addressed" in done.stdout  # it is judged on threaded top halves
+    assert "answers earlier" in done.stdout
+    assert "INCONCLUSIVE" in done.stdout  # 300 balls are too few
+    assert "CONFIRMED" not in done.stdout
+    story = done.stdout[done.stdout.index("When did") : done.stdout.index("The picture,")]
+    assert max(len(line) for line in story.splitlines() if "tennis explain" not in line) <= 80
     page = (out / "report.html").read_text()
+    assert page.index("What was found") < page.index("<h2>The thesis' conclusions")
     assert page.count("2 ns per instruction") > 10
     assert len([open_rally(folder) for folder in out.glob("[mr]*-*")]) == 8
 
     # other plans' data are not touched
-    other = demo(out, balls=100)
+    other = demo(out, "--balls", "100")
     assert other.returncode == 1
     assert "another plan" in other.stderr
     assert len(other.stderr.splitlines()) == 1

@@ -6,12 +6,19 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.text import Text
 
+from tennis.cli.match import workers_here
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError
 from tennis.listener import listening
+
+MACHINES = (
+    "The thesis' machine was a 520 MHz PXA270 with Linux 2.6.25: compare who is earlier, and by "
+    "which order of magnitude, never microseconds."
+)
 
 
 @click.command()
@@ -25,47 +32,62 @@ from tennis.listener import listening
 @click.option(
     "--balls",
     type=click.IntRange(1, 1_000_000),
-    default=5000,
+    default=3000,
     show_default=True,
-    help="A rally's balls.",
+    help="The balls of a boot.",
+)
+@click.option(
+    "--boots",
+    type=click.IntRange(1, 1000),
+    default=10,
+    show_default=True,
+    help="How often each kernel is booted for each load; a verdict needs ten.",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, help="The seed."
 )
-def demo(out: Path, balls: int, seed: int) -> None:
-    """Play mainline and PREEMPT_RT, idle and under stress, with and without priorities.
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 256),
+    default=workers_here,
+    show_default="one for each core, if there is memory for its targets",
+    help="How many rallies to play at once.",
+)
+def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
+    """Play mainline and PREEMPT_RT, idle and under stress, and tell what was found.
 
-    A match without a plan's file: it prints the results beside the thesis' tables 7.2 to 7.4 and
-    the verdicts, and writes report.html. The same command goes on with what was interrupted.
+    PREEMPT_RT is played as the thesis had it: the handler in a thread, the answering threads with
+    priorities. Ten boots of each, three minutes on two cores. It ends with the story in a few
+    lines, and writes report.html. The same command goes on with what was interrupted.
 
     \b
     Examples:
       tennis demo
-      tennis demo --balls 20000 --out long-demo
+      tennis demo --boots 20 --out long-demo
     """
-    from tennis.cli.thesis import print_thesis_table
-    from tennis.cli.verdicts import print_verdicts
+    from tennis.cli.story import print_story
     from tennis.pages.match import write_match_report
-    from tennis.pages.rally import thesis_table
     from tennis.play.demo import demonstration
     from tennis.play.match import play_match
+    from tennis.replicate.story import story
     from tennis.replicate.verdicts import Replication
 
-    console = Console()
-    wanted = demonstration(balls, seed)
+    console = Console(highlight=False)
+    wanted = demonstration(balls, boots, seed)
     count = len(wanted.scheduled)
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
     with listening(echo):
-        outcome = play_match(wanted, out, shown, Stop())
+        outcome = play_match(wanted, out, shown, Stop(), workers)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost", next_step="run it again to play the rest")
-    rallies = outcome.folder.rallies()
-    if rallies:
-        print_thesis_table(console, thesis_table(rallies), rallies[0].manifest.time_note)
     replication = Replication(outcome.folder)
     page = write_match_report(replication)
-    print_verdicts(console, replication)
-    echo(f"\nThe report with the pictures: {page}")
+    told = story(replication)
+    if told:
+        print_story(console, told, out)
+        note = f"{replication.match.bench} bench: {replication.match.time_note}"
+        console.print(Text(f"\n{note[:1].upper()}{note[1:]}. {MACHINES}", style="dim"))
+    echo(f"\nThe picture, the verdicts and their reasons: {page}")
     if outcome.bad:
         name, why = next(iter(outcome.bad.items()))
         raise BenchError(

@@ -11,7 +11,7 @@ from tennis import __version__
 from tennis.match.folder import REPORT, MatchFolder
 from tennis.match.plan import ScheduledRally
 from tennis.pages.rally import Shown, shown, template
-from tennis.plots import histogram
+from tennis.plots import histogram, overview
 from tennis.plots.published import Beside, beside
 from tennis.publications import knutsson_2008
 from tennis.publications.knutsson import Kernel, Maximum
@@ -28,10 +28,12 @@ from tennis.replicate.rules import (
     published_maximum,
     replication,
 )
+from tennis.replicate.story import cells, head, story
 from tennis.replicate.verdicts import Claim, Comparison, Replication, number
 from tennis.stats.summary import Latency, latency, percent
 from tennis.units import format_count, format_us
 
+CELLS_MAX = 24  # lines that a picture can hold
 THESIS = "T. Knutsson's thesis of 2008"
 
 
@@ -102,6 +104,9 @@ def match_report(replicated: Replication) -> str:
         title=plain(match.record.plan.title, 120),
         bench=f"{match.bench} bench: {match.time_note}",
         version=__version__,
+        story=story(replicated),
+        opening=_opening(replicated),
+        story_head=head,
         conclusions=conclusions(claims),
         others=[c for c in claims if c.kind == "conclusion" and c not in conclusions(claims)],
         rankings=[c for c in claims if c.kind == "ranking"],
@@ -291,6 +296,16 @@ def _beside(replication: Replication, tables: Sequence[TableShown]) -> list[Show
         )
         pictures.append(shown(beside(rows, name, THESIS, bench), caption))
     return pictures
+
+
+def _opening(replication: Replication) -> Shown | None:
+    """Return the picture to begin with: all that was played, each cell's boots together."""
+    played = cells(replication)[:CELLS_MAX]
+    if not played:
+        return None
+    bench = f"{replication.match.bench} bench: {replication.match.time_note}"
+    caption = f"{bench[:1].upper()}{bench[1:]}. Each line is one kernel under one load: all boots."
+    return shown(overview(played), caption)
 
 
 def _figures(replication: Replication) -> list[FigureShown]:

@@ -9,14 +9,18 @@ from tennis.play.match import Match
 from tennis.play.schedule import scheduled_rallies
 
 
-def demonstration(balls: int, seed: int) -> Match:
+def demonstration(balls: int, boots: int, seed: int) -> Match:
     """Return the demonstration as a match. Raises BenchError where a kernel is not fetched."""
     plan = MatchPlan(
-        title="The demonstration",
-        kernels={"mainline": KernelAxis(), "rt": KernelAxis()},
+        title="The thesis' main result",
+        kernels={
+            "mainline": KernelAxis(priorities=["default"]),
+            "rt": KernelAxis(priorities=["chrt"], top_halves=["threaded"]),
+        },
         loads={"idle": LoadAxis(), "stress": LoadAxis()},
-        priorities=["default", "chrt"],
         balls=balls,
+        repetitions=boots,
         seed=seed,
+        order="shuffled",
     )
     return Match(plan, *scheduled_rallies(plan, {}, Path()))

@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The story of a match for a terminal: a small table, and what it says in sentences."""
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tennis.cli.verdicts import STYLES
+from tennis.rally.text import quoted
+from tennis.replicate.story import Story, head
+from tennis.units import format_ns, format_us
+
+
+def print_story(console: Console, told: Story, match: Path) -> None:
+    """Print the story of the match in a folder; nothing is wider than 80 columns but paths."""
+    console.print()
+    console.print(Text(f"When did the answer come? {head(told)}", style="bold"))
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table.add_column("", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for title in (
+        "\nusually",
+        "1 in 1,000\nafter",
+        "\nthe latest",
+        "thesis, latest\nof 10,000,000",
+    ):
+        table.add_column(title, justify="right", no_wrap=True)
+    load = ""
+    for line in told.lines:
+        table.add_row(
+            "" if line.load == load else line.load,
+            line.kernel,
+            format_ns(line.here.median),
+            Text("-" if line.late is None else format_ns(line.late), style="bold"),
+            format_ns(line.here.max) + (f" + {line.misses} missed" if line.misses else ""),
+            Text(format_us(line.published_us), style="dim"),
+        )
+        load = line.load
+    console.print(table)
+    console.print()
+    for sentence in told.sentences:
+        text = Text(sentence.text)
+        if sentence.verdict:
+            text.append(f" {sentence.verdict.upper()}", style=STYLES[sentence.verdict])
+        console.print(text)
+        if sentence.explain:
+            command = f"tennis explain {quoted(match / sentence.explain)}"
+            console.print(Text(f"  Which code?  {command}"), soft_wrap=True)

@@ -1,0 +1,198 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a match found, in a few sentences: mainline and PREEMPT_RT, idle and under stress.
+
+Every number is of all boots of a cell together; a word in capitals is a verdict of
+``tennis.replicate.verdicts`` and says the same as there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tennis.publications import knutsson_2008
+from tennis.rally import Rally, Tally
+from tennis.replicate.rules import Side, published_maximum, replication
+from tennis.replicate.samples import find
+from tennis.replicate.verdicts import Claim, Replication
+from tennis.stats.summary import Latency, latency
+from tennis.units import format_count, format_ns, format_us
+
+_KERNELS = (("mainline", "default", "mainline"), ("rt", "chrt", "PREEMPT_RT, chrt"))
+_ONE_IN = 1000
+_SURPRISE = 10  # times what one in 1,000 exceeds: a latest answer beyond that wants a reason
+
+
+@dataclass(frozen=True)
+class Line:
+    """A kernel under a load: its interrupt latency here, and the thesis' latest answer."""
+
+    load: str
+    kernel: str  # in words
+    balls: int
+    boots: int
+    misses: int
+    here: Latency
+    late: int | None  # what one in 1,000 exceeds; None: too few balls
+    published_us: int | None
+    rally: Rally  # the one with the latest answer
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What was found; ``verdict`` is empty where a sentence only points out something."""
+
+    text: str
+    verdict: str = ""
+    explain: str = ""  # the rally, a folder of the match, that tells more
+
+
+@dataclass(frozen=True)
+class Story:
+    """What to tell first of a match that played mainline and PREEMPT_RT, idle and under stress."""
+
+    lines: list[Line]
+    sentences: list[Sentence]
+
+
+def joined(rallies: Sequence[Rally]) -> Rally:
+    """Return boots of one cell as one rally, for a picture: its balls and misses are theirs."""
+    first = rallies[0]
+    counts = first.manifest.counts.model_copy(
+        update={
+            name: sum(getattr(rally.manifest.counts, name) for rally in rallies)
+            for name in ("balls", "misses")
+        }
+    )
+    return replace(
+        first,
+        manifest=first.manifest.model_copy(update={"counts": counts}),
+        interrupt=Tally.joined([rally.interrupt for rally in rallies]),
+        scheduling=Tally.joined([rally.scheduling for rally in rallies]),
+    )
+
+
+def cells(replicated: Replication) -> list[Rally]:
+    """Return each cell of a match as one rally of all its sound boots, in the plan's order."""
+    boots: dict[tuple[str, ...], list[Rally]] = {}
+    for planned in sorted(replicated.match.scheduled, key=lambda entry: entry.name):
+        rally = replicated.match.rally(planned.name)
+        if rally is None or not rally.balls or rally.manifest.suspect:
+            continue
+        target = rally.manifest.target
+        key = (planned.kernel, rally.manifest.load.name, target.priorities, target.top_half)
+        boots.setdefault((*key, target.bottom_half, target.added), []).append(rally)
+    return [joined(rallies) for rallies in boots.values()]
+
+
+def story(replicated: Replication) -> Story | None:
+    """Return the story of a match; None where it did not play what the story is about."""
+    lines = [
+        line
+        for load in ("idle", "stress")
+        for kernel, priorities, words in _KERNELS
+        if (line := _line(replicated, kernel, priorities, load, words))
+    ]
+    if len(lines) < 2 * len(_KERNELS):
+        return None
+    mainline_idle, rt_idle, mainline, rt = lines
+    return Story(
+        lines,
+        [
+            _earlier(replicated, "idle", mainline_idle, rt_idle),
+            _earlier(replicated, "stress", rt, mainline),
+            _growth(replicated),
+            *_surprises((mainline, rt)),
+        ],
+    )
+
+
+def _line(
+    replicated: Replication, kernel: str, priorities: str, load: str, words: str
+) -> Line | None:
+    rules = replication()
+    side = Side(
+        kernel=kernel,
+        priorities=priorities,
+        top_half=rules.top_halves.get(kernel, "hard"),
+        loads=(load,),
+        latency="interrupt",
+    )
+    rallies = [rally for _, rally in find(replicated.match, rules, side, load).rallies]
+    if not rallies:
+        return None
+    together = joined(rallies)
+    tables = knutsson_2008().results
+    table = next(one for one in tables if (one.kernel, one.priorities) == (kernel, priorities))
+    published = published_maximum(table, load, "interrupt")
+    return Line(
+        load,
+        words,
+        together.balls,
+        len(rallies),
+        together.misses,
+        here := latency(together.interrupt, together.tick_hz, claim=not together.misses),
+        here.p999 if together.balls >= _ONE_IN else None,
+        published.max if published else None,
+        max(rallies, key=lambda rally: rally.interrupt.values[-1] if rally.interrupt.n else 0),
+    )
+
+
+def _claim(replicated: Replication, name: str) -> Claim | None:
+    try:
+        return replicated.claim("knutsson-2008", name)
+    except KeyError:
+        return None
+
+
+def _earlier(replicated: Replication, load: str, sooner: Line, later: Line) -> Sentence:
+    """Say how much earlier the published winner is; the verdict is the ranking's."""
+    name = "rt-chrt-mainline" if load == "idle" else "mainline-rt-chrt"
+    claim = _claim(replicated, f"ranking-{load}-interrupt-{name}")
+    here = _ratio(later.late, sooner.late)
+    there = _ratio(later.published_us, sooner.published_us)
+    when = "Idle" if load == "idle" else "Under stress"
+    head = f"{when}, {sooner.kernel.partition(',')[0]} answers earlier"
+    text = f"{head}: {here} times here (1 in 1,000), {there} times there (the latest)."
+    if sooner.late is None or later.late is None:
+        text = f"{head}: {there} times in the thesis; too few balls to say it of here."
+    return Sentence(text, _verdict(claim))
+
+
+def _growth(replicated: Replication) -> Sentence:
+    claim = _claim(replicated, "c2")
+    title = claim.title if claim else ""
+    return Sentence(f"The thesis' main result: {title[:1].lower()}{title[1:]}.", _verdict(claim))
+
+
+def _surprises(lines: Sequence[Line]) -> list[Sentence]:
+    """Point out a latest answer that stands far from all others."""
+    found = []
+    for line in lines:
+        latest, usual_late = line.here.max, line.late
+        if latest is None or usual_late is None or latest <= _SURPRISE * usual_late:
+            continue
+        found.append(
+            Sentence(
+                f"Surprise: {line.kernel.partition(',')[0]}'s latest answer under {line.load} came "
+                f"after {format_ns(latest)} (thesis {format_us(line.published_us)}); 1 in 1,000 "
+                f"came after {format_ns(usual_late)}.",
+                explain=line.rally.path.name,
+            )
+        )
+    return found
+
+
+def _verdict(claim: Claim | None) -> str:
+    return claim.verdict if claim else ""
+
+
+def _ratio(of: float | None, to: float | None) -> str:
+    if not of or not to:
+        return "?"
+    return f"{of / to:.2g}" if of < 100 * to else f"{of / to:,.0f}"
+
+
+def head(told: Story) -> str:
+    """Say what the lines are of."""
+    line = told.lines[0]
+    return f"{line.balls:,} answers each, of {format_count(line.boots, 'boot')}"
