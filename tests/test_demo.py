@@ -48,6 +48,7 @@ def test_interrupted_and_gone_on_with(tmp_path):
     assert "CONFIRMED" not in done.stdout
     story = done.stdout[done.stdout.index("When did") : done.stdout.index("The picture,")]
     assert max(len(line) for line in story.splitlines() if "tennis explain" not in line) <= 80
+    assert (out / "overview.png").read_bytes().startswith(b"\x89PNG")
     page = (out / "report.html").read_text()
     assert page.index("What was found") < page.index("<h2>The thesis' conclusions")
     assert page.count("2 ns per instruction") > 10

@@ -15,6 +15,7 @@ from tennis.cli.words import echo
 from tennis.errors import BenchError
 from tennis.listener import listening
 
+PICTURE = "overview.png"
 MACHINES = (
     "The thesis' machine was a 520 MHz PXA270 with Linux 2.6.25: compare who is earlier, and by "
     "which order of magnitude, never microseconds."
@@ -32,9 +33,9 @@ MACHINES = (
 @click.option(
     "--balls",
     type=click.IntRange(1, 1_000_000),
-    default=3000,
+    default=6000,
     show_default=True,
-    help="The balls of a boot.",
+    help="The balls of a boot; stress has a cycle of some 5,000.",
 )
 @click.option(
     "--boots",
@@ -57,7 +58,7 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     """Play mainline and PREEMPT_RT, idle and under stress, and tell what was found.
 
     PREEMPT_RT is played as the thesis had it: the handler in a thread, the answering threads with
-    priorities. Ten boots of each, three minutes on two cores. It ends with the story in a few
+    priorities. Ten boots of each, some minutes on two cores. It ends with the story in a few
     lines, and writes report.html. The same command goes on with what was interrupted.
 
     \b
@@ -69,7 +70,9 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     from tennis.pages.match import write_match_report
     from tennis.play.demo import demonstration
     from tennis.play.match import play_match
-    from tennis.replicate.story import story
+    from tennis.plots import overview
+    from tennis.rally.disk import write_whole
+    from tennis.replicate.story import cells, story
     from tennis.replicate.verdicts import Replication
 
     console = Console(highlight=False)
@@ -82,6 +85,8 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
         raise BenchError("interrupted; nothing is lost", next_step="run it again to play the rest")
     replication = Replication(outcome.folder)
     page = write_match_report(replication)
+    if played := cells(replication):
+        write_whole(out / PICTURE, overview(played).render("png"), force=True)
     told = story(replication)
     if told:
         print_story(console, told, out)

@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The story of a match: numbers of all boots together, and the verdicts' own words."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tennis.cli.story import print_story
+from tennis.pages.match import match_report
+from tennis.replicate.story import cells, story
+from tennis.replicate.verdicts import Replication
+from tests.support.synthetic_match import MatchMaker, bursts
+
+BALLS = 3000
+
+
+@pytest.fixture
+def maker(tmp_path):
+    return MatchMaker(tmp_path / "match")
+
+
+def play(maker, late_rt=None, *, boots=10):
+    """Mainline grows a hundredfold under stress, rt hardly; one rt answer may be later."""
+    maker.cell("mainline", "default", "idle", bursts(3_000, BALLS), boots=boots)
+    maker.cell("mainline", "default", "stress", bursts(900_000, BALLS), boots=boots)
+    maker.cell("rt", "chrt", "idle", bursts(9_000, BALLS), boots=boots)
+    rise = bursts(12_000, BALLS)
+    if late_rt:
+        rise[BALLS // 3] = late_rt
+    maker.cell("rt", "chrt", "stress", rise, boots=boots)
+    return Replication(maker.sealed())
+
+
+def text_of(told, path):
+    console = Console(file=io.StringIO(), width=80)
+    print_story(console, told, path)
+    return console.file.getvalue()
+
+
+def test_the_story_says_what_the_verdicts_say(maker):
+    replicated = play(maker)
+    told = story(replicated)
+    assert [(line.load, line.balls, line.boots) for line in told.lines] == [
+        ("idle", 30_000, 10),
+        ("idle", 30_000, 10),
+        ("stress", 30_000, 10),
+        ("stress", 30_000, 10),
+    ]
+    assert [line.late for line in told.lines] == [3_000, 9_000, 900_000, 12_000]
+    assert [line.published_us for line in told.lines] == [51, 98, 17_194, 268]
+    idle, stress, growth = told.sentences
+    assert idle.text.startswith("Idle, mainline answers earlier: 3 times here")
+    assert stress.text.startswith("Under stress, PREEMPT_RT answers earlier: 75 times here")
+    ours = [claim for claim in replicated.claims if claim.source == "knutsson-2008"]
+    verdict = {claim.id: claim.verdict for claim in ours}
+    assert growth.verdict == verdict["c2"]
+    assert stress.verdict == verdict["ranking-stress-interrupt-mainline-rt-chrt"] == "confirmed"
+    said = text_of(told, maker.path)
+    assert max(map(len, said.splitlines())) <= 80
+    assert "CONFIRMED" in said
+
+
+def test_a_latest_answer_far_from_all_others_is_a_surprise(maker):
+    told = story(play(maker, late_rt=1_500_000))
+    (surprise,) = [one for one in told.sentences if one.explain]
+    assert surprise.text.startswith(
+        "Surprise: PREEMPT_RT's latest answer under stress came after 1.50 ms (thesis 268 µs)"
+    )
+    assert f"tennis explain {maker.path / surprise.explain}" in text_of(told, maker.path)
+    assert (maker.path / surprise.explain / "balls.parquet").exists()
+    page = match_report(Replication(maker.sealed()))
+    assert surprise.explain in page
+    assert str(maker.path) not in page
+
+
+def test_few_balls_tell_no_level(maker):
+    for kernel, priorities in (("mainline", "default"), ("rt", "chrt")):
+        for load in ("idle", "stress"):
+            maker.cell(kernel, priorities, load, np.full(200, 1500), boots=2)
+    told = story(Replication(maker.sealed()))
+    assert [line.late for line in told.lines] == [None] * 4
+    assert {one.verdict for one in told.sentences} == {"inconclusive"}
+    assert "too few balls" in told.sentences[0].text
+
+
+def test_no_story_without_both_kernels(maker):
+    maker.cell("mainline", "default", "idle", bursts(3_000, BALLS), boots=2)
+    replicated = Replication(maker.sealed())
+    assert story(replicated) is None
+    assert [one.balls for one in cells(replicated)] == [2 * BALLS]
+    assert "What was found" in match_report(replicated)
