@@ -30,7 +30,7 @@ COMMANDS = {
     "flash": "Put the Brickwall's firmware onto a Pico.",
     "verify": "Verify a Brickwall with known delays, and keep a verification record.",
     "boot": "Boot a target into another kernel, and check that it came up.",
-    "benches": "List the benches of the inventory, hold one, restore one.",
+    "benches": "List the benches of the inventory, lease one, restore one.",
     "umpire": "Hold a logic analyser against the Brickwall: capture, check.",
     "doctor": "Say what works here, what does not, and what to do about it.",
 }
@@ -100,6 +100,10 @@ def main() -> None:
     try:
         cli.main(standalone_mode=False)
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        # nothing was asked for: the help, as it is laid out
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "tennis"
         _end(f"{error.format_message()} ({command} --help)", 2)

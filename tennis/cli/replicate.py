@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("folder", metavar="MATCH", type=click.Path(path_type=Path))
+@click.option(
+    "--only",
+    type=click.Choice(["claims", "played"]),
+    help="Print the thesis' conclusions only, or leave out what nothing was played for.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="Also write the HTML report."
@@ -49,6 +54,7 @@ def replicate(
     folder: Path,
     out: Path | None,
     *,
+    only: str | None,
     as_json: bool,
     force: bool,
     against: Path | None,
@@ -63,6 +69,7 @@ def replicate(
     \b
     Examples:
       tennis replicate quick
+      tennis replicate quick --only played
       tennis replicate quick --json
       tennis replicate quick --explain
       tennis replicate quick --against quick-4ns
@@ -89,7 +96,7 @@ def replicate(
     if as_json:
         echo(json.dumps(replication.as_json(), indent=2, allow_nan=False))
     else:
-        print_verdicts(Console(), replication, every=True)
+        print_verdicts(Console(), replication, every=only != "claims", played=only == "played")
     if out is not None:
         write_match_report(replication, out, force=force)
         echo(out, err=as_json)

@@ -20,8 +20,13 @@ STYLES = {
 }
 
 
-def print_verdicts(console: Console, replication: Replication, *, every: bool = False) -> None:
-    """Print the thesis' conclusions with their parts; with ``every`` all other claims, too."""
+def print_verdicts(
+    console: Console, replication: Replication, *, every: bool = False, played: bool = False
+) -> None:
+    """Print the thesis' conclusions with their parts; with ``every`` all other claims, too.
+
+    With ``played``, claims for which nothing was played are only counted.
+    """
     claims = replication.claims
     ours = conclusions(claims)
     console.print(
@@ -31,13 +36,23 @@ def print_verdicts(console: Console, replication: Replication, *, every: bool = 
         soft_wrap=True,
     )
     for claim in ours:
-        _print_claim(console, claim)
+        if not played or claim.verdict != "not addressed":
+            _print_claim(console, claim)
     rest = [claim for claim in claims if claim not in ours]
     if every:
         for kind, title in _KINDS.items():
-            console.print(f"\n[bold]{title}[/bold]")
-            for claim in (claim for claim in rest if claim.kind == kind):
+            shown = [
+                claim
+                for claim in rest
+                if claim.kind == kind and not (played and claim.verdict == "not addressed")
+            ]
+            if shown:
+                console.print(f"\n[bold]{title}[/bold]")
+            for claim in shown:
                 _print_claim(console, claim)
+        if played:
+            missing = sum(claim.verdict == "not addressed" for claim in claims)
+            console.print(f"\n{missing} more statements need rallies that were not played.")
         return
     counted: Counter[str] = Counter(claim.verdict for claim in rest)
     totals = ", ".join(f"{counted[verdict]} {verdict}" for verdict in STYLES)

@@ -43,13 +43,15 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     written where the plan cannot be played, RallyError where it names versions that are no more,
     DiskFullError where the disk gets full (``resume`` goes on).
     """
+    if not out.name or out.name == "..":
+        raise UsageError(f"--out {str(out)!r} names no folder", next_step="say --out NAME")
+    part = part_path(out)
     if os.path.lexists(out):
         raise UsageError(f"{out} exists", next_step="choose another name for the rally")
     try:
         os.fspath(out).encode()
     except UnicodeEncodeError as error:
         raise UsageError(f"{out!a} is no name in UTF-8", next_step="choose another name") from error
-    part = part_path(out)
     if os.path.lexists(part):
         raise UsageError(
             f"{out} was begun and not finished",

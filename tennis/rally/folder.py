@@ -293,6 +293,11 @@ def open_rally(path: Path) -> Rally:
                 f"{path} is unfinished",
                 next_step=f"go on with `tennis rally --resume {path.with_suffix('')}`",
             )
+        if (path / "match.json").is_file():
+            raise RallyError(
+                f"{path} is a match",
+                next_step="name one of the rallies in it, or use `tennis replicate`",
+            )
         raise RallyError(
             f"{path} holds no {MANIFEST}", next_step="name the folder that `tennis rally` wrote"
         )

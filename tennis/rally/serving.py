@@ -29,8 +29,8 @@ class Serving(StrictModel):
         Field(
             ge=0,
             lt=2**32,
-            description="The same seed gives the same gaps; on the virtual bench, the same bytes. "
-            "An open loop has no random gaps, so nothing depends on it there.",
+            description="The same seed gives the same gaps (an open loop has none that are "
+            "random); on the virtual bench, the same boot and the same bytes.",
         ),
     ] = 1
     loop: Annotated[
@@ -109,7 +109,12 @@ class Serving(StrictModel):
         if self.rate_hz is not None:
             raise UsageError("--rate-hz belongs to --loop open")
         low = GAP_MIN_US if self.gap_min_us is None else self.gap_min_us
-        high = max(GAP_MAX_US, low) if self.gap_max_us is None else self.gap_max_us
+        high = GAP_MAX_US if self.gap_max_us is None else self.gap_max_us
+        if self.gap_max_us is None and high < low:
+            raise UsageError(
+                f"--gap-min-us {low:g} is above the usual longest gap, {high:g}",
+                next_step=f"say --gap-max-us, too ({low:g} for gaps that are all alike)",
+            )
         if high < low:
             raise UsageError(f"--gap-max-us {high:g} is below --gap-min-us {low:g}")
         return low, high

@@ -44,6 +44,10 @@ USAGE = [
     ["rally", "--resume", ""],
     ["rally", "--resume", "nothing"],
     ["rally", "--out", b"bad\xff"],
+    ["rally", "--out", ""],
+    ["rally", "--gap-min-us", "2000", "--out", "r"],
+    ["rally", "--bench", "pi", "--witness", "cyclictest", "--out", "r"],
+    ["rally", "--instrument", "pico", "--stages", "--out", "r"],
     ["kernels", "fetch", "windows"],
     ["demo", "--balls", "0"],
     ["stats"],
@@ -61,6 +65,23 @@ def test_what_cannot_be_meant(words, tmp_path):
     assert "\x1b" not in said
     assert done.stdout == b""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [[], ["umpire"], ["kernels"]], ids=str)
+def test_a_group_alone_prints_its_help_as_it_is_laid_out(words):
+    done = tennis(*words)
+    said = done.stdout + done.stderr
+    if words != ["kernels"]:  # which lists them
+        assert done.returncode == 2
+        assert said.startswith(f"Usage: {' '.join(['tennis', *words])} ")
+        assert len(said.splitlines()) > 10
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_a_match_is_no_rally(tmp_path):
+    (tmp_path / "match.json").write_text("{}")
+    done = tennis("stats", str(tmp_path))
+    assert "is a match: name one of the rallies in it" in done.stderr
 
 
 def test_what_failed(tmp_path):

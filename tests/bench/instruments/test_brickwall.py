@@ -316,7 +316,7 @@ def test_what_a_brickwall_says_moves_no_cursor(fake):
 
 def test_a_gap_that_does_not_fit(fake, tmp_path):
     with pytest.raises(UsageError, match=r"this Brickwall counts to 34\.4 s"):
-        played(fake, tmp_path / "r", gap_min_us=40e6)
+        played(fake, tmp_path / "r", gap_min_us=40e6, gap_max_us=40e6)
 
 
 # --- ports ---
