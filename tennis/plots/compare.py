@@ -172,7 +172,8 @@ def overview(rallies: Sequence[Rally]) -> Picture:
         _describe(summaries, labels, "Median, 99 % and maximum"),
     )
     counts = sorted({summary.balls for summary in summaries})
-    many = f"N = {counts[0]} each" if len(counts) == 1 else f"N = {counts[0]} to {counts[-1]}"
+    many = f"N = {counts[0]:,}"
+    many += " each" if len(counts) == 1 else f" to {counts[-1]:,}"
     picture.head(f"{bench_note(summaries)}  ·  {many}")
     panels = picture.subplots(1, 2, sharex=True, sharey=True)
     rows = range(len(rallies))

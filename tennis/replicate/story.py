@@ -100,8 +100,8 @@ def story(replicated: Replication) -> Story | None:
         [
             _earlier(replicated, "idle", mainline_idle, rt_idle),
             _earlier(replicated, "stress", rt, mainline),
-            _growth(replicated),
-            *_surprises((mainline, rt)),
+            _growth(replicated, None if _surprises([rt]) else rt),
+            *_surprises([mainline, rt]),
         ],
     )
 
@@ -158,10 +158,16 @@ def _earlier(replicated: Replication, load: str, sooner: Line, later: Line) -> S
     return Sentence(text, _verdict(claim))
 
 
-def _growth(replicated: Replication) -> Sentence:
+def _growth(replicated: Replication, rt: Line | None) -> Sentence:
+    """Say what became of the main result; if contradicted, rt's latest answer tells why."""
     claim = _claim(replicated, "c2")
     title = claim.title if claim else ""
-    return Sentence(f"The thesis' main result: {title[:1].lower()}{title[1:]}.", _verdict(claim))
+    verdict = _verdict(claim)
+    return Sentence(
+        f"The thesis' main result: {title[:1].lower()}{title[1:]}.",
+        verdict,
+        rt.rally.path.name if rt and verdict == "contradicted" else "",
+    )
 
 
 def _surprises(lines: Sequence[Line]) -> list[Sentence]:
