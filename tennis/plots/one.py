@@ -96,7 +96,8 @@ def _histogram(axes: Axes, counted: Tally, latency: Latency, name: str, tick_ns:
             va="center",
             size=8.5,
         )
-    axes.set_xlabel("logarithmic scale" if log else "linear scale", color=GREY, size=8.5)
+    scale = "logarithmic" if log else "linear"
+    axes.set_xlabel(f"latency ({scale} scale)", color=GREY, size=8.5)
 
 
 @drawn
@@ -287,7 +288,11 @@ def _series(axes: Axes, envelope: Envelope, start: float, color: str, *, log: bo
         bar_x = np.repeat(x, 3)
         bar_y = np.column_stack([low, high, np.full(low.size, np.nan)]).ravel()
         axes.plot(bar_x, bar_y, color=color, lw=1.1, alpha=0.8, solid_capstyle="butt")
+        # a bin whose balls were all alike is a bar of no length
+        alike = low == high
+        axes.plot(x[alike], high[alike], ".", color=color, ms=1.6, alpha=0.8)
         top_bins = np.argsort(high)[-40:]
+        top_bins = top_bins[~alike[top_bins]]
         axes.plot(x[top_bins], high[top_bins], ".", color=color, ms=4)
     bottom, top = max(float(low.min()), 1.0), max(float(high.max()), 1.0)
     if log:

@@ -171,8 +171,8 @@ def count_axis(axes: Axes) -> None:
 
 
 def share_text(share: float) -> str:
-    """Write a share: ``1``, ``0.01``, ``1e-6``."""
-    return f"{share:g}" if share >= 1e-3 else f"{share:.0e}".replace("e-0", "e-")
+    """Write a share: ``1``, ``0.01``, ``1e-3``, ``1e-6``."""
+    return f"{share:g}" if share >= 1e-2 else f"{share:.0e}".replace("e-0", "e-")
 
 
 def share_axis(axes: Axes) -> None:
