@@ -152,6 +152,7 @@ def test_a_thread_that_waits_for_a_lock_names_who_held_it():
     assert dict(story.moments) == {
         "ping rises": 0,
         "interrupt taken": 100,
+        "its thread is woken": 100,
         "its thread runs": 140,
         "the thread has the lock": 8250,
         "top half begins": 8290,

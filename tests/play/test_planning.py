@@ -49,7 +49,8 @@ def test_a_kernels_configuration_is_read_only_where_it_decides(monkeypatch):
 def test_defaults():
     protocol = plan_of().protocol
     assert (protocol.gap_min_ns, protocol.gap_max_ns) == (500_000, 1_500_000)
-    assert plan_of(gap_min_us=5000).protocol.gap_max_ns == 5_000_000
+    with pytest.raises(UsageError, match="say --gap-max-us, too"):  # not a constant gap unasked
+        plan_of(gap_min_us=5000)
     # in an open loop an answer has until the next ball
     opened = plan_of(loop="open", rate_hz=10_000).protocol
     assert (opened.timeout_ns, opened.gap_min_ns, opened.rate_hz) == (100_000, 0, 10_000)
