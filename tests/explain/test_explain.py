@@ -324,8 +324,8 @@ def test_the_softirq_lock_and_its_owner_are_named(tmp_path):
     story = explain(rally, worst=1).story
     assert story.latency == "interrupt"
     assert re.search(
-        r"irq/17-racquet \(FIFO 99\) waited (2\d\d|3[0-2]\d) µs for the softirq lock that ktimers/0 "
-        r"\(FIFO 1\) held, most of it in .*hog_fire \[hog\]",
+        r"irq/17-racquet \(FIFO 99\) waited (2\d\d|3[0-2]\d) µs for the softirq lock that "
+        r"ktimers/0 \(FIFO 1\) held, most of it in .*hog_fire \[hog\]",
         story.sentence,
     )
     moments = dict(story.moments)
