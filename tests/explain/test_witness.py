@@ -101,7 +101,7 @@ FIRST = (
 
 
 def console(text, ready="tennis: fact ready_monotonic_ns 1000000000"):
-    packed = base64.encodebytes(gzip.compress(text.encode())).decode()
+    packed = base64.encodebytes(gzip.compress(text.encode(), mtime=0)).decode()
     return f"{ready}\ntennis: witness begins\n{packed}tennis: witness ends\n"
 
 
@@ -143,6 +143,7 @@ def test_a_late_sample_skips_those_that_are_over(told):
         (console("0: 0: 1\n"), "told of no sample"),
         (console("x").replace("H4", "!!"), "garbled|does not hold all"),
     ],
+    ids=["no clock", "no testimony", "cut short", "no sample", "no first sample", "garbled"],
 )
 def test_half_a_testimony_is_none(told, text, words):
     with pytest.raises(RallyError, match=words):
