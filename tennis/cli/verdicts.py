@@ -1,15 +1,19 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Verdicts for a terminal: the conclusions with their numbers, the rest counted."""
+"""Verdicts for a terminal: sentences with their numbers, 80 columns wide."""
 
-from collections import Counter
+import re
+import textwrap
+from collections.abc import Sequence
+from itertools import groupby
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
-from tennis.pages.match import conclusions, mechanisms, numbers
-from tennis.rally.text import plain
-from tennis.replicate.verdicts import Claim, Comparison, Replication, compared
+from tennis.pages.match import conclusions, counted, mechanisms, ratio
+from tennis.rally.text import plain, quoted
+from tennis.replicate.rules import replication as rules
+from tennis.replicate.verdicts import Claim, Comparison, Replication, compared, number
 from tennis.units import format_count
 
 STYLES = {
@@ -18,6 +22,9 @@ STYLES = {
     "inconclusive": "bold yellow",
     "not addressed": "dim",
 }
+_COMMAND = ": tennis "  # what stands before the command in an advice
+_COLUMNS_MAX = 100  # longer lines are hard to read
+_NAME, _VERDICT, _ROW, _RATIO = 4, 15, 29, 30  # widths of columns
 
 
 def print_verdicts(
@@ -29,102 +36,227 @@ def print_verdicts(
     """
     claims = replication.claims
     ours = conclusions(claims)
-    console.print(
-        f"\n[bold]The thesis' conclusions[/bold], {escape(replication.match.bench)} bench: "
-        f"{escape(replication.match.time_note)}",
-        highlight=False,
-        soft_wrap=True,
+    judged = f"{rules().statistics.judged_one_in:,}"
+    _title(console, "The thesis' conclusions")
+    _write(
+        console,
+        f"{replication.match.bench} bench: {replication.match.time_note}. Here: what one ball in "
+        f"{judged} exceeds, on one side against the other, with its 95 % interval over boots. "
+        "Thesis: the same of the latest of 10,000,000 balls.",
+        style="dim",
     )
+    told: set[str] = set()
     for claim in ours:
         if not played or claim.verdict != "not addressed":
-            _print_claim(console, claim)
+            console.print()
+            _print_claim(console, claim, told)
     rest = [claim for claim in claims if claim not in ours]
     if every:
-        for kind, title in _KINDS.items():
-            shown = [
-                claim
-                for claim in rest
-                if claim.kind == kind and not (played and claim.verdict == "not addressed")
-            ]
-            if shown:
-                console.print(f"\n[bold]{title}[/bold]")
-            for claim in shown:
-                _print_claim(console, claim)
-        if played:
-            missing = sum(claim.verdict == "not addressed" for claim in claims)
-            console.print(f"\n{missing} more statements need rallies that were not played.")
-        return
-    counted: Counter[str] = Counter(claim.verdict for claim in rest)
-    totals = ", ".join(f"{counted[verdict]} {verdict}" for verdict in STYLES)
-    console.print(
-        f"\nThe thesis' tables, and other publications: {totals} (tennis replicate says which).",
-        highlight=False,
-        soft_wrap=True,
-    )
+        _print_table(
+            console,
+            "Growth from idle, tables 7.1 to 7.4",
+            f"Confirmed: within {rules().tables.same_order:.3g} times of the thesis' growth.",
+            [claim for claim in rest if claim.kind == "growth"],
+        )
+        _print_table(
+            console,
+            "Who is later than whom, tables 7.1 to 7.4",
+            "Confirmed: later, as in the thesis; the ratio is above 1.",
+            [claim for claim in rest if claim.kind == "ranking"],
+        )
+        others = [
+            claim
+            for claim in rest
+            if claim.kind == "conclusion" and claim.verdict != "not addressed"
+        ]
+        if others:
+            _title(console, "Other publications")
+            for claim in others:
+                _print_claim(console, claim, told)
+        _print_left(console, [claim for claim in rest if claim.verdict == "not addressed"])
+    console.print()
+    totals = ", ".join(f"{count} {verdict}" for verdict, count in counted(claims).items())
+    _write(console, f"All {len(claims)} statements: {totals}.")
+    if not every:
+        _write_command(console, "Each: ", f"tennis replicate {quoted(replication.match.path)}")
 
 
-_KINDS = {
-    "growth": "Growth from idle, tables 7.1 to 7.4",
-    "ranking": "Rankings, tables 7.1 to 7.4",
-    "conclusion": "Other statements and publications",
-}
-
-
-def _print_claim(console: Console, claim: Claim) -> None:
-    style = STYLES[claim.verdict]
-    balls = f" (N = {claim.n:,}, {format_count(claim.boots, 'boot')})" if claim.n else ""
-    source = "" if claim.source == "knutsson-2008" else f"{claim.source} "
-    console.print(
-        f"{source}{claim.id}: [{style}]{claim.verdict}[/{style}]{balls}  {escape(claim.title)}",
-        highlight=False,
-        soft_wrap=True,
-    )
+def _print_claim(console: Console, claim: Claim, told: set[str]) -> None:
+    """Print a claim with its parts; what ``told`` holds is not said twice."""
+    n = f" (N = {claim.n:,}, {format_count(claim.boots, 'boot')})" if claim.n else ""
+    name = claim.id if _thesis(claim) else f"{claim.source} {claim.id}"
+    lead = Text(f"{name:<{_NAME}}")
+    lead.append(f"{claim.verdict.upper():<{_VERDICT}}", style=STYLES[claim.verdict])
+    _write(console, claim.title + n, lead, style="" if claim.n else "dim")
     if claim.verdict == "not addressed":
-        console.print(f"    {escape(claim.why)}", highlight=False, soft_wrap=True, style="dim")
+        _write(console, claim.why, _space(_NAME + _VERDICT), style="dim")
         return
     for part in claim.parts:
-        _print_part(console, part)
+        _print_part(console, part, told)
     beside = [part for part in claim.beside if part.verdict != "not addressed"]
     if beside:
-        console.print("    with hard top halves:", highlight=False, style="dim")
+        _write(console, "With hard top halves:", _space(_NAME))
         for part in beside:
-            _print_part(console, part)
-    for advice in dict.fromkeys(part.next for part in (*claim.parts, *beside) if part.next):
-        console.print(f"    to decide it, {escape(advice)}", highlight=False, soft_wrap=True)
+            _print_part(console, part, told)
+    _print_advice(console, [*claim.parts, *beside])
+
+
+def _print_part(console: Console, part: Comparison, told: set[str]) -> None:
+    lead = _space(_NAME)
+    lead.append(f"{part.verdict:<{_VERDICT}}", style=STYLES[part.verdict])
+    _write(console, part.says, lead)
+    below = _space(_NAME + _VERDICT)
+    if found := ratio(part):
+        unit = " decades (below 0: nearer)" if part.below == 0 else " times"
+        here = found.replace(" (", f"{unit} (", 1)
+        latest = "" if part.largest is None else f"; the latest balls: {number(part.largest)}"
+        published = "" if part.published is None else f"; thesis: {number(part.published)}"
+        _write(console, f"here {here}{latest}{published}", below)
+    if part.remark and part.verdict != "confirmed":
+        _write(console, part.remark, below)
+    for words in mechanisms(part):
+        if words not in told:
+            told.add(words)
+            _write(console, words, below, style="dim")
+
+
+def _print_table(console: Console, title: str, rule: str, claims: Sequence[Claim]) -> None:
+    """Print a line for each claim that something was played for."""
+    played = [claim for claim in claims if claim.verdict != "not addressed"]
+    if not played:
+        return
+    _title(console, title)
+    _write(console, rule, style="dim")
+    head = f"{'':<{_ROW}}{'thesis':>7}  here (95 %)"
+    console.print(Text(head, style="dim"), soft_wrap=True)
+    for group, together in groupby(played, _group):
+        console.print(Text(group), soft_wrap=True)
+        for claim in together:
+            _print_row(console, _row(claim), claim.parts[0])
+            for hard in claim.beside:
+                if hard.verdict != "not addressed":
+                    _print_row(console, "  with hard top halves", hard)
+    parts = [part for claim in played for part in (*claim.parts, *claim.beside)]
+    command = next((part.next for part in parts if _COMMAND in part.next), "").partition(_COMMAND)[
+        2
+    ]
+    if command:
+        console.print()
+        command = re.sub(r"--repetitions \d+", "--repetitions BOOTS", command)
+        _write_command(console, "More boots: ", f"tennis {command}")
+
+
+def _print_row(console: Console, name: str, part: Comparison) -> None:
+    published = "" if part.published is None else number(part.published)
+    line = Text(f"  {name:<{_ROW - 2}}{published:>7}  {ratio(part) or '-':<{_RATIO}}")
+    line.append(part.verdict, style=STYLES[part.verdict])
+    console.print(line, soft_wrap=True)
+    advice = part.next.partition(_COMMAND)[0]
+    remarks = (part.remark, advice and f"to decide it, {advice}")
+    if any(remarks) and part.verdict != "confirmed":
+        _write(console, "; ".join(filter(None, remarks)), _space(_NAME), style="dim")
+
+
+def _group(claim: Claim) -> str:
+    """Return what the rows of a table share: the kernel that grows, or the load."""
+    head, _, rest = claim.title.partition(", ")
+    if claim.kind == "growth":
+        return head
+    return f"{head}, {rest.partition(': ')[0].removeprefix('worst ')}"
+
+
+def _row(claim: Claim) -> str:
+    head, _, rest = claim.title.partition(": ")
+    if claim.kind == "ranking":
+        return rest
+    latency = rest.removeprefix("worst ").partition(" ")[0]
+    return f"{head.partition(', ')[2]}, {latency}"
+
+
+def _print_left(console: Console, claims: Sequence[Claim]) -> None:
+    """Say which statements nothing was said of, in few lines; --json has each reason."""
+    if not claims:
+        return
+    wanted: dict[str, dict[str, None]] = {}
+    waiting = [claim for claim in claims if any(part.missing for part in claim.parts)]
+    for claim in waiting:
+        for words in (words for part in claim.parts for words in part.missing):
+            kernel, _, load = words.partition(", ")
+            wanted.setdefault(kernel, {})[load] = None
+    never = [claim for claim in claims if claim not in waiting]
+    _title(console, "Not addressed")
+    if waiting:
+        cells = "; ".join(f"{kernel}: {', '.join(loads)}" for kernel, loads in wanted.items())
+        _write(
+            console,
+            f"{format_count(len(waiting), 'statement')} need what was not played: {cells}.",
+        )
+    if never:
+        names = ", ".join(
+            claim.id if _thesis(claim) else f"{claim.source} {claim.id}" for claim in never
+        )
+        _write(console, f"{len(never)} are about what no match measures: {names}.")
+    _write(console, "The report and --json give the reason of each.", style="dim")
+
+
+def _thesis(claim: Claim) -> bool:
+    return claim.source == "knutsson-2008"
+
+
+def _print_advice(console: Console, parts: Sequence[Comparison]) -> None:
+    """Say what to play to decide what is open; a command stands alone, to be copied."""
+    for advice in dict.fromkeys(part.next for part in parts if part.next):
+        words, _, command = advice.partition(_COMMAND)
+        _write(console, f"To decide it, {words}{':' if command else '.'}", _space(_NAME))
+        if command:
+            _write_command(console, " " * _NAME, f"tennis {command}")
 
 
 def print_differences(console: Console, ours: Replication, theirs: Replication) -> None:
     """Print the statements on which two matches differ, opposite verdicts first."""
-
-    def line(text: str) -> None:
-        console.print(text, highlight=False, soft_wrap=True)
-
     paths = [one.match.path for one in (ours, theirs)]
     alike = paths[0].name == paths[1].name
-    names = [escape(plain(str(path) if alike else path.name, 120)) for path in paths]
+    names = [plain(str(path) if alike else path.name, 120) for path in paths]
     for name, one in zip(names, (ours, theirs), strict=True):
-        line(f"{name}: {escape(one.match.bench)} bench, {escape(one.match.time_note)}")
+        _write(console, f"{name}: {one.match.bench} bench, {one.match.time_note}")
     addressed, found = compared(ours, theirs)
     for difference in found:
-        line(f"\n{difference.claim.id}: {escape(difference.claim.title)}")
+        console.print()
+        _write(console, difference.claim.title, Text(f"{difference.claim.id}: "))
         for name, claim in zip(names, (difference.claim, difference.other), strict=True):
-            measured = "; ".join(filter(None, map(numbers, claim.parts)))
-            style = STYLES[claim.verdict]
-            line(f"    {name}: [{style}]{claim.verdict}[/{style}]  {escape(measured)}")
+            lead = Text(f"    {name}: ")
+            lead.append(claim.verdict, style=STYLES[claim.verdict])
+            lead.append("  ")
+            _write(console, "; ".join(filter(None, map(ratio, claim.parts))), lead)
     opposite = sum(difference.opposite for difference in found)
-    line(
-        f"\n{format_count(addressed, 'statement')} addressed by both: {addressed - len(found)} "
+    console.print()
+    _write(
+        console,
+        f"{format_count(addressed, 'statement')} addressed by both: {addressed - len(found)} "
         f"with the same verdict, {opposite} with opposite ones, {len(found) - opposite} that only "
-        "one of them decides."
+        "one of them decides.",
     )
 
 
-def _print_part(console: Console, part: Comparison) -> None:
-    measured = numbers(part)
-    sentence = f"{part.says}: {measured}" if measured else part.says
-    mark = f"[{STYLES[part.verdict]}]{part.verdict}[/{STYLES[part.verdict]}]"
-    why = "" if part.verdict == "confirmed" else f"; {part.why}"
-    line = escape(f"{sentence}{why}")
-    console.print(f"    {mark}  {line}", highlight=False, soft_wrap=True)
-    for words in mechanisms(part):
-        console.print(f"        {escape(words)}", highlight=False, soft_wrap=True, style="dim")
+def _title(console: Console, words: str) -> None:
+    console.print()
+    console.print(Text(words, style="bold"), soft_wrap=True)
+
+
+def _space(columns: int) -> Text:
+    return Text(" " * columns)
+
+
+def _write(console: Console, words: str, lead: Text | None = None, style: str = "") -> None:
+    """Print a paragraph behind ``lead``; its lines hang below one another."""
+    lead = lead or Text()
+    columns = max(20, min(console.width, _COLUMNS_MAX) - len(lead))
+    lines = textwrap.wrap(words, columns, break_long_words=False, break_on_hyphens=False)
+    for line in lines or [""]:
+        console.print(lead + Text(line, style=style), soft_wrap=True, highlight=False)
+        lead = _space(len(lead))
+
+
+def _write_command(console: Console, lead: str, command: str) -> None:
+    """Print a command in one line, however long: it is to be copied."""
+    console.print(Text(lead) + Text(command, style="bold"), soft_wrap=True, highlight=False)

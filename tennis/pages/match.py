@@ -60,6 +60,11 @@ class TableShown:
     name: str
     rows: list[Cell]
 
+    @property
+    def played(self) -> bool:
+        """Tell whether there is anything to show beside the thesis."""
+        return any(row.latency_here for row in self.rows)
+
 
 @dataclass(frozen=True)
 class FigureShown:
@@ -117,14 +122,14 @@ def match_report(replicated: Replication) -> str:
         not_played=[(plain(e.name, 120), plain(e.why)) for e in match.not_played],
         versions=_versions(match),
         rules=replication(),
-        numbers=numbers,
+        beyond=beyond,
         ratio=ratio,
         at_levels=at_levels,
         mechanisms=mechanisms,
         boots=lambda count: format_count(count, "boot"),
         number=number,
         class_of=lambda verdict: verdict.replace(" ", "-"),
-        counted=_counted(claims),
+        counted=counted(claims),
     )
 
 
@@ -164,12 +169,11 @@ def at_levels(part: Comparison) -> str:
     )
 
 
-def numbers(part: Comparison) -> str:
-    """Say what was found: estimate, interval, and the same of the largest of all balls."""
-    text = ratio(part)
-    if not text or part.largest is None:
-        return text
-    return f"{text}; largest of all {number(part.largest)}"
+def beyond(part: Comparison) -> str:
+    """Say the same ratio of the latest balls, here and in the thesis."""
+    here = "" if part.largest is None else f"of the latest balls {number(part.largest)}"
+    thesis = "" if part.published is None else f"in the thesis {number(part.published)}"
+    return ", ".join(filter(None, (here, thesis)))
 
 
 def conclusions(claims: Iterable[Claim]) -> list[Claim]:
@@ -177,11 +181,12 @@ def conclusions(claims: Iterable[Claim]) -> list[Claim]:
     return [c for c in claims if c.source == "knutsson-2008" and c.kind == "conclusion" and c.parts]
 
 
-def _counted(claims: Iterable[Claim]) -> dict[str, int]:
-    counted = dict.fromkeys(("confirmed", "contradicted", "inconclusive", "not addressed"), 0)
+def counted(claims: Iterable[Claim]) -> dict[str, int]:
+    """Count the verdicts, in the order in which they are told."""
+    counts = dict.fromkeys(("confirmed", "contradicted", "inconclusive", "not addressed"), 0)
     for claim in claims:
-        counted[claim.verdict] += 1
-    return counted
+        counts[claim.verdict] += 1
+    return counts
 
 
 def _scheduled(match: MatchFolder, kernel: str, priorities: str, load: str) -> list[ScheduledRally]:
@@ -277,7 +282,7 @@ def _beside(replication: Replication, tables: Sequence[TableShown]) -> list[Show
     for name in LATENCIES:
         rows = []
         for table, one in zip(knutsson_2008().results, tables, strict=True):
-            for cell in (cell for cell in one.rows if cell.latency == name):
+            for cell in (row for row in one.rows if row.latency == name and row.latency_here):
                 chrt = ", chrt" if table.priorities == "chrt" else ""
                 notes = (f"+ {cell.misses} missed" if cell.misses else "", cell.note)
                 rows.append(
@@ -291,10 +296,11 @@ def _beside(replication: Replication, tables: Sequence[TableShown]) -> list[Show
                 )
         caption = (
             f"{bench[:1].upper()}{bench[1:]}. Maxima of {name} latencies, in the thesis "
-            "(10,000,000 balls each) and here (N is in the tables). Compare lengths and order, "
-            "not microseconds."
+            "(10,000,000 balls each) and here (N is in the tables). Compare order and distances, "
+            "not microseconds: on both axes equal distances are equal ratios."
         )
-        pictures.append(shown(beside(rows, name, THESIS, bench), caption))
+        if rows:
+            pictures.append(shown(beside(rows, name, THESIS, bench), caption))
     return pictures
 
 

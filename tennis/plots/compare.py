@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Pictures of several rallies: who answers when, side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,23 @@ from matplotlib.lines import Line2D
 
 from tennis.plots.one import (
     WIDTH,
+    bar_edges,
+    draw_bars,
     draw_exceedance,
+    draw_marks,
     finish_exceedance,
+    name_axis,
     nothing,
     speaks,
     tally,
+    wants_log,
 )
 from tennis.plots.picture import (
+    BLACK,
     BLUE,
     GREEN,
     GREY,
     LATENCIES,
-    ORANGE,
     PURPLE,
     SKY,
     VERMILLION,
@@ -33,14 +38,14 @@ from tennis.plots.picture import (
     no_latency,
     time_axis,
 )
-from tennis.rally import Rally
+from tennis.rally import Rally, Tally
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
 from tennis.units import format_count, format_ns
 
 # mainline and RT keep their colours in every picture; other kernels take the rest in turn
 KERNELS = {"mainline": VERMILLION, "rt": BLUE}
-OTHERS = (GREEN, PURPLE, ORANGE, SKY)
+OTHERS = (GREEN, PURPLE, SKY, BLACK)
 Dash = str | tuple[int, tuple[float, ...]]
 DASHES: tuple[Dash, ...] = (
     "-",
@@ -246,3 +251,53 @@ def comparison(rallies: Sequence[Rally]) -> Picture:
     panels[1].set_ylabel("")
     picture.legend(handles=handles, loc="outside lower center", ncols=3, handlelength=3.2)
     return picture
+
+
+@drawn
+def histograms(rallies: Sequence[Rally]) -> Picture:
+    """Draw the histograms of several rallies below each other: the same axes, the same bars."""
+    summaries = [summarize(rally) for rally in rallies]
+    labels = names(rallies)
+    picture = Picture(
+        WIDTH, 1.0 + 1.9 * len(rallies), "Histograms", _describe(summaries, labels, "Histograms")
+    )
+    picture.head(bench_note(summaries))
+    panels = picture.subplots(len(rallies), 2, sharex="col", squeeze=False)
+    for column, name in zip(panels.T, LATENCIES, strict=True):
+        for axes, summary, label in zip(column, summaries, labels, strict=True):
+            axes.set_title(plain(f"{label}{_end(summary)}: {name} latency", 60), size=9.5)
+            if not latencies(summary)[name].n:
+                why = no_latency(summary)
+                axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", color=GREY)
+        rows = [
+            (axes, tally(rally, name), latencies(summary)[name])
+            for axes, rally, summary in zip(column, rallies, summaries, strict=True)
+            if latencies(summary)[name].n
+        ]
+        if rows:
+            _on_the_same_axes(rows, name, max(1e9 / rally.tick_hz for rally in rallies))
+    for axes in panels[:, 0]:
+        axes.set_ylabel("balls (log scale)")
+    return picture
+
+
+def _on_the_same_axes(
+    rows: Sequence[tuple[Axes, Tally, Latency]], name: str, tick_ns: float
+) -> None:
+    log = any(wants_log(latency) for _, _, latency in rows)
+    ends = [value for _, counted, _ in rows for value in (counted.values[0], counted.values[-1])]
+    edges = bar_edges(np.array([min(ends), max(ends)]), tick_ns, log=log)
+    for axes, counted, _ in rows:
+        draw_bars(axes, counted, name, edges, log=log)
+    top = max(axes.get_ylim()[1] for axes, _, _ in rows)
+    for axes, _, latency in rows:
+        axes.set_ylim(0.7, top)
+        draw_marks(axes, latency, log=log, line_share=0.12)
+    name_axis(rows[-1][0], log=log)
+
+
+TOGETHER: dict[str, Callable[[Sequence[Rally]], Picture]] = {
+    "overview": overview,
+    "histogram": histograms,
+    "distribution": comparison,
+}

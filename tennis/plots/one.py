@@ -13,6 +13,7 @@ from tennis.plots.picture import (
     BLACK,
     GREY,
     LATENCIES,
+    ON_LINES,
     PURPLE,
     Picture,
     count_axis,
@@ -53,7 +54,7 @@ def wants_log(latency: Latency) -> bool:
     return bool(latency.n) and (latency.max or 0) > LOG_FROM * max(latency.median or 0, 1)
 
 
-def _edges(values: NDArray[np.int64], tick_ns: float, *, log: bool) -> NDArray[np.float64]:
+def bar_edges(values: NDArray[np.int64], tick_ns: float, *, log: bool) -> NDArray[np.float64]:
     """Return the edges of the bars (ns): evenly wide, and never narrower than a tick."""
     low, high = float(values[0]), float(values[-1])
     if not log:
@@ -67,35 +68,49 @@ def _edges(values: NDArray[np.int64], tick_ns: float, *, log: bool) -> NDArray[n
     return np.unique(np.concatenate([[low], inner, [high]]))
 
 
-def _histogram(axes: Axes, counted: Tally, latency: Latency, name: str, tick_ns: float) -> None:
-    log = wants_log(latency)
-    edges = _edges(counted.values, tick_ns, log=log)
+def draw_bars(
+    axes: Axes, counted: Tally, name: str, edges: NDArray[np.float64], *, log: bool
+) -> None:
+    """Draw the bars of a histogram; limits of the axes leave room for the marks."""
     values = np.maximum(counted.values, 1) if log else counted.values
     counts, _ = np.histogram(values, edges, weights=counted.counts)
     axes.stairs(counts, edges, baseline=0.7, fill=True, color=LATENCIES[name], alpha=0.85)
     axes.set_ylim(0.7, max(10, float(counts.max())) * 4)
     room = 1.12 if log else 1.04
     axes.set_xlim(edges[0] / room if log else None, edges[-1] * room if log else None)
+
+
+def draw_marks(axes: Axes, latency: Latency, *, log: bool, line_share: float = 0.062) -> None:
+    """Draw median, 99 % and maximum with their values, and label both axes of a histogram.
+
+    ``line_share``: which part of the height a line of text takes.
+    """
     count_axis(axes)
     time_axis(axes, "x", log=log)
     marks = {"median": latency.median, "99 %": latency.p99, "max": latency.max}
     top = axes.get_xaxis_transform()
     low, high = axes.get_xlim()
-    for index, (label, value) in enumerate(marks.items()):
-        assert value is not None  # noqa: S101
-        line = 0.985 - 0.062 * index
+    for index, (label, found) in enumerate(marks.items()):
+        assert found is not None  # noqa: S101
+        value = max(found, 1) if log else found
+        line = 0.985 - line_share * index
         place = np.log(value / low) / np.log(high / low) if log else (value - low) / (high - low)
         axes.axvline(value, ymax=line - 0.02, color=BLACK, lw=0.8, ls=(0, (3, 2)))
         axes.annotate(
-            f"{label} {format_ns(value)}",
+            f"{label} {format_ns(found)}",
             (value, line - 0.02),
             xycoords=top,
             xytext=(-4 if place > 0.62 else 4, 0),
             textcoords="offset points",
             ha="right" if place > 0.62 else "left",
             va="center",
+            bbox=ON_LINES,
             size=8.5,
         )
+
+
+def name_axis(axes: Axes, *, log: bool) -> None:
+    """Say what lies on the axis of a histogram."""
     scale = "logarithmic" if log else "linear"
     axes.set_xlabel(f"latency ({scale} scale)", color=GREY, size=8.5)
 
@@ -115,7 +130,11 @@ def histogram(rally: Rally) -> Picture:
     for axes, (name, latency) in zip(panels, latencies(summary).items(), strict=True):
         axes.set_title(f"{name} latency")
         if latency.n:
-            _histogram(axes, tally(rally, name), latency, name, tick_ns)
+            log = wants_log(latency)
+            counted = tally(rally, name)
+            draw_bars(axes, counted, name, bar_edges(counted.values, tick_ns, log=log), log=log)
+            draw_marks(axes, latency, log=log)
+            name_axis(axes, log=log)
         else:
             nothing(axes, no_latency(summary))
     panels[0].set_ylabel("balls (log scale)")
@@ -200,7 +219,7 @@ def _level(axes: Axes, share: float, label: str, color: str, *, right: bool) -> 
         textcoords="offset points",
         ha="right" if right else "left",
         va="top" if right else "bottom",
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+        bbox=ON_LINES,
         size=8.5,
         color=color,
     )

@@ -38,7 +38,10 @@ BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222"),
 )
 GREY = "#5b6470"
-LATENCIES = {"interrupt": BLUE, "scheduling": VERMILLION}
+# A colour means one thing: these two are latencies, and kernels have others (compare.KERNELS).
+LATENCIES = {"interrupt": "#3d4a5c", "scheduling": ORANGE}
+# what stands on a line or a bar is still read
+ON_LINES = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 STYLE: dict[str, Any] = {
     "axes.axisbelow": True,

@@ -29,7 +29,7 @@ class Beside:
 def beside(rows: Sequence[Beside], latency: str, published: str, bench: str) -> Picture:
     """Draw the maxima of ``published`` on the left, those of the bench on the right.
 
-    Both axes are logarithmic and span as many decades: what looks the same grew as much.
+    Both axes are logarithmic and span as many decades: equal distances are equal ratios.
     """
     sentences = [f"Largest {latency} latencies, {published} and this match ({bench})."]
     for row in rows:
@@ -89,7 +89,8 @@ def _panel(
             )
             continue
         color = KERNELS.get(row.kernel, OTHERS[0])
-        axes.plot([low, value], [y, y], color=color, lw=4, alpha=0.45, solid_capstyle="butt")
+        # dots, no bars: on a logarithmic axis the length of a bar says nothing
+        axes.axhline(y, color="#c9ced5", lw=0.8, ls=(0, (1, 2)), zorder=0)
         axes.plot(value, y, "D", color=color, ms=6)
         label = format_ns(value) if ours else format_us(row.published_us)
         axes.annotate(

@@ -78,7 +78,8 @@ class Decision:
     """A verdict with what it stands on."""
 
     verdict: Literal["confirmed", "contradicted", "inconclusive"]
-    why: str
+    rule: str  # what the ratio must be
+    remark: str = ""  # what decided, where the interval and the rule alone did not
     levels: tuple[Level, ...] = ()
     judged: Level | None = None
     largest: float | None = None  # the ratio of the latest balls of both sides
@@ -99,17 +100,19 @@ def decide(part: RulePart, of: Side, to: Side, than: Side, rules: Statistics) ->
     levels = tuple(_level(part, one_in, (of, to, than), rules.confidence) for one_in in wanted)
     judged = next((level for level in levels if level.one_in in {rules.judged_one_in, None}), None)
     largest = _latest_ratio(of, to) if part.measure == "worst" and not than else None
+    rule = "must be below 0: nearer" if part.than else f"must be {bounds(part.above, part.below)}"
     exceeded = _exceeded(part, of, to, judged, rules.confidence)
     if exceeded:
-        return Decision("contradicted", exceeded, levels, judged, largest)
+        return Decision("contradicted", rule, exceeded, levels, judged, largest)
     few, needed_boots = _too_few(part, cells, rules)
     if few or judged is None:
-        return Decision("inconclusive", few, levels, judged, largest, needed_boots)
-    verdict, why = _verdict(part, levels, judged, largest)
+        return Decision("inconclusive", rule, few, levels, judged, largest, needed_boots)
+    verdict, remark = _verdict(part, levels, judged, largest)
     needed_boots = _boots_needed(part, judged, boots) if judged.position == "both" else 4 * boots
     return Decision(
         verdict,
-        why,
+        rule,
+        remark,
         levels,
         judged,
         largest,
@@ -248,10 +251,6 @@ def _verdict(
     part: RulePart, levels: Sequence[Level], judged: Level, largest: float | None
 ) -> tuple[Literal["confirmed", "contradicted", "inconclusive"], str]:
     low, high = judged.interval
-    above, below = (None, 0.0) if part.than else (part.above, part.below)
-    rule = "nearer" if part.than else bounds(above, below)
-    unit = " decades" if part.than else ""
-    reason = f"{number(low)} to {number(high)}{unit}, the rule: {rule}"
     deeper = [
         level
         for level in levels
@@ -260,25 +259,22 @@ def _verdict(
     turned = {"inside": "outside", "outside": "inside"}
     if judged.position == "both":
         unanswered = math.isnan(low) or math.isnan(high)
-        why = "too many balls were not answered" if unanswered else "the interval holds both"
-        return "inconclusive", f"{why}: {reason}"
+        return "inconclusive", "too many balls were not answered" if unanswered else ""
     for level in deeper:
         if level.position == turned[judged.position]:
             ends = " to ".join(map(number, level.interval))
-            why = (
-                f"but of what one in {level.one_in:,} exceeds it is {ends}: it depends on how rare"
+            return "inconclusive", (
+                f"it depends on how rare: of what one in {level.one_in:,} exceeds it is {ends}"
             )
-            return "inconclusive", f"{reason}; {why}"
     if judged.position == "inside":
-        return "confirmed", reason
+        return "confirmed", ""
     grows = part.above is not None and part.below is None and part.measure == "worst"
     open_below = any(level.position == "both" for level in deeper)
     if grows and largest is not None and (open_below or largest > (part.above or 0)):
-        why = (
-            f"but of the latest balls it is {number(largest)}: rarer balls may be on the other side"
+        return "inconclusive", (
+            f"of the latest balls it is {number(largest)}: rarer balls may be on the other side"
         )
-        return "inconclusive", f"{reason}; {why}"
-    return "contradicted", reason
+    return "contradicted", ""
 
 
 def _boots_needed(part: RulePart, judged: Level, boots: int) -> int | None:

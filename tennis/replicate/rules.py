@@ -6,6 +6,7 @@ To the rules that are written there come those that follow from the thesis' tabl
 growth, each ranking.
 """
 
+import math
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -176,6 +177,30 @@ def published_maximum(table: Kernel, load: str, latency: LatencyName) -> Maximum
         return None
     maximum: Maximum = row.irq if latency == "interrupt" else row.sched
     return maximum
+
+
+def published_ratio(part: RulePart) -> float | None:
+    """Return what the thesis' tables give for a comparison of worst cases, of 10,000,000 balls.
+
+    A ratio; with ``than``, by how many decades it is nearer (below 0) or not. None: no figures.
+    """
+    found = []
+    for side in part.sides:
+        maxima = [_published(side, load) for load in side.loads]
+        if part.measure != "worst" or not all(maxima):
+            return None
+        found.append(max(one.max for one in maxima if one))
+    if part.than is None:
+        return found[0] / found[1]
+    of, to, than = map(math.log10, found)
+    return abs(of - to) - abs(of - than)
+
+
+def _published(side: Side, load: str) -> Maximum | None:
+    for table in knutsson_2008().results:
+        if (table.kernel, table.priorities) == (side.kernel, side.priorities):
+            return published_maximum(table, load, side.latency)
+    return None
 
 
 def _side(table: Kernel, load: str, latency: LatencyName) -> Side:

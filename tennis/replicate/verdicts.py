@@ -17,7 +17,7 @@ from tennis.rally.text import plain
 from tennis.replicate import samples
 from tennis.replicate.deciding import Cell, Level, decide, number
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
-from tennis.replicate.rules import Rule, RulePart, replication, rules
+from tennis.replicate.rules import Rule, RulePart, published_ratio, replication, rules
 from tennis.replicate.samples import Sample
 from tennis.stats.exceedance import interval
 
@@ -59,8 +59,11 @@ class Comparison:
 
     says: str
     verdict: Verdict
-    why: str  # in words
+    rule: str = ""  # what the estimate must be, in words
+    remark: str = ""  # what else decided, or why nothing could be decided
     next: str = ""  # what to play to decide it
+    missing: tuple[str, ...] = ()  # what was not played, one entry a side
+    published: float | None = None  # the same of the thesis' tables, of the latest balls
     measure: str = "worst"
     above: float | None = None
     below: float | None = None
@@ -70,6 +73,23 @@ class Comparison:
     levels: tuple[Level, ...] = ()
     largest: float | None = None  # the same ratio of the largest of all balls
     sides: tuple[Found, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """Say in words what the verdict stands on."""
+        if self.interval is None or not self.bounded:
+            return self.remark
+        both = "the interval holds both: " if self.verdict == "inconclusive" else ""
+        ends = f"{number(self.interval[0])} to {number(self.interval[1])}"
+        found = f"{'' if self.remark else both}{ends}, and it {self.rule}"
+        return "; ".join(filter(None, (found, self.remark)))
+
+    @property
+    def bounded(self) -> bool:
+        """Tell whether there is an interval: one boot has none."""
+        return self.interval is not None and not any(
+            end is not None and math.isnan(end) for end in self.interval
+        )
 
     @property
     def n(self) -> int:
@@ -117,7 +137,7 @@ class Claim:
                     side["mechanism"] = found.model_dump(mode="json") if found else None
         for name in ("parts", "beside"):
             for part, made in zip(content[name], getattr(self, name), strict=True):
-                part["n"], part["boots"] = made.n, made.boots
+                part.update(n=made.n, boots=made.boots, why=made.why)
         return {**content, "n": self.n, "boots": self.boots}
 
 
@@ -186,9 +206,17 @@ class Replication:
         }
         every = [sample for side in found.values() for sample in side]
 
-        def undecided(verdict: Verdict, why: str, then: str = "") -> Comparison:
+        def undecided(verdict: Verdict, remark: str, then: str = "") -> Comparison:
             return Comparison(
-                part.says, verdict, why, then, part.measure, above=part.above, below=part.below
+                part.says,
+                verdict,
+                remark=remark,
+                next=then,
+                missing=tuple(dict.fromkeys(sample.words for sample in missing)),
+                published=published_ratio(part),
+                measure=part.measure,
+                above=part.above,
+                below=part.below,
             )
 
         missing = [sample for sample in every if sample.missing]
@@ -224,9 +252,11 @@ class Replication:
         return Comparison(
             part.says,
             decision.verdict,
-            decision.why + (f"; without {left_out}" if left_out else ""),
+            decision.rule,
+            "; ".join(filter(None, (decision.remark, left_out and f"without {left_out}"))),
             then,
-            part.measure,
+            published=published_ratio(part),
+            measure=part.measure,
             above=part.above,
             below=0.0 if part.than else part.below,
             judged_one_in=judged.one_in if judged else None,

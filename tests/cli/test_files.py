@@ -171,6 +171,21 @@ def test_plot_writes_what_it_says(tennis, rally, tmp_path):
     assert (code, said.split()) == (0, [str(out / "series.png")])
 
 
+def test_plot_draws_several_rallies_on_common_axes(tennis, rally, tmp_path):
+    out = tmp_path / "pictures"
+    code, said, _ = tennis("plot", rally, rally, "--out", out)
+    assert code == 0
+    assert said.split() == [
+        str(out / f"{kind}.svg") for kind in ("overview", "histogram", "distribution")
+    ]
+    code, _, err = tennis("plot", rally, rally, "--out", out, "--kind", "series")
+    assert code == 2
+    assert "of several rallies there are overview, histogram, distribution" in err
+    code, _, err = tennis("plot", *[rally] * 17, "--out", out)
+    assert code == 2
+    assert "at most 16" in err
+
+
 def test_plot_writes_nothing_where_one_picture_exists(tennis, rally, tmp_path):
     (tmp_path / "series.svg").write_text("mine")
     assert tennis("plot", rally, "--out", tmp_path)[0] == 2

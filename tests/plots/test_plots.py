@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tennis.plots import KINDS, alt_text, comparison, overview
-from tennis.plots.compare import dashes, names
-from tennis.plots.one import Envelope, _edges, _visible
-from tennis.plots.picture import count_text, share_text
+from tennis.plots import KINDS, TOGETHER, alt_text, comparison, overview
+from tennis.plots.compare import KERNELS, OTHERS, dashes, names
+from tennis.plots.one import Envelope, _visible, bar_edges
+from tennis.plots.picture import LATENCIES, count_text, share_text
 from tennis.rally.manifest import Fault
 from tennis.units import format_ns, format_round_ns
 from tests.support.synthetic import TIME_NOTE, make_rally
@@ -91,7 +91,7 @@ def test_alt_text_states_the_numbers(rallies):
     assert "suspect" in alt_text(rallies["missed"])
 
 
-@pytest.mark.parametrize("draw", [overview, comparison])
+@pytest.mark.parametrize("draw", TOGETHER.values(), ids=list(TOGETHER))
 def test_pictures_of_many(rallies, draw):
     picture = draw(list(rallies.values()))
     ElementTree.fromstring(picture.render("svg"))  # noqa: S314 (it is our own)
@@ -101,9 +101,25 @@ def test_pictures_of_many(rallies, draw):
     assert "suspect" in picture.alt
 
 
+def test_histograms_side_by_side_share_axes_and_bars_and_keep_every_ball(rallies):
+    chosen = [rallies["stress"], rallies["idle"], rallies["one"]]
+    picture = TOGETHER["histogram"](chosen)
+    for column, name in enumerate(("interrupt", "scheduling")):
+        panels = picture.axes[column::2]
+        assert len({(axes.get_xlim(), axes.get_ylim()) for axes in panels}) == 1
+        bars = [axes.patches[0].get_data() for axes in panels]
+        assert all(np.array_equal(one.edges, bars[0].edges) for one in bars)
+        for one, rally in zip(bars, chosen, strict=True):
+            assert one.values.sum() == getattr(rally, name).n
+
+
+def test_a_colour_is_either_a_kernels_or_a_latencys():
+    assert not {*KERNELS.values(), *OTHERS} & {*LATENCIES.values()}
+
+
 @pytest.mark.parametrize("key", ["missed", "none"])
 def test_pictures_of_nothing(rallies, key):
-    for draw in (overview, comparison):
+    for draw in TOGETHER.values():
         picture = draw([rallies[key]])
         why = "every ball was missed" if key == "missed" else "no ball was played"
         assert why in words(picture)
@@ -180,7 +196,7 @@ def test_thinning_keeps_ends():
 @pytest.mark.parametrize("values", [[5], [5, 6], [100, 100_000], [0, 1]])
 def test_bars_hold_every_ball(values, log):
     found = np.array(values)
-    edges = _edges(found, 1.0, log=log)
+    edges = bar_edges(found, 1.0, log=log)
     assert (np.diff(edges) > 0).all()
     assert np.histogram(np.maximum(found, 1) if log else found, edges)[0].sum() == found.size
 
