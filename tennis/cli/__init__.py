@@ -10,6 +10,7 @@ import os
 import sys
 
 import click
+from click.shell_completion import CompletionItem
 
 from tennis import __version__
 from tennis.errors import TennisError
@@ -50,6 +51,14 @@ class Commands(click.Group):
         command = getattr(importlib.import_module(f"tennis.cli.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)  # noqa: S101
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        """Offer the commands without importing them."""
+        return [
+            CompletionItem(name, help=text)
+            for name, text in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing them."""

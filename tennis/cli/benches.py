@@ -59,7 +59,7 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
     sys.exit(1 if any(row.trouble for row in rows) else 0)
 
 
-@benches.command()
+@benches.command(short_help="Hold a bench: nobody else can play on it.")
 @click.argument("name")
 @click.option(
     "--for",
@@ -102,7 +102,7 @@ def lease(
         echo(f"tennis: {name}: {skew}", err=True)
 
 
-@benches.command()
+@benches.command(short_help="Give a bench back.")
 @click.argument("name")
 @inventory_option
 @holder_option
@@ -123,7 +123,7 @@ def release(group: Path | None, name: str, inventory: Path | None, holder: str |
     echo(f"{name}: {'free' if held else 'free already: nobody held it'}")
 
 
-@benches.command()
+@benches.command(short_help="Return a bench to its known state.")
 @click.argument("name")
 @click.option(
     "--check", is_flag=True, help="Only show what differs; the exit code is 1 if it does."

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tennis.cli.completion import Folder
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
@@ -22,7 +23,7 @@ from tennis.units import format_count, format_ns
 
 
 @click.command()
-@click.argument("rally", metavar="RALLY", type=click.Path(path_type=Path))
+@click.argument("rally", metavar="RALLY", type=Folder())
 @click.option(
     "--cost",
     is_flag=True,

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tennis.cli.completion import Folder
 from tennis.cli.progress import shown
 from tennis.cli.stages import show_stages
 from tennis.cli.words import echo
@@ -31,7 +32,7 @@ ROWS = 8
 
 
 @click.command()
-@click.argument("rally", metavar="RALLY", type=click.Path(path_type=Path))
+@click.argument("rally", metavar="RALLY", type=Folder())
 @click.option("--ball", type=int, help="Explain this ball (the first is 0).")
 @click.option("--worst", type=int, help="Explain this many of the latest balls.  [default: 20]")
 @click.option(

@@ -32,7 +32,7 @@ def kernels(ctx: click.Context) -> None:
         ctx.invoke(list_kernels)
 
 
-@kernels.command("list")
+@kernels.command("list", short_help="List the kernels by name, with their releases.")
 def list_kernels() -> None:
     """List the kernels by name, with the release of those that are here."""
     from tennis.bench.kernels import catalogue as known
@@ -47,7 +47,7 @@ def list_kernels() -> None:
     echo("\n--kernel also takes the folder of a built arm64 kernel tree (5.10 or newer).")
 
 
-@kernels.command()
+@kernels.command(short_help="Fetch kernels by name, and the target's programs.")
 @click.argument("names", nargs=-1)
 @click.option(
     "--again", is_flag=True, help="Fetch even what is here: there may be a newer version."
@@ -64,7 +64,7 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
         prepare(names or ("mainline", "rt"), again=again)
 
 
-@kernels.command()
+@kernels.command(short_help="Print a flavour's configuration fragment.")
 @click.argument("flavour", type=click.Choice(["mainline", "rt", "evl", "cobalt"]))
 def fragment(flavour: str) -> None:
     """Print the configuration fragment of a flavour, from `target/kernels/FLAVOUR.toml`.
@@ -77,7 +77,7 @@ def fragment(flavour: str) -> None:
     echo(text_of(flavour), nl=False)
 
 
-@kernels.command()
+@kernels.command(short_help="Hold a .config against what a flavour needs.")
 @click.argument("flavour", type=click.Choice(["mainline", "rt", "evl", "cobalt"]))
 @click.argument("config", type=click.Path(path_type=Path))
 def check(flavour: str, config: Path) -> None:
@@ -92,7 +92,7 @@ def check(flavour: str, config: Path) -> None:
         sys.exit(1)
 
 
-@kernels.command()
+@kernels.command(short_help="Build a Debian package of Linux for a flavour.")
 @click.argument("flavour")
 @click.option("--git", "url", metavar="URL", help="A repository of Linux; needs --ref.")
 @click.option("--ref", metavar="NAME", help="A branch, a tag or a commit of it.")
@@ -135,7 +135,8 @@ def package(
     \b
     Examples:
       tennis kernels package rt --tarball /usr/src/linux-source-6.12.tar.xz
-      tennis kernels package rt --git https://example.org/linux --ref v6.12 --base bcm2711_defconfig
+      tennis kernels package rt --git https://example.org/linux --ref v6.12 \\
+          --base bcm2711_defconfig
     """
     from tennis.bench.kernels import packages
 

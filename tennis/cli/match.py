@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from tennis.cli.completion import Folder
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
@@ -42,7 +43,7 @@ def kernel_of(text: str) -> tuple[str, str]:
 @click.argument("plan", metavar="PLAN", type=click.Path(path_type=Path))
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=Folder(),
     metavar="DIR",
     help="The match's folder; by default it is named after PLAN, without .toml, and lies here. "
     "Where it holds a part of the same match, the rest is played.",
@@ -100,7 +101,8 @@ def match(
       tennis match plans/quick.toml
       tennis match plans/quick.toml --repetitions 20
       tennis match plans/quick.toml --instruction-ns 4 --out quick-4ns
-      tennis match plans/knutsson.toml --kernel xenomai=../linux-evl --out chapter-7
+      tennis match plans/knutsson.toml --kernel xenomai=../linux-evl \\
+          --out chapter-7
 
     Ctrl-C seals the rally that is being played. The same command goes on: after Ctrl-C, after
     `kill -9`, or when there is room on the disk again. A rally that fails or is suspect is marked,

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Options that are made from a model: its names, limits, defaults and descriptions."""
+"""Options under headings, and options that are made from a model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import click
@@ -24,10 +24,15 @@ def options_of(model: type[BaseModel]) -> Callable[[Command], Command]:
     return decorate
 
 
+# what stands behind an option: its unit
+_UNITS = {"balls": "COUNT", "seed": "NUMBER", "hz": "HZ", "us": "US", "ms": "MS", "s": "S"}
+
+
 def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
     return click.option(
         f"--{name.replace('_', '-')}",
         type=_type(field.annotation, field.metadata),
+        metavar=_UNITS.get(name.rpartition("_")[2]),
         default=field.default,
         show_default=field.default is not None,
         help=field.description,
@@ -48,5 +53,34 @@ def _type(annotation: Any, metadata: list[Any]) -> Any:
         below = next((limit.lt for limit in metadata if isinstance(limit, Lt)), None)
         return click.IntRange(low, high if below is None else below - 1)  # type: ignore[arg-type,operator]
     if annotation is float and not any(isinstance(limit, Gt | Lt) for limit in metadata):
-        return click.FloatRange(low, high)  # type: ignore[arg-type]
+        return click.FloatRange(_whole(low), _whole(high))
     raise TypeError(f"no option can be made of {annotation}")
+
+
+def _whole(limit: Any) -> Any:
+    """Return a limit as people write it: 1000 for 1000.0."""
+    return int(limit) if limit is not None and float(limit).is_integer() else limit
+
+
+class Grouped(click.Command):
+    """A command whose help shows its options under headings, the common ones first.
+
+    ``groups``: heading -> names of options, as they are typed. What is in none comes last.
+    """
+
+    def __init__(self, *args: Any, groups: Mapping[str, Sequence[str]], **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.groups = groups
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under their headings."""
+        records = {
+            parameter.opts[0]: record
+            for parameter in self.get_params(ctx)
+            if (record := parameter.get_help_record(ctx)) is not None
+        }
+        for heading, options in self.groups.items():
+            with formatter.section(heading):
+                formatter.write_dl([records.pop(option) for option in options])
+        with formatter.section("Other options"):
+            formatter.write_dl(list(records.values()))

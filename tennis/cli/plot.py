@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import click
 
+from tennis.cli.completion import Folder
 from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.plots import KINDS, TOGETHER
@@ -19,9 +20,7 @@ MAX = 16  # rows that one picture can hold
 
 
 @click.command()
-@click.argument(
-    "folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=Folder())
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

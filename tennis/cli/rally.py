@@ -11,14 +11,17 @@ from typing import Any
 import click
 
 from tennis.bench import loads
-from tennis.cli.options import options_of
+from tennis.cli.completion import Folder, kernels
+from tennis.cli.completion import loads as load_names
+from tennis.cli.options import Grouped, options_of
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.rally import Rally, calibration, part_path
-from tennis.rally.folder import CONSOLE
+from tennis.rally.folder import CONSOLE, can_go_on
+from tennis.rally.plan import Plan
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count
@@ -31,7 +34,27 @@ def _number(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
-@click.command(epilog="Units are in the names of the options. `tennis kernels` lists the kernels.")
+@click.command(
+    cls=Grouped,
+    groups={
+        "What to play": (
+            *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities"),
+            *("--balls", "--seed", "--out"),
+        ),
+        "More of the target": (
+            *("--load-option", "--command-line", "--instruction-ns"),
+            *("--interrupt-cpu", "--load-cpus"),
+        ),
+        "When balls are served": (
+            *("--loop", "--rate-hz", "--gap-min-us", "--gap-max-us"),
+            *("--pulse-us", "--timeout-ms", "--settle-s"),
+        ),
+        "Who else looks on": ("--stages", "--witness", "--umpire", "--analyser"),
+        "Another bench": ("--bench", "--port", "--target", "--as", "--instrument"),
+        "A rally that exists": ("--resume", "--check"),
+    },
+    epilog="Units are in the names of the options. `tennis kernels` lists the kernels.",
+)
 @click.option(
     "--bench",
     type=click.Choice(["virtual", "pi"]),
@@ -67,12 +90,16 @@ def _number(text: str) -> tuple[str, int]:
 )
 @click.option(
     "--kernel",
+    metavar="NAME|DIR",
+    shell_complete=kernels,
     help="A name from `tennis kernels`, or the folder of a built arm64 kernel tree, also one with "
     "EVL (Xenomai 4) or Cobalt (Xenomai 3); on a physical bench, what the target runs. [default: "
     "mainline; with --bench pi: unknown]",
 )
 @click.option(
     "--load",
+    metavar="NAME",
+    shell_complete=load_names,
     help=f"What keeps the target busy: {', '.join(loads.names())}; hog is the known answer. On a "
     "physical bench, what you started there. [default: idle; with --bench pi: unknown]",
 )
@@ -151,21 +178,20 @@ def _number(text: str) -> tuple[str, int]:
     help="Then play it once more, and record what happened to every ball, and when, as "
     "OUT/stages.parquet (virtual bench; `tennis explain OUT --stages` does it later).",
 )
-@click.option("--operator", help="Who plays; kept in the manifest.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="The rally's folder; it must not exist."
-)
+@click.option("--operator", metavar="NAME", help="Who plays; kept in the manifest.")
+@click.option("--out", type=Folder(), help="The rally's folder; it must not exist.")
 @click.option(
     "--resume",
-    type=click.Path(path_type=Path),
+    type=Folder(),
     metavar="DIR",
-    help="Go on with a rally that was killed, or whose disk got full. Where it was begun with a "
-    "kernel tree, --port or --target, name that again: a folder may come from somebody else.",
+    help="Go on with a rally that was interrupted or killed, or whose disk got full. Where it was "
+    "begun with a kernel tree, --port or --target, name that again: a folder may come from "
+    "somebody else.",
 )
 @click.option(
     "--check",
     "checked",
-    type=click.Path(path_type=Path),
+    type=Folder(),
     metavar="DIR",
     help="Play a rally of the virtual bench again and tell whether it is what it claims to be, "
     "ball by ball. Hashes show damage only. One that was played on a kernel tree needs --kernel.",
@@ -190,16 +216,18 @@ def rally(
       tennis rally --kernel rt --load stress --top-half threaded \\
           --priorities irq=90,ksoftirqd=50 --command-line rcu_nocbs=0 --out mapped
       tennis rally --load hog --load-option hold_us=200 --out known-answer
-      tennis rally --kernel rt --top-half threaded --balls 2000 --stages --out every-ball
+      tennis rally --kernel rt --top-half threaded --balls 2000 --stages \\
+          --out every-ball
       tennis rally --kernel rt --load stress --witness cyclictest --out inside
       tennis rally --loop open --rate-hz 10000 --out koeker
-      tennis rally --bench pi --target bench1 --kernel rt --load stress --out on-the-board
+      tennis rally --bench pi --target bench1 --kernel rt --load stress \\
+          --out on-the-board
       tennis rally --bench pi --out a-board-that-nobody-manages
       tennis rally --resume rt-stress
       tennis rally --check from-a-student
 
-    Ctrl-C ends a rally and seals what was played. After `kill -9`, a crash or a full disk, go on
-    with --resume.
+    Ctrl-C ends a rally and seals what was played. --resume goes on with it, and also after
+    `kill -9`, a crash or a full disk.
     """
     from tennis.play import rally as player
     from tennis.play.capture import warnings
@@ -307,5 +335,11 @@ def _tell(played: Rally) -> None:
         echo(f"tennis: {doubt}", err=True)
     if manifest.ended == "interrupted":
         echo(f"interrupted; sealed {kept} of {manifest.protocol.balls} planned")
+        if can_go_on(played):
+            from tennis.play.planning import command_again
+
+            part = part_path(played.path)
+            echo(f"to go on: {command_again(played.path, Plan.read(part))}")
+            echo(f"(it takes {quoted(part)}; remove that if this is all you want)")
     else:
         echo(f"{kept}; now: tennis stats {path}")

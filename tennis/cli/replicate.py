@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from tennis.cli.completion import Folder
 from tennis.cli.words import echo
 from tennis.errors import RallyError, UsageError
 from tennis.rally.disk import refuse_existing
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("folder", metavar="MATCH", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="MATCH", type=Folder())
 @click.option(
     "--only",
     type=click.Choice(["claims", "played"]),
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Overwrite a report that exists.")
 @click.option(
     "--against",
-    type=click.Path(path_type=Path),
+    type=Folder(),
     metavar="OTHER",
     help="Only say where the verdicts of another match differ: one with another --instruction-ns, "
     "kernel or bench.",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from tennis.cli.completion import Folder
 from tennis.cli.words import echo
 from tennis.pages.rally import write_report
 from tennis.rally import open_rally
@@ -13,9 +14,7 @@ from tennis.rally.disk import refuse_existing
 
 
 @click.command()
-@click.argument(
-    "folders", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=Folder())
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

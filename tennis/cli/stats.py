@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tennis.cli.completion import Folder
 from tennis.cli.words import echo
 from tennis.rally import open_rally
 from tennis.stats import Latency, Summary, summarize
@@ -32,7 +33,7 @@ ROWS = {
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=Folder())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def stats(folder: Path, *, as_json: bool) -> None:
     """Print the statistics of the rally in DIR.

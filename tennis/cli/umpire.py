@@ -12,6 +12,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from tennis.cli.completion import Folder
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import UsageError
@@ -39,7 +40,7 @@ def umpire() -> None:
     """
 
 
-@umpire.command()
+@umpire.command(short_help="Install the decoder for sigrok-cli and PulseView.")
 def install() -> None:
     """Install the protocol decoder for sigrok-cli and PulseView, for this user.
 
@@ -54,7 +55,7 @@ def install() -> None:
     echo(f"{folder}: sigrok-cli sees it; in PulseView it is the decoder Tennis")
 
 
-@umpire.command()
+@umpire.command(short_help="Capture both wires with a logic analyser.")
 @new_capture
 @click.option(
     "--analyser",
@@ -89,7 +90,8 @@ def capture(  # the rest is what was asked for
     \b
     Examples:
       tennis umpire capture --out wires.sr
-      tennis umpire capture --analyser fx2lafw --rate-mhz 12 --seconds 60 --out wires.sr
+      tennis umpire capture --analyser fx2lafw --rate-mhz 12 \\
+          --seconds 60 --out wires.sr
     """
     from tennis.bench.instruments import sigrok
 
@@ -112,8 +114,8 @@ def capture(  # the rest is what was asked for
         sys.exit(1)
 
 
-@umpire.command()
-@click.argument("rally", type=click.Path(path_type=Path))
+@umpire.command(short_help="Write what an analyser would have seen of a rally.")
+@click.argument("rally", type=Folder())
 @new_capture
 @click.option(
     "--rate-mhz",
@@ -223,8 +225,8 @@ def simulate(
     echo(f"{out}; now: tennis umpire check {quoted(rally)} --capture {quoted(out)}")
 
 
-@umpire.command()
-@click.argument("rally", type=click.Path(path_type=Path))
+@umpire.command(short_help="Check a rally by a capture of it.")
+@click.argument("rally", type=Folder())
 @click.option(
     "--capture",
     "captures",
@@ -269,7 +271,8 @@ def check(
     Examples:
       tennis umpire check first
       tennis umpire check first --capture wires.sr --ping D2 --reply D3 --json
-      tennis umpire check first --capture scope.csv --threshold-v 1.4 --out umpire.html
+      tennis umpire check first --capture scope.csv --threshold-v 1.4 \\
+          --out umpire.html
     """
     from tennis.rally import open_rally
     from tennis.rally.disk import refuse_existing

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Play a match: each rally freshly booted; go on whatever happens to one of them.
 
-What is in the folder is kept. A rally that was sealed stays; one that was killed goes on; one that
-was interrupted is set aside and played anew; one that failed is tried again.
+What is in the folder is kept. A rally that was sealed stays; one that was killed or
+interrupted goes on; one that failed is tried again.
 """
 
 import contextlib

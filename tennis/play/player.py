@@ -15,7 +15,7 @@ from tennis.match.plan import ScheduledRally
 from tennis.play.rally import NothingPlayedError, Observer, Stop, Watch, play, resume
 from tennis.rally import Rally, part_path
 from tennis.rally.disk import writing
-from tennis.rally.folder import JOURNAL, check_part, finished, remove_part
+from tennis.rally.folder import JOURNAL, can_go_on, check_part, finished, remove_part
 from tennis.rally.plan import Plan
 from tennis.units import format_count
 
@@ -50,7 +50,8 @@ class Player:
         if difference:
             return Seen(f"kept, but it is another rally ({difference})", "unusable")
         if rally.manifest.ended == "interrupted":
-            _set_aside(place)
+            if not can_go_on(rally):
+                _set_aside(place)
             return self._try(planned, place, shown)
         return Seen(f"kept, {_counts(rally)}", "kept")
 
@@ -100,7 +101,7 @@ def unversioned(plan: Plan) -> Plan:
 
 
 def _set_aside(place: Path) -> None:
-    """Keep a rally that somebody interrupted under another name: it is played anew."""
+    """Keep a rally under another name that cannot be gone on with: it is played anew."""
     number = 1
     while (aside := place.with_name(f"{place.name}.interrupted-{number}")).exists():
         number += 1

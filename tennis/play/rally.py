@@ -18,7 +18,14 @@ from tennis.play.progress import Progress
 from tennis.play.sealing import Outcome, counted_end, seal_played
 from tennis.rally.balls import records
 from tennis.rally.disk import writing
-from tennis.rally.folder import Rally, check_part, finished, part_path, remove_part
+from tennis.rally.folder import (
+    Rally,
+    can_go_on,
+    check_part,
+    finished,
+    part_path,
+    remove_part,
+)
 from tennis.rally.journal import Frame, Journal
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain, quoted
@@ -38,9 +45,10 @@ class Watch:
 def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     """Play a plan and seal it as the folder ``out``.
 
-    When told to stop, what was played is sealed. A fault of the bench is recorded and makes the
-    rally suspect, which is sealed all the same. Raises UsageError or BenchError before anything is
-    written where the plan cannot be played, RallyError where it names versions that are no more,
+    When told to stop, what was played is sealed, and ``resume`` goes on. A fault of the bench is
+    recorded and makes the rally suspect, which is sealed all the same. Raises UsageError or
+    BenchError before anything is written where the plan cannot be played, RallyError where it names
+    versions that are no more,
     DiskFullError where the disk gets full (``resume`` goes on).
     """
     if not out.name or out.name == "..":
@@ -84,7 +92,7 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
 
 
 def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
-    """Go on with a rally that was interrupted by force, and seal it.
+    """Go on with a rally that was interrupted, by force or by Ctrl-C, and seal it.
 
     On a bench that repeats, the rally is played again; what comes must be what the journal holds
     already, and then it goes on. The plan in the folder is played: the caller answers for it
@@ -127,7 +135,13 @@ def _with_a_way_on(error: BenchError, out: Path, plan: Plan) -> BenchError:
 def begun_plan(out: Path) -> Plan:
     """Return the plan of an unfinished rally. Raises UsageError where there is none, RallyError."""
     part = part_path(out)
-    if finished(out) is not None:
+    sealed = finished(out)
+    if sealed is not None and sealed.manifest.ended == "interrupted" and not can_go_on(sealed):
+        raise UsageError(
+            f"{out} was interrupted, but {part} is gone: it takes that to go on",
+            next_step="play it anew under another name",
+        )
+    if sealed is not None and not can_go_on(sealed):
         raise UsageError(f"{out} is sealed: there is nothing to resume")
     if not os.path.lexists(part):
         raise UsageError(

@@ -7,6 +7,9 @@ Sealing writes the final files into ``OUT.part/sealed/``, waits until they are o
 that folder to ``OUT`` and only then removes ``OUT.part``. So there is at every moment either a
 whole journal in ``OUT.part`` or a whole rally in ``OUT``; after a crash it is enough to seal again,
 unless ``finished`` finds that nothing is left to do.
+
+A rally that somebody interrupted is sealed, and ``OUT.part`` stays: it can be gone on with, too.
+What was sealed first then waits in ``OUT.part/interrupted/`` until the longer rally is sealed.
 """
 
 import errno
@@ -28,7 +31,7 @@ from pydantic_core import from_json
 from tennis.errors import RallyError, UsageError
 from tennis.rally import balls as table
 from tennis.rally.disk import sync, writing
-from tennis.rally.manifest import SCHEMA_VERSION, Manifest
+from tennis.rally.manifest import SCHEMA_VERSION, Manifest, seal_of
 from tennis.rally.tally import Counter, Tally
 from tennis.rally.text import plain
 
@@ -44,6 +47,7 @@ PEER = "peer"  # where a load's other end works; a folder
 PLAN = "plan.json"
 JOURNAL = "frames.bin"
 SEALED = "sealed"
+INTERRUPTED = "interrupted"
 
 # What a folder that came from somebody else may make us read, in bytes; others: the last value.
 SIZE_LIMITS = {
@@ -80,7 +84,9 @@ def check_part(part: Path) -> None:
         with os.scandir(part) as entries:
             for entry in entries:
                 plain_file = entry.is_file(follow_symlinks=False)
-                own_folder = entry.name in {SEALED, PEER} and entry.is_dir(follow_symlinks=False)
+                own_folder = entry.name in {SEALED, INTERRUPTED, PEER} and entry.is_dir(
+                    follow_symlinks=False
+                )
                 if not plain_file and not own_folder:
                     strange = part / entry.name
     except OSError as error:
@@ -177,7 +183,10 @@ def seal(
     balls: pa.Table | Iterable[pa.RecordBatch | pa.Table],
     events: Iterable[Mapping[str, Any]],
 ) -> Rally:
-    """Make the rally in ``part`` the sealed folder ``out``, remove ``part``, return the rally.
+    """Make the rally in ``part`` the sealed folder ``out``, and return the rally.
+
+    ``part`` is removed, unless the rally was interrupted: then it takes ``part`` to go on. A rally
+    that was gone on with takes the place of what was sealed when it was interrupted.
 
     ``manifest.files``, ``counts.balls`` and ``counts.misses`` are filled in here; the rest is the
     caller's. ``balls`` has the columns of ``balls.schema`` and may be streamed. ``console.log``,
@@ -187,7 +196,7 @@ def seal(
 
     Raises UsageError where ``out`` exists, DiskFullError, RallyError.
     """
-    if os.path.lexists(out):
+    if os.path.lexists(out) and not _waits(out):
         raise UsageError(f"{out} exists", next_step="choose another name for the rally")
     sealed = part / SEALED
     with writing(out, f"then go on with `tennis rally --resume {out}`"):
@@ -212,13 +221,36 @@ def seal(
             sync(path)
     rally = _open(sealed)  # what could not be opened again must not be sealed
     with writing(out, f"then go on with `tennis rally --resume {out}`"):
+        if os.path.lexists(out):
+            shutil.rmtree(part / INTERRUPTED, ignore_errors=True)
+            out.rename(part / INTERRUPTED)
         _rename(sealed, out)
-    remove_part(part)
-    return replace(rally, path=out)
+    shutil.rmtree(part / INTERRUPTED, ignore_errors=True)
+    rally = replace(rally, path=out)
+    if not can_go_on(rally):
+        remove_part(part)
+    return rally
+
+
+def _waits(out: Path) -> bool:
+    try:
+        return can_go_on(open_rally(out))
+    except RallyError:
+        return False
+
+
+def can_go_on(rally: Rally | None) -> bool:
+    """Tell whether a sealed rally was interrupted, and what it takes to go on is still there."""
+    if rally is None or rally.manifest.ended != "interrupted":
+        return False
+    journal = part_path(rally.path) / JOURNAL
+    return journal.is_file() and journal.stat().st_size > 0
 
 
 def finished(out: Path) -> Rally | None:
     """Return the rally ``out`` where it is sealed, and clear away what sealing may have left.
+
+    What an interrupted rally takes to go on is no leftover.
 
     None where ``out`` does not exist: there is still something to play, or to seal. Raises
     RallyError where ``out`` is something else than a sound rally; then nothing is removed.
@@ -227,7 +259,7 @@ def finished(out: Path) -> Rally | None:
         return None
     rally = open_rally(out)
     part = part_path(out)
-    if part.is_dir() and not part.is_symlink():
+    if part.is_dir() and not part.is_symlink() and not can_go_on(rally):
         remove_part(part)
     return rally
 
@@ -239,6 +271,7 @@ def _line(event: Mapping[str, Any]) -> str:
 def _manifest_bytes(manifest: Manifest) -> bytes:
     """Return the text of manifest.json: the same manifest gives the same bytes."""
     content = manifest.model_dump(mode="json")
+    content["seal"] = seal_of(content)
     return (json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
@@ -257,7 +290,7 @@ def _rename(sealed: Path, out: Path) -> None:
 
 def remove_part(part: Path) -> None:
     """Remove what is left of playing a rally that is sealed (the journal last)."""
-    for name in (SEALED, CONSOLE, CAPTURE, BEFORE, AFTER, PLAN, JOURNAL):
+    for name in (SEALED, INTERRUPTED, CONSOLE, CAPTURE, BEFORE, AFTER, PLAN, JOURNAL):
         path = part / name
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -434,6 +467,11 @@ def _read_manifest(path: Path) -> Manifest:
             f"{file} is not a manifest of schema {version} ({_first(error.errors())}): "
             "use the original folder"
         ) from error
+    if manifest.seal is not None and manifest.seal != seal_of(content):
+        raise RallyError(
+            f"{file} was altered after the rally was sealed: "
+            "use the original folder, or play the rally again"
+        )
     missing = {BALLS, EVENTS} - manifest.files.keys()
     if missing:
         raise RallyError(f"{file} lists no {min(missing)}", next_step="use the original folder")

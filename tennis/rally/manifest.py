@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """``manifest.json``: what a rally was played with, under which conditions, and what went wrong."""
 
-from typing import Annotated, Literal
+import hashlib
+import json
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AliasChoices,
@@ -242,6 +244,13 @@ class Tool(StrictModel):
     versions: Annotated[dict[Text, Text], Field(max_length=64)]
 
 
+def seal_of(content: dict[str, Any]) -> str:
+    """Return the seal of a manifest's content: its SHA-256, however the JSON is laid out."""
+    sealed = {key: value for key, value in content.items() if key != "seal"}
+    text = json.dumps(sealed, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 class Manifest(StrictModel):
     """All of ``manifest.json``."""
 
@@ -262,6 +271,7 @@ class Manifest(StrictModel):
     suspect: bool = Field(validation_alias=AliasChoices("suspect", "tainted"))
     tool: Tool
     files: Annotated[dict[Text, Sha256], Field(max_length=64)]
+    seal: Sha256 | None = None  # of all of this but itself; None: written by Tennis 0.1
 
     @field_validator("suspect")
     @classmethod

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tennis.cli import main
+from tennis.rally.manifest import seal_of
 from tennis.rally.text import quoted
 from tennis.stats.summary import STATISTICS
 from tests.support.synthetic import TIME_NOTE, make_rally
@@ -144,6 +145,7 @@ def test_events_that_are_no_json(tennis, rally, tmp_path):
     manifest = json.loads((copy / "manifest.json").read_text())
     digest = hashlib.sha256((copy / "events.jsonl").read_bytes()).hexdigest()
     manifest["files"]["events.jsonl"] = digest
+    manifest["seal"] = seal_of(manifest)
     (copy / "manifest.json").write_text(json.dumps(manifest))
     assert tennis("stats", copy)[0] == 0
     code, out, err = tennis("report", copy, "--out", tmp_path / "page.html")

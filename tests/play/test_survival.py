@@ -22,6 +22,7 @@ from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally
 from tests.support.patience import end_of, wait_until
 from tests.support.shared import made_once
+from tests.support.synthetic import make_rally
 from tests.support.ticks import interrupt_ticks
 from tests.support.virtual import played
 
@@ -115,7 +116,29 @@ def test_ctrl_c_seals_what_there_is(tmp_path, whole):
     assert 500 < rally.balls < BALLS
     first = interrupt_ticks(whole)[: rally.balls]
     assert interrupt_ticks(rally) == first
-    assert not (tmp_path / "r.part").exists()
+    assert f"to go on: tennis rally --resume {out}\n" in said
+
+    # gone on with: stopped once more where it had been, and then to its end
+    again = subprocess.Popen(
+        [*TENNIS, "rally", "--resume", str(out)], stderr=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: (tmp_path / "r.part/console.log").stat().st_size > 0, again)
+    again.send_signal(signal.SIGINT)
+    _, errors = end_of(again)
+    assert again.returncode == 1
+    assert "nothing is lost" in errors
+    assert open_rally(out).manifest == rally.manifest
+    done = tennis("rally", "--resume", out)
+    assert done.returncode == 0, done.stderr
+    assert open_rally(out).manifest.files == whole.manifest.files
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+
+
+def test_what_was_interrupted_needs_its_journal_to_go_on(tmp_path):
+    out = make_rally(tmp_path / "r", balls=40, ended="interrupted", planned=50).path
+    done = tennis("rally", "--resume", out)
+    assert done.returncode == 2
+    assert "r.part is gone: it takes that to go on" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

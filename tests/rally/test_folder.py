@@ -20,6 +20,7 @@ import pytest
 
 from tennis.errors import DiskFullError, RallyError, UsageError
 from tennis.rally import balls, finished, folder, open_rally, part_path, seal, tally
+from tennis.rally.manifest import seal_of
 from tests.support.synthetic import make_rally, manifest, table
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
@@ -36,7 +37,7 @@ def rally(sealed, tmp_path):
 
 
 def rewrite(path, **changes):
-    """Change the manifest, and make its hashes true again: what a forger would do."""
+    """Change the manifest, and make hashes and seal true again: what a forger would do."""
     file = path / "manifest.json"
     content = json.loads(file.read_text())
     for key, value in changes.items():
@@ -48,6 +49,7 @@ def rewrite(path, **changes):
     for name in content["files"]:
         if (path / name).is_file():
             content["files"][name] = hashlib.sha256((path / name).read_bytes()).hexdigest()
+    content["seal"] = seal_of(content)
     file.write_text(json.dumps(content))
 
 
@@ -209,6 +211,29 @@ def test_a_crash_at_any_step_loses_nothing(tmp_path, monkeypatch):
     assert not crashed
 
 
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [('"seed": 1', '"seed": 2'), ('"kernel": "rt"', '"kernel": "mainline"')],
+)
+def test_an_edited_manifest_is_not_believed(rally, was, becomes):
+    file = rally / "manifest.json"
+    text = file.read_text()
+    assert text.count(was) == 1
+    file.write_text(text.replace(was, becomes))
+    refused(rally, "manifest.json")
+
+
+def test_a_manifest_without_a_seal_is_one_of_tennis_0_1(rally):
+    """Laid out anew it is the same, and folders that were made before seals still open."""
+    file = rally / "manifest.json"
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps(content))
+    assert open_rally(rally).balls == 500
+    del content["seal"]
+    file.write_text(json.dumps(content))
+    assert open_rally(rally).balls == 500
+
+
 def test_sealing_never_overwrites(tmp_path):
     make_rally(tmp_path / "a", balls=5)
     before = (tmp_path / "a" / "manifest.json").read_bytes()
@@ -344,6 +369,7 @@ def test_a_manifest_that_does_not_fit_its_balls(rally, change, word):
 def test_names_that_lead_elsewhere_are_refused(rally, name):
     content = json.loads((rally / "manifest.json").read_text())
     content["files"][name] = "0" * 64
+    content["seal"] = seal_of(content)
     (rally / "manifest.json").write_text(json.dumps(content))
     refused(rally, "manifest.json lists")
 
@@ -515,3 +541,55 @@ def test_finished_clears_leftovers(tmp_path):
     assert finished(out).balls == 5
     assert not part_path(out).exists()
     assert finished(tmp_path / "b") is None
+
+
+@pytest.fixture
+def interrupted(tmp_path):
+    """Seal as ``a`` what somebody interrupted after so many balls, with the journal of it."""
+
+    def make(balls):
+        out = tmp_path / "a"
+        part = part_path(out)
+        part.mkdir(exist_ok=True)
+        (part / folder.PLAN).write_text("{}\n")
+        (part / folder.JOURNAL).write_bytes(b"frames")
+        name = tmp_path / f"made-{balls}"
+        made = make_rally(name, balls=balls, ended="interrupted", planned=50)
+        return lambda: folder.seal(part, out, made.manifest, list(made.batches()), made.events)
+
+    return make
+
+
+def test_an_interrupted_rally_keeps_what_it_takes_to_go_on(tmp_path, interrupted):
+    out = tmp_path / "a"
+    assert folder.can_go_on(interrupted(20)())
+    assert folder.can_go_on(folder.finished(out))
+    (part_path(out) / folder.JOURNAL).unlink()
+    assert not folder.can_go_on(folder.finished(out))
+    assert not part_path(out).exists()  # without its journal it is a leftover
+    assert open_rally(out).balls == 20
+
+
+def test_what_was_gone_on_with_takes_the_place_of_what_was_interrupted(
+    tmp_path, interrupted, monkeypatch
+):
+    out = tmp_path / "a"
+    part = part_path(out)
+    interrupted(20)()
+    longer, whole = interrupted(30), interrupted(40)
+
+    def crash(*_):
+        raise OSError(errno.EIO, "crashed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder, "_rename", crash)
+        with pytest.raises(RallyError, match="cannot write"):
+            longer()
+    # between the two renames: what was sealed first waits, the journal is whole
+    assert not out.exists()
+    assert (part / folder.JOURNAL).read_bytes() == b"frames"
+    assert open_rally(part / folder.INTERRUPTED).balls == 20
+    folder.check_part(part)
+    assert whole().balls == 40
+    assert open_rally(out).balls == 40
+    assert not (part / folder.INTERRUPTED).exists()
