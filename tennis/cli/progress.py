@@ -15,6 +15,7 @@ from tennis.units import format_ns
 LIVE_EVERY_S = 0.2
 PLAIN_EVERY_S = 5.0
 LIVE_COLUMNS = 80
+WIDE_COLUMNS = 100  # there is room for a bar and the rate
 
 
 @contextlib.contextmanager
@@ -28,13 +29,14 @@ def shown(label: str = "rally") -> Iterator[Callable[[RallyProgress], None]]:
         yield _plain(console, label)
 
 
-def _figures(progress: RallyProgress) -> str:
+def _figures(progress: RallyProgress, *, wide: bool = True) -> str:
     if progress.doing:
         return progress.doing
     if progress.first_ball is None:
         return "the target boots"
+    rate = f"{progress.rate:,.0f}/s, " if wide else ""
     return (
-        f"{progress.rate:,.0f}/s, median {format_ns(progress.median_ns)}, "
+        f"{rate}median {format_ns(progress.median_ns)}, "
         f"max {format_ns(progress.max_ns)}, {progress.misses} missed"
         f"{', replaying' if progress.replaying else ''}"
     )
@@ -42,9 +44,10 @@ def _figures(progress: RallyProgress) -> str:
 
 @contextlib.contextmanager
 def _live(console: Console, label: str) -> Iterator[Callable[[RallyProgress], None]]:
+    wide = console.width >= WIDE_COLUMNS
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(bar_width=8),
+        *([BarColumn(bar_width=8)] if wide else []),
         TextColumn("{task.fields[balls]}"),
         TimeRemainingColumn(compact=True),
         TextColumn("{task.fields[figures]}"),
@@ -63,7 +66,7 @@ def _live(console: Console, label: str) -> Iterator[Callable[[RallyProgress], No
                     total=progress.planned if progress.balls else None,
                     completed=progress.balls,
                     balls=f"{progress.balls:,}/{progress.planned:,}",
-                    figures=_figures(progress),
+                    figures=_figures(progress, wide=wide),
                 )
 
         yield observe

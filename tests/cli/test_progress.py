@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Progress on a terminal: one line that fits, and moves."""
+
+import io
+import re
+import time
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tennis import wire
+from tennis.cli import progress as live
+from tennis.play.progress import Progress
+from tennis.rally.balls import RECORD
+
+LONGEST = "119/150, 59 min left"
+
+
+def payload(*rises):
+    """Return a BALLS frame's payload; the last ball is missed."""
+    balls = [(0, rise, rise + 1) for rise in rises]
+    return np.array([*balls, (0, wire.NONE_TICKS, wire.NONE_TICKS)], RECORD).tobytes()
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_line_fits_and_its_time_left_moves(monkeypatch, columns):
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=columns, color_system=None)
+    monkeypatch.setattr(live, "Console", lambda **_: console)
+    monkeypatch.setattr(live, "LIVE_EVERY_S", 0)
+    progress = Progress(planned=10_000, tick_hz=1_000_000)
+    with live.shown(LONGEST) as observe:
+        for _ in range(5):
+            progress.add(payload(8, 1_900))
+            progress.balls += 500
+            observe(progress)
+            time.sleep(0.6)
+    lines = re.split(r"[\r\n]", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue()))
+    figures = [line.rstrip() for line in lines if "median" in line]
+    assert max(map(len, figures)) <= columns
+    assert not any("…" in line for line in figures)
+    assert all(re.search(r"max 1.90 ms, \d missed$", line) for line in figures), figures
+    left = {found[0] for line in figures if (found := re.search(r"\d\d:\d\d", line))}
+    assert len(left) > 1
