@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tennis.cli.inventory import holder_option, inventory_option
+from tennis.cli.numbers import Real
 from tennis.cli.words import echo
 from tennis.listener import listening
 from tennis.rally.text import plain
@@ -19,7 +20,7 @@ from tennis.rally.text import plain
 @click.option(
     "--wait",
     "wait_s",
-    type=click.FloatRange(10, 3600),
+    type=Real(10, 3600),
     default=300,
     show_default=True,
     metavar="SECONDS",

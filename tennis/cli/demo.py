@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tennis.cli.match import workers_here
+from tennis.cli.numbers import Whole
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
@@ -32,24 +33,22 @@ MACHINES = (
 )
 @click.option(
     "--balls",
-    type=click.IntRange(1, 1_000_000),
+    type=Whole(1, 1_000_000),
     default=6000,
     show_default=True,
     help="The balls of a boot; stress has a cycle of some 5,000.",
 )
 @click.option(
     "--boots",
-    type=click.IntRange(1, 1000),
+    type=Whole(1, 1000),
     default=10,
     show_default=True,
     help="How often each kernel is booted for each load; a verdict needs ten.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, help="The seed."
-)
+@click.option("--seed", type=Whole(0, 2**32 - 1), default=1, show_default=True, help="The seed.")
 @click.option(
     "--workers",
-    type=click.IntRange(1, 256),
+    type=Whole(1, 256),
     default=workers_here,
     show_default="one for each core, if there is memory for its targets",
     help="How many rallies to play at once.",

@@ -34,7 +34,12 @@ def kernels(ctx: click.Context) -> None:
 
 @kernels.command("list", short_help="List the kernels by name, with their releases.")
 def list_kernels() -> None:
-    """List the kernels by name, with the release of those that are here."""
+    """List the kernels by name, with the release of those that are here.
+
+    \b
+    Example:
+      tennis kernels list
+    """
     from tennis.bench.kernels import catalogue as known
 
     table = Table(box=None, pad_edge=False)
@@ -57,6 +62,11 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
 
     They are Debian packages, from the mirror that this machine's apt uses. Nothing is installed:
     they go to the cache folder (TENNIS_CACHE). What is there already is not fetched again.
+
+    \b
+    Examples:
+      tennis kernels fetch
+      tennis kernels fetch mainline-7 rt-7
     """
     from tennis.bench.virtual.prepare import prepare
 
@@ -71,6 +81,10 @@ def fragment(flavour: str) -> None:
 
     Put it upon a configuration with the kernel's own `scripts/kconfig/merge_config.sh`, and see
     with `tennis kernels check` what became of it.
+
+    \b
+    Example:
+      tennis kernels fragment rt > rt.config
     """
     from tennis.bench.kernels.requirements import fragment as text_of
 
@@ -84,6 +98,10 @@ def check(flavour: str, config: Path) -> None:
     """Hold a kernel's configuration (its `.config`) against what a flavour needs.
 
     The exit code is 1 where a required option is missing or a forbidden one is set.
+
+    \b
+    Example:
+      tennis kernels check rt linux/.config
     """
     from tennis.cli.findings import show
     from tennis.play.doctor.target import examine_config

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tennis.cli.completion import Folder
+from tennis.cli.numbers import Whole
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
@@ -58,7 +59,7 @@ def kernel_of(text: str) -> tuple[str, str]:
 )
 @click.option(
     "--repetitions",
-    type=click.IntRange(1, 1000),
+    type=Whole(1, 1000),
     metavar="COUNT",
     help="So many boots of each combination, instead of what the plan says. A match that was "
     "played with fewer is gone on with.",
@@ -71,7 +72,7 @@ def kernel_of(text: str) -> tuple[str, str]:
 )
 @click.option(
     "--workers",
-    type=click.IntRange(1, 256),
+    type=Whole(1, 256),
     default=workers_here,
     show_default="one for each core, if there is memory for its targets",
     help="How many rallies to play at once on the virtual bench. It changes how long a match "

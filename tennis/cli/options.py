@@ -10,6 +10,8 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from tennis.cli.numbers import Real, Whole
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -51,15 +53,10 @@ def _type(annotation: Any, metadata: list[Any]) -> Any:
     high = next((limit.le for limit in metadata if isinstance(limit, Le)), None)
     if annotation is int:
         below = next((limit.lt for limit in metadata if isinstance(limit, Lt)), None)
-        return click.IntRange(low, high if below is None else below - 1)  # type: ignore[arg-type,operator]
+        return Whole(low, high if below is None else below - 1)  # type: ignore[arg-type,operator]
     if annotation is float and not any(isinstance(limit, Gt | Lt) for limit in metadata):
-        return click.FloatRange(_whole(low), _whole(high))
+        return Real(low, high)  # type: ignore[arg-type]
     raise TypeError(f"no option can be made of {annotation}")
-
-
-def _whole(limit: Any) -> Any:
-    """Return a limit as people write it: 1000 for 1000.0."""
-    return int(limit) if limit is not None and float(limit).is_integer() else limit
 
 
 class Grouped(click.Command):

@@ -13,6 +13,7 @@ import click
 from tennis.bench import loads
 from tennis.cli.completion import Folder, kernels
 from tennis.cli.completion import loads as load_names
+from tennis.cli.numbers import Whole
 from tennis.cli.options import Grouped, options_of
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
@@ -139,7 +140,7 @@ def _number(text: str) -> tuple[str, int]:
 )
 @click.option(
     "--interrupt-cpu",
-    type=click.IntRange(0, 4095),
+    type=Whole(0, 4095),
     help="Pin the Racquet's interrupt to this CPU of a --target. That of a GPIO controller that "
     "has one interrupt for all of its lines cannot be: say irqaffinity=CPU on its command line.",
 )

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.completion import Folder
-from tennis.cli.words import echo
+from tennis.cli.words import echo, paragraph
 from tennis.rally import open_rally
 from tennis.stats import Latency, Summary, summarize
 from tennis.units import format_ns
@@ -51,12 +51,13 @@ def stats(folder: Path, *, as_json: bool) -> None:
         echo(json.dumps(summary.as_json(), indent=2))
         return
     console = Console(highlight=False)
+    columns = console.width
     console.print(Text(summary.label, style="bold"), soft_wrap=True)
     for table in _tables(summary, console):
         console.width = max(console.width, _width(table, console))
         console.print(table, crop=False)
     for line in summary.claims():
-        console.print(Text(line), soft_wrap=True)
+        paragraph(console, line, columns=columns)
 
 
 def _tables(summary: Summary, console: Console) -> list[Table]:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tennis.cli.completion import Folder
+from tennis.cli.numbers import Real, Whole
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import UsageError
@@ -47,7 +48,8 @@ def install() -> None:
     \b
     Example:
       tennis umpire install
-      sigrok-cli -i first/capture.sr -P tennis:ping=ping:reply=reply -A tennis=miss
+      sigrok-cli -i first/capture.sr -P tennis:ping=ping:reply=reply \\
+          -A tennis=miss
     """
     from tennis.bench.instruments import sigrok_decoder
 
@@ -64,17 +66,15 @@ def install() -> None:
 )
 @click.option(
     "--rate-mhz",
-    type=click.FloatRange(0.001, 1000),
+    type=Real(0.001, 1000),
     help="Samples a microsecond. [default: 24, or the next lower that the analyser can]",
 )
 @click.option("--ping", metavar="CHANNEL", help="On the ping wire. [default: the first]")
 @click.option("--reply", metavar="CHANNEL", help="On the reply wire. [default: the second]")
-@click.option(
-    "--seconds", type=click.FloatRange(0.001, 1e6), help="How long. [default: until Ctrl-C]"
-)
+@click.option("--seconds", type=Real(0.001, 1e6), help="How long. [default: until Ctrl-C]")
 @click.option(
     "--pulse-us",
-    type=click.FloatRange(0.1, 1e5),
+    type=Real(0.1, 1e5),
     default=1,
     show_default=True,
     help="How long the pings of the rally stay up: a slower sampling is warned of.",
@@ -119,59 +119,57 @@ def capture(  # the rest is what was asked for
 @new_capture
 @click.option(
     "--rate-mhz",
-    type=click.FloatRange(0.001, 1000),
+    type=Real(0.001, 1000),
     default=24,
     show_default=True,
     help="Samples a microsecond.",
 )
 @click.option(
     "--clock-ppm",
-    type=click.FloatRange(-1000, 1000),
+    type=Real(-1000, 1000),
     default=0,
     show_default=True,
     help="How much too fast its clock is.",
 )
 @click.option(
     "--jitter-ns",
-    type=click.FloatRange(0, 1e6),
+    type=Real(0, 1e6),
     default=0,
     show_default=True,
     help="Of each edge (standard deviation).",
 )
 @click.option(
     "--lead-ms",
-    type=click.FloatRange(0, 1e5),
+    type=Real(0, 1e5),
     default=10,
     show_default=True,
     help="From its start to the first ball, and from the last to its end.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Of jitter and glitches."
-)
+@click.option("--seed", type=Whole(0), default=1, show_default=True, help="Of jitter and glitches.")
 @click.option(
     "--interrupt-bias-ns",
-    type=click.FloatRange(-1e6, 1e6),
+    type=Real(-1e6, 1e6),
     default=0,
     show_default=True,
     help="What the Brickwall says too much, as in table 6.1.",
 )
 @click.option(
     "--scheduling-bias-ns",
-    type=click.FloatRange(-1e6, 1e6),
+    type=Real(-1e6, 1e6),
     default=0,
     show_default=True,
     help="The same of the scheduling latency.",
 )
 @click.option(
     "--late-ms",
-    type=click.FloatRange(0, 1e9),
+    type=Real(0, 1e9),
     default=0,
     show_default=True,
     help="Start so much after the first ball.",
 )
 @click.option(
     "--early-ms",
-    type=click.FloatRange(0, 1e9),
+    type=Real(0, 1e9),
     default=0,
     show_default=True,
     help="End so much before the last ball.",
@@ -180,21 +178,21 @@ def capture(  # the rest is what was asked for
 @click.option("--invert", type=WHICH, help="Invert these wires.")
 @click.option(
     "--glitches",
-    type=click.IntRange(0, 1_000_000),
+    type=Whole(0, 1_000_000),
     default=0,
     show_default=True,
     help="Pulses of 100 ns, anywhere on both wires.",
 )
 @click.option(
     "--lose-ms",
-    type=click.FloatRange(0, 1e6),
+    type=Real(0, 1e6),
     default=0,
     show_default=True,
     help="Samples that get lost in the middle.",
 )
 @click.option(
     "--lose-every",
-    type=click.IntRange(0),
+    type=Whole(0),
     default=0,
     show_default=True,
     help="One ping of so many is not seen; 0: all are.",
@@ -240,21 +238,21 @@ def simulate(
 @click.option("--invert", type=WHICH, help="These wires are inverted in the capture.")
 @click.option(
     "--threshold-v",
-    type=click.FloatRange(-100, 100),
+    type=Real(-100, 100),
     default=1.65,
     show_default=True,
     help="Where a voltage in a table changes its level.",
 )
 @click.option(
     "--hysteresis-v",
-    type=click.FloatRange(0, 100),
+    type=Real(0, 100),
     default=0.4,
     show_default=True,
     help="It must be half of that above or below.",
 )
 @click.option(
     "--tolerance-ns",
-    type=click.FloatRange(0, 1e9),
+    type=Real(0, 1e9),
     help="How large a bias may be. [default: 50, and a tick of the Brickwall]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")

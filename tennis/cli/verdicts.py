@@ -3,13 +3,13 @@
 """Verdicts for a terminal: sentences with their numbers, 80 columns wide."""
 
 import re
-import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
 from rich.console import Console
 from rich.text import Text
 
+from tennis.cli.words import command_line, paragraph
 from tennis.pages.match import conclusions, counted, mechanisms, ratio
 from tennis.rally.text import plain, quoted
 from tennis.replicate.rules import replication as rules
@@ -23,7 +23,6 @@ STYLES = {
     "not addressed": "dim",
 }
 _COMMAND = ": tennis "  # what stands before the command in an advice
-_COLUMNS_MAX = 100  # longer lines are hard to read
 _NAME, _VERDICT, _ROW, _RATIO = 4, 15, 29, 30  # widths of columns
 
 
@@ -38,7 +37,7 @@ def print_verdicts(
     ours = conclusions(claims)
     judged = f"{rules().statistics.judged_one_in:,}"
     _title(console, "The thesis' conclusions")
-    _write(
+    paragraph(
         console,
         f"{replication.match.bench} bench: {replication.match.time_note}. Here: what one ball in "
         f"{judged} exceeds, on one side against the other, with its 95 % interval over boots. "
@@ -76,9 +75,9 @@ def print_verdicts(
         _print_left(console, [claim for claim in rest if claim.verdict == "not addressed"])
     console.print()
     totals = ", ".join(f"{count} {verdict}" for verdict, count in counted(claims).items())
-    _write(console, f"All {len(claims)} statements: {totals}.")
+    paragraph(console, f"All {len(claims)} statements: {totals}.")
     if not every:
-        _write_command(console, "Each: ", f"tennis replicate {quoted(replication.match.path)}")
+        command_line(console, "Each: ", f"tennis replicate {quoted(replication.match.path)}")
 
 
 def _print_claim(console: Console, claim: Claim, told: set[str]) -> None:
@@ -87,15 +86,15 @@ def _print_claim(console: Console, claim: Claim, told: set[str]) -> None:
     name = claim.id if _thesis(claim) else f"{claim.source} {claim.id}"
     lead = Text(f"{name:<{_NAME}}")
     lead.append(f"{claim.verdict.upper():<{_VERDICT}}", style=STYLES[claim.verdict])
-    _write(console, claim.title + n, lead, style="" if claim.n else "dim")
+    paragraph(console, claim.title + n, lead, style="" if claim.n else "dim")
     if claim.verdict == "not addressed":
-        _write(console, claim.why, _space(_NAME + _VERDICT), style="dim")
+        paragraph(console, claim.why, _space(_NAME + _VERDICT), style="dim")
         return
     for part in claim.parts:
         _print_part(console, part, told)
     beside = [part for part in claim.beside if part.verdict != "not addressed"]
     if beside:
-        _write(console, "With hard top halves:", _space(_NAME))
+        paragraph(console, "With hard top halves:", _space(_NAME))
         for part in beside:
             _print_part(console, part, told)
     _print_advice(console, [*claim.parts, *beside])
@@ -104,20 +103,20 @@ def _print_claim(console: Console, claim: Claim, told: set[str]) -> None:
 def _print_part(console: Console, part: Comparison, told: set[str]) -> None:
     lead = _space(_NAME)
     lead.append(f"{part.verdict:<{_VERDICT}}", style=STYLES[part.verdict])
-    _write(console, part.says, lead)
+    paragraph(console, part.says, lead)
     below = _space(_NAME + _VERDICT)
     if found := ratio(part):
         unit = " decades (below 0: nearer)" if part.below == 0 else " times"
         here = found.replace(" (", f"{unit} (", 1)
         latest = "" if part.largest is None else f"; the latest balls: {number(part.largest)}"
         published = "" if part.published is None else f"; thesis: {number(part.published)}"
-        _write(console, f"here {here}{latest}{published}", below)
+        paragraph(console, f"here {here}{latest}{published}", below)
     if part.remark and part.verdict != "confirmed":
-        _write(console, part.remark, below)
+        paragraph(console, part.remark, below)
     for words in mechanisms(part):
         if words not in told:
             told.add(words)
-            _write(console, words, below, style="dim")
+            paragraph(console, words, below, style="dim")
 
 
 def _print_table(console: Console, title: str, rule: str, claims: Sequence[Claim]) -> None:
@@ -126,7 +125,7 @@ def _print_table(console: Console, title: str, rule: str, claims: Sequence[Claim
     if not played:
         return
     _title(console, title)
-    _write(console, rule, style="dim")
+    paragraph(console, rule, style="dim")
     head = f"{'':<{_ROW}}{'thesis':>7}  here (95 %)"
     console.print(Text(head, style="dim"), soft_wrap=True)
     for group, together in groupby(played, _group):
@@ -143,7 +142,7 @@ def _print_table(console: Console, title: str, rule: str, claims: Sequence[Claim
     if command:
         console.print()
         command = re.sub(r"--repetitions \d+", "--repetitions BOOTS", command)
-        _write_command(console, "More boots: ", f"tennis {command}")
+        command_line(console, "More boots: ", f"tennis {command}")
 
 
 def _print_row(console: Console, name: str, part: Comparison) -> None:
@@ -154,7 +153,7 @@ def _print_row(console: Console, name: str, part: Comparison) -> None:
     advice = part.next.partition(_COMMAND)[0]
     remarks = (part.remark, advice and f"to decide it, {advice}")
     if any(remarks) and part.verdict != "confirmed":
-        _write(console, "; ".join(filter(None, remarks)), _space(_NAME), style="dim")
+        paragraph(console, "; ".join(filter(None, remarks)), _space(_NAME), style="dim")
 
 
 def _group(claim: Claim) -> str:
@@ -187,7 +186,7 @@ def _print_left(console: Console, claims: Sequence[Claim]) -> None:
     _title(console, "Not addressed")
     if waiting:
         cells = "; ".join(f"{kernel}: {', '.join(loads)}" for kernel, loads in wanted.items())
-        _write(
+        paragraph(
             console,
             f"{format_count(len(waiting), 'statement')} need what was not played: {cells}.",
         )
@@ -195,8 +194,8 @@ def _print_left(console: Console, claims: Sequence[Claim]) -> None:
         names = ", ".join(
             claim.id if _thesis(claim) else f"{claim.source} {claim.id}" for claim in never
         )
-        _write(console, f"{len(never)} are about what no match measures: {names}.")
-    _write(console, "The report and --json give the reason of each.", style="dim")
+        paragraph(console, f"{len(never)} are about what no match measures: {names}.")
+    paragraph(console, "The report and --json give the reason of each.", style="dim")
 
 
 def _thesis(claim: Claim) -> bool:
@@ -207,9 +206,9 @@ def _print_advice(console: Console, parts: Sequence[Comparison]) -> None:
     """Say what to play to decide what is open; a command stands alone, to be copied."""
     for advice in dict.fromkeys(part.next for part in parts if part.next):
         words, _, command = advice.partition(_COMMAND)
-        _write(console, f"To decide it, {words}{':' if command else '.'}", _space(_NAME))
+        paragraph(console, f"To decide it, {words}{':' if command else '.'}", _space(_NAME))
         if command:
-            _write_command(console, " " * _NAME, f"tennis {command}")
+            command_line(console, " " * _NAME, f"tennis {command}")
 
 
 def print_differences(console: Console, ours: Replication, theirs: Replication) -> None:
@@ -218,19 +217,19 @@ def print_differences(console: Console, ours: Replication, theirs: Replication) 
     alike = paths[0].name == paths[1].name
     names = [plain(str(path) if alike else path.name, 120) for path in paths]
     for name, one in zip(names, (ours, theirs), strict=True):
-        _write(console, f"{name}: {one.match.bench} bench, {one.match.time_note}")
+        paragraph(console, f"{name}: {one.match.bench} bench, {one.match.time_note}")
     addressed, found = compared(ours, theirs)
     for difference in found:
         console.print()
-        _write(console, difference.claim.title, Text(f"{difference.claim.id}: "))
+        paragraph(console, difference.claim.title, Text(f"{difference.claim.id}: "))
         for name, claim in zip(names, (difference.claim, difference.other), strict=True):
             lead = Text(f"    {name}: ")
             lead.append(claim.verdict, style=STYLES[claim.verdict])
             lead.append("  ")
-            _write(console, "; ".join(filter(None, map(ratio, claim.parts))), lead)
+            paragraph(console, "; ".join(filter(None, map(ratio, claim.parts))), lead)
     opposite = sum(difference.opposite for difference in found)
     console.print()
-    _write(
+    paragraph(
         console,
         f"{format_count(addressed, 'statement')} addressed by both: {addressed - len(found)} "
         f"with the same verdict, {opposite} with opposite ones, {len(found) - opposite} that only "
@@ -245,18 +244,3 @@ def _title(console: Console, words: str) -> None:
 
 def _space(columns: int) -> Text:
     return Text(" " * columns)
-
-
-def _write(console: Console, words: str, lead: Text | None = None, style: str = "") -> None:
-    """Print a paragraph behind ``lead``; its lines hang below one another."""
-    lead = lead or Text()
-    columns = max(20, min(console.width, _COLUMNS_MAX) - len(lead))
-    lines = textwrap.wrap(words, columns, break_long_words=False, break_on_hyphens=False)
-    for line in lines or [""]:
-        console.print(lead + Text(line, style=style), soft_wrap=True, highlight=False)
-        lead = _space(len(lead))
-
-
-def _write_command(console: Console, lead: str, command: str) -> None:
-    """Print a command in one line, however long: it is to be copied."""
-    console.print(Text(lead) + Text(command, style="bold"), soft_wrap=True, highlight=False)

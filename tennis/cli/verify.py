@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from tennis.cli.numbers import Whole
 from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.listener import listening
@@ -45,7 +46,7 @@ from tennis.rally.text import plain
 )
 @click.option(
     "--balls",
-    type=click.IntRange(1, 1_000_000),
+    type=Whole(1, 1_000_000),
     help="How many balls of each delay. [default: 200; with --bench virtual: 20]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")

@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a terminal shows, as text files that people review: tests/cli/screens/.
+
+``TENNIS_SCREENS=write pytest tests/cli/test_screens.py`` writes them anew; read the difference
+aloud before it is committed.
+"""
+
+import importlib
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli import COMMANDS, cli
+from tests.support.synthetic import make_rally
+from tests.support.synthetic_match import MatchMaker, bursts
+
+SCREENS = Path(__file__).parent / "screens"
+BALLS = 3000
+
+
+def held(name: str, text: str) -> None:
+    """Hold a screen against its file."""
+    file = SCREENS / f"{name}.txt"
+    text = "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+    if os.environ.get("TENNIS_SCREENS") == "write":
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8"), f"{file} differs: {__doc__}"
+
+
+def fits(text: str, columns: int) -> None:
+    """A line is wider than the terminal only if it is a command to be copied."""
+    wide = [line for line in text.splitlines() if len(line) > columns]
+    assert not [line for line in wide if not re.match(r"(More boots: |Each: | +)tennis ", line)]
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    for name in COMMANDS:
+        command = getattr(importlib.import_module(f"tennis.cli.{name}"), name)
+        yield name, command
+        for inner in getattr(command, "commands", {}):
+            yield f"{name} {inner}", command.commands[inner]
+
+
+def shown(*words: str, columns: int = 80) -> str:
+    done = CliRunner(env={"COLUMNS": str(columns)}).invoke(cli, list(words), prog_name="tennis")
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+ALL = ["", *(name for name, _ in commands())]
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_help(command):
+    text = shown(*command.split(), "--help")
+    fits(text, 80)
+    first = text.split("\n\n")[1]
+    assert first.startswith("  ")
+    assert "Example" in text
+    assert f"tennis {command.removesuffix(' install')}".strip() in text.partition("Example")[2]
+    held(f"help-{command or 'tennis'}".replace(" ", "-"), text)
+
+
+def test_every_option_of_rally_stands_under_one_heading():
+    text = shown("rally", "--help")
+    from tennis.cli.rally import rally
+
+    for parameter in rally.params:
+        assert len(re.findall(rf"^  {parameter.opts[0]}\b(?!-)", text, re.MULTILINE)) == 1
+
+
+@pytest.fixture(scope="module")
+def match(tmp_path_factory):
+    """Make a match in which each verdict occurs, hard top halves among them."""
+    maker = MatchMaker(tmp_path_factory.mktemp("screens") / "quick")
+    maker.cell("mainline", "default", "idle", bursts(3_000, BALLS))
+    maker.cell("mainline", "default", "stress", bursts(900_000, BALLS))
+    maker.cell("rt", "chrt", "idle", bursts(9_000, BALLS))
+    late = bursts(12_000, BALLS)
+    late[BALLS // 3] = 1_300_000
+    maker.cell("rt", "chrt", "stress", late)
+    maker.cell("rt", "chrt", "idle", bursts(3_100, BALLS), top="hard")
+    maker.cell("rt", "default", "idle", bursts(9_000, BALLS))
+    maker.left_out("xenomai", "native", "idle", "no kernel given")
+    maker.sealed(plan_file="plans/quick.toml")
+    return maker.path
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_replicate(match, monkeypatch, columns):
+    monkeypatch.chdir(match.parent)
+    text = shown("replicate", "quick", columns=columns)
+    fits(text, columns)
+    held(f"replicate-{columns}", text)
+
+
+def test_stats(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make_rally(tmp_path / "first", balls=900, misses=3)
+    text = shown("stats", "first")
+    fits(text, 80)
+    held("stats-80", text)
