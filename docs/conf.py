@@ -12,7 +12,13 @@ author = "The Tennis authors"
 copyright = author  # noqa: A001 (Sphinx wants this name)
 language = "en"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "tennis_reference", "tennis_wiring"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "tennis.course.accessibility",
+    "tennis_reference",
+    "tennis_wiring",
+]
 autodoc_typehints = "none"  # the docstrings say shapes and units
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -7,7 +7,7 @@ author = "The Tennis authors"
 copyright = author  # noqa: A001 (Sphinx wants this name)
 language = "en"
 
-extensions = ["myst_parser", "tennis.course.sphinx"]
+extensions = ["myst_parser", "tennis.course.accessibility", "tennis.course.sphinx"]
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 nitpicky = True

@@ -94,6 +94,7 @@ class Shown:
     """A picture as a page shows it."""
 
     source: str  # a data: URI
+    title: str
     alt: str
     caption: str
 
@@ -150,7 +151,7 @@ def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
 def shown(picture: Picture, caption: str) -> Shown:
     """Return a picture as a page carries it in itself."""
     data = base64.b64encode(picture.render("svg")).decode()
-    return Shown(f"data:image/svg+xml;base64,{data}", picture.alt, caption)
+    return Shown(f"data:image/svg+xml;base64,{data}", picture.title, picture.alt, caption)
 
 
 def _section(name: str, rally: Rally, summary: Summary) -> Section:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tennis import __version__
-from tennis.pages.rally import template
+from tennis.pages.rally import Shown, template
 from tennis.plots.umpire import agreement, check_note, persistence
 from tennis.publications import knutsson_2008
 from tennis.rally.disk import write_whole
@@ -25,7 +25,9 @@ def page(result: Check) -> str:
     pictures = []
     for picture in (agreement(result), persistence(result)):
         data = base64.b64encode(picture.render("png")).decode()
-        pictures.append({"source": f"data:image/png;base64,{data}", "alt": picture.alt})
+        pictures.append(
+            Shown(f"data:image/png;base64,{data}", picture.title, picture.alt, picture.alt)
+        )
     return template("umpire.html.j2").render(
         result=result,
         facts=facts(result),

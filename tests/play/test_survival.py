@@ -119,10 +119,12 @@ def test_ctrl_c_seals_what_there_is(tmp_path, whole):
     assert f"to go on: tennis rally --resume {out}\n" in said
 
     # gone on with: stopped once more where it had been, and then to its end
+    console = tmp_path / "r.part/console.log"
+    before = console.stat().st_mtime_ns
     again = subprocess.Popen(
         [*TENNIS, "rally", "--resume", str(out)], stderr=subprocess.PIPE, text=True
     )
-    wait_until(lambda: (tmp_path / "r.part/console.log").stat().st_size > 0, again)
+    wait_until(lambda: console.exists() and console.stat().st_mtime_ns != before, again)
     again.send_signal(signal.SIGINT)
     _, errors = end_of(again)
     assert again.returncode == 1

@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A Sphinx extension: what both books need so that a keyboard and a screen reader get everywhere.
+
+Wide blocks of text scroll, so that a keyboard must reach them; captions of the navigation say that
+they are headings, and have to say of which level.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from sphinx.util.typing import ExtensionMetadata
+
+if TYPE_CHECKING:
+    from docutils import nodes
+    from sphinx.application import Sphinx
+
+_AFTER_THE_THEME = 900
+
+
+def _mend(
+    app: "Sphinx",  # noqa: ARG001
+    pagename: str,  # noqa: ARG001
+    templatename: str,  # noqa: ARG001
+    context: dict[str, Any],
+    doctree: "nodes.document | None",  # noqa: ARG001
+) -> None:
+    for key, was, becomes in (
+        ("body", "<pre>", '<pre tabindex="0">'),
+        ("body", '<div class="table-wrapper', '<div tabindex="0" class="table-wrapper'),
+        ("furo_navigation_tree", 'role="heading"', 'role="heading" aria-level="2"'),
+    ):
+        if key in context:
+            context[key] = context[key].replace(was, becomes)
+
+
+def setup(app: "Sphinx") -> ExtensionMetadata:
+    """Tell Sphinx what is here."""
+    app.connect("html-page-context", _mend, priority=_AFTER_THE_THEME)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Every kind of page in a real Chromium: desktop, telephone, dark, print; axe-core looks, too."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, sync_playwright
+
+from tennis.checkout import ROOT
+from tennis.pages.match import write_match_report
+from tennis.pages.rally import write_report
+from tennis.replicate.verdicts import Replication
+from tests.support.synthetic import make_rally
+from tests.support.synthetic_match import MatchMaker, bursts
+
+# width in CSS pixels, colours, medium; a sheet of A4 without its margins is 688 pixels wide
+SCREENS = {
+    "desktop": (1280, "light", "screen"),
+    "telephone": (400, "light", "screen"),
+    "dark": (1280, "dark", "screen"),
+    "print": (688, "light", "print"),
+}
+BOOKS = {
+    "docs": ("index", "commands", "match", "explain", "evidence/knutsson-match"),
+    "handouts": ("index", "before-you-start", "01-first-serve"),
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = shutil.which("chromium")
+    assert program, "chromium is missing: scripts/setup.sh --test installs it"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory) -> dict[str, Path]:
+    """Write one page of each kind that the commands write."""
+    out = tmp_path_factory.mktemp("pages")
+    rallies = [
+        make_rally(out / "a", balls=300, kernel="mainline", load="stress", misses=2),
+        make_rally(out / "b", balls=300, kernel="rt", load="idle", priorities="chrt"),
+    ]
+    maker = MatchMaker(out / "quick")
+    for kernel, priorities, load, late in (
+        ("mainline", "default", "idle", 3_000),
+        ("mainline", "default", "stress", 900_000),
+        ("rt", "chrt", "idle", 9_000),
+        ("rt", "chrt", "stress", 12_000),
+    ):
+        maker.cell(kernel, priorities, load, bursts(late))
+    maker.left_out("xenomai", "native", "idle", "no kernel given")
+    written = {kind: out / f"{kind}.html" for kind in ("rally", "rallies", "match")}
+    write_report(rallies[:1], written["rally"])
+    write_report(rallies, written["rallies"])
+    write_match_report(Replication(maker.sealed()), written["match"])
+    for book, names in BOOKS.items():
+        place = ROOT / book / "_build/html"
+        if not (place / "index.html").exists():
+            made = subprocess.run(
+                ["make", "READY=1", "docs"], cwd=ROOT, capture_output=True, text=True, check=False
+            )
+            assert made.returncode == 0, made.stdout + made.stderr
+        for name in names:
+            written[f"{book}/{name}"] = place / f"{name}.html"
+    return written
+
+
+KINDS = [
+    "rally",
+    "rallies",
+    "match",
+    *(f"{b}/{name}" for b, names in BOOKS.items() for name in names),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_page(browser, pages, kind, screen):
+    width, scheme, medium = SCREENS[screen]
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
+    )
+    asked: list[str] = []
+    context.on("request", lambda request: asked.append(request.url))
+    page = context.new_page()
+    failed: list[str] = []
+    page.on("requestfailed", lambda request: failed.append(request.url))
+    page.emulate_media(media=medium)
+    page.goto(pages[kind].as_uri())
+
+    assert not [url for url in asked if not url.startswith(("file:", "data:"))]
+    assert not failed
+    inner, whole = page.evaluate("[window.innerWidth, document.documentElement.scrollWidth]")
+    assert whole <= inner, f"{kind} is {whole} pixels wide on {screen} ({inner})"
+    empty = "[...document.images].filter(i => !i.alt || !i.naturalWidth).map(i => i.outerHTML)"
+    assert page.evaluate(empty) == []
+    if medium == "screen":
+        found = Axe().run(page).response["violations"]
+        serious = [
+            (one["id"], one["nodes"][0]["html"][:200])
+            for one in found
+            if one["impact"] in {"serious", "critical"}
+        ]
+        assert serious == []
+    else:
+        sheets = page.pdf(format="A4")
+        assert sheets.startswith(b"%PDF")
+    context.close()
