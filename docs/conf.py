@@ -5,6 +5,8 @@
 import sys
 from pathlib import Path
 
+from tennis import look
+
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "Tennis"
@@ -27,6 +29,7 @@ smartquotes_action = "qe"  # options keep their two dashes
 exclude_patterns = ["_build"]
 
 html_theme = "furo"
+html_theme_options = look.book_theme()
 html_title = "Tennis"
 html_static_path = ["_static"]
 html_css_files = ["tennis.css"]

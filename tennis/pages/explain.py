@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from pathlib import Path
 
-import jinja2
 from markupsafe import Markup
 
 from tennis import __version__
@@ -16,6 +15,7 @@ from tennis.errors import UsageError
 from tennis.explain.explanation import Explanation
 from tennis.explain.story import Story
 from tennis.pages.flame import flame_svg
+from tennis.pages.rally import template
 from tennis.pages.timeline import timeline_svg
 from tennis.rally.disk import writing
 from tennis.units import format_ns
@@ -90,14 +90,8 @@ def pictures(explanation: Explanation) -> tuple[str, str]:
 
 def page(explanation: Explanation, flame: str, timeline: str) -> str:
     """Return the page. What came from the rally is escaped, also in the pictures."""
-    environment = jinja2.Environment(
-        autoescape=True,
-        loader=jinja2.PackageLoader("tennis.pages", "."),
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["time"] = format_ns
     story: Story = explanation.story
-    return environment.get_template("explain.html.j2").render(
+    return template("explain.html.j2").render(
         version=__version__,
         title=f"Ball {story.ball}: why it was late",
         about=about(explanation),

@@ -11,6 +11,7 @@ from html import escape
 
 from tennis.explain.kinds import KINDS, Kind
 from tennis.explain.story import FlameFrame
+from tennis.look import GREY
 from tennis.units import format_ns
 
 # tints of Okabe and Ito's colours, on which black text can be read
@@ -54,7 +55,7 @@ def flame_svg(root: FlameFrame, title: str, note: str) -> str:
         f'<desc id="flame-desc">{escape(description)}</desc>',
         f'<rect width="{WIDTH:.0f}" height="{height}" fill="#fff"/>',
         f'<text x="{MARGIN:g}" y="22" font-size="15" font-weight="600">{escape(title)}</text>',
-        f'<text x="{MARGIN:g}" y="40" fill="#5b6470">{escape(note)}</text>',
+        f'<text x="{MARGIN:g}" y="40" fill="{GREY}">{escape(note)}</text>',
         *legend({kind for kind, ns in root.kinds.items() if ns}, 58),
         *_bars(root, root.ns, MARGIN, height - 10 - ROW, 0),
         "</svg>",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tennis.explain.kinds import KINDS, Kind
 from tennis.explain.story import Story
+from tennis.look import AXIS, GREY, GRID
 from tennis.pages.flame import COLOURS, FONT, FONTS, LETTER, MARGIN, WIDTH
 from tennis.units import format_ns, format_round_ns
 
@@ -45,7 +46,7 @@ def timeline_svg(story: Story, title: str, note: str) -> str:
             f'<desc id="timeline-desc">{escape(story.sentence)}</desc>',
             f'<rect width="{WIDTH:.0f}" height="{height}" fill="#fff"/>',
             f'<text x="{MARGIN:g}" y="22" font-size="15" font-weight="600">{escape(title)}</text>',
-            f'<text x="{MARGIN:g}" y="40" fill="#5b6470">{escape(note)}</text>',
+            f'<text x="{MARGIN:g}" y="40" fill="{GREY}">{escape(note)}</text>',
             *body,
             "</svg>\n",
         ]
@@ -107,13 +108,13 @@ class _Lanes:
         labels, rows = self._labels(began, ended, scale)
         top = y + 14 + 14 * rows
         bottom = top + LANE * len(lanes)
-        out = [f'<text x="{MARGIN:g}" y="{y + 10:g}" fill="#5b6470">{escape(caption)}</text>']
+        out = [f'<text x="{MARGIN:g}" y="{y + 10:g}" fill="{GREY}">{escape(caption)}</text>']
         for row, kind in enumerate(lanes):
             base = top + LANE * row
             out.append(
                 f'<text x="{LEFT - 8:g}" y="{base + 14:g}" text-anchor="end">'
                 f"{escape(KINDS[kind])}</text>"
-                f'<path d="M{LEFT:g} {base + LANE - 1:g}h{width:g}" stroke="#e3e6ea"/>'
+                f'<path d="M{LEFT:g} {base + LANE - 1:g}h{width:g}" stroke="{GRID}"/>'
             )
             out += _runs(shares[kind], COLOURS[kind], base)
         for x, text, row in labels:
@@ -194,7 +195,7 @@ def _axis(began: int, ended: int, scale: float, y: float) -> Iterator[str]:
     for at in range(0, ended - began + 1, step):
         x = LEFT + at * scale
         yield (
-            f'<path d="M{x:.1f} {y:g}v4" stroke="#8a929c"/>'
-            f'<text x="{x:.1f}" y="{y + 16:g}" text-anchor="middle" fill="#5b6470">'
+            f'<path d="M{x:.1f} {y:g}v4" stroke="{AXIS}"/>'
+            f'<text x="{x:.1f}" y="{y + 16:g}" text-anchor="middle" fill="{GREY}">'
             f"{'+' if began else ''}{escape(format_round_ns(at))}</text>"
         )

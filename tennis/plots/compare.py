@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from tennis.look import BLACK, GREY, KERNELS, LATENCIES, OTHER_KERNELS
 from tennis.plots.one import (
     WIDTH,
     bar_edges,
@@ -22,30 +23,12 @@ from tennis.plots.one import (
     tally,
     wants_log,
 )
-from tennis.plots.picture import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    LATENCIES,
-    PURPLE,
-    SKY,
-    VERMILLION,
-    Picture,
-    bench_note,
-    drawn,
-    latencies,
-    no_latency,
-    time_axis,
-)
+from tennis.plots.picture import Picture, bench_note, drawn, latencies, no_latency, time_axis
 from tennis.rally import Rally, Tally
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
 from tennis.units import format_count, format_ns
 
-# mainline and RT keep their colours in every picture; other kernels take the rest in turn
-KERNELS = {"mainline": VERMILLION, "rt": BLUE}
-OTHERS = (GREEN, PURPLE, SKY, BLACK)
 Dash = str | tuple[int, tuple[float, ...]]
 DASHES: tuple[Dash, ...] = (
     "-",
@@ -62,7 +45,7 @@ def colors(rallies: Sequence[Rally]) -> list[str]:
     for rally in rallies:
         kernel = rally.manifest.target.kernel
         if kernel not in of:
-            of[kernel] = OTHERS[(len(of) - len(KERNELS)) % len(OTHERS)]
+            of[kernel] = OTHER_KERNELS[(len(of) - len(KERNELS)) % len(OTHER_KERNELS)]
     return [of[rally.manifest.target.kernel] for rally in rallies]
 
 
@@ -204,7 +187,7 @@ def overview(rallies: Sequence[Rally]) -> Picture:
     else:
         for axes in panels:
             axes.set_xticks([])
-    panels[0].set_yticks(list(rows), labels, color="#222222", size=9.5)
+    panels[0].set_yticks(list(rows), labels, color=BLACK, size=9.5)
     panels[0].set_ylim(len(rallies) - 0.45, -0.55)
     marks = [
         Line2D([], [], marker="o", color="white", mec=GREY, mew=1.8, ms=7, label="median"),

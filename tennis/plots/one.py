@@ -9,12 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from tennis.look import BLACK, GREY, LATENCIES, PURPLE
 from tennis.plots.picture import (
-    BLACK,
-    GREY,
-    LATENCIES,
     ON_LINES,
-    PURPLE,
     Picture,
     count_axis,
     describe,

@@ -26,6 +26,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
+from tennis.look import AXIS, BLACK, GREY, GRID, PICTURE_FONT
 from tennis.rally import Rally
 from tennis.stats import Latency, Summary, summarize
 from tennis.units import format_count, format_ns, format_round_ns
@@ -33,19 +34,12 @@ from tennis.units import format_count, format_ns, format_round_ns
 Format = Literal["svg", "png"]
 P = ParamSpec("P")
 
-# Okabe and Ito's colours: told apart by everybody, and in print.
-BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK = (
-    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#222222"),
-)
-GREY = "#5b6470"
-# A colour means one thing: these two are latencies, and kernels have others (compare.KERNELS).
-LATENCIES = {"interrupt": "#3d4a5c", "scheduling": ORANGE}
 # what stands on a line or a bar is still read
 ON_LINES = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 STYLE: dict[str, Any] = {
     "axes.axisbelow": True,
-    "axes.edgecolor": "#8a929c",
+    "axes.edgecolor": AXIS,
     "axes.grid": True,
     "axes.labelcolor": BLACK,
     "axes.labelsize": 9.5,
@@ -55,9 +49,9 @@ STYLE: dict[str, Any] = {
     "axes.titlesize": 10.5,
     "axes.titleweight": "bold",
     "figure.facecolor": "white",
-    "font.family": "DejaVu Sans",
+    "font.family": PICTURE_FONT,
     "font.size": 9.5,
-    "grid.color": "#e3e6ea",
+    "grid.color": GRID,
     "grid.linewidth": 0.7,
     "legend.frameon": False,
     "lines.linewidth": 1.7,

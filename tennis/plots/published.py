@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from tennis.plots.compare import KERNELS, OTHERS
+from tennis.look import AXIS, BLACK, GREY, KERNELS, OTHER_KERNELS
 from tennis.plots.one import WIDTH
-from tennis.plots.picture import GREY, Picture, drawn, time_axis
+from tennis.plots.picture import Picture, drawn, time_axis
 from tennis.units import NS_PER_US, format_ns, format_us
 
 
@@ -54,7 +54,7 @@ def beside(rows: Sequence[Beside], latency: str, published: str, bench: str) -> 
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
         _panel(axes, rows, values, decades, ours=title != "thesis")
-    panels[0].set_yticks(range(len(rows)), [row.label for row in rows], color="#222222", size=9)
+    panels[0].set_yticks(range(len(rows)), [row.label for row in rows], color=BLACK, size=9)
     panels[0].set_ylim(len(rows) - 0.4, -0.6)
     return picture
 
@@ -88,9 +88,9 @@ def _panel(
                 size=8.5,
             )
             continue
-        color = KERNELS.get(row.kernel, OTHERS[0])
+        color = KERNELS.get(row.kernel, OTHER_KERNELS[0])
         # dots, no bars: on a logarithmic axis the length of a bar says nothing
-        axes.axhline(y, color="#c9ced5", lw=0.8, ls=(0, (1, 2)), zorder=0)
+        axes.axhline(y, color=AXIS, lw=0.8, ls=(0, (1, 2)), zorder=0)
         axes.plot(value, y, "D", color=color, ms=6)
         label = format_ns(value) if ours else format_us(row.published_us)
         axes.annotate(

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tennis.look import KERNELS, LATENCIES, OTHER_KERNELS
 from tennis.plots import KINDS, TOGETHER, alt_text, comparison, overview
-from tennis.plots.compare import KERNELS, OTHERS, dashes, names
+from tennis.plots.compare import dashes, names
 from tennis.plots.one import Envelope, _visible, bar_edges
-from tennis.plots.picture import LATENCIES, count_text, share_text
+from tennis.plots.picture import count_text, share_text
 from tennis.rally.manifest import Fault
 from tennis.units import format_ns, format_round_ns
 from tests.support.synthetic import TIME_NOTE, make_rally
@@ -114,7 +115,7 @@ def test_histograms_side_by_side_share_axes_and_bars_and_keep_every_ball(rallies
 
 
 def test_a_colour_is_either_a_kernels_or_a_latencys():
-    assert not {*KERNELS.values(), *OTHERS} & {*LATENCIES.values()}
+    assert not {*KERNELS.values(), *OTHER_KERNELS} & {*LATENCIES.values()}
 
 
 @pytest.mark.parametrize("key", ["missed", "none"])
