@@ -13,8 +13,11 @@ COLUMNS_MAX = 100  # longer lines are hard to read
 
 def echo(message: object = "", *, err: bool = False, nl: bool = True) -> None:
     """Print words; nothing in them moves the cursor, whatever a name or somebody's file holds."""
-    text = "".join(c if c.isprintable() or c == "\n" else "�" for c in str(message))
-    click.echo(text, err=err, nl=nl)
+    click.echo(_harmless(str(message)), err=err, nl=nl)
+
+
+def _harmless(words: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in words)
 
 
 def paragraph(
@@ -23,7 +26,7 @@ def paragraph(
     """Print a paragraph behind ``lead``, as wide as the terminal; lines hang below one another."""
     lead = lead or Text()
     room = max(20, min(columns or console.width, COLUMNS_MAX) - len(lead))
-    lines = textwrap.wrap(words, room, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(_harmless(words), room, break_long_words=False, break_on_hyphens=False)
     for line in lines or [""]:
         console.print(lead + Text(line, style=style), soft_wrap=True, highlight=False)
         lead = Text(" " * len(lead))
@@ -31,4 +34,4 @@ def paragraph(
 
 def command_line(console: Console, lead: str, command: str) -> None:
     """Print a command in one line, however long: it is to be copied."""
-    console.print(Text(lead) + Text(command, style="bold"), soft_wrap=True, highlight=False)
+    console.print(Text(lead) + Text(_harmless(command), style="bold"), soft_wrap=True, highlight=False)

@@ -73,7 +73,7 @@ def test_verdicts_name_it(maker, monkeypatch):
     asked_of(monkeypatch)
     find(maker.path)
     shown = CliRunner().invoke(replicate, [str(maker.path)], terminal_width=400).output
-    assert f"rt chrt threaded, idle, the latest: {SAID}"[:-1] in shown
+    assert f"rt chrt threaded, idle, the latest: {SAID}"[:-1] in " ".join(shown.split())
     page = match_report(Replication(open_match(maker.path)))
     assert "&lt;b&gt;in grab&lt;/b&gt;" in page
     assert "<b>in grab" not in page
