@@ -34,4 +34,6 @@ def paragraph(
 
 def command_line(console: Console, lead: str, command: str) -> None:
     """Print a command in one line, however long: it is to be copied."""
-    console.print(Text(lead) + Text(_harmless(command), style="bold"), soft_wrap=True, highlight=False)
+    console.print(
+        Text(lead) + Text(_harmless(command), style="bold"), soft_wrap=True, highlight=False
+    )
