@@ -3,6 +3,7 @@
 """A Sphinx extension: the reference takes commands, options and fields from the code.
 
 - ``{tennis-command} NAME`` writes the usage, the help and every option of a command.
+- ``{tennis-commands}`` lists all commands with what they do; each has a page of its name.
 - ``{tennis-manifest}`` writes every field of ``manifest.json``.
 - ``{tennis-module} NAME`` writes a module's docstring, which must be Markdown or plain text.
 """
@@ -20,7 +21,7 @@ from pydantic import BaseModel
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from tennis.cli import cli
+from tennis.cli import COMMANDS, cli
 from tennis.rally.manifest import Manifest
 
 HEXADECIMAL = "^[0-9a-f]{64}$"
@@ -77,7 +78,7 @@ class TennisCommand(SphinxDirective):
             usage = command.get_usage(context).removeprefix("Usage: ")
             content.append(nodes.literal_block(usage, usage, language="text"))
             content += self.help(command)
-            content.append(self.options_of(words, command))
+            content += self.options_of(words, command)
         return content
 
     def help(self, command: click.Command) -> list[nodes.Node]:
@@ -96,15 +97,37 @@ class TennisCommand(SphinxDirective):
                 content.append(prose(paragraph))
         return content
 
-    def options_of(self, words: str, command: click.Command) -> nodes.Node:
-        """Return a list of the options."""
+    def options_of(self, words: str, command: click.Command) -> list[nodes.Node]:
+        """Return a list of the options, or one below each heading that the help has."""
+        content: list[nodes.Node] = []
+        terms = option_terms(words, command)
+        for heading, options in getattr(command, "groups", {}).items():
+            named = [one for one in terms if one[0].split()[0] in options]
+            terms = [one for one in terms if one not in named]
+            content += [nodes.rubric(heading, heading), self.listed(named)]
+        if content:
+            content.append(nodes.rubric("Other options", "Other options"))
+        return [*content, self.listed(terms)]
+
+    def listed(self, terms: list[tuple[str, str]]) -> nodes.Node:
+        """Return options with what they do."""
         listed = nodes.definition_list(classes=["options"])
-        for term, text in option_terms(words, command):
+        for term, text in terms:
             item = nodes.definition_list_item()
             item += nodes.term("", "", nodes.literal(term, term))
             item += nodes.definition("", prose(text))
             listed += item
         return listed
+
+
+class TennisCommands(SphinxDirective):
+    """``{tennis-commands}``."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a table."""
+        rows = [f"| [tennis {name}]({name}.md) | {does} |" for name, does in COMMANDS.items()]
+        text = "\n".join(["| command | what it does |", "|---|---|", *rows])
+        return self.parse_text_to_nodes(text)
 
 
 def fields(model: type[BaseModel], where: str = "") -> list[tuple[str, str]]:
@@ -178,6 +201,7 @@ def _fence(match: re.Match[str]) -> str:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Add the directives to Sphinx."""
     app.add_directive("tennis-command", TennisCommand)
+    app.add_directive("tennis-commands", TennisCommands)
     app.add_directive("tennis-manifest", TennisManifest)
     app.add_directive("tennis-module", TennisModule)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -26,7 +26,7 @@ SCREENS = {
     "print": (688, "light", "print"),
 }
 BOOKS = {
-    "docs": ("index", "commands", "match", "explain", "evidence/knutsson-match"),
+    "docs": ("index", "commands/rally", "match", "explain", "evidence/knutsson-match"),
     "handouts": ("index", "before-you-start", "01-first-serve"),
 }
 
@@ -115,3 +115,22 @@ def test_a_page(browser, pages, kind, screen):
         sheets = page.pdf(format="A4")
         assert sheets.startswith(b"%PDF")
     context.close()
+
+
+def test_the_books_lead_to_each_other(browser, pages):
+    page = browser.new_page()
+    for book, link, title in (
+        ("docs", "the labs", "Tennis: the labs"),
+        ("handouts", "the reference book", "Tennis"),
+    ):
+        page.goto(pages[f"{book}/index"].as_uri())
+        page.get_by_role("link", name=link, exact=True).click()
+        assert page.title() == title
+
+
+def test_the_search_finds_a_command_by_what_it_does(browser, pages):
+    page = browser.new_page()
+    for words, command in (("late", "tennis explain"), ("lease", "tennis benches")):
+        page.goto(pages["docs/index"].with_name("search.html").as_uri() + f"?q={words}")
+        page.wait_for_selector("#search-results li", timeout=30_000)
+        assert command in page.inner_text("#search-results")
