@@ -106,7 +106,7 @@ test_suite() {
         step "$suite" "$root" ". .venv/bin/activate; cd ansible; ansible-playbook -i inventory.example site.yml --syntax-check"
         step "$suite" "$root" "scripts/setup.sh --test"
         step "$suite" "$root" "make lint docs"
-        step "$suite" "$root" "make unit TESTS='tests/setup/test_needed_programs.py tests/umpire/test_decoder.py tests/bench/targets/test_ssh.py'"
+        step "$suite" "$root" "make unit TESTS='tests/setup/test_needed_programs.py tests/umpire/test_decoder.py tests/bench/targets/test_ssh.py tests/browser'"
     fi
     [[ -z $KEEP ]] && rm -rf --one-file-system "$root" || printf '%s: %s\n' "$suite" "$root"
     trap - EXIT
