@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.completion import Folder
-from tennis.cli.progress import shown
+from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.explain.comparison import Comparison, Sight
@@ -29,6 +29,7 @@ from tennis.units import format_count, format_ns
     is_flag=True,
     help="Play the same seed without the witness, beside RALLY, and show what the witness cost.",
 )
+@quiet_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def compare(rally: Path, *, cost: bool, as_json: bool) -> None:
     """Hold a witness inside the target against the Brickwall outside.

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tennis.cli.match import workers_here
 from tennis.cli.numbers import Whole
-from tennis.cli.progress import shown
+from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError
@@ -46,6 +46,7 @@ MACHINES = (
     help="How often each kernel is booted for each load; a verdict needs ten.",
 )
 @click.option("--seed", type=Whole(0, 2**32 - 1), default=1, show_default=True, help="The seed.")
+@quiet_option
 @click.option(
     "--workers",
     type=Whole(1, 256),
@@ -78,7 +79,7 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     wanted = demonstration(balls, boots, seed)
     count = len(wanted.scheduled)
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
-    with listening(echo):
+    with listening(tell):
         outcome = play_match(wanted, out, shown, Stop(), workers)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost", next_step="run it again to play the rest")

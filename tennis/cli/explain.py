@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.completion import Folder
-from tennis.cli.progress import shown
+from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stages import show_stages
 from tennis.cli.words import echo
 from tennis.errors import UsageError
@@ -55,6 +55,7 @@ ROWS = 8
     "balls before and after: kernel, command-line, priorities, top-half, bottom-half. May be "
     "repeated.",
 )
+@quiet_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 @click.option(
     "--out",

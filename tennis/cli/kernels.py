@@ -33,15 +33,28 @@ def kernels(ctx: click.Context) -> None:
 
 
 @kernels.command("list", short_help="List the kernels by name, with their releases.")
-def list_kernels() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+def list_kernels(*, as_json: bool = False) -> None:
     """List the kernels by name, with the release of those that are here.
 
     \b
-    Example:
+    Examples:
       tennis kernels list
+      tennis kernels list --json
     """
     from tennis.bench.kernels import catalogue as known
 
+    if as_json:
+        listed = [
+            {
+                "kernel": name,
+                "release": known.find(name).release if known.is_fetched(name) else None,
+                "about": entry["about"],
+            }
+            for name, entry in known.catalogue().items()
+        ]
+        echo(json.dumps(listed, indent=2))
+        return
     table = Table(box=None, pad_edge=False)
     for title in ("kernel", "release", "what it is"):
         table.add_column(title, no_wrap=title != "what it is")

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tennis.cli.completion import Folder
 from tennis.cli.numbers import Whole
-from tennis.cli.progress import shown
+from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
@@ -78,6 +78,7 @@ def kernel_of(text: str) -> tuple[str, str]:
     help="How many rallies to play at once on the virtual bench. It changes how long a match "
     "takes, and no ball.",
 )
+@quiet_option
 @click.option(
     "--list", "list_only", is_flag=True, help="Say what would be played, and how long it may take."
 )
@@ -137,7 +138,7 @@ def match(
     bench_for(asked)
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
-    with listening(echo):
+    with listening(tell):
         outcome = play_match(wanted, out, shown, Stop(), workers)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost: the same command plays the rest")

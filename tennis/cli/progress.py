@@ -3,12 +3,15 @@
 """A rally's progress: a live line on a terminal, plain lines elsewhere."""
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Iterator
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from tennis.cli.words import echo
 from tennis.play.progress import Progress as RallyProgress
 from tennis.units import format_ns
 
@@ -18,9 +21,40 @@ LIVE_COLUMNS = 80
 WIDE_COLUMNS = 100  # there is room for a bar and the rate
 
 
+_QUIET = "tennis.quiet"  # in the context of click
+
+
+def _hush(ctx: click.Context, parameter: click.Parameter, given: bool) -> None:  # noqa: ARG001
+    ctx.find_root().meta[_QUIET] = given
+
+
+quiet_option = click.option(
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=_hush,
+    help="Show no progress; results, warnings and errors remain.",
+)
+
+
+def quiet() -> bool:
+    """Tell whether no progress is wanted."""
+    ctx = click.get_current_context(silent=True)
+    return bool(ctx and ctx.find_root().meta.get(_QUIET))
+
+
+def tell(line: str) -> None:
+    """Print what a match says as it goes on; of what went well nothing, if it is to be quiet."""
+    if not quiet() or not re.match(r"\d+/\d+ \S+: (played|kept),(?!.*SUSPECT)", line):
+        echo(line)
+
+
 @contextlib.contextmanager
 def shown(label: str = "rally") -> Iterator[Callable[[RallyProgress], None]]:
     """Show the progress of a rally on standard error for the length of a block."""
+    if quiet():
+        yield lambda _: None
+        return
     console = Console(stderr=True)
     if console.is_terminal and not console.is_dumb_terminal and console.width >= LIVE_COLUMNS:
         with _live(console, label) as observe:

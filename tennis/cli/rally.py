@@ -15,7 +15,7 @@ from tennis.cli.completion import Folder, kernels
 from tennis.cli.completion import loads as load_names
 from tennis.cli.numbers import Whole
 from tennis.cli.options import Grouped, options_of
-from tennis.cli.progress import shown
+from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
@@ -179,6 +179,7 @@ def _number(text: str) -> tuple[str, int]:
     help="Then play it once more, and record what happened to every ball, and when, as "
     "OUT/stages.parquet (virtual bench; `tennis explain OUT --stages` does it later).",
 )
+@quiet_option
 @click.option("--operator", metavar="NAME", help="Who plays; kept in the manifest.")
 @click.option("--out", type=Folder(), help="The rally's folder; it must not exist.")
 @click.option(

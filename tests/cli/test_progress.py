@@ -6,8 +6,10 @@ import io
 import re
 import time
 
+import click
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 from tennis import wire
@@ -44,3 +46,27 @@ def test_the_line_fits_and_its_time_left_moves(monkeypatch, columns):
     assert all(re.search(r"max 1.90 ms, \d missed$", line) for line in figures), figures
     left = {found[0] for line in figures if (found := re.search(r"\d\d:\d\d", line))}
     assert len(left) > 1
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("3/40 rt-idle: played, 6000 balls, 0 missed, 2 min left", False),
+        ("4/40 rt-idle: kept, 6000 balls, 0 missed", False),
+        ("5/40 rt-idle: played, 6000 balls, 0 missed, SUSPECT", True),
+        ("6/40 rt-idle: FAILED: the kernel panicked", True),
+        ("xload has no tasks of xenomai's core here", True),
+    ],
+)
+def test_quiet_is_quiet_about_what_went_well(line, said):
+    @click.command()
+    @live.quiet_option
+    def command():
+        with live.shown() as observe:
+            observe(Progress(planned=1))
+        live.tell(line)
+
+    loud = CliRunner().invoke(command, [])
+    hushed = CliRunner().invoke(command, ["--quiet"])
+    assert loud.stdout == f"{line}\n"
+    assert hushed.output == (f"{line}\n" if said else "")
