@@ -31,6 +31,31 @@ class Step:
     function: str  # where most of it was
 
 
+@dataclass
+class _Stretch:
+    """What ran without a break, and the segments that it is made of."""
+
+    began: int
+    what: What
+    ns: int = 0
+    masked_ns: int = 0
+    segments: list[tuple[Segments, list[int]]] = field(default_factory=list)
+
+    def add(self, part: Segments, index: int, ns: int, *, masked: bool) -> None:
+        self.ns += ns
+        self.masked_ns += ns * masked
+        if not self.segments or self.segments[-1][0] is not part:
+            self.segments.append((part, []))
+        self.segments[-1][1].append(index)
+
+    def step(self) -> Step:
+        """Name the function as the sentences do: they and the steps must not name two."""
+        blames = (part.blame(part.weights_of(indices)) for part, indices in self.segments)
+        most = max(filter(None, blames), key=lambda one: one.ns, default=None)
+        name = most.short if most else "?"
+        return Step(self.began, self.ns, self.what, self.masked_ns, name)
+
+
 @dataclass(frozen=True)
 class Share:
     """How much of some waits went to one thing."""
@@ -102,34 +127,24 @@ class Story:
 
     def steps(self) -> list[Step]:
         """Return what ran in order; short stretches are part of the longer one before them."""
-        steps: list[tuple[int, int, What, int, dict[str, int]]] = []
+        steps: list[_Stretch] = []
         offset = 0
         for part in self.parts:
             rows = zip(
-                part.node.tolist(),
                 part.began.tolist(),
                 part.length.tolist(),
                 part.masked.tolist(),
                 part.whats,
                 strict=True,
             )
-            for node, began, ns, masked, what in rows:
-                leaf = part.stack(node)[-1:] or ["?"]
-                if steps and steps[-1][2] == what:
-                    start, so_far, _, masked_ns, leaves = steps.pop()
-                else:
-                    start, so_far, masked_ns, leaves = offset + began, 0, 0, defaultdict(int)
-                leaves[leaf[0]] += ns
-                steps.append((start, so_far + ns, what, masked_ns + ns * masked, leaves))
+            for index, (began, ns, masked, what) in enumerate(rows):
+                if not steps or steps[-1].what != what:
+                    steps.append(_Stretch(offset + began, what))
+                steps[-1].add(part, index, ns, masked=masked)
             offset += part.ns
             if lost := part.ns - int(part.length.sum()) if part.phase.cut else 0:
-                steps.append((offset - lost, lost, What("lost", "", ""), 0, {"?": lost}))
-        return _fewer(
-            [
-                Step(start, ns, what, masked_ns, max(leaves, key=lambda name: leaves[name]))
-                for start, ns, what, masked_ns, leaves in steps
-            ]
-        )
+                steps.append(_Stretch(offset - lost, What("lost", "", ""), lost))
+        return _fewer([step.step() for step in steps])
 
     def as_json(self) -> dict[str, Any]:
         """Return the story as JSON values; times in ns."""

@@ -102,6 +102,8 @@ def test_a_story_names_what_had_interrupts_off():
         "user space of dd": (10, 0),
     }
     assert [step.ns for step in story.steps()] == [10, 4000, 200, 120, 60, 40]
+    longest = max(story.steps(), key=lambda step: step.ns)
+    assert longest.function == story.cause.short  # one time, one name
 
 
 WAKE, THREAD, DISABLE, LOCK, UNLOCK, PROCESS = range(6, 12)
