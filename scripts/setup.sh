@@ -226,7 +226,7 @@ main() {
     [[ ${#missing[@]} == 0 ]] ||
         todo+=("Debian packages, $(download_size "${missing[@]}") to download, with apt-get$([[ $(id -u) == 0 ]] || echo ' through sudo'):" "  ${missing[*]}")
     python_is_ready "$stage" ||
-        todo+=("Python packages, about $([[ $stage == test ]] && echo 225 || echo 130) MB to download, into $HERE/.venv")
+        todo+=("Python packages, about $([[ $stage == test ]] && echo 275 || echo 130) MB to download, into $HERE/.venv")
     [[ -z $WITH_PICO ]] || emulator_is_ready ||
         todo+=("npm packages, 1 MB to download, into $HERE/$EMULATOR/node_modules")
     if [[ -n $plan_only || ${#todo[@]} -gt 0 ]]; then

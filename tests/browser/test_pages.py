@@ -135,5 +135,6 @@ def test_the_search_finds_a_command_by_what_it_does(browser, pages):
     page = browser.new_page()
     for words, command in (("late", "tennis explain"), ("lease", "tennis benches")):
         page.goto(pages["docs/index"].with_name("search.html").as_uri() + f"?q={words}")
-        page.wait_for_selector("#search-results li", timeout=30_000)
+        # results come one after the other
+        page.get_by_text("Search finished").first.wait_for()
         assert command in page.inner_text("#search-results")
