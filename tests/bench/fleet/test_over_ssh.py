@@ -299,8 +299,8 @@ def test_a_bench_that_hangs_delays_nobody(room):
     )
     hosts.write_text(hosts.read_text().replace("  vars:\n", f"{more}  vars:\n"))
     room.answer(
-        f'[ "$1" != status ] || [ -e {room.folder}/first ] && exec sleep 100\n'
-        f"touch {room.folder}/first\n"
+        # both are asked at once: mkdir lets one of them answer
+        f'[ "$1" != status ] || mkdir {room.folder}/first 2> /dev/null || exec sleep 100\n'
         f'exec {sys.executable} {KEEPER} "$@"'
     )
     began = time.monotonic()
