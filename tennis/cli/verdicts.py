@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Verdicts for a terminal: sentences with their numbers, 80 columns wide."""
 
-import re
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -22,7 +21,6 @@ STYLES = {
     "inconclusive": "bold yellow",
     "not addressed": "dim",
 }
-_COMMAND = ": tennis "  # what stands before the command in an advice
 _NAME, _VERDICT, _ROW, _RATIO = 4, 15, 29, 30  # widths of columns
 
 
@@ -53,12 +51,14 @@ def print_verdicts(
     if every:
         _print_table(
             console,
+            replication,
             "Growth from idle, tables 7.1 to 7.4",
             f"Confirmed: within {rules().tables.same_order:.3g} times of the thesis' growth.",
             [claim for claim in rest if claim.kind == "growth"],
         )
         _print_table(
             console,
+            replication,
             "Who is later than whom, tables 7.1 to 7.4",
             "Confirmed: later, as in the thesis; the ratio is above 1.",
             [claim for claim in rest if claim.kind == "ranking"],
@@ -119,7 +119,9 @@ def _print_part(console: Console, part: Comparison, told: set[str]) -> None:
             paragraph(console, words, below, style="dim")
 
 
-def _print_table(console: Console, title: str, rule: str, claims: Sequence[Claim]) -> None:
+def _print_table(
+    console: Console, replication: Replication, title: str, rule: str, claims: Sequence[Claim]
+) -> None:
     """Print a line for each claim that something was played for."""
     played = [claim for claim in claims if claim.verdict != "not addressed"]
     if not played:
@@ -135,14 +137,9 @@ def _print_table(console: Console, title: str, rule: str, claims: Sequence[Claim
             for hard in claim.beside:
                 if hard.verdict != "not addressed":
                     _print_row(console, "  with hard top halves", hard)
-    parts = [part for claim in played for part in (*claim.parts, *claim.beside)]
-    command = next((part.next for part in parts if _COMMAND in part.next), "").partition(_COMMAND)[
-        2
-    ]
-    if command:
+    if any(part.command for claim in played for part in (*claim.parts, *claim.beside)):
         console.print()
-        command = re.sub(r"--repetitions \d+", "--repetitions BOOTS", command)
-        command_line(console, "More boots: ", f"tennis {command}")
+        command_line(console, "More boots: ", replication.command_for("BOOTS"))
 
 
 def _print_row(console: Console, name: str, part: Comparison) -> None:
@@ -150,8 +147,7 @@ def _print_row(console: Console, name: str, part: Comparison) -> None:
     line = Text(f"  {name:<{_ROW - 2}}{published:>7}  {ratio(part) or '-':<{_RATIO}}")
     line.append(part.verdict, style=STYLES[part.verdict])
     console.print(line, soft_wrap=True)
-    advice = part.next.partition(_COMMAND)[0]
-    remarks = (part.remark, advice and f"to decide it, {advice}")
+    remarks = (part.remark, part.next and f"to decide it, {part.next}")
     if any(remarks) and part.verdict != "confirmed":
         paragraph(console, "; ".join(filter(None, remarks)), _space(_NAME), style="dim")
 
@@ -204,11 +200,11 @@ def _thesis(claim: Claim) -> bool:
 
 def _print_advice(console: Console, parts: Sequence[Comparison]) -> None:
     """Say what to play to decide what is open; a command stands alone, to be copied."""
-    for advice in dict.fromkeys(part.next for part in parts if part.next):
-        words, _, command = advice.partition(_COMMAND)
+    advised = ((part.next, part.command) for part in parts if part.next)
+    for words, command in dict.fromkeys(advised):
         paragraph(console, f"To decide it, {words}{':' if command else '.'}", _space(_NAME))
         if command:
-            command_line(console, " " * _NAME, f"tennis {command}")
+            command_line(console, " " * _NAME, command)
 
 
 def print_differences(console: Console, ours: Replication, theirs: Replication) -> None:

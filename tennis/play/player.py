@@ -14,8 +14,7 @@ from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play.rally import NothingPlayedError, Observer, Stop, Watch, play, resume
 from tennis.rally import Rally, part_path
-from tennis.rally.disk import writing
-from tennis.rally.folder import JOURNAL, can_go_on, check_part, finished, remove_part
+from tennis.rally.folder import JOURNAL, can_go_on, check_part, finished, remove_part, set_aside
 from tennis.rally.plan import Plan
 from tennis.units import format_count
 
@@ -51,7 +50,7 @@ class Player:
             return Seen(f"kept, but it is another rally ({difference})", "unusable")
         if rally.manifest.ended == "interrupted":
             if not can_go_on(rally):
-                _set_aside(place)
+                set_aside(place, place)
             return self._try(planned, place, shown)
         return Seen(f"kept, {_counts(rally)}", "kept")
 
@@ -98,15 +97,6 @@ class Player:
 def unversioned(plan: Plan) -> Plan:
     """Return a plan without the versions on which it is played."""
     return plan.model_copy(update={"versions": {}})
-
-
-def _set_aside(place: Path) -> None:
-    """Keep a rally under another name that cannot be gone on with: it is played anew."""
-    number = 1
-    while (aside := place.with_name(f"{place.name}.interrupted-{number}")).exists():
-        number += 1
-    with writing(aside):
-        place.rename(aside)
 
 
 def _counts(rally: Rally) -> str:

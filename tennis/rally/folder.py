@@ -9,7 +9,8 @@ whole journal in ``OUT.part`` or a whole rally in ``OUT``; after a crash it is e
 unless ``finished`` finds that nothing is left to do.
 
 A rally that somebody interrupted is sealed, and ``OUT.part`` stays: it can be gone on with, too.
-What was sealed first then waits in ``OUT.part/interrupted/`` until the longer rally is sealed.
+What was sealed first then waits in ``OUT.part/interrupted/`` until the longer rally is sealed. If
+that does not hold its balls, or is suspect where it was sound, it is kept as ``OUT.interrupted-N``.
 """
 
 import errno
@@ -221,15 +222,53 @@ def seal(
             sync(path)
     rally = _open(sealed)  # what could not be opened again must not be sealed
     with writing(out, f"then go on with `tennis rally --resume {out}`"):
+        earlier = part / INTERRUPTED
         if os.path.lexists(out):
-            shutil.rmtree(part / INTERRUPTED, ignore_errors=True)
-            out.rename(part / INTERRUPTED)
+            shutil.rmtree(earlier, ignore_errors=True)
+            out.rename(earlier)
+        if earlier.is_dir() and not _holds(rally, earlier):
+            set_aside(earlier, out)
         _rename(sealed, out)
     shutil.rmtree(part / INTERRUPTED, ignore_errors=True)
     rally = replace(rally, path=out)
     if not can_go_on(rally):
         remove_part(part)
     return rally
+
+
+def set_aside(place: Path, out: Path) -> None:
+    """Keep what somebody interrupted, as ``OUT.interrupted-N``."""
+    number = 1
+    while os.path.lexists(aside := out.with_name(f"{out.name}.interrupted-{number}")):
+        number += 1
+    with writing(aside):
+        place.rename(aside)
+
+
+def _holds(rally: Rally, earlier: Path) -> bool:
+    """Tell whether a rally begins with all balls of an earlier one, and is as sound."""
+    try:
+        before = _open(earlier)
+    except RallyError:
+        return False
+    if rally.balls < before.balls or (rally.manifest.suspect and not before.manifest.suspect):
+        return False
+    return _fingerprint(rally, before.balls) == _fingerprint(before, before.balls)
+
+
+def _fingerprint(rally: Rally, balls: int) -> list[str]:
+    """Return a hash of each column of the first balls, in bounded memory."""
+    columns = {name: hashlib.sha256() for name in ("served_ns", "rise_ticks", "fall_ticks")}
+    for batch in rally.batches(list(columns)):
+        part = batch.slice(0, balls)
+        for name, digest in columns.items():
+            # no tick is that late: it stands for an edge that did not come
+            values = part[name].cast("int64").fill_null(-1)
+            digest.update(values.to_numpy(zero_copy_only=False).tobytes())
+        balls -= part.num_rows
+        if not balls:
+            break
+    return [digest.hexdigest() for digest in columns.values()]
 
 
 def _waits(out: Path) -> bool:

@@ -62,6 +62,7 @@ class Comparison:
     rule: str = ""  # what the estimate must be, in words
     remark: str = ""  # what else decided, or why nothing could be decided
     next: str = ""  # what to play to decide it
+    command: str = ""  # that plays it
     missing: tuple[str, ...] = ()  # what was not played, one entry a side
     published: float | None = None  # the same of the thesis' tables, of the latest balls
     measure: str = "worst"
@@ -246,15 +247,16 @@ class Replication:
         )
         left_out = "; ".join(filter(None, (sample.left_out for sample in every)))
         judged = decision.judged
-        then = ""
+        then, command = "", ""
         if decision.verdict == "inconclusive":
-            then = self._advice(decision.boots_needed)
+            then, command = self._advice(decision.boots_needed)
         return Comparison(
             part.says,
             decision.verdict,
             decision.rule,
             "; ".join(filter(None, (decision.remark, left_out and f"without {left_out}"))),
             then,
+            command,
             published=published_ratio(part),
             measure=part.measure,
             above=part.above,
@@ -274,14 +276,17 @@ class Replication:
             self._cells[sample.name] = Cell(sample.name, boots)
         return self._cells[sample.name]
 
-    def _advice(self, boots: int | None) -> str:
-        """Say what to play to decide it, as a command."""
+    def _advice(self, boots: int | None) -> tuple[str, str]:
+        """Say what to play to decide it, and with which command; empty where none helps."""
         if boots is None:
-            return "no number of boots is likely to: what was measured is at the rule's edge"
-        record = self.match.record
-        plan = shlex.quote(plain(record.plan_file or "PLAN", 200))
+            return "no number of boots is likely to: what was measured is at the rule's edge", ""
+        return f"play {boots} boots a cell", self.command_for(str(boots))
+
+    def command_for(self, boots: str) -> str:
+        """Return the command that goes on with the match until each cell has so many boots."""
+        plan = shlex.quote(plain(self.match.record.plan_file or "PLAN", 200))
         out = shlex.quote(plain(str(self.match.path), 200))
-        return f"play {boots} boots a cell: tennis match {plan} --repetitions {boots} --out {out}"
+        return f"tennis match {plan} --repetitions {boots} --out {out}"
 
     def _found(self, sample: Sample) -> Found:
         cell, statistics = self._cell(sample), self._rules.statistics

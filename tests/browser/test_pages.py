@@ -9,12 +9,17 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from click.testing import CliRunner
 from playwright.sync_api import Browser, sync_playwright
 
 from tennis.checkout import ROOT
+from tennis.cli.umpire import umpire
+from tennis.explain.explanation import Explanation
+from tennis.pages.explain import PAGE, write
 from tennis.pages.match import write_match_report
 from tennis.pages.rally import write_report
 from tennis.replicate.verdicts import Replication
+from tests.explain.test_explain import late_ball
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_match import MatchMaker, bursts
@@ -30,6 +35,9 @@ BOOKS = {
     "docs": ("index", "commands/rally", "match", "explain", "evidence/knutsson-match"),
     "handouts": ("index", "before-you-start", "01-first-serve"),
 }
+
+OWN = ("rally", "rallies", "match", "explain", "umpire")
+KINDS = [*OWN, *(f"{b}/{name}" for b in BOOKS for name in BOOKS[b])]
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +75,17 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     ):
         maker.cell(kernel, priorities, load, bursts(late))
     maker.left_out("xenomai", "native", "idle", "no kernel given")
-    written = {kind: out / f"{kind}.html" for kind in ("rally", "rallies", "match")}
+    written = {kind: out / f"{kind}.html" for kind in OWN}
+    late = Explanation(rallies[0], "the latest ball of 300", [late_ball("dd")], 300, [])
+    write(late, out / "explained")
+    written["explain"] = out / "explained" / PAGE
+    capture = str(out / "capture.sr")
+    for words in (
+        ["simulate", str(rallies[1].path), "--out", capture],
+        ["check", str(rallies[1].path), "--capture", capture, "--out", str(written["umpire"])],
+    ):
+        done = CliRunner().invoke(umpire, words)
+        assert done.exit_code == 0, done.output
     write_report(rallies[:1], written["rally"])
     write_report(rallies, written["rallies"])
     write_match_report(Replication(maker.sealed()), written["match"])
@@ -75,14 +93,6 @@ def pages(tmp_path_factory) -> dict[str, Path]:
         for name in names:
             written[f"{book}/{name}"] = ROOT / book / "_build/html" / f"{name}.html"
     return written
-
-
-KINDS = [
-    "rally",
-    "rallies",
-    "match",
-    *(f"{b}/{name}" for b, names in BOOKS.items() for name in names),
-]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -137,6 +137,9 @@ def test_killed_interrupted_and_gone_on_with(tmp_path, path, whole):
     again = tennis("match", path, "--out", out)
     assert again.returncode == 0
     assert again.stdout.count("kept, 300 balls") == 4
+    hushed = tennis("match", path, "--out", out, "--quiet")
+    assert hushed.returncode == 0
+    assert "kept, 300 balls" not in hushed.stdout
 
 
 def test_killed_at_any_moment_before_the_first_ball(tmp_path, path, whole):

@@ -20,7 +20,7 @@ import pytest
 
 from tennis.errors import DiskFullError, RallyError, UsageError
 from tennis.rally import balls, finished, folder, open_rally, part_path, seal, tally
-from tennis.rally.manifest import seal_of
+from tennis.rally.manifest import Fault, seal_of
 from tests.support.synthetic import make_rally, manifest, table
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
@@ -547,15 +547,22 @@ def test_finished_clears_leftovers(tmp_path):
 def interrupted(tmp_path):
     """Seal as ``a`` what somebody interrupted after so many balls, with the journal of it."""
 
-    def make(balls):
+    def make(balls, latency=1000, **about):
         out = tmp_path / "a"
         part = part_path(out)
         part.mkdir(exist_ok=True)
         (part / folder.PLAN).write_text("{}\n")
         (part / folder.JOURNAL).write_bytes(b"frames")
-        name = tmp_path / f"made-{balls}"
-        made = make_rally(name, balls=balls, ended="interrupted", planned=50)
-        return lambda: folder.seal(part, out, made.manifest, list(made.batches()), made.events)
+        # the first of 40 balls, the same whatever their number
+        made = make_rally(
+            tmp_path / f"made-{balls}",
+            rise=np.full(40, latency),
+            ended="interrupted",
+            planned=50,
+            **about,
+        )
+        first = pa.Table.from_batches(made.batches()).slice(0, balls)
+        return lambda: folder.seal(part, out, made.manifest, first, made.events)
 
     return make
 
@@ -593,3 +600,25 @@ def test_what_was_gone_on_with_takes_the_place_of_what_was_interrupted(
     assert whole().balls == 40
     assert open_rally(out).balls == 40
     assert not (part / folder.INTERRUPTED).exists()
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"balls": 20},
+        {"balls": 40, "latency": 7},
+        {"balls": 40, "faults": [Fault(code="no_answer", message="gone")]},
+    ],
+    ids=["fewer balls", "other balls", "suspect"],
+)
+def test_what_was_interrupted_is_kept_where_what_went_on_does_not_hold_it(
+    tmp_path, interrupted, about
+):
+    out = tmp_path / "a"
+    interrupted(30)()
+    before = hashlib.sha256((out / "balls.parquet").read_bytes()).hexdigest()
+    interrupted(**about)()
+    assert open_rally(out).balls == about["balls"]
+    aside = tmp_path / "a.interrupted-1"
+    assert open_rally(aside).balls == 30
+    assert hashlib.sha256((aside / "balls.parquet").read_bytes()).hexdigest() == before
