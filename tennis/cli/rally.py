@@ -13,7 +13,7 @@ import click
 from tennis.bench import loads
 from tennis.cli.completion import Folder, kernels
 from tennis.cli.completion import loads as load_names
-from tennis.cli.numbers import Whole
+from tennis.cli.numbers import Real, Whole
 from tennis.cli.options import Grouped, options_of
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
@@ -52,18 +52,34 @@ def _number(text: str) -> tuple[str, int]:
         ),
         "Who else looks on": ("--stages", "--witness", "--umpire", "--analyser"),
         "Another bench": ("--bench", "--port", "--target", "--as", "--instrument"),
+        "A recorded rally": ("--from", "--speed"),
         "A rally that exists": ("--resume", "--check"),
     },
     epilog="Units are in the names of the options. `tennis kernels` lists the kernels.",
 )
 @click.option(
     "--bench",
-    type=click.Choice(["virtual", "pi"]),
+    type=click.Choice(["virtual", "pi", "replay"]),
     default="virtual",
     show_default=True,
     help="Where to play: virtual needs no hardware; pi is a Brickwall on a port, and a board that "
     "is wired to it. With --target the board is set up for the rally and left as it was; without, "
-    "what you say about it is recorded, and nothing else is known of it.",
+    "what you say about it is recorded, and nothing else is known of it. replay plays a recorded "
+    "rally as if it were live.",
+)
+@click.option(
+    "--from",
+    "recording",
+    type=Folder(),
+    metavar="DIR",
+    help="The recorded rally, with --bench replay. Kernel, load and balls are its own.",
+)
+@click.option(
+    "--speed",
+    type=Real(0.1, 1e6),
+    default=1.0,
+    show_default=True,
+    help="With --bench replay: times as fast as it was played.",
 )
 @click.option(
     "--port",
@@ -161,7 +177,7 @@ def _number(text: str) -> tuple[str, int]:
     default="none",
     show_default=True,
     help="What measures from inside the target meanwhile, every millisecond: rt-tests' cyclictest, "
-    "or a tracer of the kernel's; `tennis compare` shows what it saw (virtual bench).",
+    "or a tracer of the kernel's; `tennis compare` shows what it saw (virtual bench, or --target).",
 )
 @options_of(Serving)
 @click.option(
@@ -225,6 +241,7 @@ def rally(
       tennis rally --bench pi --target bench1 --kernel rt --load stress \\
           --out on-the-board
       tennis rally --bench pi --out a-board-that-nobody-manages
+      tennis rally --bench replay --from recorded --speed 10 --out again
       tennis rally --resume rt-stress
       tennis rally --check from-a-student
 
@@ -233,7 +250,7 @@ def rally(
     """
     from tennis.play import rally as player
     from tennis.play.capture import warnings
-    from tennis.play.planning import bench_again, bench_of, plan_of
+    from tennis.play.planning import bench_again, bench_of, plan_of, replay_of
 
     given = [
         name
@@ -260,7 +277,8 @@ def rally(
             "--stages: only a rally of the virtual bench with its built-in instrument can be "
             "played again and looked at"
         )
-    holder = asked.pop("holder")
+    holder, recording, speed = (asked.pop(name) for name in ("holder", "recording", "speed"))
+    _check_replay(ctx, recording, given)
     stop = Stop()
     with listening(_warn), shown() as observe, _ended_at_once(resume or out):
         watch = player.Watch(observe, stop)
@@ -272,10 +290,13 @@ def rally(
         else:
             assert out  # noqa: S101
             asked["load_options"] = dict(map(_number, asked["load_options"]))
-            plan = plan_of(**asked)
+            if recording:
+                bench, plan = replay_of(recording, speed, asked["operator"])
+            else:
+                plan = plan_of(**asked)
+                bench = bench_of(plan.bench, plan.port, plan.target, holder)
             for warning in warnings(plan):
                 _warn(warning)
-            bench = bench_of(plan.bench, plan.port, plan.target, holder)
             played = player.play(bench, plan, out, watch)
     _tell(played)
     if stages:
@@ -283,6 +304,23 @@ def rally(
 
         tree = asked["kernel"]
         show_stages(played, kernel=tree if tree and "/" in tree else None)
+
+
+def _check_replay(ctx: click.Context, recording: Path | None, given: list[str]) -> None:
+    """Refuse what does not go together with a recorded rally, or goes with nothing else."""
+    replays = ctx.params["bench"] == "replay"
+    if replays and not recording and not ctx.params["resume"]:
+        raise UsageError("--bench replay plays a recorded rally", next_step="name it with --from")
+    if not replays:
+        if recording or "speed" in given:
+            raise UsageError("--from and --speed belong to --bench replay")
+        return
+    own = {"bench", "recording", "speed", "out", "operator", "quiet"}
+    others = [name for name in given if name not in own]
+    others += [name for name in ("kernel", "port", "target") if ctx.params[name] is not None]
+    if others:
+        option = f"--{others[0].replace('_', '-')}"
+        raise UsageError(f"{option}: a recorded rally has its own", next_step="leave it out")
 
 
 def _check(folder: Path, kernel: str | None) -> None:

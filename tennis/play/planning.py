@@ -14,6 +14,7 @@ from tennis.bench.kernels import catalogue, flavours
 from tennis.bench.kernels.configuration import Flavour
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.physical.wired import WiredBench
+from tennis.bench.replay import ReplayBench
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
 from tennis.rally.manifest import BenchKind, BottomHalf, Priorities, TopHalf, Witness
@@ -37,6 +38,32 @@ def bench_of(
     if kind == "pi":
         return PiBench(target, port, holder) if target else WiredBench(port)
     raise UsageError(f"no bench {kind} here", next_step="use virtual or pi")
+
+
+def replay_of(recording: Path, speed: float, operator: str | None) -> tuple[ReplayBench, Plan]:
+    """Return the bench that plays a recorded rally, and the plan of that. Raises TennisError."""
+    bench = ReplayBench(recording, speed)
+    manifest = bench.recording.manifest
+    target, load = manifest.target, manifest.load
+    plan = Plan(
+        bench="replay",
+        kernel=target.kernel,
+        load=load.name,
+        load_options=dict(load.options),
+        top_half=target.top_half,
+        bottom_half=target.bottom_half,
+        priorities=target.priorities,
+        command_line=target.added,
+        interrupt_cpu=target.interrupt_cpu,
+        load_cpus=load.cpus,
+        witness=target.witness,
+        protocol=manifest.protocol,
+        versions={},
+        recording=str(recording.resolve()),
+        speed=speed,
+        operator=operator,
+    )
+    return bench, plan
 
 
 def _to_be_named(plan: Plan) -> dict[str, str]:
@@ -84,6 +111,8 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
         if named[option] is not None and named[option] != value:
             begun = f"with {option} {value}" if value else f"without {option}"
             raise UsageError(f"{out} was begun {plain(begun)}: `{command_again(out, plan)}`")
+    if plan.bench == "replay":
+        return ReplayBench(Path(plan.recording or ""), plan.speed)
     return bench_of(plan.bench, port, target, holder)
 
 
@@ -123,9 +152,9 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
         bottom_half, priorities = _usual(bench, kernel, bottom_half, priorities)
     if instruction_ns is not None and bench != "virtual":
         raise UsageError("--instruction-ns belongs to --bench virtual: only there it can be chosen")
-    if witness != "none" and bench != "virtual":
+    if witness != "none" and bench != "virtual" and target is None:
         raise UsageError(
-            "--witness belongs to --bench virtual so far: on a board, start it there yourself"
+            "--witness belongs to --bench virtual, or to --target: without, nobody starts it there"
         )
     for option, asked in (("--interrupt-cpu", interrupt_cpu), ("--load-cpus", load_cpus)):
         if asked is not None and target is None:

@@ -91,6 +91,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
         *_reported(known, noted),
         *_contradictions(plan, counted, totals),
     ]
+    faults = list(dict.fromkeys(faults))  # of a replay: those that were recorded are found again
     if totals.backwards:
         text = (
             f"{format_count(totals.backwards, 'ball')} served before the one before: flash it again"

@@ -55,6 +55,8 @@ class Plan(StrictModel):
     instruction_ns: InstructionNs = 2
     witness: Witness = "none"  # looks on from inside the target
     protocol: Protocol
+    recording: Text | None = None  # the rally that the replay bench plays
+    speed: Annotated[float, Field(gt=0)] = 1.0  # times as fast as it was played
     operator: Text | None = None
     umpire: bool = False  # a logic analyser looks on
     analyser: Text | None = None  # for sigrok-cli; None: the only one
