@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tennis.errors import UsageError
 from tennis.rally import Rally
 from tennis.rally.witness import Samples, samples
+from tennis.units import ticks_to_ns
 
 LATE_ONE_IN = 100
 LEVELS = (0.5, 0.99, 0.999)
@@ -103,7 +104,10 @@ def _balls(rally: Rally) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[
         for column, kept in zip(batch.columns, columns, strict=True):
             kept.append(column.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False))
     served, rise, fall = (np.concatenate(kept) for kept in columns)
-    return served, rise, fall  # the virtual bench's tick is a nanosecond
+    rise, fall = (
+        np.where(ticks < 0, ticks, ticks_to_ns(ticks, rally.tick_hz)) for ticks in (rise, fall)
+    )
+    return served, rise, fall
 
 
 def _distribution(name: str, values: NDArray[np.int64]) -> Distribution:

@@ -4,7 +4,8 @@
 
 cyclictest says how late each of its threads' wake-ups was, and its timer when the first was due;
 the kernel's tracers timerlat and osnoise stamp each sample. All of it is on the target's clock
-(CLOCK_MONOTONIC), which the rising ready line ties to the instrument's.
+(CLOCK_MONOTONIC). On the virtual bench the rising ready line ties that clock to the instrument's.
+On a board the kernel stamped each ping's handler (``tennis/rally/two_clocks.py``).
 """
 
 import base64
@@ -19,8 +20,9 @@ from numpy.typing import NDArray
 
 from tennis.errors import RallyError, UsageError
 from tennis.rally.folder import CONSOLE, Rally
+from tennis.rally.two_clocks import Clock, tie
 
-INTERVAL_NS = 1_000_000  # target/virtual/witness
+INTERVAL_NS = 1_000_000  # target/witness
 SIZE_LIMIT = 1 << 28  # bytes of what a witness told
 _FIRST = re.compile(r"hrtimer_start: .*function=hrtimer_wakeup expires=(\d{1,18}) .*mode=ABS")
 _CYCLIC = re.compile(r"^ *0: *\d+: *(-?\d{1,12})$", re.MULTILINE)
@@ -30,6 +32,7 @@ _TIMERLAT = re.compile(
 _OSNOISE = re.compile(
     r" (\d{1,9})\.(\d{6}): (\d{1,9}) +(\d{1,9}) +[\d.]+ +(\d{1,9})(?: |$)", re.MULTILINE
 )
+_PING = re.compile(r"^ping (\d{1,9})\.(\d{6})$", re.MULTILINE)
 _READY = re.compile(r"tennis: fact ready_monotonic_ns (\d{1,18})\b")
 
 
@@ -57,20 +60,41 @@ def samples(rally: Rally) -> list[Samples]:
         )
     path = rally.file(CONSOLE)
     console = path.read_text(errors="replace") if path else ""
-    offset = _offset(rally, console)
-    found = READERS[witness](_told(rally, console))
+    told = _told(rally, console)
+    found = READERS[witness](told)
     if not found or not all(one.latency.size for one in found):
         raise RallyError(f"{rally.path}: {witness} told of no sample", next_step="play it anew")
-    return [Samples(one.kind, one.began + offset, one.ended + offset, one.latency) for one in found]
+    if _PING.search(told):
+        clock = _by_pings(rally, told)
+    else:
+        clock = Clock(np.zeros(1, np.int64), np.array([_ready_offset(rally, console)]))
+    return [
+        Samples(one.kind, began := clock(one.began), began + one.ended - one.began, one.latency)
+        for one in found
+    ]
 
 
-def _offset(rally: Rally, console: str) -> int:
+def _by_pings(rally: Rally, told: str) -> Clock:
+    """Tie a board's clock to the instrument's by the pings that its kernel stamped."""
+    served = [batch.column(0).to_numpy() for batch in rally.batches(["served_ns"])]
+    stamps = [int(seconds) * 10**9 + int(micros) * 1000 for seconds, micros in _PING.findall(told)]
+    try:
+        return tie(np.array(stamps, np.int64), np.concatenate(served))
+    except ValueError as error:
+        raise RallyError(
+            f"{rally.path}: the target's clock cannot be tied to the instrument's: {error}",
+            next_step="play it anew",
+        ) from error
+
+
+def _ready_offset(rally: Rally, console: str) -> int:
     """Return what to add to the target's clock to get the instrument's."""
     match = _READY.search(console)
     ready = next((e["at_ns"] for e in rally.each_event() if e.get("what") == "ready"), None)
     if match is None or not isinstance(ready, int):
         raise RallyError(
-            f"{rally.path} does not say what the target's clock said when the ready line rose",
+            f"{rally.path}: nothing ties the target's clock to the instrument's: it does not say "
+            "what it showed when the ready line rose, and it stamped no ping",
             next_step="play it anew",
         )
     return ready - int(match[1])

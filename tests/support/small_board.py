@@ -40,7 +40,7 @@ mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mount -t debugfs debug /sys/kernel/debug
 mount -t tracefs trace /sys/kernel/tracing
-mkdir -p /run/lock /run/sshd /var/tmp /var/empty /root /sbin
+mkdir -p /dev/shm /run/lock /run/sshd /var/tmp /var/empty /root /sbin
 for name in modprobe rmmod modinfo depmod; do rm -f /bin/$name; ln -s kmod /usr/bin/$name; done
 for driver in /tennis/drivers/*.ko; do insmod $driver; done
 for _ in 1 2 3 4 5 6 7 8 9 10; do [ -e /sys/class/net/eth0 ] && break; sleep 0.2; done
@@ -98,7 +98,7 @@ class SmallBoard:
     def _start(
         self, folder: Path, kernel: catalogue.Kernel, port: int
     ) -> "subprocess.Popen[bytes]":
-        image = initramfs.pack(_files(folder, kernel), ["openssh-server", "stress"])
+        image = initramfs.pack(_files(folder, kernel), ["openssh-server", "stress", "rt-tests"])
         command = [
             *(str(instrument.find_qemu().path), "-M", "virt,gic-version=2", "-cpu", "cortex-a57"),
             *("-smp", "2", "-m", "1024", "-nodefaults", "-display", "none", "-monitor", "none"),

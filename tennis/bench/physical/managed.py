@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tennis.bench import Position, RunRecord, Session
+from tennis.bench import Position, RunRecord, Session, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.findings import Finding
 from tennis.bench.fleet import boot, inventory, leases, state
@@ -25,7 +25,7 @@ from tennis.bench.patience import USUAL, Patience
 from tennis.bench.physical.wired import WiredBench, WiredSession
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.agent_session import AgentSession
-from tennis.bench.targets.console import Console
+from tennis.bench.targets.console import LIMIT_BYTES, Console
 from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
@@ -41,6 +41,12 @@ from tennis.units import NS_PER_S
 MANAGED = "managed by tennis over SSH"
 INSTALLED = "/usr/local/lib/tennis/loads"  # on the target, where provisioning puts the loads
 RACQUET_USER = ROOT / "target" / "racquet" / "racquet-user.c"
+# what a witness tells, packed and in base64: a sample of each millisecond, a stamp of each ball
+SAMPLE_BYTES, STAMP_BYTES = 6, 8
+TRACERS = (
+    "mount -t tracefs tracing /sys/kernel/tracing 2> /dev/null; "
+    "cat /sys/kernel/tracing/available_tracers"
+)
 
 
 class PiBench:
@@ -92,7 +98,8 @@ class PiBench:
             self._say_if_lease_ends(plan, held)
             seen = self._seen = self.target.facts()
             flavour = self._check(plan, seen)
-            self._check_packages(load)
+            self._check_packages(plan, load)
+            self._check_witness(plan, flavour)
             builds, tasks = self._builds_there(load, flavour)
             findings = self._unsound(seen, flavour)
             for finding in findings:
@@ -109,6 +116,7 @@ class PiBench:
                 "load": load.command,
                 **({"load_builds": " ".join(builds)} if builds else {}),
                 **({"load_tasks": tasks} if tasks else {}),
+                **witnesses.versions(plan.witness),
             }
         except BaseException:
             self.target.close()
@@ -191,20 +199,49 @@ class PiBench:
             raise BenchError(f"{host}: {module.found}: {module.advice}")
         return flavour
 
-    def _check_packages(self, load: load_folder.Load) -> None:
-        if not load.packages:
+    def _check_packages(self, plan: Plan, load: load_folder.Load) -> None:
+        needed = [*load.packages, *witnesses.packages(plan.witness)]
+        if not needed:
             return
-        names = " ".join(load.packages)
+        names = " ".join(needed)
         done = self.target.attempt(
             f"dpkg-query -W -f '${{db:Status-Status}} ${{Package}}\\n' {names}"
         )
         here = {line.split()[1] for line in done.output.splitlines() if line.startswith("inst")}
-        missing = [name for name in load.packages if name not in here]
+        missing = [name for name in needed if name not in here]
         if missing:
+            whom = f"the load {load.name}" if missing[0] in load.packages else "--witness"
             raise BenchError(
-                f"{self.target.host} lacks what the load {load.name} needs: there, as root, run "
+                f"{self.target.host} lacks what {whom} needs: there, as root, run "
                 f"`apt-get install {' '.join(missing)}`"
             )
+
+    def _check_witness(self, plan: Plan, flavour: str) -> None:
+        """Refuse a witness that cannot look on, or that would tell more than is kept."""
+        if plan.witness == "none":
+            return
+        if flavour not in {"mainline", "rt"}:
+            raise UsageError(
+                f"--witness {plan.witness} with {flavour}: Linux does not see that core's pings, "
+                "and nothing else ties the target's clock to the instrument's",
+                next_step="start the core's own latency test there yourself",
+            )
+        protocol = plan.protocol
+        told = SAMPLE_BYTES * 1000 * seconds_of(protocol) + STAMP_BYTES * protocol.balls
+        if told > LIMIT_BYTES // 2:
+            balls = int(protocol.balls * (LIMIT_BYTES // 2) / told)
+            raise UsageError(
+                f"--balls {protocol.balls} with --witness: it would see more than is kept",
+                next_step=f"use --balls {balls} or fewer",
+            )
+        if plan.witness != "cyclictest":
+            tracers = self.target.attempt(TRACERS, root=True).output.split()
+            if plan.witness not in tracers:
+                raise BenchError(
+                    f"--witness {plan.witness}: the kernel of {self.target.host} lacks that tracer",
+                    next_step="use --witness cyclictest, or a kernel with "
+                    f"{witnesses.OPTIONS[plan.witness]}",
+                )
 
     @staticmethod
     def _unsound(seen: snapshot.Snapshot, flavour: str) -> list[Finding]:
@@ -216,7 +253,17 @@ class PiBench:
         return self.go_on(plan, folder, Position(balls=0, sequence=0, clock_ticks=0))
 
     def go_on(self, plan: Plan, folder: Path, position: Position) -> "PiSession":
-        """Set the target up, and begin to play what is missing of a rally."""
+        """Set the target up, and begin to play what is missing of a rally.
+
+        Raises UsageError for a rally with a witness that began already.
+        """
+        if plan.witness != "none" and position.balls:
+            self.target.close()
+            raise UsageError(
+                "a rally with a witness is played in one go: the target's clock is not the same "
+                "after a break",
+                next_step="play it anew under another name",
+            )
         seen = self._seen or self.target.facts()
         with writing(folder / BEFORE):
             if not (folder / BEFORE).exists():
@@ -260,6 +307,8 @@ class PiBench:
             files[f"load/{name}"] = content
         if plan.bottom_half == "user":
             files["racquet-user"] = modules.program(RACQUET_USER)
+        if plan.witness != "none":
+            files["witness"] = witnesses.SCRIPT
         (folder / AFTER).unlink(missing_ok=True)
         agent.doing = f"copying to {self.target.host}"
         agent.copy(
@@ -276,6 +325,8 @@ class PiBench:
                 "load_cpus": plan.load_cpus or "",
                 "load_module": load.file.module or "",
                 "load_parameters": load.module_parameters if load.file.module else "",
+                "witness": "" if plan.witness == "none" else plan.witness,
+                "balls": plan.protocol.balls,
                 "silent_s": self.target.patience.target_silent_s,
             },
         )
@@ -306,6 +357,7 @@ class PiBench:
             bottom_half=plan.bottom_half,
             governor=", ".join(dict.fromkeys(governors)) or None,
             priorities=plan.priorities,
+            witness=plan.witness,
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
             managed=MANAGED,
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from tennis import __version__, wire
-from tennis.bench import RunRecord, Session
+from tennis.bench import RunRecord, Session, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.instruments import emulated
 from tennis.bench.kernels import catalogue, configuration, flavours, modules
@@ -37,11 +37,6 @@ from tennis.rally.plan import Plan
 BOARD = "QEMU virt, 1 Cortex-A57, PL061"
 # how long the target may take for the load's health behind the last ball, of virtual time
 OVER_NS = 60_000_000_000
-WITNESS_OPTIONS = {
-    "cyclictest": "CONFIG_FTRACE",
-    "timerlat": "CONFIG_TIMERLAT_TRACER",
-    "osnoise": "CONFIG_OSNOISE_TRACER",
-}
 TICK_S = 0.2  # how often an empty chunk comes while nothing happens
 
 
@@ -117,7 +112,7 @@ class VirtualBench:
             **_network_versions(parts),
             "compiler": modules.compiler_version(),
             "pyarrow": pa.__version__,
-            **_witness_versions(plan),
+            **witnesses.versions(plan.witness),
             **initramfs.versions(packages_of(parts.load, plan.witness)),
         }
 
@@ -180,7 +175,7 @@ def _check(plan: Plan) -> None:
 
 def _check_witness(plan: Plan, kernel: catalogue.Kernel) -> None:
     """Raise UsageError where this kernel was built without what is to look on."""
-    option = WITNESS_OPTIONS.get(plan.witness)
+    option = witnesses.OPTIONS.get(plan.witness)
     options = configuration.read_config(kernel.config.read_text(errors="replace"))
     if option and options.get(option) != "y":
         raise UsageError(
@@ -213,12 +208,6 @@ def _describe(plan: Plan) -> Instrument:
 def _load_files(parts: Parts) -> list[Path]:
     own = [path for part in parts.load.parts for path in part.own_files]
     return [*own, *parts.load_programs.values(), *filter(None, [parts.load_module])]
-
-
-def _witness_versions(plan: Plan) -> dict[str, str]:
-    if plan.witness == "none":
-        return {}
-    return {"witness_sha256": _sha256(TARGET / "virtual" / "witness")}
 
 
 def _network_versions(parts: Parts) -> dict[str, str]:

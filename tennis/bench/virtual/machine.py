@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tennis.bench import witnesses
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.kernels.flavours import priorities_on
 from tennis.bench.loads import Load
@@ -183,8 +184,7 @@ def _size(path: Path) -> int:
 
 def packages_of(load: Load, witness: Witness) -> list[str]:
     """Return the Debian packages of a load and a witness: here target and peer are one machine."""
-    of_witness = {"rt-tests"} if witness == "cyclictest" else set()
-    return sorted({*load.packages, *load.host_packages, *of_witness})
+    return sorted({*load.packages, *load.host_packages, *witnesses.packages(witness)})
 
 
 def _plugin(path: Path, parameters: Mapping[str, int]) -> list[str]:
@@ -234,7 +234,7 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
         for number, (name, module) in enumerate(parts.drivers.items()):
             files[f"/tennis/drivers/{number:02}-{name}.ko"] = module
     if parts.plan.witness != "none":
-        files["/tennis/witness"] = TARGET / "virtual" / "witness"
+        files["/tennis/witness"] = witnesses.SCRIPT
     if parts.load_module:
         files["/tennis/load.ko"] = parts.load_module
         files["/tennis/load.parameters"] = f"{load.module_parameters}\n".encode()

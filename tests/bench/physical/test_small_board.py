@@ -11,16 +11,18 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
-from tennis.errors import BenchError
+from tennis.errors import BenchError, RallyError
 from tennis.play.doctor.target import examine_target
 from tennis.play.planning import plan_of
 from tennis.play.rally import NothingPlayedError, Watch, play
-from tennis.rally import Rally
+from tennis.rally import Rally, witness
+from tennis.rally.folder import CONSOLE
 from tests.support.fake_brickwall import FakeBrickwall
 from tests.support.small_board import HOST, SmallBoard
 
@@ -125,6 +127,34 @@ def test_a_host_that_is_killed_leaves_the_board_as_it_was(target, tmp_path):
     while time.monotonic() < deadline and state(target) != before:
         time.sleep(1)
     assert state(target) == before
+
+
+def test_a_witness_looks_on_and_leaves_the_board_as_it_was(target, tmp_path):
+    """The fake instrument pings nobody: so nothing ties the clocks, and that is said."""
+    traces = "ls /sys/kernel/tracing/instances /dev/shm; pidof cyclictest; true"
+    before = state(target) + target.run(traces, what="looking")
+    rally = played(tmp_path / "r", load="stress", witness="cyclictest", balls=300)
+    manifest = rally.manifest
+    assert (rally.balls, manifest.faults, manifest.target.witness) == (300, [], "cyclictest")
+    told = witness._told(rally, rally.file(CONSOLE).read_text())
+    (inside,) = witness.READERS["cyclictest"](told)
+    assert inside.began[-1] - inside.began[0] > 2_500_000_000  # 300 balls in 3 s
+    # an emulated board beside other work leaves wake-ups out
+    assert set(np.diff(inside.began) % witness.INTERVAL_NS) == {0}
+    with pytest.raises(RallyError, match="nothing ties the target's clock"):
+        witness.samples(rally)
+    assert state(target) + target.run(traces, what="looking") == before
+
+
+def test_a_witness_that_the_target_lacks_is_refused(target, tmp_path):
+    with pytest.raises(BenchError, match="lacks that tracer: use --witness cyclictest"):
+        played(tmp_path / "r", witness="timerlat")
+    target.run("mv /usr/bin/cyclictest /usr/bin/gone", what="taking it away")
+    try:
+        with pytest.raises(BenchError, match="cyclictest is not installed"):
+            played(tmp_path / "r", witness="cyclictest")
+    finally:
+        target.run("mv /usr/bin/gone /usr/bin/cyclictest", what="giving it back")
 
 
 @pytest.mark.usefixtures("target")
