@@ -27,6 +27,8 @@ COMMANDS = {
     "match": "Play a plan of rallies: kernels, loads, priorities; one folder, one report.",
     "replicate": "Hold a match against what was published: a verdict for each claim.",
     "demo": "Replay the thesis' main result on the virtual bench.",
+    "lab": "Do a lab of the course: begin, check, make the file to hand in.",
+    "grade": "Mark what a class handed in: points, feedback, a page for you.",
     "kernels": "List, fetch and prepare the kernels of the virtual bench.",
     "flash": "Put the Brickwall's firmware onto a Pico.",
     "verify": "Verify a Brickwall with known delays, and keep a verification record.",

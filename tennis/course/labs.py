@@ -22,14 +22,17 @@ from pydantic import (
 
 from tennis.checkout import ROOT
 from tennis.errors import TennisError
+from tennis.rally.manifest import BottomHalf, TopHalf
 
 LABS = ROOT / "labs"
 
 Line = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\n]*$")]
 Prose = Annotated[str, StringConstraints(min_length=1, max_length=4000, strip_whitespace=True)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$", max_length=40)]
+RallyName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=60)]
 Slug = Annotated[str, StringConstraints(pattern=r"^[0-9]{2}-[a-z0-9-]+$", max_length=60)]
 Value = int | float | str | list[int] | list[float] | list[str]
+Kind = Literal["prediction", "number", "choice", "text"]
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
@@ -38,27 +41,55 @@ class LabError(TennisError):
     """A lab's or the course's file cannot be used as it is."""
 
 
-class _Part(BaseModel):
+class StrictPart(BaseModel):
+    """A part of a lab's file: unknown keys are refused, values keep their types."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Question(_Part):
+class Question(StrictPart):
     """A question of a lab; handout and notebook ask it in these words."""
 
     id: Identifier
-    kind: Literal["prediction", "number", "text"]
+    kind: Kind
     points: Annotated[int, Field(gt=0, le=100)]
     text: Prose
     unit: Line | None = None
+    choices: dict[Annotated[str, StringConstraints(pattern=r"^[a-z]$")], Line] | None = None
 
     @model_validator(mode="after")
-    def _unit_goes_with_a_number(self) -> Self:
+    def _parts_go_with_the_kind(self) -> Self:
         if (self.kind == "number") != (self.unit is not None):
             raise ValueError("a question has a unit if, and only if, its kind is number")
+        if (self.kind == "choice") != (self.choices is not None) or len(self.choices or "ab") < 2:
+            raise ValueError("a question has choices, two or more, if, and only if, it is a choice")
         return self
 
 
-class Lab(_Part):
+class LabRally(StrictPart):
+    """A rally that a lab asks for; what it does not say is the lab's parameter, or Tennis' own."""
+
+    name: RallyName
+    kernel: Line
+    load: Line = "idle"
+    bottom_half: BottomHalf = "tasklet"
+    top_half: TopHalf = "hard"
+    priorities: Line = "default"
+    balls: Annotated[int, Field(gt=0, le=10**7)]
+    load_options: dict[Identifier, int] = {}
+
+    def command(self, seed: int | str) -> str:
+        """Return the command that plays it, with a seed."""
+        words = [f"--kernel {self.kernel}", f"--load {self.load}"]
+        words += [f"--load-option {name}={value}" for name, value in self.load_options.items()]
+        words += [f"--bottom-half {self.bottom_half}"] if self.bottom_half != "tasklet" else []
+        words += [f"--top-half {self.top_half}"] if self.top_half != "hard" else []
+        words += [f"--priorities {self.priorities}"] if self.priorities != "default" else []
+        words += [f"--balls {self.balls}", f"--seed {seed}", f"--out {self.name}"]
+        return " ".join(["tennis rally", *words])
+
+
+class Lab(StrictPart):
     """A lab: what students do, with which numbers, and what they are asked."""
 
     slug: Slug
@@ -66,7 +97,22 @@ class Lab(_Part):
     about: Line
     minutes: Annotated[int, Field(gt=0, le=600)]
     parameters: dict[Annotated[str, StringConstraints(pattern=r"^[a-z_]+$")], Value]
+    rallies: Annotated[list[LabRally], Field(max_length=30)] = []
     questions: Annotated[list[Question], Field(min_length=1, max_length=50)]
+    extensions: Annotated[list[Prose], Field(max_length=10)] = []  # for the quick
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rallies_have_the_labs_balls(cls, content: Any) -> Any:
+        """Let a rally that says nothing of its balls have ``parameters.balls``."""
+        if isinstance(content, dict) and isinstance(content.get("rallies"), list):
+            balls = (content.get("parameters") or {}).get("balls")
+            rallies = [
+                {"balls": balls, **rally} if balls and isinstance(rally, dict) else rally
+                for rally in content["rallies"]
+            ]
+            return {**content, "rallies": rallies}
+        return content
 
     @model_validator(mode="after")
     def _questions_are_sound(self) -> Self:
@@ -76,6 +122,11 @@ class Lab(_Part):
                 raise ValueError(f"two questions have the id {question.id!r}")
             seen.add(question.id)
             self.fill(question.text)
+        for text in self.extensions:
+            self.fill(text)
+        names = [rally.name for rally in self.rallies]
+        if len(set(names)) < len(names):
+            raise ValueError("two rallies have the same name")
         return self
 
     @property
@@ -125,7 +176,7 @@ class Lab(_Part):
         )
 
 
-class Course(_Part):
+class Course(StrictPart):
     """The course: its labs in their order."""
 
     title: Line
@@ -149,13 +200,13 @@ def load_lab(slug: str, labs: Path = LABS) -> Lab:
     if not path.is_file():
         known = ", ".join(sorted(file.parent.name for file in labs.glob("*/lab.toml"))) or "none"
         raise LabError(f"there is no lab {slug!r} in {labs}; there are {known}")
-    content = _read(path)
+    content = read_toml(path)
     if "slug" in content:
         raise LabError(f"{path}: slug: the folder's name is the slug; leave it out")
     try:
         return Lab.model_validate(content | {"slug": slug})
     except ValidationError as error:
-        raise LabError(f"{path}: {_first(error)}") from error
+        raise LabError(f"{path}: {first_error(error)}") from error
 
 
 def load_course(labs: Path = LABS) -> tuple[Course, list[Lab]]:
@@ -165,16 +216,17 @@ def load_course(labs: Path = LABS) -> tuple[Course, list[Lab]]:
     """
     path = labs / "course.toml"
     try:
-        course = Course.model_validate(_read(path))
+        course = Course.model_validate(read_toml(path))
     except ValidationError as error:
-        raise LabError(f"{path}: {_first(error)}") from error
+        raise LabError(f"{path}: {first_error(error)}") from error
     forgotten = {file.parent.name for file in labs.glob("*/lab.toml")} - set(course.labs)
     if forgotten:
         raise LabError(f"{path}: labs: {', '.join(sorted(forgotten))} is missing in the list")
     return course, [load_lab(slug, labs) for slug in course.labs]
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a file of the course's. Raises LabError."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -183,7 +235,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise LabError(f"{path} is not TOML: {error}") from error
 
 
-def _first(error: ValidationError) -> str:
+def first_error(error: ValidationError) -> str:
     """Say the first thing that is wrong in one line: where, and what."""
     first = error.errors()[0]
     where = ""

@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 KINDS = {
     "prediction": "answer before you measure",
     "number": "a number",
+    "choice": "one of these",
     "text": "a few sentences",
 }
 

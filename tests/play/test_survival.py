@@ -216,6 +216,7 @@ def test_nothing_is_left_of_a_rally_that_never_began(tmp_path, monkeypatch):
 def test_two_players_do_not_share_a_rally(tmp_path):
     out = tmp_path / "r"
     process = begin(out)
+    process.send_signal(signal.SIGSTOP)  # beside other work it may be over before the others look
     try:
         done = tennis("rally", "--resume", out)
         assert done.returncode == 1

@@ -1,0 +1,188 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A plugin of pytest's: checks are its tests, a student's folder and the lab its fixtures.
+
+Each check's result is written when it is known, a line of JSON, so that a run that is ended leaves
+those that were decided.
+"""
+
+import hashlib
+import json
+import re
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tennis.course.checks import Inconclusive, NotRun, Wrong
+from tennis.course.labs import LABS, Lab
+from tennis.course.solutions import Solution, load_solution
+from tennis.course.work import ANSWERS, CHECKS, Work, WorkError, read
+from tennis.errors import TennisError
+from tennis.rally.folder import BALLS
+
+WORK = pytest.StashKey[Work]()
+SOLUTION = pytest.StashKey[Solution | None]()
+REPLAYS = pytest.StashKey[bool]()
+SAME_TEXT_MIN = 60  # characters: shorter answers may well be equal
+# of the process that reads what anybody handed in
+LIMITS = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 1 << 30}
+VERDICTS = pytest.StashKey[dict[str, str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what the grader says."""
+    for option in ("--work", "--results"):
+        parser.addoption(option, type=Path)
+    parser.addoption("--lab", help="The slug of the lab that it must be.")
+    parser.addoption("--replays", action="store_true")
+    parser.addoption("--blind", action="store_true", help="Without the solution.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the folder once."""
+    config.addinivalue_line("markers", "check(question, needs, kinds): what a check judges")
+    for limit, most in LIMITS.items():
+        resource.setrlimit(limit, (most, most))
+    try:
+        work = read(config.getoption("--work"))
+        wanted = config.getoption("--lab")
+        if wanted not in {None, work.lab.slug}:
+            raise WorkError(f"{ANSWERS} is of the lab {work.lab.slug}, not of {wanted}")
+    except TennisError as error:
+        _write(config, {"refused": str(error)})
+        raise pytest.UsageError(str(error)) from error
+    _write(config, {"facts": _facts(work)})
+    own = LABS / work.lab.slug / CHECKS
+    config.args += [str(own)] if own.is_file() else []
+    config.stash[WORK] = work
+    blind = config.getoption("--blind")
+    config.stash[SOLUTION] = None if blind else load_solution(work.lab)
+    config.stash[REPLAYS] = bool(config.getoption("--replays"))
+    config.stash[VERDICTS] = {}
+
+
+@pytest.fixture
+def work(pytestconfig: pytest.Config) -> Work:
+    """Return the student's folder."""
+    return pytestconfig.stash[WORK]
+
+
+@pytest.fixture
+def lab(work: Work) -> Lab:
+    """Return the lab."""
+    return work.lab
+
+
+@pytest.fixture
+def solution(pytestconfig: pytest.Config) -> Solution | None:
+    """Return what is right; None where a student asks."""
+    return pytestconfig.stash[SOLUTION]
+
+
+@pytest.fixture
+def replays(pytestconfig: pytest.Config) -> bool:
+    """Tell whether rallies are played again."""
+    return pytestconfig.stash[REPLAYS]
+
+
+def _mark(item: Any) -> dict[str, Any]:
+    found = item.get_closest_marker("check")
+    return dict(found.kwargs) if found else {"question": None, "needs": (), "kinds": ()}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Ask a check for each question, or each rally, of the lab."""
+    lab = metafunc.config.stash[WORK].lab
+    mark = next((m for m in metafunc.definition.iter_markers("check")), None)
+    kinds = mark.kwargs["kinds"] if mark else ()
+    if "question" in metafunc.fixturenames:
+        asked = [question for question in lab.questions if not kinds or question.kind in kinds]
+        metafunc.parametrize("question", asked, ids=[question.id for question in asked])
+    if "asked" in metafunc.fixturenames:
+        metafunc.parametrize("asked", lab.rallies, ids=[rally.name for rally in lab.rallies])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what is asked of no question and of no rally."""
+    items[:] = [item for item in items if not item.name.endswith("[NOTSET]")]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out a check whose needs did not pass."""
+    verdicts = item.config.stash[VERDICTS]
+    parameter = item.name[item.name.find("[") :] if "[" in item.name else ""
+    for need in _mark(item)["needs"]:
+        name = need.replace("[*]", parameter)
+        # a star where the check itself has no parameter: all of them
+        names = (
+            [one for one in verdicts if one.startswith(need[:-2])] if name == need[:-3] else [name]
+        )
+        for one in names or [name]:
+            if verdicts.get(one) != "pass":
+                raise NotRun(f"{one} did not pass")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """Turn what was raised into a verdict."""
+    report = yield
+    if call.when == "teardown" or (call.when == "setup" and call.excinfo is None):
+        return report
+    error = call.excinfo.value if call.excinfo else None
+    verdict, message = _verdict(error)
+    item.config.stash[VERDICTS][item.name] = verdict
+    documented = (getattr(item, "function", None) and item.function.__doc__) or ""  # type: ignore[attr-defined]
+    rationale, _, hint = " ".join(documented.split()).partition("Hint:")
+    question = getattr(item, "callspec", None) and item.callspec.params.get("question")  # type: ignore[attr-defined]
+    result = {
+        "check": item.name,
+        "question": question.id if question else _mark(item)["question"],
+        "verdict": verdict,
+        "message": message,
+        "rationale": rationale.strip(),
+        "hint": hint.strip(),
+        "seconds": round(call.duration, 3),
+    }
+    _write(item.config, result)
+    return report
+
+
+def _write(config: pytest.Config, line: dict[str, Any]) -> None:
+    if path := config.getoption("--results"):
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def _facts(work: Work) -> dict[str, Any]:
+    """Return what is kept of a folder besides its results."""
+    texts: dict[str, str] = {}
+    asked = {question.id for question in work.lab.questions}
+    answers = {name: answer for name, answer in work.answers.given.items() if name in asked}
+    for name, answer in answers.items():
+        if isinstance(answer, str) and len(answer) >= SAME_TEXT_MIN:
+            same = re.sub(r"\W+", " ", answer).casefold().strip()
+            texts[name] = hashlib.sha256(same.encode()).hexdigest()
+    return {
+        "lab": work.lab.slug,
+        "student": work.answers.student,
+        "minutes": work.answers.minutes,
+        "rallies": {name: rally.manifest.files[BALLS] for name, rally in work.rallies.items()},
+        "texts": texts,
+        "answers": answers,
+    }
+
+
+def _verdict(error: BaseException | None) -> tuple[str, str]:
+    match error:
+        case None:
+            return "pass", ""
+        case Wrong():
+            return "fail", str(error)
+        case NotRun():
+            return "not run", str(error)
+        case Inconclusive():
+            return "inconclusive", str(error)
+        case _:  # the check, or what it asked, is at its end: nobody loses a point
+            return "inconclusive", f"the check broke off: {type(error).__name__}: {error}"[:500]

@@ -1,0 +1,213 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Check a student's folder: the same checks for a student and for whoever marks.
+
+pytest runs them in a process of its own, with an end. A student's run knows no solution. The plugin
+adds the lab's own ``checks.py`` once it knows the lab.
+"""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from tennis.checkout import ROOT
+from tennis.course.labs import LABS, Lab, Question, load_lab
+from tennis.course.work import WorkError
+from tennis.errors import TennisError
+from tennis.rally.manifest import Verdict
+from tennis.rally.text import plain
+
+COMMON = Path(__file__).parent / "common_checks.py"
+LINES_MAX = 10_000
+LIMIT_S = 900.0  # of all checks of one hand-in
+
+
+class Result(BaseModel):
+    """What one check found."""
+
+    check: str
+    question: str | None
+    verdict: Verdict
+    message: str
+    rationale: str
+    hint: str
+    seconds: Annotated[float, Field(ge=0)]
+
+
+class Mark(BaseModel):
+    """A question's points: None where a person decides, or nobody can yet."""
+
+    question: str
+    points: int | None
+    of: int
+    why: str
+
+
+class Facts(BaseModel):
+    """What a student's folder says, and what is held against those of others."""
+
+    lab: str
+    student: str
+    minutes: int
+    rallies: dict[str, str]  # SHA-256 of the balls, by the rally's name
+    texts: dict[str, str]  # SHA-256 of long answers, case and spaces aside
+    answers: dict[str, int | float | str]
+
+
+class Report(BaseModel):
+    """All that the checks found out about one hand-in."""
+
+    facts: Facts
+    results: list[Result]
+    marks: list[Mark]
+
+    @property
+    def points(self) -> int:
+        """Return the points that are certain."""
+        return sum(mark.points or 0 for mark in self.marks)
+
+    @property
+    def of(self) -> int:
+        """Return the points of all questions."""
+        return sum(mark.of for mark in self.marks)
+
+    @property
+    def open(self) -> list[Mark]:
+        """Return what a person decides."""
+        return [mark for mark in self.marks if mark.points is None]
+
+
+def check(
+    folder: Path,
+    *,
+    blind: bool,
+    replays: bool = False,
+    lab: Lab | None = None,
+    limit_s: float = LIMIT_S,
+) -> Report:
+    """Run a lab's checks on a student's folder; ``blind``: without the solution.
+
+    The folder is read in the checks' own process: what it may do there, it does not do here.
+    Raises WorkError where the folder is none, or not ``lab``'s, TennisError where the checks
+    cannot run.
+    """
+    with tempfile.TemporaryDirectory(prefix="tennis-checks-") as scratch:
+        results = Path(scratch) / "results.jsonl"
+        results.touch()
+        options = [*(["--blind"] if blind else []), *(["--replays"] if replays else [])]
+        options += ["--lab", lab.slug] if lab else []
+        said = _run([*options, str(COMMON)], folder, results, limit_s)
+        lines = _lines(results)
+    refused = next((line["refused"] for line in lines if "refused" in line), None)
+    if refused is not None:
+        raise WorkError(str(refused))
+    facts = next((line["facts"] for line in lines if "facts" in line), None)
+    found = [Result.model_validate(line) for line in lines if "check" in line]
+    if facts is None or said:
+        why = said or next((result.message for result in found), "they said no word")
+        raise TennisError(f"the checks of {folder} broke off: {plain(why, 300)}")
+    known = Facts.model_validate(facts)
+    marks = [mark(question, found) for question in load_lab(known.lab).questions]
+    return Report(facts=known, results=found, marks=marks)
+
+
+def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> str:
+    """Let pytest run the checks; return what it said where it broke off, else nothing."""
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short"),
+        *("-p", "tennis.course.check_plugin", "-p", "no:cacheprovider"),
+        *("-c", os.devnull, "--rootdir", str(LABS), "--import-mode=importlib"),
+        *("-o", "python_functions=check_*", "-o", "python_files=*"),
+        *("--work", str(folder.resolve()), "--results", str(results)),
+        *words,
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    environment.pop("PYTEST_ADDOPTS", None)
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        late = Result(
+            check="time",
+            question=None,
+            verdict="inconclusive",
+            message=f"the checks were ended after {limit_s:g} s",
+            rationale="Checks have an end.",
+            hint="",
+            seconds=limit_s,
+        )
+        with results.open("a", encoding="utf-8") as file:
+            file.write(late.model_dump_json() + "\n")
+        return ""
+    if "No module named pytest" in done.stderr:
+        raise TennisError(
+            "the checks need pytest, which is not installed", next_step="scripts/setup.sh --lab"
+        )
+    # 0: all passed, 1: some did not; the plugin ends with 4 where it refused the folder
+    return "" if done.returncode in {0, 1, 4} else (done.stdout + done.stderr).strip()[-300:]
+
+
+def _lines(results: Path) -> list[dict[str, Any]]:
+    found = []
+    with results.open("rb") as file:
+        for line in itertools.islice(file, LINES_MAX):
+            try:
+                found.append(json.loads(line))
+            except ValueError:  # the line that was being written when it ended
+                continue
+    return [line for line in found if isinstance(line, dict)]
+
+
+def mark(question: Question, results: Sequence[Result]) -> Mark:
+    """Return a question's points: its worst check's.
+
+    Where a check failed there are none; where one is inconclusive or did not run nobody loses
+    points, and a person decides, as for every text.
+    """
+
+    def decided(points: int | None, why: str) -> Mark:
+        return Mark(question=question.id, points=points, of=question.points, why=why)
+
+    own = [result for result in results if result.question == question.id]
+    failed = [result for result in own if result.verdict == "fail"]
+    if failed:
+        return decided(0, failed[0].message)
+    undecided = [result for result in own if result.verdict != "pass"]
+    if undecided:
+        return decided(None, undecided[0].message)
+    if question.kind == "text" or not own:
+        return decided(None, "a person reads it")
+    return decided(question.points, "")
+
+
+WORDS = {
+    "check_answered": "{}",
+    "check_number": "{}, the number",
+    "check_choice": "{}, the choice",
+    "check_rally": "rally {}",
+    "check_honest": "rally {}, played again",
+}
+
+
+def title(result: Result) -> str:
+    """Return a check in words: ``bound, the number``, ``rally rt-idle, played again``."""
+    name, _, parameter = result.check.removesuffix("]").partition("[")
+    words = WORDS.get(name, name.removeprefix("check_").replace("_", " "))
+    return words.format(parameter)

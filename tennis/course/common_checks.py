@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The checks of every lab: is all there, are the rallies those that were asked for, and honest?"""
+
+from tennis.course.checks import Inconclusive, NotRun, Wrong, check, expect, given, near, number
+from tennis.course.labs import LabRally, Question
+from tennis.course.solutions import Solution
+from tennis.course.work import Work
+from tennis.errors import RallyError, TennisError
+from tennis.play import replaying
+from tennis.rally import Rally
+from tennis.rally.text import plain
+from tennis.units import format_count
+
+WORDS_MIN = 5  # of a prediction or a text
+
+
+@check()
+def check_answered(work: Work, question: Question) -> None:
+    """Every question has an answer: none costs its points.
+
+    Hint: it goes into answers.toml; a number's line begins with a # that is to be taken away.
+    """
+    expect(question.id in work.answers.given, "there is no answer yet")
+    answer = work.answers.given[question.id]
+    match question.kind:
+        case "number":
+            number(work, question.id)
+        case "choice":
+            letters = ", ".join(question.choices or {})
+            expect(
+                str(answer) in (question.choices or {}),
+                f"{plain(str(answer), 20)!a} is none of the letters {letters}",
+            )
+        case _:
+            words = len(str(answer).split())
+            expect(words >= WORDS_MIN, f"{format_count(words, 'word')}: say why, too")
+
+
+@check(kinds=["number"], needs=["check_answered[*]"])
+def check_number(work: Work, question: Question, solution: Solution | None) -> None:
+    """The number is right, within what rounding may do to it.
+
+    Hint: read the question's last sentence again: which number, in which unit?
+    """
+    right = solution.of(question.id) if solution else None
+    if right is None:
+        raise NotRun("whoever marks knows the number")
+    value = number(work, question.id)
+    wanted = float(right.answer) if right.answer is not None else float("nan")
+    expect(
+        near(value, wanted, right.tolerance_percent),
+        f"{value:,g} {question.unit} is not the number",
+    )
+
+
+@check(kinds=["choice"], needs=["check_answered[*]"])
+def check_choice(work: Work, question: Question, solution: Solution | None) -> None:
+    """The choice is right."""
+    right = solution.of(question.id) if solution else None
+    if right is None:
+        raise NotRun("whoever marks knows the letter")
+    chosen = given(work, question.id)
+    expect(chosen == right.answer, f"{chosen} is not the one")
+
+
+@check()
+def check_rally(work: Work, asked: LabRally) -> None:
+    """Each rally that the lab asks for is there, whole, and played as asked, with your seed.
+
+    Hint: README.md in your folder has the command. A rally that went wrong is played anew: remove
+    its folder first.
+    """
+    if asked.name in work.trouble:
+        raise Wrong(work.trouble[asked.name])
+    rally = work.rallies[asked.name]
+    for what, is_so, wanted in _settings(rally, asked):
+        expect(is_so == wanted, f"its {what} is {plain(str(is_so), 60)}, not {wanted}")
+    seed = rally.manifest.protocol.seed
+    expect(
+        seed == work.seed,
+        f"its seed is {seed}; that of {work.answers.student} is {work.seed}",
+    )
+    if rally.manifest.suspect or rally.manifest.ended != "complete":
+        faults = [plain(fault.message, 120) for fault in rally.manifest.faults]
+        why = (faults or ["it was interrupted"])[0]
+        raise Inconclusive(f"{why}: play it anew")
+    expect(
+        rally.balls >= asked.balls,
+        f"{rally.balls} balls, and {asked.balls} are asked for",
+    )
+
+
+def _settings(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]:
+    """Return what must be as asked for: what, as it is, as it should be."""
+    target, load = rally.manifest.target, rally.manifest.load
+    pairs: list[tuple[str, object, object]] = [
+        ("kernel", target.kernel, asked.kernel),
+        ("load", load.name, asked.load),
+        ("top half", target.top_half, asked.top_half),
+        ("bottom half", target.bottom_half, asked.bottom_half),
+        ("priorities", target.priorities, asked.priorities),
+    ]
+    for name, value in asked.load_options.items():
+        pairs.append((f"load's {name}", load.options.get(name), value))
+    return pairs
+
+
+@check(needs=["check_rally[*]"])
+def check_honest(work: Work, asked: LabRally, replays: bool) -> None:
+    """A rally of the virtual bench is played again, and every ball must be what it was.
+
+    Hint: play the rally yourself, with your own seed, and change nothing in its folder.
+    """
+    rally = work.rallies[asked.name]
+    if not replays:
+        raise NotRun("whoever marks plays it again")
+    if rally.manifest.bench != "virtual":
+        raise Inconclusive(
+            f"it was played on the bench {rally.manifest.bench}, which does not repeat"
+        )
+    try:
+        replaying.check(rally.path)
+    except RallyError as error:
+        raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
+    except TennisError as error:
+        raise Inconclusive(plain(str(error), 300)) from error

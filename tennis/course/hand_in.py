@@ -1,0 +1,170 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""One zip file to hand in: answers, notebook, rallies.
+
+Packing refuses what is not complete. Unpacking takes only files that a hand-in can have, by name,
+and is bounded: the file comes from anybody.
+"""
+
+import re
+import shutil
+import stat
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tennis.course.checking import Report, title
+from tennis.course.work import ANSWERS, NOTEBOOK, Work, WorkError
+from tennis.errors import UsageError
+from tennis.rally.disk import writing
+from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, MANIFEST
+from tennis.rally.text import plain
+from tennis.units import format_count
+
+ZIP_MAX = 128 << 20  # bytes of the zip file
+FILE_MAX = 64 << 20  # of one file in it, unpacked
+TOTAL_MAX = 256 << 20
+FILES_MAX = 400
+CHUNK = 1 << 20
+NOTED_MAX = 10
+OWN = {ANSWERS, NOTEBOOK}
+OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER}
+RALLY = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+TIME = (2026, 1, 1, 0, 0, 0)  # the same work gives the same file
+
+
+class HandInError(WorkError):
+    """A file that was handed in is none."""
+
+
+def missing(work: Work, report: Report) -> list[str]:
+    """Return what a hand-in lacks, in words; the checks were run without the solution."""
+    found = [
+        f"{title(result)}: {result.message}"
+        for result in report.results
+        if result.verdict == "fail" and result.check.startswith(("check_answered", "check_rally"))
+    ]
+    if not work.answers.minutes:
+        found.append(f"{ANSWERS}: minutes: how many the lab took you")
+    if not (work.folder / NOTEBOOK).is_file():
+        found.append(f"{NOTEBOOK} is not there")
+    return found
+
+
+def pack(work: Work, out: Path) -> int:
+    """Write the zip file; return its bytes. Raises UsageError where it exists."""
+    files = list(_files(work))
+    large = next((path for path, _ in files if path.stat().st_size > FILE_MAX), None)
+    total = sum(path.stat().st_size for path, _ in files)
+    if large or total > TOTAL_MAX:
+        what = large or work.folder
+        raise WorkError(
+            f"{what} is larger than may be handed in", next_step="play as many balls as asked for"
+        )
+    part = out.with_name(out.name + ".part")
+    with writing(part):
+        try:
+            with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+                for path, name in files:
+                    entry = zipfile.ZipInfo(name, TIME)
+                    entry.compress_type = zipfile.ZIP_DEFLATED
+                    entry.external_attr = (stat.S_IFREG | 0o644) << 16
+                    archive.writestr(entry, path.read_bytes())
+            try:
+                out.hardlink_to(part)  # never over another
+            except FileExistsError as error:
+                raise UsageError(
+                    f"{out} exists", next_step="remove it, or choose another name with --out"
+                ) from error
+        finally:
+            part.unlink(missing_ok=True)
+    return out.stat().st_size
+
+
+def _files(work: Work) -> Iterator[tuple[Path, str]]:
+    for name in sorted(OWN):
+        if (path := work.folder / name).is_file():
+            yield path, name
+    for name, rally in sorted(work.rallies.items()):
+        for file in sorted({MANIFEST, *rally.manifest.files} & OF_RALLY):
+            yield rally.path / file, f"{name}/{file}"
+
+
+def file_name(work: Work) -> str:
+    """Return what the zip file is called: lab and student."""
+    student = re.sub(r"[^A-Za-z0-9]+", "-", work.answers.student).strip("-").lower()
+    return f"{work.lab.slug}-{student or 'student'}.zip"
+
+
+@dataclass
+class Unpacked:
+    """What was taken from a zip file, and what was left in it."""
+
+    folder: Path
+    notes: list[str] = field(default_factory=list)
+
+
+def unpack(path: Path, folder: Path) -> Unpacked:
+    """Unpack a hand-in into a new folder. Raises HandInError for what is none.
+
+    A name is never used as it is: only names that are known are written, so that no path leads
+    elsewhere; what a file really holds is counted, not what it says.
+    """
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > ZIP_MAX:
+        raise HandInError(f"{path.name} is no file of at most {ZIP_MAX >> 20} MB")
+    unpacked = Unpacked(folder)
+    folder.mkdir(parents=True)
+    left = TOTAL_MAX
+    taken: set[str] = set()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+            if len(entries) > FILES_MAX:
+                raise HandInError(f"{path.name} holds {len(entries)} files, {FILES_MAX} at most")
+            for entry in entries:
+                if entry.is_dir():
+                    continue
+                if not _known(entry):
+                    unpacked.notes.append(f"not taken: {plain(entry.filename, 80)}")
+                    continue
+                if entry.filename in taken:
+                    raise HandInError(f"{path.name} holds {entry.filename} twice")
+                taken.add(entry.filename)
+                left -= _copy(archive, entry, folder / entry.filename, min(left, FILE_MAX))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+        raise HandInError(f"{path.name} is no whole zip file: {plain(str(error), 100)}") from error
+    except OSError as error:
+        raise HandInError(f"{path.name} cannot be unpacked: {plain(str(error), 100)}") from error
+    more = len(unpacked.notes) - NOTED_MAX
+    if more > 0:
+        unpacked.notes[NOTED_MAX:] = [f"not taken: {format_count(more, 'more file')}"]
+    return unpacked
+
+
+def _known(entry: zipfile.ZipInfo) -> bool:
+    mode = entry.external_attr >> 16
+    if stat.S_IFMT(mode) not in {0, stat.S_IFREG}:
+        return False
+    rally, slash, file = entry.filename.partition("/")
+    if not slash:
+        return rally in OWN
+    return bool(RALLY.fullmatch(rally)) and file in OF_RALLY
+
+
+def _copy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, to: Path, limit: int) -> int:
+    """Unpack a file; return its bytes. Raises HandInError where they are more than ``limit``."""
+    to.parent.mkdir(exist_ok=True)
+    size = 0
+    with archive.open(entry) as source, to.open("xb") as target:
+        while chunk := source.read(CHUNK):
+            size += len(chunk)
+            if size > limit:
+                raise HandInError(f"{entry.filename} unpacks to more than {limit >> 20} MB")
+            target.write(chunk)
+    return size
+
+
+def remove(folder: Path) -> None:
+    """Remove what was unpacked."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A student's own folder for a lab: answers, rallies, notebook.
+
+``answers.toml`` is written once, and then the student's: nothing here overwrites it. Whatever is
+read from the folder may come from anybody, so that all of it is bounded.
+"""
+
+import hashlib
+import re
+import shutil
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import indent
+
+from tennis.checkout import ROOT
+from tennis.course.labs import Lab, Question, load_course
+from tennis.errors import RallyError, TennisError, UsageError
+from tennis.rally import Rally, open_rally
+from tennis.rally.disk import writing
+from tennis.rally.text import plain
+
+ANSWERS = "answers.toml"
+README = "README.md"
+NOTEBOOK = "notebook.md"
+CHECKS = "checks.py"  # of a lab, beside its lab.toml
+ANSWERS_MAX = 1 << 18  # bytes
+TEXT_MAX = 20_000  # characters of an answer
+NUMBER_MAX = 1e18
+STUDENT = re.compile(r"[\w][\w .'@+-]{0,59}")
+MINUTES_MAX = 10_000
+
+
+class WorkError(TennisError):
+    """A student's folder cannot be used as it is."""
+
+
+def seed_of(lab: Lab, student: str) -> int:
+    """Return the seed with which a student plays a lab's rallies: the same every time.
+
+    Of each student, and of each lab, another: rallies that were copied have the wrong one.
+    """
+    digest = hashlib.sha256(f"tennis {lab.slug} {student.casefold()}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") % 2**31
+
+
+def find_lab(number: str) -> Lab:
+    """Return the lab of a number, ``4`` or ``04``, or of a slug. Raises UsageError."""
+    _course, labs = load_course()
+    for lab in labs:
+        if number == lab.slug or (number.isdecimal() and int(number) == lab.number):
+            return lab
+    known = ", ".join(f"{lab.number:02}" for lab in labs)
+    raise UsageError(f"there is no lab {plain(number, 40)}", next_step=f"use {known}")
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What stands in ``answers.toml``; an answer that is missing, or empty, is not in ``given``."""
+
+    lab: str
+    student: str
+    minutes: int
+    given: dict[str, int | float | str]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A student's folder that was read; ``trouble``: why a rally cannot be opened, by its name."""
+
+    folder: Path
+    lab: Lab
+    answers: Answers
+    rallies: dict[str, Rally]
+    trouble: dict[str, str]
+
+    @property
+    def seed(self) -> int:
+        """Return the seed that this student's rallies have."""
+        return seed_of(self.lab, self.answers.student)
+
+
+def start(lab: Lab, student: str, folder: Path) -> None:
+    """Make a student's folder. Raises UsageError where it exists, or for a name that is none."""
+    if not STUDENT.fullmatch(student):
+        raise UsageError(
+            f"--as {plain(student, 60)!a} is no name",
+            next_step="use letters, digits, spaces and .'@+-, 60 at most",
+        )
+    with writing(folder):
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError as error:
+            raise UsageError(
+                f"{folder} exists", next_step="go on there, or choose another with --out"
+            ) from error
+        (folder / ANSWERS).write_text(_template(lab, student), encoding="utf-8")
+        (folder / README).write_text(_readme(lab, student), encoding="utf-8")
+        notebook = ROOT / "notebooks" / f"{lab.slug}.md"
+        if notebook.is_file():
+            shutil.copyfile(notebook, folder / NOTEBOOK)
+
+
+def read(folder: Path, lab: Lab | None = None) -> Work:
+    """Read a student's folder. Raises WorkError where it is none, or of another lab."""
+    answers = read_answers(folder / ANSWERS)
+    found = next((one for one in load_course()[1] if one.slug == answers.lab), None)
+    if found is None or (lab is not None and found.slug != lab.slug):
+        wanted = f", not of {lab.slug}" if lab is not None else ""
+        raise WorkError(f"{folder / ANSWERS} is of the lab {plain(answers.lab, 60)}{wanted}")
+    rallies: dict[str, Rally] = {}
+    trouble: dict[str, str] = {}
+    for asked in found.rallies:
+        path = folder / asked.name
+        try:
+            if not path.exists():
+                trouble[asked.name] = "it is not there"
+            else:
+                rallies[asked.name] = open_rally(path)
+        except RallyError as error:
+            trouble[asked.name] = str(error).replace(f"{folder}/", "")
+    return Work(folder, found, answers, rallies, trouble)
+
+
+def read_answers(path: Path) -> Answers:
+    """Read ``answers.toml``. Raises WorkError with the place and what to do."""
+    try:
+        if path.is_symlink() or not path.is_file():
+            raise WorkError(f"there is no {path}", next_step="begin with `tennis lab start`")
+        if path.stat().st_size > ANSWERS_MAX:
+            raise WorkError(f"{path} is larger than {ANSWERS_MAX >> 10} kB")
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise WorkError(
+            f"{path} is not TOML: {plain(str(error), 120)}",
+            next_step="a text stands between three quotes on each side: ''' and '''",
+        ) from error
+    except (OSError, UnicodeDecodeError, RecursionError) as error:
+        raise WorkError(f"{path} cannot be read: {plain(str(error), 120)}") from error
+    lab, student, minutes = (content.get(key) for key in ("lab", "student", "minutes"))
+    given = content.get("answers", {})
+    if not isinstance(lab, str) or not isinstance(student, str) or not isinstance(given, dict):
+        raise WorkError(f"{path} lacks lab, student or answers: `tennis lab start` wrote them")
+    if not STUDENT.fullmatch(student):
+        raise WorkError(f"{path}: student: {plain(student, 60)!a} is no name")
+    if isinstance(minutes, bool) or not isinstance(minutes, int) or not 0 <= minutes <= MINUTES_MAX:
+        raise WorkError(f"{path}: minutes: a whole number, 0 to {MINUTES_MAX:,}")
+    return Answers(lab, student, minutes, dict(_given(path, given)))
+
+
+def _given(path: Path, given: dict[str, object]) -> list[tuple[str, int | float | str]]:
+    found: list[tuple[str, int | float | str]] = []
+    for name, value in given.items():
+        where = f"{path}: {plain(name, 40)}"
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise WorkError(f"{where}: a number, or a text in quotes")
+        if isinstance(value, str):
+            if len(value) > TEXT_MAX:
+                raise WorkError(f"{where}: longer than {TEXT_MAX:,} characters")
+            if not value.strip():
+                continue
+        elif not -NUMBER_MAX <= value <= NUMBER_MAX:  # nan too
+            raise WorkError(f"{where}: a number that can be")
+        found.append((name, value))
+    return found
+
+
+def _template(lab: Lab, student: str) -> str:
+    lines = [
+        f"# Your answers to lab {lab.number}, {lab.title}. Text goes between the three quotes,",
+        "# as many lines as you like; a number stands alone, as in 1420, 3_000_000 or 1.42e-6.",
+        "# `tennis lab check` says what is missing.",
+        f'lab = "{lab.slug}"',
+        f'student = "{student}"  # or your group',
+        "minutes = 0  # that the lab took you",
+        "",
+        "[answers]",
+    ]
+    for question in lab.questions:
+        lines += ["", *_question(lab, question)]
+    return "\n".join(lines) + "\n"
+
+
+def _question(lab: Lab, question: Question) -> list[str]:
+    points = "1 point" if question.points == 1 else f"{question.points} points"
+    text = indent(lab.fill(question.text), "# ", lambda _: True)
+    lines = [f"# {question.id} ({points})", *(line.rstrip() for line in text.splitlines())]
+    for letter, choice in (question.choices or {}).items():
+        lines.append(f"#   {letter}: {choice}")
+    match question.kind:
+        case "number":
+            return [*lines, f"# {question.id} = 0  # in {question.unit}: take the first # away"]
+        case "choice":
+            return [*lines, f'{question.id} = ""  # a letter']
+        case _:
+            return [*lines, f"{question.id} = '''", "'''"]
+
+
+def _readme(lab: Lab, student: str) -> str:
+    seed = seed_of(lab, student)
+    commands = "\n".join(f"$ {rally.command(seed)}" for rally in lab.rallies)
+    return f"""# Lab {lab.number}: {lab.title}
+
+{lab.about} About {lab.minutes} minutes; {lab.points} points.
+
+Your seed is **{seed}**: it makes your balls yours. Play in this folder:
+
+```console
+{commands}
+```
+
+- The handout tells what to do and why: `handouts/_build/html/{lab.slug}.html` (`make docs`).
+- Your answers go into `{ANSWERS}`.
+- `tennis lab check` says what is missing, as often as you like.
+- `tennis lab submit` makes the one file to hand in.
+"""

@@ -1,0 +1,327 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A class is marked: right, wrong, late, copied, edited, broken and hostile hand-ins."""
+
+import csv
+import json
+import os
+import shutil
+import stat
+import time
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli import cli
+from tennis.course import grading, load_lab
+from tennis.course import hand_in as packing
+from tennis.course import work as folders
+from tennis.course.checking import check
+from tennis.errors import TennisError
+from tennis.rally.manifest import Fault, seal_of
+from tests.support.hand_ins import make_work, zipped
+
+LAB = load_lab("01-first-serve")
+NO_LAB = b'lab = "no-lab"\nstudent = "x"\nminutes = 1\n'
+MARKED = {"edges": 2, "prediction": 1, "bound": 2}  # by checks; a person reads the rest
+
+
+def run(*words: str | Path):
+    return CliRunner().invoke(cli, list(map(str, words)))
+
+
+def hostile(path: Path, entries: dict[str, bytes], link: str = "") -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+        if link:
+            info = zipfile.ZipInfo(link)
+            info.external_attr = (stat.S_IFLNK | 0o777) << 16
+            archive.writestr(info, "/etc/passwd")
+    return path
+
+
+@pytest.fixture(scope="module")
+def handed_in(tmp_path_factory) -> Path:
+    """A class, small: each hand-in with something of its own."""
+    folder = tmp_path_factory.mktemp("class")
+    here = folder / "handed-in"
+    here.mkdir()
+
+    def student(name: str, file: str = "", **about) -> Path:
+        made = make_work(folder / f"work-{file or name}", LAB, name, **about)
+        return zipped(made, here / f"{file or name}.zip")
+
+    student("ada")
+    student("bob", answers={"edges": 9160})
+    student("cleo", answers={"edges": 9160, "bound": 5000})
+    student("dan", answers={"prediction": "rt", "bound": None})
+    student("eve", rallies={"rt-idle": None})
+    student("fay", rallies={"rt-idle": {"seed": 1}})
+    student("gus", rallies={"mainline-idle": {"balls": 100}})
+    student("hal", rallies={"mainline-idle": {"kernel": "rt"}})
+    # copied: ida's words and rallies are ada's; the seed tells
+    copied = make_work(folder / "work-ida", LAB, "ida")
+    text = (folder / "work-ada" / "answers.toml").read_text()
+    (copied / "answers.toml").write_text(text.replace('student = "ada"', 'student = "ida"'))
+    for rally in LAB.rallies:
+        (copied / rally.name).rename(folder / f"ida-{rally.name}")
+        (folder / "work-ada" / rally.name).rename(copied / rally.name)
+    zipped(copied, here / "ida.zip")
+    # edited: a manifest that says another seed
+    edited = make_work(folder / "work-jan", LAB, "jan", rallies={"rt-idle": {"seed": 1}})
+    manifest = edited / "rt-idle" / "manifest.json"
+    seed = folders.seed_of(LAB, "jan")
+    manifest.write_text(manifest.read_text().replace('"seed": 1,', f'"seed": {seed},'))
+    with zipfile.ZipFile(here / "jan.zip", "w") as archive:
+        for path in sorted(edited.rglob("*")):
+            if path.is_file():
+                archive.write(path, path.relative_to(edited))
+    named = make_work(folder / "work-kim", LAB, "kim")
+    text = (named / "answers.toml").read_text()
+    (named / "answers.toml").write_text(text.replace('"kim"', '"<script>alert(1)</script>"'))
+    with zipfile.ZipFile(here / "kim.zip", "w") as archive:
+        archive.write(named / "answers.toml", "answers.toml")
+    student("lea", answers={"average": "</div><script>alert('x')</script> a b c"})
+    # hostile and broken
+    (here / "no-zip.zip").write_bytes(b"PK not a zip at all")
+    hostile(here / "bomb.zip", {"answers.toml": b"0" * (70 << 20)})
+    hostile(here / "path.zip", {"../../outside": b"x", "/etc/tennis": b"x", "answers.toml": b"a ="})
+    hostile(here / "link.zip", {}, link="answers.toml")
+    hostile(here / "many.zip", {f"x{number}": b"" for number in range(500)})
+    hostile(here / "names.zip", {"a\x1b[2J\n<b>.txt": b"", "answers.toml": NO_LAB})
+    deep = ("[" * 20_000).encode()
+    hostile(here / "deep.zip", {"answers.toml": b"lab = " + deep})
+    (here / "notes.txt").write_text("not a hand-in")
+    late = here / "dan.zip"
+    os.utime(late, (time.time() + 3600,) * 2)
+    return here
+
+
+@pytest.fixture(scope="module")
+def marks(handed_in) -> Path:
+    done = run("grade", handed_in, "--lab", "01", "--no-replay", "--deadline", "2099-01-01")
+    assert done.exit_code == 0, done.output
+    return handed_in.with_name("handed-in-marks")
+
+
+def rows(marks: Path) -> dict[str, dict[str, str]]:
+    with (marks / "marks.csv").open(newline="") as file:
+        return {row["file"].removesuffix(".zip"): row for row in csv.DictReader(file)}
+
+
+def results(marks: Path, name: str) -> dict[str, tuple[str, str]]:
+    for path in (marks / "results").iterdir():
+        graded = grading.Graded.model_validate_json(path.read_bytes())
+        if graded.file == f"{name}.zip" and graded.report:
+            return {one.check: (one.verdict, one.message) for one in graded.report.results}
+    return {}
+
+
+def test_what_is_right_has_all_points_that_checks_give(marks):
+    ada = rows(marks)["ada"]
+    assert {name: ada[name] for name in MARKED} == {n: str(p) for n, p in MARKED.items()}
+    assert (ada["points"], ada["of"], ada["open"], ada["refused"]) == ("5", "10", "2", "")
+    assert (ada["average"], ada["histogram"]) == ("", "")
+    assert {verdict for verdict, _ in results(marks, "ada").values()} == {"pass", "not run"}
+
+
+@pytest.mark.parametrize(
+    ("name", "check_name", "verdict", "words"),
+    [
+        ("bob", "check_number[edges]", "fail", "9,160 ns is not the number"),
+        ("cleo", "check_number[bound]", "fail", "5,000 balls is not the number"),
+        ("dan", "check_answered[prediction]", "fail", "1 word: say why, too"),
+        ("dan", "check_answered[bound]", "fail", "there is no answer yet"),
+        ("dan", "check_number[bound]", "not run", "check_answered[bound] did not pass"),
+        ("eve", "check_rally[rt-idle]", "fail", "it is not there"),
+        ("fay", "check_rally[rt-idle]", "fail", "its seed is 1; that of fay is"),
+        ("gus", "check_rally[mainline-idle]", "fail", "100 balls, and 5000 are asked for"),
+        ("hal", "check_rally[mainline-idle]", "fail", "its kernel is rt, not mainline"),
+        ("ida", "check_rally[mainline-idle]", "fail", "that of ida is"),
+        ("jan", "check_rally[rt-idle]", "fail", "rt-idle/manifest.json"),
+    ],
+)
+def test_what_is_wrong_is_said(marks, name, check_name, verdict, words):
+    found = results(marks, name)[check_name]
+    assert found[0] == verdict
+    assert words in found[1]
+
+
+def test_what_a_bench_does_wrong_costs_no_points(tmp_path):
+    fault = Fault(code="overrun", message="the instrument lost edges")
+    made = make_work(tmp_path / "w", LAB, "zoe", rallies={"rt-idle": {"faults": [fault]}})
+    report = check(made, blind=False)
+    found = {result.check: result for result in report.results}
+    assert found["check_rally[rt-idle]"].verdict == "inconclusive"
+    assert "lost edges: play it anew" in found["check_rally[rt-idle]"].message
+    assert report.points == sum(MARKED.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no-zip", "no whole zip file"),
+        ("bomb", "unpacks to more than 64 MB"),
+        ("path", "is not TOML"),
+        ("link", "there is no answers.toml"),
+        ("many", "holds 500 files, 400 at most"),
+        ("names", "of the lab no-lab"),
+        ("deep", "cannot be read"),
+        ("kim", "is no name"),
+    ],
+)
+def test_what_is_hostile_is_refused_and_the_others_are_marked(marks, name, words):
+    row = rows(marks)[name]
+    assert words in row["refused"]
+    assert row["points"] == "0"
+    assert len(rows(marks)) == 19
+    assert not (marks.parent / "outside").exists()
+
+
+def test_what_is_the_same_is_seen(marks):
+    page = (marks / "class.html").read_text()
+    assert "the balls of mainline-idle: ada (ada.zip), ida (ida.zip)" in page
+    assert "the words of histogram: ada (ada.zip), ida (ida.zip)" in page
+    assert '<th scope="row">edges</th><td>9160</td><td>2</td>' in page
+
+
+def test_pages_hold_nothing_that_runs(marks):
+    pages = [*marks.glob("feedback/*.html"), marks / "class.html"]
+    assert len(pages) == 20
+    for page in pages:
+        text = page.read_text()
+        assert "<script" not in text
+        assert "\x1b" not in text
+        assert "default-src 'none'" in text
+    feedback = next(p.read_text() for p in pages if "alert(&#39;x&#39;)" in p.read_text())
+    assert "&lt;/div&gt;" in feedback
+    # points are explained where they were lost
+    lost = next(p.read_text() for p in pages if "9,160 ns is not the number" in p.read_text())
+    assert "= 7,740 ns. Fall" in lost
+
+
+def test_late_is_by_the_clock_of_whoever_marks(handed_in, marks, tmp_path):
+    shutil.copytree(marks, tmp_path / "m")
+    deadline = time.strftime("%Y-%m-%dT%H:%M", time.localtime(time.time() + 1800))
+    words = ("--lab", "01", "--no-replay", "--out", tmp_path / "m", "--deadline", deadline)
+    assert run("grade", handed_in, *words).exit_code == 0
+    assert {name for name, row in rows(tmp_path / "m").items() if row["late"]} == {"dan"}
+
+
+def test_marking_again_keeps_what_a_person_wrote(handed_in, marks):
+    sheet = marks / "marks.toml"
+    assert set(tomllib.loads(sheet.read_text())["ada.zip"]) == {"average", "histogram", "comment"}
+    assert "# histogram, 1: Peaks and widths" in sheet.read_text()
+    begin, own, rest = sheet.read_text().partition('["ada.zip"]  # ada\n')
+    mine = rest.replace('average = ""', "average = 2  # mine", 1)
+    mine = mine.replace('comment = ""', 'comment = "Well read."', 1)
+    sheet.write_text(begin + own + mine)
+    before = sheet.read_text()
+    kept = {path: path.stat().st_mtime_ns for path in (marks / "results").iterdir()}
+    words = ("--lab", "01", "--no-replay", "--out", marks)
+    assert run("grade", handed_in, *words).exit_code == 0
+    assert sheet.read_text() == before
+    assert {path: path.stat().st_mtime_ns for path in (marks / "results").iterdir()} == kept
+    assert (rows(marks)["ada"]["points"], rows(marks)["ada"]["open"]) == ("7", "1")
+    assert any("Well read." in page.read_text() for page in marks.glob("feedback/*.html"))
+    for broken, message in (("average = 9", "0 to 2 points"), ("average = [", "Invalid")):
+        sheet.write_text(before.replace("average = 2", broken, 1))
+        done = run("grade", handed_in, *words)
+        assert done.exit_code != 0
+        assert message in str(done.exception)
+    sheet.write_text(before)
+
+
+def test_the_class_again_with_other_workers_is_the_same(handed_in, marks, tmp_path):
+    words = ("--lab", "01", "--no-replay", "--out", tmp_path / "m", "--workers", "1")
+    assert run("grade", handed_in, *words).exit_code == 0
+    one = {p.name: json.loads(p.read_text()) for p in (tmp_path / "m" / "results").iterdir()}
+    many = {p.name: json.loads(p.read_text()) for p in (marks / "results").iterdir()}
+
+    def timeless(found):
+        for graded in found.values():
+            for result in (graded["report"] or {"results": []})["results"]:
+                result["seconds"] = 0
+        return found
+
+    assert timeless(one) == timeless(many)
+
+
+def test_nothing_to_mark(tmp_path):
+    for path, words in ((tmp_path / "none", "is no folder"), (tmp_path, "holds no zip files")):
+        done = run("grade", path, "--lab", "01")
+        assert done.exit_code == 2 or words in str(done.exception)
+    done = run("grade", tmp_path, "--lab", "77")
+    assert "there is no lab 77" in str(done.exception)
+
+
+def test_checks_have_an_end(tmp_path):
+    made = make_work(tmp_path / "w", LAB, "zoe")
+    with pytest.raises(TennisError, match="were ended after"):
+        check(made, blind=True, limit_s=0.01)
+
+
+@pytest.mark.virtual
+def test_a_rally_of_somebody_else_is_found_out(tmp_path):
+    """Whole, sealed anew, with the right seed in it: only playing it again tells."""
+    made = make_work(tmp_path / "w", LAB, "zoe", rallies={r.name: None for r in LAB.rallies})
+    seed = folders.seed_of(LAB, "zoe")
+    for kernel, played_seed in (("mainline", seed), ("rt", 1)):
+        words = ("--kernel", kernel, "--balls", 5000, "--seed", played_seed)
+        done = run("rally", *words, "--out", made / f"{kernel}-idle")
+        assert done.exit_code == 0, done.output
+    manifest = made / "rt-idle" / "manifest.json"
+    content = json.loads(manifest.read_text())
+    content["protocol"]["seed"] = seed
+    content["seal"] = seal_of(content)
+    manifest.write_text(json.dumps(content))
+    report = check(made, blind=False, replays=True)
+    found = {result.check: result for result in report.results}
+    assert found["check_rally[rt-idle]"].verdict == "pass"
+    assert found["check_honest[mainline-idle]"].verdict == "pass"
+    assert found["check_honest[rt-idle]"].verdict == "fail"
+    assert "rt-idle does not repeat: ball 0" in found["check_honest[rt-idle]"].message
+    # what cannot be played again is nobody's fault: it is shown to whoever marks
+    strange = make_work(tmp_path / "s", LAB, "yve", rallies={"mainline-idle": None})
+    found = {result.check: result for result in check(strange, blind=False, replays=True).results}
+    assert found["check_honest[rt-idle]"].verdict == "inconclusive"
+
+
+def test_packing_is_complete_or_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("lab", "start", "01", "--as", "Zoe Zhang")
+    assert done.exit_code == 0, done.output
+    assert str(folders.seed_of(LAB, "zoe zhang")) in done.output  # case aside
+    refused = run("lab", "submit", "01")
+    assert refused.exit_code != 0
+    for words in ("edges: there is no answer yet", "rally rt-idle: it is not there", "minutes"):
+        assert words in refused.output
+    assert not list(tmp_path.glob("*.zip"))
+    made = make_work(tmp_path / "done", LAB, "Zoe Zhang")
+    done = run("lab", "submit", "01", "--in", made)
+    assert done.exit_code == 0, done.output
+    (file,) = tmp_path.glob("*.zip")
+    assert file.name == "01-first-serve-zoe-zhang.zip"
+    before = file.read_bytes()
+    again = run("lab", "submit", "01", "--in", made)
+    assert "exists" in str(again.exception)
+    assert file.read_bytes() == before
+    unpacked = packing.unpack(file, tmp_path / "again")
+    assert unpacked.notes == []
+    assert (tmp_path / "again" / "answers.toml").read_bytes() == (
+        made / "answers.toml"
+    ).read_bytes()
+
+
+def test_a_student_sees_no_answer(tmp_path):
+    """Blind: what needs the solution is not run, and nothing of it is said."""
+    made = make_work(tmp_path / "w", LAB, "zoe", answers={"edges": 9160})
+    done = run("lab", "check", "01", "--in", made)
+    assert done.exit_code == 0, done.output
+    assert "7740" not in done.output
+    assert "7,740" not in done.output
+    assert "4 not run" in done.output
