@@ -52,8 +52,15 @@ def commands_of(page: Path) -> list[list[str]]:
     found = []
     labs = {lab.slug: lab for lab in load_course()[1]}
     for kind, block in re.findall(
-        r"^```({lab-console}|console)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL
+        r"^```({lab-rallies}[^\n]*|{lab-console}|console)\n(.*?)^```",
+        page.read_text(),
+        re.MULTILINE | re.DOTALL,
     ):
+        if kind.startswith("{lab-rallies}"):
+            lab, names = labs[page.stem], kind.split()[1:]
+            asked = [rally for rally in lab.rallies if not names or rally.name in names]
+            found += [shlex.split(rally.command(7))[1:] for rally in asked]
+            continue
         text = labs[page.stem].fill(block, prose=False) if kind == "{lab-console}" else block
         lines = text.replace("\\\n", " ").splitlines()
         found += [shlex.split(line)[2:] for line in lines if line.startswith("$ tennis ")]

@@ -78,8 +78,8 @@ def check_rally(work: Work, asked: LabRally) -> None:
         expect(is_so == wanted, f"its {what} is {plain(str(is_so), 60)}, not {wanted}")
     seed = rally.manifest.protocol.seed
     expect(
-        seed == work.seed,
-        f"its seed is {seed}; that of {work.answers.student} is {work.seed}",
+        seed == work.seed + asked.boot,
+        f"its seed is {seed}; that of {work.answers.student} is {work.seed + asked.boot}",
     )
     if rally.manifest.suspect or rally.manifest.ended != "complete":
         faults = [plain(fault.message, 120) for fault in rally.manifest.faults]
@@ -100,6 +100,7 @@ def _settings(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]
         ("top half", target.top_half, asked.top_half),
         ("bottom half", target.bottom_half, asked.bottom_half),
         ("priorities", target.priorities, asked.priorities),
+        ("rate", rally.manifest.protocol.rate_hz, asked.rate_hz),
     ]
     for name, value in asked.load_options.items():
         pairs.append((f"load's {name}", load.options.get(name), value))

@@ -77,16 +77,25 @@ class LabRally(StrictPart):
     priorities: Line = "default"
     balls: Annotated[int, Field(gt=0, le=10**7)]
     load_options: dict[Identifier, int] = {}
+    rate_hz: Annotated[float, Field(gt=0, le=1e6)] | None = None  # an open loop's
+    boot: Annotated[int, Field(ge=0, le=1000)] = 0  # added to the seed: another boot
 
-    def command(self, seed: int | str) -> str:
-        """Return the command that plays it, with a seed."""
-        words = [f"--kernel {self.kernel}", f"--load {self.load}"]
-        words += [f"--load-option {name}={value}" for name, value in self.load_options.items()]
-        words += [f"--bottom-half {self.bottom_half}"] if self.bottom_half != "tasklet" else []
-        words += [f"--top-half {self.top_half}"] if self.top_half != "hard" else []
-        words += [f"--priorities {self.priorities}"] if self.priorities != "default" else []
-        words += [f"--balls {self.balls}", f"--seed {seed}", f"--out {self.name}"]
-        return " ".join(["tennis rally", *words])
+    def options(self, seed: int) -> list[str]:
+        """Return the options of `tennis rally` that play it, with a student's seed."""
+        words = ["--kernel", self.kernel, "--load", self.load]
+        for name, value in self.load_options.items():
+            words += ["--load-option", f"{name}={value}"]
+        usual = {"bottom_half": "tasklet", "top_half": "hard", "priorities": "default"}
+        for option, default in usual.items():
+            if getattr(self, option) != default:
+                words += [f"--{option.replace('_', '-')}", getattr(self, option)]
+        if self.rate_hz is not None:
+            words += ["--loop", "open", "--rate-hz", f"{self.rate_hz:g}"]
+        return [*words, "--balls", str(self.balls), "--seed", str(seed + self.boot)]
+
+    def command(self, seed: int) -> str:
+        """Return the command that plays it, with a student's seed."""
+        return " ".join(["tennis rally", *self.options(seed), "--out", self.name])
 
 
 class Lab(StrictPart):

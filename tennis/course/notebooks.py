@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tennis.course.labs import Lab, LabError, write
+from tennis.course.labs import Lab, LabError, LabRally, write
 from tennis.errors import TennisError
 from tennis.rally import Rally, open_rally
 
@@ -17,57 +17,51 @@ BALLS = 500  # of a rally that the notebook plays itself
 
 
 def rallies(lab: Lab) -> list[Rally]:
-    """Open the rallies of a lab: one for each of its kernels under each of its loads.
+    """Open the rallies of a lab, in the lab's order.
 
-    They are the folders in the environment variable TENNIS_RALLY, with ``:`` between them. Where it
-    is not set, short ones are played on the virtual bench and thrown away when Python ends.
+    They are the folders in the environment variable TENNIS_RALLY, with ``:`` between them; where it
+    is not set, those beside the notebook. Where there are none, short ones are played on the
+    virtual bench and thrown away when Python ends.
 
     Raises TennisError where one of them is missing, or cannot be played.
     """
-    wanted = [(kernel, load) for kernel in names(lab, "kernels") for load in names(lab, "loads")]
     given = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
-    if not given:
-        return [_play(lab, kernel, load) for kernel, load in wanted]
-    rallies = {}
-    for folder in given:
-        rally = open_rally(folder)
-        rallies[rally.manifest.target.kernel, rally.manifest.load.name] = rally
-    missing = [" / ".join(what) for what in wanted if what not in rallies]
+    found = given or [Path(asked.name) for asked in lab.rallies if Path(asked.name).exists()]
+    if not found:
+        return [_play(asked, int(str(lab.value("parameters.seed")))) for asked in lab.rallies]
+    opened = [open_rally(folder) for folder in found]
+    names = {rally.path.resolve().name: rally for rally in opened}
+    settings = {_settings(rally): rally for rally in opened}
+    chosen, missing = [], []
+    for asked in lab.rallies:
+        rally = names.get(asked.name) or settings.get((asked.kernel, asked.load))
+        chosen += [rally] if rally else []
+        missing += [] if rally else [asked.name]
     if missing:
-        raise LabError(
-            f"{VARIABLE} names no rally of {write(missing)}: play it, and add its folder"
-        )
-    return [rallies[what] for what in wanted]
+        where = VARIABLE if given else "the folder of the notebook"
+        raise LabError(f"{where} has no rally {write(missing)}: play it, and name it so")
+    return chosen
 
 
-def names(lab: Lab, parameter: str) -> list[str]:
-    """Return the words of a list parameter."""
-    value = lab.value(f"parameters.{parameter}")
-    return [str(item) for item in value] if isinstance(value, list) else [str(value)]
+def _settings(rally: Rally) -> tuple[str, str]:
+    """Return what tells most rallies apart, whatever their folders are called."""
+    return rally.manifest.target.kernel, rally.manifest.load.name
 
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []  # each lives until Python ends
 
 
-def _play(lab: Lab, kernel: str, load: str) -> Rally:
+def _play(asked: LabRally, seed: int) -> Rally:
     folder = tempfile.TemporaryDirectory(prefix="tennis-")
     _folders.append(folder)
-    out = Path(folder.name) / f"{kernel}-{load}"
-    options = {
-        "--kernel": kernel,
-        "--load": load,
-        "--bottom-half": lab.value("parameters.bottom_half"),
-        "--priorities": lab.value("parameters.priorities"),
-        "--seed": lab.value("parameters.seed"),
-        "--balls": BALLS,
-        "--out": out,
-    }
-    command = [sys.executable, "-c", "from tennis.cli import main; main()", "rally"]
-    command += [str(word) for option in options.items() for word in option]
+    out = Path(folder.name) / asked.name
+    command = [sys.executable, "-c", "from tennis.cli import main; main()", "rally", "--quiet"]
+    short = asked.model_copy(update={"balls": min(asked.balls, BALLS)})
+    command += [*short.options(seed), "--out", str(out)]
     # a notebook's Python asks programs for colours, as if somebody could see them
     plain = {name: value for name, value in os.environ.items() if "COLOR" not in name}
     done = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise TennisError(f"the rally {kernel} / {load} could not be played: {last}")
+        raise TennisError(f"the rally {asked.name} could not be played: {last}")
     return open_rally(out)

@@ -7,7 +7,10 @@ On the page ``01-first-serve`` its lab is meant; elsewhere ``01-first-serve:`` g
 - ``{lab}`parameters.balls``` writes a value.
 - ``{lab-facts}`` writes minutes, points and what the lab is about.
 - ``{lab-console}`` is a console block in which ``{balls}`` stands for ``parameters.balls``.
+- ``{lab-rallies} NAME...`` shows the commands of the lab's rallies (without an argument: all).
 - ``{lab-questions} ID...`` asks questions (without an argument: all that the page has not asked).
+- ``{lab-extensions}`` lists what the quick can do besides.
+- ``{published} KERNEL PRIORITIES`` is the thesis' table for a kernel.
 - ``{lab-table}`` lists the course's labs.
 
 A question that a lab's page never asks, or asks twice, is a warning.
@@ -24,6 +27,7 @@ from sphinx.util.typing import ExtensionMetadata, OptionSpec
 
 from tennis.course.labs import LABS, Lab, Question, load_course, load_lab, write
 from tennis.errors import TennisError
+from tennis.publications import result
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -112,6 +116,26 @@ class LabConsole(LabDirective):
         return [nodes.literal_block(text, text, language="console")]
 
 
+class LabRallies(LabDirective):
+    """``{lab-rallies} NAME...``: the commands that play rallies of the lab."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
+
+    def content_of(self, lab: Lab) -> list[nodes.Node]:
+        """Return the block."""
+        names = self.arguments[0].split() if self.arguments else []
+        known = {rally.name: rally for rally in lab.rallies}
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise ValueError(
+                f"lab {lab.slug} has no rally {unknown[0]!r}; it has {write([*known])}"
+            )
+        seed = int(str(lab.value("parameters.seed")))
+        text = "\n".join(f"$ {known[name].command(seed)}" for name in names or known)
+        return [nodes.literal_block(text, text, language="console")]
+
+
 class LabQuestions(LabDirective):
     """``{lab-questions} ID...``: the questions, with what each is worth."""
 
@@ -142,8 +166,40 @@ class LabQuestions(LabDirective):
         line = nodes.paragraph(facts, facts, classes=["lab-question-facts"])
         line += nodes.literal(question.id, question.id)
         box += self.markdown(lab.fill(question.text))
+        for letter, choice in (question.choices or {}).items():
+            item = nodes.paragraph(classes=["lab-choice"])
+            item += nodes.strong(text=f"{letter}  ")
+            item += nodes.Text(choice)
+            box += item
         box += line
         return box
+
+
+class LabExtensions(LabDirective):
+    """``{lab-extensions}``: what the quick can do besides, as a list."""
+
+    def content_of(self, lab: Lab) -> list[nodes.Node]:
+        """Return the list."""
+        return self.markdown("\n".join(f"- {lab.fill(text)}" for text in lab.extensions))
+
+
+class Published(SphinxDirective):
+    """``{published} KERNEL PRIORITIES``: the thesis' maxima for a kernel, a line a load."""
+
+    required_arguments = 2
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table; the figures are those of the publication's file."""
+        kernel, priorities = self.arguments
+        rows = ["| load | interrupt latency (µs) | scheduling latency (µs) |", "|---|--:|--:|"]
+        for load in ("idle", "stress", "network", "xload"):
+            found = result(kernel, priorities, load)
+            if found is not None:
+                rows.append(f"| {load} | {found.irq.max:,} | {found.sched.max:,} |")
+        if len(rows) == 2:
+            message = f"the thesis has no table for {kernel} with priorities {priorities}"
+            return [self.state.document.reporter.error(message, line=self.lineno)]
+        return self.parse_text_to_nodes("\n".join(rows))
 
 
 class LabTable(SphinxDirective):
@@ -192,8 +248,11 @@ def setup(app: "Sphinx") -> ExtensionMetadata:
     for name, directive in {
         "lab-facts": LabFacts,
         "lab-console": LabConsole,
+        "lab-rallies": LabRallies,
         "lab-questions": LabQuestions,
+        "lab-extensions": LabExtensions,
         "lab-table": LabTable,
+        "published": Published,
     }.items():
         app.add_directive(name, directive)
     app.connect("env-check-consistency", check)

@@ -101,8 +101,9 @@ def test_the_courses_labs_ask_for_what_exists():
     _course, labs = load_course()
     assert labs
     for lab in labs:
-        assert set(lab.value("parameters.kernels")) <= kernels.keys()
-        for load in lab.value("parameters.loads"):
-            assert (ROOT / "loads" / load / "load.toml").is_file()
+        assert lab.rallies
+        for rally in lab.rallies:
+            assert rally.kernel in kernels
+            assert (ROOT / "loads" / rally.load / "load.toml").is_file()
         assert (ROOT / "handouts" / f"{lab.slug}.md").is_file()
         assert (ROOT / "notebooks" / f"{lab.slug}.md").is_file()

@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 
 from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab
-from tennis.course.notebooks import VARIABLE, names, rallies
+from tennis.course.notebooks import VARIABLE, rallies
 from tests.support.synthetic import make_rally
 
 LABS = load_course()[1]
@@ -33,11 +33,20 @@ def execute(path: Path, folder: Path) -> str:
 
 def played(folder: Path, lab) -> str:
     """Make up the lab's rallies; return what TENNIS_RALLY must be."""
-    return os.pathsep.join(
-        str(make_rally(folder / f"{kernel}-{load}", kernel=kernel, load=load, misses=2).path)
-        for kernel in names(lab, "kernels")
-        for load in names(lab, "loads")
+    made = (
+        make_rally(
+            folder / asked.name,
+            kernel=asked.kernel,
+            load=asked.load,
+            bottom_half=asked.bottom_half,
+            top_half=asked.top_half,
+            priorities=asked.priorities,
+            seed=7 + asked.boot,
+            misses=2,
+        )
+        for asked in lab.rallies
     )
+    return os.pathsep.join(str(rally.path) for rally in made)
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.slug)
@@ -74,5 +83,5 @@ def test_a_rally_that_is_missing_is_named(tmp_path, monkeypatch):
     lab = load_lab("01-first-serve")
     rally = make_rally(tmp_path / "rt", kernel="rt", load="idle")
     monkeypatch.setenv(VARIABLE, str(rally.path))
-    with pytest.raises(LabError, match="TENNIS_RALLY names no rally of mainline / idle: play it"):
+    with pytest.raises(LabError, match="TENNIS_RALLY has no rally mainline-idle: play it"):
         rallies(lab)

@@ -22,6 +22,8 @@ def right_answers(lab: Lab, student: str) -> dict[str, int | float | str]:
         known = solution.of(question.id) if solution else None
         if known is not None and known.answer is not None:
             found[question.id] = known.answer
+        elif question.kind == "number":
+            found[question.id] = 1.0  # of the student's own rallies
         else:
             found[question.id] = TEXT.format(f"{student} on {question.id}")
     return found
@@ -58,10 +60,12 @@ def make_work(
             "top_half": asked.top_half,
             "priorities": asked.priorities,
             "balls": asked.balls,
-            "seed": work.seed_of(lab, student),
+            "seed": work.seed_of(lab, student) + asked.boot,
+            "rate_hz": asked.rate_hz,
             "bench": "virtual",
         }
-        make_rally(folder / asked.name, **{**settings, **about})
+        settings = {**settings, **about}
+        make_rally(folder / asked.name, **{**settings, "rate_hz": settings["rate_hz"] or None})
     return folder
 
 

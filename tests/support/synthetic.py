@@ -78,6 +78,7 @@ def manifest(  # every argument is a fact that some test changes
     ended: Any = None,
     planned: int | None = None,
     timeout_ns: int = 100_000_000,
+    rate_hz: float | None = None,
     tasks: Any = "as the rules want them",
     versions: Mapping[str, str] = MappingProxyType({}),
 ) -> Manifest:
@@ -109,7 +110,8 @@ def manifest(  # every argument is a fact that some test changes
         ),
         load=LoadRecord(name=load, command=STRESS if load == "stress" else "", tasks=tasks),
         protocol=Protocol(
-            loop="closed",
+            loop="open" if rate_hz else "closed",
+            rate_hz=rate_hz,
             balls=planned or max(balls, 1),
             seed=seed,
             gap_min_ns=500_000,

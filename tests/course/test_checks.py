@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Each lab's checks: right answers pass, and each wrong one fails the check that it should."""
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from tennis.checkout import ROOT
+from tennis.course import Lab, load_course, load_lab
+from tennis.course.checking import Result, check
+from tests.support.hand_ins import make_work
+
+LABS = load_course()[1]
+WRONG = sorted((ROOT / "labs").glob("*/wrong/*.toml"))
+
+
+def us(folder: Path, *, scheduling: bool = False) -> np.ndarray:
+    """Return latencies of a rally, computed by hand; microseconds."""
+    balls = pq.read_table(folder / "balls.parquet")
+    rise, fall = (np.asarray(balls[name], float) for name in ("rise_ticks", "fall_ticks"))
+    return (fall - rise if scheduling else rise) / 1000
+
+
+def at(values: np.ndarray, share: float) -> float:
+    """Return a quantile that some ball really had."""
+    return float(np.sort(values)[int(np.ceil(share * values.size)) - 1])
+
+
+def computed(lab: Lab, work: Path) -> dict[str, float]:
+    """Return the numbers that a student reads off these rallies."""
+    match lab.number:
+        case 4:
+            return {
+                "growth": at(us(work / "mainline-stress"), 0.999)
+                / at(us(work / "mainline-idle"), 0.999)
+            }
+        case 5:
+            tasklet, thread = (
+                at(us(work / name, scheduling=True), 0.99) for name in ("rt-hard", "rt-thread-chrt")
+            )
+            medians = [at(us(work / name), 0.5) for name in ("rt-threaded", "rt-hard")]
+            return {"price": medians[0] - medians[1], "bottom": tasklet / thread}
+        case 7:
+            boots = [us(work / f"boot-{number}") for number in range(1, 5)]
+            return {"level": at(np.concatenate(boots), 0.999)}
+    return {}
+
+
+def results(work: Path) -> dict[str, Result]:
+    return {result.check: result for result in check(work, blind=False).results}
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.slug)
+def test_right_answers_pass(lab, tmp_path):
+    make_work(tmp_path / "first", lab, "zoe")
+    numbers = computed(lab, tmp_path / "first")
+    work = make_work(tmp_path / "w", lab, "zoe", answers=numbers)
+    found = results(work)
+    assert {result.verdict for result in found.values()} <= {"pass", "not run"}, found
+    own = [name for name in found if "[" not in name]
+    assert len(own) == len(numbers)
+    # whatever can be marked by a check is marked by one
+    for question in lab.questions:
+        if question.kind in {"number", "choice"}:
+            judges = [r for r in found.values() if r.question == question.id]
+            assert any(r.check != f"check_answered[{question.id}]" for r in judges)
+
+
+@pytest.mark.parametrize("path", WRONG, ids=lambda path: f"{path.parts[-3]}-{path.stem}")
+def test_a_wrong_answer_fails(path, tmp_path):
+    """With the message that the student would see; and nothing else fails for it."""
+    wrong = tomllib.loads(path.read_text())
+    lab = load_lab(path.parts[-3])
+    work = make_work(
+        tmp_path / "w", lab, "zoe", answers=wrong.get("answers"), rallies=wrong.get("rallies")
+    )
+    found = results(work)
+    assert found[wrong["check"]].verdict == "fail"
+    assert wrong["message"] in found[wrong["check"]].message
+    assert found[wrong["check"]].rationale
+    others = {name for name, result in found.items() if result.verdict == "fail"}
+    computed_ones = {name for name in others if "[" not in name}  # they were not answered right
+    assert others - computed_ones <= {wrong["check"]}
+
+
+def test_every_lab_has_wrong_answers_for_every_check_that_judges():
+    for lab in LABS:
+        judged = {
+            tomllib.loads(path.read_text())["check"] for path in WRONG if path.parts[-3] == lab.slug
+        }
+        checks = ROOT / "labs" / lab.slug / "checks.py"
+        own = set()
+        if checks.is_file():
+            own = {
+                line.split("(")[0].removeprefix("def ")
+                for line in checks.read_text().splitlines()
+                if line.startswith("def check_")
+            }
+        choices = {f"check_choice[{q.id}]" for q in lab.questions if q.kind == "choice"}
+        assert own | choices <= judged, lab.slug
+        assert any(name.startswith("check_rally") for name in judged)
