@@ -17,8 +17,8 @@ import pytest
 
 from tennis.course.checks import Inconclusive, NotRun, Wrong
 from tennis.course.labs import LABS, Lab
-from tennis.course.solutions import Solution, load_solution
-from tennis.course.work import ANSWERS, CHECKS, Work, WorkError, read
+from tennis.course.solutions import CHECKS, Solution, load_solution
+from tennis.course.work import ANSWERS, Work, WorkError, read
 from tennis.errors import TennisError
 from tennis.rally.folder import BALLS
 
@@ -98,7 +98,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     mark = next((m for m in metafunc.definition.iter_markers("check")), None)
     kinds = mark.kwargs["kinds"] if mark else ()
     if "question" in metafunc.fixturenames:
-        asked = [question for question in lab.questions if not kinds or question.kind in kinds]
+        asked = [
+            question
+            for question in lab.questions
+            if not kinds or (question.kind in kinds and not question.computed)
+        ]
         metafunc.parametrize("question", asked, ids=[question.id for question in asked])
     if "asked" in metafunc.fixturenames:
         metafunc.parametrize("asked", lab.rallies, ids=[rally.name for rally in lab.rallies])

@@ -45,8 +45,9 @@ def check(
 ) -> Callable[[Function], Function]:
     """Say which question a check judges, and which checks must have passed before.
 
-    A check with the argument ``question`` is asked for each question of some ``kinds``, one with
-    the argument ``asked`` for each rally of the lab; ``needs`` may then hold ``[*]``.
+    A check with the argument ``question`` is asked for each question, or for those of some
+    ``kinds`` whose answer is not computed; one with the argument ``asked`` for each rally of the
+    lab. ``needs`` may then hold ``[*]``.
     """
     mark = pytest.mark.check(question=question, needs=tuple(needs), kinds=tuple(kinds))
 

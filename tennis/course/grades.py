@@ -4,6 +4,7 @@
 
 import csv
 import io
+import re
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -86,7 +87,7 @@ def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
         rows.append(
             {
                 "id": question.id,
-                "text": lab.fill(question.text),
+                "text": re.sub(r"[`*]", "", lab.fill(question.text)),
                 "answer": report.facts.answers.get(question.id),
                 "points": points,
                 "of": mark.of,

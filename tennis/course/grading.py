@@ -22,8 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from tennis.course import checking, hand_in
 from tennis.course.labs import LABS, Lab
-from tennis.course.solutions import SOLUTION, load_solution
-from tennis.course.work import CHECKS
+from tennis.course.solutions import CHECKS, SOLUTION, load_solution
 from tennis.errors import TennisError, UsageError
 from tennis.rally.disk import write_whole, writing
 from tennis.rally.text import plain

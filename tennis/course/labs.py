@@ -55,12 +55,15 @@ class Question(StrictPart):
     points: Annotated[int, Field(gt=0, le=100)]
     text: Prose
     unit: Line | None = None
+    computed: bool = False  # from the student's own rallies, by a check of the lab's own
     choices: dict[Annotated[str, StringConstraints(pattern=r"^[a-z]$")], Line] | None = None
 
     @model_validator(mode="after")
     def _parts_go_with_the_kind(self) -> Self:
         if (self.kind == "number") != (self.unit is not None):
             raise ValueError("a question has a unit if, and only if, its kind is number")
+        if self.computed and self.kind != "number":
+            raise ValueError("only a number can be computed")
         if (self.kind == "choice") != (self.choices is not None) or len(self.choices or "ab") < 2:
             raise ValueError("a question has choices, two or more, if, and only if, it is a choice")
         return self

@@ -13,6 +13,7 @@ from pydantic import Field, RootModel, ValidationError, model_validator
 from tennis.course.labs import LABS, Lab, LabError, Prose, StrictPart, first_error, read_toml
 
 SOLUTION = "solution.toml"
+CHECKS = "checks.py"  # of a lab, beside it
 
 
 class Criterion(StrictPart):
@@ -60,8 +61,18 @@ def load_solution(lab: Lab, labs: Path = LABS) -> Solution | None:
         if name not in known:
             raise LabError(f"{path}: {name}: the lab has no such question")
         points = sum(criterion.points for criterion in answer.rubric)
+        if known[name].computed:
+            raise LabError(f"{path}: {name}: it is computed from the rallies, by {CHECKS}")
         if answer.rubric and points != known[name].points:
             raise LabError(
                 f"{path}: {name}: the rubric has {points} points, the question {known[name].points}"
             )
+    lacking = [q.id for q in lab.questions if q.kind in {"number", "choice"} and not q.computed]
+    lacking = [
+        name
+        for name in lacking
+        if (known_answer := solution.of(name)) is None or known_answer.answer is None
+    ]
+    if lacking:
+        raise LabError(f"{path}: {lacking[0]}: there is no answer")
     return solution

@@ -24,7 +24,6 @@ from tennis.rally.text import plain
 ANSWERS = "answers.toml"
 README = "README.md"
 NOTEBOOK = "notebook.md"
-CHECKS = "checks.py"  # of a lab, beside its lab.toml
 ANSWERS_MAX = 1 << 18  # bytes
 TEXT_MAX = 20_000  # characters of an answer
 NUMBER_MAX = 1e18

@@ -59,8 +59,13 @@ def test_right_answers_pass(lab, tmp_path):
     make_work(tmp_path / "first", lab, "zoe")
     numbers = computed(lab, tmp_path / "first")
     work = make_work(tmp_path / "w", lab, "zoe", answers=numbers)
-    found = results(work)
+    report = check(work, blind=False)
+    found = {result.check: result for result in report.results}
     assert {result.verdict for result in found.values()} <= {"pass", "not run"}, found
+    texts = {question.id for question in lab.questions if question.kind == "text"}
+    assert {mark.question for mark in report.open} == texts  # all others have their points
+    assert report.points == sum(q.points for q in lab.questions if q.id not in texts)
+    assert {q.id for q in lab.questions if q.computed} == set(numbers)
     own = [name for name in found if "[" not in name]
     assert len(own) == len(numbers)
     # whatever can be marked by a check is marked by one

@@ -9,6 +9,7 @@ import pytest
 
 from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab
+from tennis.course.solutions import load_solution
 
 SOUND = """
 title = "A lab"
@@ -107,3 +108,22 @@ def test_the_courses_labs_ask_for_what_exists():
             assert (ROOT / "loads" / rally.load / "load.toml").is_file()
         assert (ROOT / "handouts" / f"{lab.slug}.md").is_file()
         assert (ROOT / "notebooks" / f"{lab.slug}.md").is_file()
+
+
+def test_no_solution_lacks_an_answer(tmp_path):
+    write(tmp_path, SOUND)
+    lab = load_lab("01-a-lab", tmp_path)
+    assert load_solution(lab, tmp_path) is None  # as in a student's tree
+    path = tmp_path / "01-a-lab" / "solution.toml"
+    for text, words in (
+        ("[one]\nrubric = []", "an answer has a value or a rubric"),
+        ("[three]\nanswer = 1", "the lab has no such question"),
+        ('[one]\nrubric = [{points = 1, text = "x"}]', "the rubric has 1 points, the question 2"),
+        ('[one]\nrubric = [{points = 2, text = "x"}]', "two: there is no answer"),
+        ("[two]\nanswer = true", "answer"),
+    ):
+        path.write_text(text)
+        with pytest.raises(LabError, match=words):
+            load_solution(lab, tmp_path)
+    path.write_text("[two]\nanswer = 3")
+    assert load_solution(lab, tmp_path).of("two").answer == 3

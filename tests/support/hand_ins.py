@@ -22,8 +22,8 @@ def right_answers(lab: Lab, student: str) -> dict[str, int | float | str]:
         known = solution.of(question.id) if solution else None
         if known is not None and known.answer is not None:
             found[question.id] = known.answer
-        elif question.kind == "number":
-            found[question.id] = 1.0  # of the student's own rallies
+        elif question.computed:
+            found[question.id] = 1.0
         else:
             found[question.id] = TEXT.format(f"{student} on {question.id}")
     return found
