@@ -65,16 +65,24 @@ benchmarks: setup-test ## run the benchmarks: ratios, measured side by side
 lint: setup-test ## style, types, tiers, shell, C, licences: one line each
 	@scripts/lint.sh
 
+.PHONY: setup-lab
+setup-lab:
+	@$(if $(READY),:,scripts/setup.sh --lab)
+
 .PHONY: docs
-docs: setup-test ## build the students' book and the reference book; warnings are errors
+docs: setup-lab ## build the students' book and the reference book; warnings are errors
 	@$(SPHINX) -b html handouts handouts/_build/html && echo "docs: handouts/_build/html/index.html"
 	@$(SPHINX) -b html docs docs/_build/html && echo "docs: docs/_build/html/index.html"
 
 LAB := 01-first-serve
 TENNIS_RALLY :=
 
+.PHONY: lab
+lab: setup-lab ## open JupyterLab on your folder of a lab: make lab LAB=04 (begin with tennis lab start)
+	@$(BIN)/tennis lab open $(LAB)
+
 .PHONY: notebook
-notebook: setup-test ## run LAB's notebook on TENNIS_RALLY=DIR:DIR, into a page below build/
+notebook: setup-lab ## run LAB's notebook on TENNIS_RALLY=DIR:DIR, into a page below build/
 	@rm -rf build/notebook && mkdir -p build
 	@TENNIS_RALLY="$$(echo "$(TENNIS_RALLY)" | tr ':' '\n' | sed "s|^\([^/]\)|$$PWD/\1|" | paste -sd :)" \
 	    $(BIN)/sphinx-build -q -C -W -D extensions=myst_nb -D html_theme=furo -D project=Tennis \

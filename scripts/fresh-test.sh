@@ -100,6 +100,8 @@ test_suite() {
         step "$suite" "$root" "$play stats first && tennis report first --out first.html && tennis plot first"
         step "$suite" "$root" "$play explain first && tennis doctor"
         step "$suite" "$root" "$play rally --check first"
+        step "$suite" "$root" "scripts/setup.sh --lab"
+        step "$suite" "$root" "make docs && $play lab start 01 --as Ada && { tennis lab check 01 || true; } && cd lab-01 && jupyter lab --version"
         step "$suite" "$root" "scripts/setup.sh --pico"
         step "$suite" "$root" "$play verify --bench virtual --balls 2"
         step "$suite" "$root" "scripts/setup.sh --provision"

@@ -6,8 +6,9 @@
 #
 #   scripts/setup.sh           what `make demo` needs
 #   scripts/setup.sh --pico    also what the emulated Pico needs (tennis verify --bench virtual)
+#   scripts/setup.sh --lab     also what a student's lab needs: JupyterLab, checks, the books
 #   scripts/setup.sh --provision   also what provisioning targets needs (docs/provisioning.md)
-#   scripts/setup.sh --test    also what `make test` needs; --pico and --provision are part of it
+#   scripts/setup.sh --test    also what `make test` needs; all of the others are part of it
 #   scripts/setup.sh --plan    say what would be done, and do nothing (with or without the others)
 #
 # It says what it will install and download before it does so, and a second run downloads nothing.
@@ -18,6 +19,7 @@ set -euo pipefail
 readonly PIP_VERSION=26.3 # 25.1 or newer: dependency groups; 25.3: build constraints
 readonly KERNELS=(mainline rt)
 readonly TEST_KERNELS=(mainline-6.1 rt-6.1 mainline-7 rt-7)
+readonly LAB_GROUPS=(lab book)
 readonly TEST_GROUPS=(lab book check provision)
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -118,8 +120,12 @@ fingerprint() {
     } | sha256sum | cut -c 1-16
 }
 
+# Arguments: groups of pyproject.toml.
 python_is_ready() {
-    venv_works && [[ -e .venv/.tennis-$1-$(fingerprint) ]]
+    local group print
+    venv_works || return 1
+    print=$(fingerprint)
+    for group in base "$@"; do [[ -e .venv/.tennis-$group-$print ]] || return 1; done
 }
 
 as_root() {
@@ -162,7 +168,7 @@ find_python() {
 pip() { .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet "$@"; }
 
 install_python() {
-    local stage=$1 python arguments=()
+    local python group print arguments=()
     if ! venv_works; then
         python=$(find_python)
         say "Making .venv with $("$python" -V) ..."
@@ -170,18 +176,12 @@ install_python() {
     fi
     say "Installing Python packages into .venv ..."
     pip install "pip==$PIP_VERSION" || die "pip could not update itself; is this machine online?"
-    if [[ $stage == test ]]; then
-        local group
-        for group in "${TEST_GROUPS[@]}"; do arguments+=(--group "$group"); done
-    elif [[ $stage == provision ]]; then
-        arguments+=(--group provision)
-    fi
+    for group in "$@"; do arguments+=(--group "$group"); done
     pip install --constraint constraints.txt --build-constraint constraints.txt \
         --editable . "${arguments[@]}" || die "pip install failed; see the lines above."
-    rm -f .venv/.tennis-base-* .venv/.tennis-provision-* .venv/.tennis-test-*
-    : >".venv/.tennis-base-$(fingerprint)"
-    [[ $stage == base ]] || : >".venv/.tennis-provision-$(fingerprint)"
-    [[ $stage != test ]] || : >".venv/.tennis-test-$(fingerprint)"
+    print=$(fingerprint)
+    find .venv -maxdepth 1 -name '.tennis-*' ! -name "*-$print" -delete
+    for group in base "$@"; do : >".venv/.tennis-$group-$print"; done
 }
 
 readonly EMULATOR=kit-firmware/emulator
@@ -198,19 +198,20 @@ install_emulator() {
 }
 
 main() {
-    local stage=base plan_only="" missing=() kernels=("${KERNELS[@]}") todo=()
+    local groups=() megabytes=130 plan_only="" missing=() kernels=("${KERNELS[@]}") todo=()
     WITH_TESTS="" WITH_PICO="" WITH_PROVISION=""
     while [[ $# -gt 0 ]]; do
         case $1 in
             --pico) WITH_PICO=yes ;;
-            --provision)
-                [[ $stage == test ]] || stage=provision
-                WITH_PROVISION=yes
+            --lab) groups+=("${LAB_GROUPS[@]}") megabytes=200 ;;
+            --provision) groups+=(provision) WITH_PROVISION=yes ;;
+            --test)
+                groups+=("${TEST_GROUPS[@]}") megabytes=300
+                WITH_TESTS=yes WITH_PICO=yes WITH_PROVISION=yes kernels+=("${TEST_KERNELS[@]}")
                 ;;
-            --test) stage=test WITH_TESTS=yes WITH_PICO=yes WITH_PROVISION=yes kernels+=("${TEST_KERNELS[@]}") ;;
             --plan) plan_only=yes ;;
             -h | --help)
-                sed -n '5,15s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
+                sed -n '5,16s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
                 exit 0
                 ;;
             *)
@@ -225,8 +226,8 @@ main() {
     mapfile -t missing < <(wanted_packages | missing_packages)
     [[ ${#missing[@]} == 0 ]] ||
         todo+=("Debian packages, $(download_size "${missing[@]}") to download, with apt-get$([[ $(id -u) == 0 ]] || echo ' through sudo'):" "  ${missing[*]}")
-    python_is_ready "$stage" ||
-        todo+=("Python packages, about $([[ $stage == test ]] && echo 275 || echo 130) MB to download, into $HERE/.venv")
+    python_is_ready "${groups[@]}" ||
+        todo+=("Python packages, about $megabytes MB to download, into $HERE/.venv")
     [[ -z $WITH_PICO ]] || emulator_is_ready ||
         todo+=("npm packages, 1 MB to download, into $HERE/$EMULATOR/node_modules")
     if [[ -n $plan_only || ${#todo[@]} -gt 0 ]]; then
@@ -245,7 +246,7 @@ main() {
     flock 9
 
     [[ ${#missing[@]} == 0 ]] || install_packages "${missing[@]}"
-    python_is_ready "$stage" || install_python "$stage"
+    python_is_ready "${groups[@]}" || install_python "${groups[@]}"
     .venv/bin/tennis kernels fetch "${kernels[@]}"
     if [[ -n $WITH_PICO ]]; then
         emulator_is_ready || install_emulator

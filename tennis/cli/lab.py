@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``tennis lab``: a student's way through a lab: list, start, check, submit."""
+"""``tennis lab``: a student's way through a lab: list, start, open, check, submit."""
 
 import itertools
 import json
@@ -42,6 +42,7 @@ def lab(ctx: click.Context) -> None:
     Examples:
       tennis lab
       tennis lab start 01 --as "Ada Lovelace"
+      tennis lab open 01
       tennis lab check 01
       tennis lab submit 01
     """
@@ -104,6 +105,33 @@ def start(number: str, student: str, out: Path | None) -> None:
     folder = out or _folder(found)
     work.start(found, student, folder)
     echo(f"{quoted(folder)}: read {work.README} there; your seed is {work.seed_of(found, student)}")
+
+
+@lab.command("open", short_help="Open JupyterLab on your folder.")
+@click.argument("number", metavar="LAB")
+@in_option
+@click.option("--browser/--no-browser", default=True, help="Open it in a browser. [default: yes]")
+def open_lab(number: str, folder: Path | None, *, browser: bool) -> None:
+    """Open JupyterLab on your folder, with the lab's notebook; Ctrl-C ends it.
+
+    \b
+    Examples:
+      tennis lab open 01
+      tennis lab open 01 --no-browser
+    """
+    import subprocess
+
+    from tennis.course import jupyter, work
+
+    found = work.find_lab(number)
+    opened = work.read(_given(found, folder), found)
+    command, environment = jupyter.command(opened, browser=browser)
+    try:
+        code = subprocess.run(command, env=dict(environment), check=False).returncode
+    except KeyboardInterrupt:  # JupyterLab had it, too
+        return
+    if code:
+        raise TennisError(f"JupyterLab ended with {code}: the lines above say why")
 
 
 @lab.command(short_help="Say what is right and what is missing.")

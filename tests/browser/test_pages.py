@@ -13,13 +13,16 @@ from click.testing import CliRunner
 from playwright.sync_api import Browser, sync_playwright
 
 from tennis.checkout import ROOT
+from tennis.cli import cli
 from tennis.cli.umpire import umpire
+from tennis.course import load_lab
 from tennis.explain.explanation import Explanation
 from tennis.pages.explain import PAGE, write
 from tennis.pages.match import write_match_report
 from tennis.pages.rally import write_report
 from tennis.replicate.verdicts import Replication
 from tests.explain.test_explain import late_ball
+from tests.support.hand_ins import make_work, zipped
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_match import MatchMaker, bursts
@@ -33,10 +36,10 @@ SCREENS = {
 }
 BOOKS = {
     "docs": ("index", "commands/rally", "match", "explain", "evidence/knutsson-match"),
-    "handouts": ("index", "before-you-start", "01-first-serve"),
+    "handouts": ("index", "before-you-start", "01-first-serve", "05-preempt-rt", "07-worst-case"),
 }
 
-OWN = ("rally", "rallies", "match", "explain", "umpire")
+OWN = ("rally", "rallies", "match", "explain", "umpire", "feedback", "class")
 KINDS = [*OWN, *(f"{b}/{name}" for b in BOOKS for name in BOOKS[b])]
 
 
@@ -55,6 +58,21 @@ def make_books() -> None:
     command = ["make", "READY=1", "docs"]
     made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
+
+
+def graded(folder: Path) -> tuple[Path, Path]:
+    """Mark a class of two of which one copied; return the class' page, and a student's."""
+    lab = load_lab("04-under-load")
+    (folder / "in").mkdir(parents=True)
+    wrong = {"growth": 1, "network": "a"}
+    first = make_work(folder / "ada", lab, "Ada Lovelace", answers=wrong)
+    for name in ("ada", "bob"):
+        zipped(first, folder / "in" / f"{name}.zip")
+    words = ["grade", str(folder / "in"), "--lab", "04", "--no-replay"]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.output
+    marks = folder / "in-marks"
+    return marks / "class.html", next((marks / "feedback").iterdir())
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +107,7 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     write_report(rallies[:1], written["rally"])
     write_report(rallies, written["rallies"])
     write_match_report(Replication(maker.sealed()), written["match"])
+    written["class"], written["feedback"] = graded(out / "grades")
     for book, names in BOOKS.items():
         for name in names:
             written[f"{book}/{name}"] = ROOT / book / "_build/html" / f"{name}.html"

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""JupyterLab on a student's folder: the notebook open, nothing fetched from elsewhere."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from tennis.checkout import cache_folder
+from tennis.course.work import NOTEBOOK, Work
+from tennis.errors import TennisError
+from tennis.rally.disk import write_whole, writing
+
+SETTINGS = {
+    # text notebooks open as notebooks: without it, as text
+    "@jupyterlab/docmanager-extension/plugin": {
+        "defaultViewers": {"markdown": "Jupytext Notebook", "myst": "Jupytext Notebook"}
+    },
+    # no link leaves the machine, and nobody is asked whether one may
+    "@jupyterlab/apputils-extension/notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+    },
+}
+NEVER = "jupyterlab.handlers.announcements.NeverCheckForUpdate"
+
+
+def command(work: Work, *, browser: bool) -> tuple[list[str], Mapping[str, str]]:
+    """Return the command that serves JupyterLab on a folder, and its environment.
+
+    Raises TennisError where JupyterLab is not installed, DiskFullError.
+    """
+    if find_spec("jupyterlab") is None:
+        raise TennisError("JupyterLab is not installed", next_step="scripts/setup.sh --lab")
+    settings = cache_folder() / "jupyterlab"
+    for name, content in SETTINGS.items():
+        path = settings / f"{name}.jupyterlab-settings"
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, (json.dumps(content) + "\n").encode(), force=True)
+    words = [
+        *(sys.executable, "-m", "jupyterlab"),
+        f"--ServerApp.root_dir={work.folder.resolve()}",
+        f"--LabApp.default_url=/lab/tree/{NOTEBOOK}",
+        "--LabApp.news_url=",
+        f"--LabApp.check_for_updates_class={NEVER}",
+        *([] if browser else ["--no-browser"]),
+    ]
+    # root has to say so; in a container everybody is root
+    words += ["--allow-root"] if os.geteuid() == 0 else []
+    environment = {**os.environ, "JUPYTERLAB_SETTINGS_DIR": str(settings)}
+    environment.pop("TENNIS_RALLY", None)  # the rallies beside the notebook
+    return words, environment
