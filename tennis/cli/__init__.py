@@ -29,6 +29,7 @@ COMMANDS = {
     "demo": "Replay the thesis' main result on the virtual bench.",
     "lab": "Do a lab of the course: begin, check, make the file to hand in.",
     "grade": "Mark what a class handed in: points, feedback, a page for you.",
+    "release": "Copy this tree for students, without answers, or for those who teach.",
     "kernels": "List, fetch and prepare the kernels of the virtual bench.",
     "flash": "Put the Brickwall's firmware onto a Pico.",
     "verify": "Verify a Brickwall with known delays, and keep a verification record.",

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis release``: the tree for those who teach, and the one for students."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tennis.cli.completion import Folder
+from tennis.cli.words import echo
+from tennis.rally.text import quoted
+
+if TYPE_CHECKING:
+    from tennis.course.release import Audience
+
+
+@click.command()
+@click.argument("audience", type=click.Choice(["student", "instructor"]))
+@click.option("--out", type=Folder(), required=True, help="The new folder, outside of this one.")
+def release(audience: "Audience", out: Path) -> None:
+    """Copy this tree for students, without answers, or for those who teach.
+
+    Students' tree lacks solutions, wrong answers and tests; everything else plays there.
+
+    \b
+    Examples:
+      tennis release student --out ../tennis-2026
+      tennis release instructor --out ../tennis-for-teachers
+    """
+    from tennis.course.release import release as copied
+
+    count = copied(audience, out)
+    echo(f"{quoted(out)}: {count} files; there: scripts/setup.sh --lab")

@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Two trees to give away: all of it for those who teach, and one without answers for students."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Literal
+
+from tennis.checkout import ROOT
+from tennis.errors import TennisError, UsageError
+from tennis.rally.disk import writing
+
+Audience = Literal["student", "instructor"]
+# answers, and what tests and examples know of them
+ANSWERS = ("labs/*/solution.toml", "labs/*/wrong/*", "tests/*", ".ci/*", "benchmarks/*")
+# of a tree that is no checkout: what was built or fetched there
+BUILT = {".git", ".venv", "build", "_build", "node_modules", "demo", "__pycache__"}
+
+
+def release(audience: Audience, out: Path) -> int:
+    """Copy the tree to ``out``; return how many files. Raises UsageError where it exists."""
+    if os.path.lexists(out):
+        raise UsageError(f"{out} exists", next_step="choose another name")
+    if ROOT in (out.resolve(), *out.resolve().parents):
+        raise UsageError(f"{out} lies in the tree itself", next_step="choose a place outside")
+    count = 0
+    with writing(out):
+        for name in _names():
+            if audience == "student" and any(fnmatch(name, answer) for answer in ANSWERS):
+                continue
+            target = out / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target, follow_symlinks=False)
+            count += 1
+    return count
+
+
+def _names() -> Iterator[str]:
+    """Yield the files of the tree: those that git knows, or all that were not built."""
+    if (ROOT / ".git").exists():
+        done = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise TennisError(f"git cannot list the files of {ROOT}: {done.stderr.strip()[-200:]}")
+        yield from (name for name in done.stdout.split("\0") if name and (ROOT / name).exists())
+        return
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = sorted(
+            name for name in folders if name not in BUILT and not name.endswith("_cache")
+        )
+        for file in sorted(files):
+            yield str((Path(folder) / file).relative_to(ROOT))

@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The students' tree holds no answer, builds its book, and plays."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tennis import __version__
+from tennis.checkout import ROOT
+from tennis.cli import cli
+from tests.support.shared import made_once
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory) -> Path:
+    """The students' tree, with its book."""
+
+    def make(folder: Path) -> None:
+        done = CliRunner().invoke(cli, ["release", "student", "--out", str(folder / "tennis")])
+        assert done.exit_code == 0, done.output
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html"]
+        command += [str(folder / "tennis/handouts"), str(folder / "tennis/handouts/_build/html")]
+        built = subprocess.run(
+            command, env=there(folder / "tennis"), capture_output=True, text=True, check=False
+        )
+        assert built.returncode == 0, built.stderr
+
+    return made_once(tmp_path_factory, "student-tree", make) / "tennis"
+
+
+def there(tree: Path) -> dict[str, str]:
+    """Return an environment in which ``tennis`` is that of the tree."""
+    return {**os.environ, "PYTHONPATH": str(tree)}
+
+
+def secrets() -> dict[str, str]:
+    """Return pieces of every solution: longer ones, which stand nowhere by chance."""
+    found = {}
+    for path in sorted((ROOT / "labs").glob("*/solution.toml")):
+        for question, answer in tomllib.loads(path.read_text()).items():
+            texts = [answer.get("sample", ""), answer.get("why", "")]
+            texts += [criterion["text"] for criterion in answer.get("rubric", [])]
+            sentences = re.split(r"(?<=[.:;?]) ", " ".join(" ".join(texts).split()))
+            for number, words in enumerate(one for one in sentences if len(one) > 30):
+                found[f"{path.parent.name}/{question}/{number}"] = words[:60].casefold()
+    return found
+
+
+def test_no_answer_is_in_the_students_tree(tree):
+    """Not in sources, not in the book: pages, doctrees, search index."""
+    known = secrets()
+    assert len(known) > 30
+    checked = 0
+    for path in tree.rglob("*"):
+        if not path.is_file() or path.is_symlink():
+            continue
+        assert path.name != "solution.toml"
+        text = path.read_bytes().decode("utf-8", "ignore")
+        text = re.sub(r"<[^>]+>", "", text) if path.suffix == ".html" else text
+        text = " ".join(text.split()).casefold()
+        checked += 1
+        for name, secret in known.items():
+            assert secret not in text, f"{path.relative_to(tree)} holds {name}"
+    assert checked > 300
+    assert any(tree.glob("handouts/_build/html/searchindex.js"))
+    assert any(tree.glob("handouts/_build/html/.doctrees/*.doctree"))
+    # the search would have found them: the instructor's tree holds each
+    sources = " ".join(
+        " ".join(path.read_text().split()) for path in (ROOT / "labs").glob("*/solution.toml")
+    ).casefold()
+    assert all(secret in sources for secret in known.values())
+
+
+def test_the_students_tree_checks_blindly(tree, tmp_path):
+    command = [sys.executable, "-c", "from tennis.cli import main; main()", "lab"]
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *words],
+            cwd=tmp_path,
+            env=there(tree),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert run("start", "04", "--as", "Ada").returncode == 0
+    checked = run("check", "04")
+    assert checked.returncode == 1
+    assert "there is no answer yet" in checked.stdout
+
+
+@pytest.mark.virtual
+def test_lab_1_runs_in_the_students_tree(tree, tmp_path):
+    command = [sys.executable, "-c", "from tennis.cli import main; main()", "rally"]
+    command += ["--balls", "60", "--out", str(tmp_path / "r")]
+    done = subprocess.run(command, env=there(tree), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "60 balls, 0 misses" in done.stdout
+
+
+def test_the_instructors_tree_is_all_of_it(tmp_path):
+    done = CliRunner().invoke(cli, ["release", "instructor", "--out", str(tmp_path / "t")])
+    assert done.exit_code == 0, done.output
+    for name in ("labs/04-under-load/solution.toml", "tests/course/test_release.py", "Makefile"):
+        assert (tmp_path / "t" / name).is_file() or name.startswith("tests/course/test_release")
+    assert os.access(tmp_path / "t" / "scripts/setup.sh", os.X_OK)
+
+
+@pytest.mark.parametrize(
+    ("out", "words"), [("here", "exists"), (str(ROOT / "build-student"), "in the tree itself")]
+)
+def test_where_no_tree_goes(tmp_path, monkeypatch, out, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    done = CliRunner().invoke(cli, ["release", "student", "--out", out])
+    assert words in str(done.exception)
+
+
+def test_the_citation_names_this_version():
+    text = (ROOT / "CITATION.cff").read_text()
+    assert f"version: {__version__}\n" in text
