@@ -86,6 +86,7 @@ wanted_packages() {
         case $program in "" | \#*) continue ;; esac
         case $stage in
             base) ;;
+            lab) [[ -n $WITH_LAB ]] || continue ;;
             pico) [[ -n $WITH_PICO ]] || continue ;;
             provision) [[ -n $WITH_PROVISION ]] || continue ;;
             test) [[ -n $WITH_TESTS ]] || continue ;;
@@ -199,15 +200,15 @@ install_emulator() {
 
 main() {
     local groups=() megabytes=130 plan_only="" missing=() kernels=("${KERNELS[@]}") todo=()
-    WITH_TESTS="" WITH_PICO="" WITH_PROVISION=""
+    WITH_TESTS="" WITH_LAB="" WITH_PICO="" WITH_PROVISION=""
     while [[ $# -gt 0 ]]; do
         case $1 in
             --pico) WITH_PICO=yes ;;
-            --lab) groups+=("${LAB_GROUPS[@]}") megabytes=200 ;;
+            --lab) groups+=("${LAB_GROUPS[@]}") megabytes=200 WITH_LAB=yes ;;
             --provision) groups+=(provision) WITH_PROVISION=yes ;;
             --test)
                 groups+=("${TEST_GROUPS[@]}") megabytes=300
-                WITH_TESTS=yes WITH_PICO=yes WITH_PROVISION=yes kernels+=("${TEST_KERNELS[@]}")
+                WITH_TESTS=yes WITH_LAB=yes WITH_PICO=yes WITH_PROVISION=yes kernels+=("${TEST_KERNELS[@]}")
                 ;;
             --plan) plan_only=yes ;;
             -h | --help)

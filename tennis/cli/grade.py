@@ -41,7 +41,8 @@ def _time(text: str | None) -> datetime | None:
 @click.option(
     "--replay/--no-replay",
     default=True,
-    help="Play every rally of the virtual bench again, tick for tick. [default: --replay]",
+    help="Play every rally of the virtual bench again, tick for tick, and run every notebook in "
+    "a box. [default: --replay]",
 )
 @click.option(
     "--workers",

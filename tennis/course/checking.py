@@ -203,6 +203,7 @@ WORDS = {
     "check_choice": "{}, the choice",
     "check_rally": "rally {}",
     "check_honest": "rally {}, played again",
+    "check_notebook": "the notebook, run again",
 }
 
 

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """The checks of every lab: is all there, are the rallies those that were asked for, and honest?"""
 
+from tennis.course.box import run_notebook
 from tennis.course.checks import Inconclusive, NotRun, Wrong, check, expect, given, near, number
 from tennis.course.labs import LabRally, Question
 from tennis.course.solutions import Solution
-from tennis.course.work import Work
-from tennis.errors import RallyError, TennisError
+from tennis.course.work import NOTEBOOK, Work
+from tennis.errors import BenchError, RallyError, TennisError
 from tennis.play import replaying
 from tennis.rally import Rally
 from tennis.rally.text import plain
@@ -126,3 +127,20 @@ def check_honest(work: Work, asked: LabRally, replays: bool) -> None:
         raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
     except TennisError as error:
         raise Inconclusive(plain(str(error), 300)) from error
+
+
+@check()
+def check_notebook(work: Work, replays: bool) -> None:
+    """The notebook runs from top to bottom, on your rallies, without a network.
+
+    Hint: in JupyterLab, Kernel, Restart Kernel and Run All Cells.
+    """
+    if not replays:
+        raise NotRun("whoever marks runs it")
+    if not (work.folder / NOTEBOOK).is_file():
+        raise Wrong(f"there is no {NOTEBOOK}")
+    try:
+        ran = run_notebook(work.folder)
+    except BenchError as error:
+        raise Inconclusive(str(error)) from error
+    expect(not ran.error, ran.error)

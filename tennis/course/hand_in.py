@@ -9,7 +9,9 @@ and is bounded: the file comes from anybody.
 import re
 import shutil
 import stat
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +33,11 @@ NOTED_MAX = 10
 OWN = {ANSWERS, NOTEBOOK}
 OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER}
 RALLY = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+# what zipfile raises for a file that is none, or that asks for a password or another compression
+BROKEN = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError),
+    *(EOFError, ValueError, OverflowError, LookupError),
+)
 TIME = (2026, 1, 1, 0, 0, 0)  # the same work gives the same file
 
 
@@ -125,6 +132,8 @@ def unpack(path: Path, folder: Path) -> Unpacked:
             for entry in entries:
                 if entry.is_dir():
                     continue
+                if entry.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+                    raise HandInError(f"{path.name} is packed in a way that is not taken: use zip")
                 if not _known(entry):
                     unpacked.notes.append(f"not taken: {plain(entry.filename, 80)}")
                     continue
@@ -132,7 +141,7 @@ def unpack(path: Path, folder: Path) -> Unpacked:
                     raise HandInError(f"{path.name} holds {entry.filename} twice")
                 taken.add(entry.filename)
                 left -= _copy(archive, entry, folder / entry.filename, min(left, FILE_MAX))
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+    except BROKEN as error:
         raise HandInError(f"{path.name} is no whole zip file: {plain(str(error), 100)}") from error
     except OSError as error:
         raise HandInError(f"{path.name} cannot be unpacked: {plain(str(error), 100)}") from error

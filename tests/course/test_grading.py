@@ -324,4 +324,4 @@ def test_a_student_sees_no_answer(tmp_path):
     assert done.exit_code == 0, done.output
     assert "7740" not in done.output
     assert "7,740" not in done.output
-    assert "4 not run" in done.output
+    assert "5 not run" in done.output

@@ -19,8 +19,9 @@ from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tests.conftest import MACHINE
 
-STAGES = {"base": ["base"], "pico": ["base", "pico"], "provision": ["base", "provision"]}
-STAGES["test"] = ["base", "pico", "provision", "test"]
+STAGES = {stage: ["base", stage] for stage in ("lab", "pico", "provision")}
+STAGES["base"] = ["base"]
+STAGES["test"] = ["base", "lab", "pico", "provision", "test"]
 STARTERS = {"run", "Popen", "check_output", "check_call", "call", "which", "find"}
 WORD = re.compile(r"[a-z][a-z0-9+._-]*")
 

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tennis import wire
 from tennis.bench.instruments.arq import Receiver
+from tennis.course import hand_in, load_lab, work
 from tennis.errors import TennisError
 from tennis.match.plan import read_plan
 from tennis.rally import folder, open_rally
@@ -29,6 +30,7 @@ from tennis.rally.manifest import seal_of
 from tennis.stats.summary import summarize
 from tennis.umpire import Wires, open_capture
 from tests.support.captures import ball, sigrok, write
+from tests.support.hand_ins import make_work, zipped
 from tests.support.synthetic import make_rally
 
 MEMORY_KB = 1 << 20  # what docs/rally-folder.md promises
@@ -43,6 +45,7 @@ PIECES = (
     b"\x1b[2J",
     b"9" * 40,
 )
+NO_RALLIES = dict.fromkeys(("mainline-idle", "mainline-stress", "mainline-network"))
 PLAN = b"""title = "fuzzed"
 seed = 7
 balls = 2000
@@ -170,6 +173,41 @@ def plans(scratch: Path) -> Callable[[random.Random], None]:
     return run
 
 
+def answers(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage a student's answers and read them."""
+    lab = load_lab("04-under-load")
+    whole = (make_work(scratch / "w", lab, "Ada", rallies=NO_RALLIES) / "answers.toml").read_bytes()
+    target = scratch / "answers.toml"
+
+    def run(rng: random.Random) -> None:
+        target.write_bytes(damaged(whole, rng))
+        work.read_answers(target)
+
+    return run
+
+
+def hand_ins(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage a zip file that was handed in and unpack it; nothing appears beside its folder."""
+    lab = load_lab("04-under-load")
+    made = make_work(scratch / "w", lab, "Ada", rallies={**NO_RALLIES, "mainline-idle": {}})
+    archive = zipped(made, scratch / "whole.zip")
+    whole = archive.read_bytes()
+    place = scratch / "place"
+    place.mkdir()
+
+    def run(rng: random.Random) -> None:
+        target = place / "in.zip"
+        target.write_bytes(damaged(whole, rng))
+        try:
+            hand_in.unpack(target, place / "out")
+        finally:
+            assert {path.name for path in place.iterdir()} <= {"in.zip", "out"}
+            assert not any(path.is_symlink() for path in place.rglob("*"))
+            shutil.rmtree(place / "out", ignore_errors=True)
+
+    return run
+
+
 def frames(_: Path) -> Callable[[random.Random], None]:
     """Damage what a Brickwall says and take it."""
     hello = json.dumps({"rally": "0a0b0c0d", "instrument": "brickwall"}).encode()
@@ -207,6 +245,8 @@ TARGETS: dict[str, Callable[[Path], Callable[[random.Random], None]]] = {
     "vcd": lambda scratch: captures(scratch, "vcd"),
     "csv": lambda scratch: captures(scratch, "csv"),
     "plan": plans,
+    "answers": answers,
+    "hand-in": hand_ins,
     "frames": frames,
 }
 

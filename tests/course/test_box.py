@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Notebooks that students hand in run in a box; what is hostile in them ends there."""
+
+import os
+import re
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tennis.checkout import ROOT
+from tennis.course import box, load_lab
+from tennis.course.box import run_notebook
+from tennis.course.checking import check
+from tests.support.hand_ins import make_work
+
+LAB = load_lab("04-under-load")
+HEAD = (ROOT / "notebooks/04-under-load.md").read_text().partition("# 4.")[0]
+
+
+def notebook(folder: Path, code: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "notebook.md").write_text(f"{HEAD}# A\n\n```{{code-cell}} ipython3\n{code}\n```\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory) -> Path:
+    return make_work(tmp_path_factory.mktemp("box") / "w", LAB, "zoe")
+
+
+def test_the_labs_own_notebook_runs(done):
+    ran = run_notebook(done)
+    assert ran.error == ""
+    assert ran.cells > 10
+
+
+def test_a_cell_that_fails_is_named(tmp_path):
+    ran = run_notebook(notebook(tmp_path / "w", "1 / 0"))
+    assert ran.error == "cell 1 of 2: ZeroDivisionError: division by zero"
+
+
+HOSTILE = {
+    "the solution": (
+        f"open({str(ROOT / 'labs/04-under-load/solution.toml')!r})",
+        "FileNotFoundError",
+    ),
+    "tests": (f"import os; os.listdir({str(ROOT / 'tests')!r})", "FileNotFoundError"),
+    "other files of this machine": ("import os; os.listdir('/etc')", "FileNotFoundError"),
+    "writing to what is read": (
+        f"open({str(ROOT / 'tennis/extra.py')!r}, 'w')",
+        "Read-only file system",
+    ),
+    "processes of this machine": (
+        "import os\nraise SystemError(max(int(p) for p in os.listdir('/proc') if p.isdigit()))",
+        "SystemError: ",
+    ),
+    "a large file": (
+        "f = open('x', 'wb')\nfor _ in range(100): f.write(bytes(1 << 20))\nf.flush()",
+        "File too large|died|ended",
+    ),
+    "a full disk": (
+        "for n in range(9):\n    open(str(n), 'wb').write(bytes(60 << 20))",
+        "No space left",
+    ),
+    "much memory": ("x = bytearray(8 << 30)", "MemoryError|died"),
+    "output without end": ("for _ in range(10**7): print('x' * 1000)", "did not end|Timeout|died"),
+    "a loop without end": ("while True: pass", "did not end|Timeout|died"),
+    "processes without end": (
+        "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
+        "did not end|Timeout|died|could not",
+    ),
+    "a child that leaves": (
+        "import os\nif os.fork() == 0:\n    os.setsid()\nwhile True: pass",
+        "did not end|Timeout|died",
+    ),
+    "an escape sequence": ("raise ValueError('\\x1b[2Jgone')", r"ValueError: [^\x1b]*gone"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_what_is_hostile_ends_in_the_box(tmp_path, what):
+    code, words = HOSTILE[what]
+    folder = notebook(tmp_path / "w", code)
+    began = time.monotonic()
+    endless = "did not end" in words
+    ran = run_notebook(folder, limit_s=15 if endless else 200)
+    assert time.monotonic() - began < 60 or not endless
+    assert re.search(words, ran.error), ran.error
+    assert "\x1b" not in ran.error
+    if what == "processes of this machine":
+        assert int(ran.error.split()[-1]) < 100  # its own, in a name space of its own
+    until_gone()
+
+
+def until_gone() -> None:
+    """Wait until nobody runs as the box' user any more: its processes end with it."""
+    user = box._user()
+    if os.geteuid() == 0:
+        deadline = time.monotonic() + 10
+        while box._tasks(user):
+            assert time.monotonic() < deadline, "processes of the box are left"
+            time.sleep(0.1)
+
+
+def test_there_is_no_network(tmp_path):
+    """Somebody listens on this machine; nobody comes."""
+    came = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(30)
+
+        def listen() -> None:
+            try:
+                server.accept()
+                came.set()
+            except OSError:
+                pass
+
+        threading.Thread(target=listen, daemon=True).start()
+        port = server.getsockname()[1]
+        code = f"import socket; socket.create_connection(('127.0.0.1', {port}), 3)"
+        ran = run_notebook(notebook(tmp_path / "w", code), limit_s=30)
+    assert "ConnectionRefusedError" in ran.error
+    assert not came.is_set()
+
+
+def test_what_the_box_says_is_shown_and_never_judged(tmp_path):
+    """A notebook can write the runner's result itself: no points hang on it."""
+    copy = make_work(tmp_path / "w", LAB, "zoe")
+    forged = '{\\"cells\\": 3}'
+    notebook(copy, f'import os\nopen("/out/result.json", "w").write("{forged}")\nos._exit(0)')
+    report = check(copy, blind=False, replays=True)
+    found = {result.check: result for result in report.results}
+    assert found["check_notebook"].question is None
+    assert found["check_answered[thesis]"].verdict == "pass"
+    link = tmp_path / "l"
+    notebook(
+        link,
+        f'import os\nos.symlink("{ROOT}/tennis/__init__.py", "/out/result.json")\nwhile True: pass',
+    )
+    assert "did not end" in run_notebook(link, limit_s=8).error
+
+
+def test_the_checks_run_it(done):
+    (done / "notebook.md").rename(done / "kept")
+    try:
+        notebook(done, "1 / 0")
+        found = {r.check: r for r in check(done, blind=False, replays=True).results}
+        assert found["check_notebook"].verdict == "fail"
+        assert "cell 1 of 2: ZeroDivisionError" in found["check_notebook"].message
+        found = {r.check: r for r in check(done, blind=True).results}
+        assert found["check_notebook"].verdict == "not run"
+    finally:
+        (done / "kept").replace(done / "notebook.md")
