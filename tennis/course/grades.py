@@ -37,8 +37,7 @@ def write(out: Path, lab: Lab, marked: Sequence[Marked]) -> None:
 
 
 def _page(one: Marked) -> str:
-    """Return a page's name: nothing of it is a student's own words."""
-    return f"{one.graded.sha256[:16]}.html"
+    return f"{one.graded.key}.html"
 
 
 def _feedback(lab: Lab, one: Marked) -> dict[str, Any]:

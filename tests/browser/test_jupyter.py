@@ -78,7 +78,13 @@ def test_open_run_save_hand_in(served, tmp_path):
         page.click("text=Run >> nth=0")
         page.click("text=Run All Cells")
         outputs = page.locator(".jp-OutputArea-output")
-        until(lambda: outputs.count() > 8 and not page.locator(RUNNING).count())
+        try:
+            until(lambda: outputs.count() > 8 and not page.locator(RUNNING).count(), 300)
+        except AssertionError as error:
+            page.screenshot(path=tmp_path / "late.png")
+            shown = " | ".join(outputs.all_inner_texts())
+            prompts = page.locator(".jp-InputArea-prompt").all_inner_texts()
+            raise AssertionError(f"{outputs.count()} outputs; {prompts}; {shown}") from error
         assert page.locator(".jp-OutputArea-output img").count() >= 1
         assert not page.locator(".jp-OutputArea-output[data-mime-type$='stderr']").count()
         page.keyboard.press("Escape")

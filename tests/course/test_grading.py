@@ -212,6 +212,21 @@ def test_late_is_by_the_clock_of_whoever_marks(handed_in, marks, tmp_path):
     assert {name for name, row in rows(tmp_path / "m").items() if row["late"]} == {"dan"}
 
 
+def test_the_same_file_twice(tmp_path):
+    """At once, by two workers: each has its own result and page."""
+    made = make_work(tmp_path / "w", LAB, "zoe")
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b", "c", "d"):
+        zipped(made, tmp_path / "in" / f"{name}.zip")
+    words = ("--lab", "01", "--no-replay", "--workers", "4")
+    done = run("grade", tmp_path / "in", *words)
+    assert done.exit_code == 0, done.output
+    marks = tmp_path / "in-marks"
+    assert {len(list((marks / name).iterdir())) for name in ("results", "feedback")} == {4}
+    assert set(rows(marks)) == {"a", "b", "c", "d"}
+    assert done.output.count("the same in two hand-ins: the whole file: zoe (a.zip), zoe") == 1
+
+
 def test_marking_again_keeps_what_a_person_wrote(handed_in, marks):
     sheet = marks / "marks.toml"
     assert set(tomllib.loads(sheet.read_text())["ada.zip"]) == {"average", "histogram", "comment"}
