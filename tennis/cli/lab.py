@@ -134,6 +134,32 @@ def open_lab(number: str, folder: Path | None, *, browser: bool) -> None:
         raise TennisError(f"JupyterLab ended with {code}: the lines above say why")
 
 
+@lab.command(short_help="Write the capture with an error to find.")
+@click.argument("number", metavar="LAB")
+@in_option
+def plant(number: str, folder: Path | None) -> None:
+    """Write a capture of your rally in which an error was planted: another one for each student.
+
+    \b
+    Examples:
+      tennis lab plant 02
+      tennis lab plant 02 --in work/02
+    """
+    from tennis.course import planting, work
+
+    found = work.find_lab(number)
+    name = found.parameters.get("planted")
+    if not isinstance(name, str):
+        raise UsageError(f"in lab {found.number:02} nothing is planted")
+    opened = work.read(_given(found, folder), found)
+    if name in opened.trouble:
+        raise TennisError(f"{name}: {opened.trouble[name]}", next_step="play it first")
+    out = opened.folder / planting.CAPTURE
+    planting.plant(opened.rallies[name], opened.seed, out)
+    rally = quoted(opened.folder / name)
+    echo(f"{quoted(out)}; now: tennis umpire check {rally} --capture {quoted(out)}")
+
+
 @lab.command(short_help="Say what is right and what is missing.")
 @click.argument("number", metavar="LAB")
 @in_option

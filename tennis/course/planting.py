@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A capture with a planted error, for a student to find: another one for each seed.
+
+It is what a logic analyser would have seen of the student's own rally, had the Brickwall been wrong
+by so much. What was planted follows from the seed, so that checks know it.
+"""
+
+import random
+from pathlib import Path
+
+from tennis.rally import Rally
+from tennis.umpire.simulate import Analyser, simulate
+
+CAPTURE = "planted.sr"
+JITTER_NS = 12.0  # of each edge
+
+
+def planted(seed: int) -> Analyser:
+    """Return what is planted for a seed: both biases, and how much too fast the analyser is."""
+    chosen = random.Random(f"planted {seed}")  # noqa: S311 (no secret)
+    sign = chosen.choice([-1, 1])
+    return Analyser(
+        interrupt_bias_ns=float(sign * chosen.randrange(120, 900, 10)),
+        scheduling_bias_ns=float(chosen.randrange(-40, 41, 5)),
+        clock_ppm=float(chosen.choice([-1, 1]) * chosen.randrange(15, 80)),
+        jitter_ns=JITTER_NS,
+        seed=seed,
+    )
+
+
+def plant(rally: Rally, seed: int, out: Path) -> None:
+    """Write the capture of a student's rally. Raises UsageError where it exists."""
+    simulate(rally, out, planted(seed))
