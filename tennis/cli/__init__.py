@@ -29,6 +29,7 @@ COMMANDS = {
     "demo": "Replay the thesis' main result on the virtual bench.",
     "lab": "Do a lab of the course: begin, check, make the file to hand in.",
     "grade": "Mark what a class handed in: points, feedback, a page for you.",
+    "course": "Record the labs' rallies, to be replayed.",
     "release": "Copy this tree for students, without answers, or for those who teach.",
     "kernels": "List, fetch and prepare the kernels of the virtual bench.",
     "flash": "Put the Brickwall's firmware onto a Pico.",

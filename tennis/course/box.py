@@ -64,7 +64,7 @@ def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
             os.chown(out, user, user)
         script = 'cp -r /in "$HOME/work" && cd "$HOME/work" && exec "$@"'
         program = ["/bin/sh", "-c", script, "box", sys.executable]
-        program += ["-m", "tennis.course.notebook_runner", NOTEBOOK, f"/out/{RESULT}"]
+        program += ["-P", "-m", "tennis.course.notebook_runner", NOTEBOOK, f"/out/{RESULT}"]
         with tempfile.TemporaryFile() as said:
             done = subprocess.run(
                 [*_limits(limit_s, user), *_box(inside, out), *program],

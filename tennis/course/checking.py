@@ -130,7 +130,8 @@ def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> s
         *words,
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    # nothing of the folder that somebody stands in is imported
+    environment |= {"PYTHONSAFEPATH": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environment.pop("PYTEST_ADDOPTS", None)
     try:
         done = subprocess.run(

@@ -21,6 +21,7 @@ from tennis.course import hand_in as packing
 from tennis.course import work as folders
 from tennis.course.checking import check
 from tennis.errors import TennisError
+from tennis.rally import open_rally
 from tennis.rally.manifest import Fault, seal_of
 from tests.support.hand_ins import make_work, zipped
 
@@ -159,6 +160,31 @@ def test_what_a_bench_does_wrong_costs_no_points(tmp_path):
     assert found["check_rally[rt-idle]"].verdict == "inconclusive"
     assert "lost edges: play it anew" in found["check_rally[rt-idle]"].message
     assert report.points == sum(MARKED.values())
+
+
+def test_a_recorded_rally_is_for_a_person_to_judge(tmp_path):
+    about = {"rt-idle": {"bench": "replay", "seed": 7}}
+    report = check(make_work(tmp_path / "w", LAB, "zoe", rallies=about), blind=False)
+    found = {result.check: result for result in report.results}
+    assert found["check_rally[rt-idle]"].verdict == "inconclusive"
+    assert "replayed from a recording" in found["check_rally[rt-idle]"].message
+
+
+@pytest.mark.virtual
+def test_the_labs_rallies_are_recorded_once_and_replayed(tmp_path):
+    words = ("course", "record", "--lab", "07", "--balls", "60", "--out", tmp_path / "rec")
+    done = run(*words)
+    assert done.exit_code == 0, done.output
+    assert "6 rallies, 6 of them played now" in done.output
+    again = run(*words)
+    assert "6 rallies, 0 of them played now" in again.output
+    folder = tmp_path / "rec" / "07-worst-case"
+    seeds = {path.name: open_rally(path).manifest.protocol.seed for path in folder.iterdir()}
+    assert seeds == {f"boot-{n + 1}": 7 + n for n in range(4)} | {"closed": 7, "open": 7}
+    words = ("rally", "--bench", "replay", "--speed", "1e6", "--from", folder / "boot-1")
+    assert run(*words, "--out", tmp_path / "boot-1").exit_code == 0
+    files = [open_rally(path).manifest.files for path in (folder / "boot-1", tmp_path / "boot-1")]
+    assert files[0]["balls.parquet"] == files[1]["balls.parquet"]
 
 
 @pytest.mark.parametrize(

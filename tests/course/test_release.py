@@ -37,7 +37,8 @@ def tree(tmp_path_factory) -> Path:
 
 def there(tree: Path) -> dict[str, str]:
     """Return an environment in which ``tennis`` is that of the tree."""
-    return {**os.environ, "PYTHONPATH": str(tree)}
+    # safe: python -m does not look into this folder first
+    return {**os.environ, "PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
 
 
 def secrets() -> dict[str, str]:

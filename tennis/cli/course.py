@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis course``: what those who teach prepare."""
+
+from pathlib import Path
+
+import click
+
+from tennis.cli.completion import Folder
+from tennis.cli.numbers import Whole
+from tennis.cli.progress import quiet_option, shown
+from tennis.cli.stop import Stop
+from tennis.cli.words import echo
+from tennis.rally.text import quoted
+from tennis.units import format_count
+
+
+@click.group()
+def course() -> None:
+    """Prepare the course.
+
+    \b
+    Examples:
+      tennis course record --out recorded
+    """
+
+
+@course.command(short_help="Play the labs' rallies once, to be replayed.")
+@click.option("--out", type=Folder(), required=True, help="Where they go, a folder a lab.")
+@click.option("--lab", "number", metavar="LAB", help="Only this one. [default: all]")
+@click.option("--balls", type=Whole(1, 10**7), help="Fewer balls than a lab asks for.")
+@quiet_option
+def record(out: Path, number: str | None, balls: int | None) -> None:
+    """Play the rallies of the labs with the course's own seed: for sessions whose bench is lost.
+
+    What is there already stays; Ctrl-C, and the same command again, goes on.
+
+    \b
+    Examples:
+      tennis course record --out recorded
+      tennis course record --lab 04 --out recorded
+      tennis rally --bench replay --from recorded/04-under-load/mainline-stress \\
+          --out mainline-stress
+    """
+    from tennis.course import load_course, recording, work
+    from tennis.play.rally import Watch
+
+    labs = [work.find_lab(number)] if number else load_course()[1]
+    with shown("course") as observe:
+        watch = Watch(observe, Stop())
+        played = sum(
+            recording.record(
+                lab,
+                out,
+                balls=balls,
+                watch=watch,
+                tell=lambda name: echo(f"tennis: {name}", err=True),
+            )
+            for lab in labs
+        )
+    there = sum(len(lab.rallies) for lab in labs)
+    echo(f"{quoted(out)}: {format_count(there, 'rally', 'rallies')}, {played} of them played now")

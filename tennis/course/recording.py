@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Reference rallies of the labs, with the course's own seed: for lost sessions and readers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tennis.course.labs import Lab, LabRally
+from tennis.errors import UsageError
+from tennis.play.planning import bench_of, plan_of
+from tennis.play.rally import Watch, play
+from tennis.rally import open_rally, part_path
+from tennis.rally.disk import writing
+from tennis.rally.plan import Plan
+
+
+def record(
+    lab: Lab,
+    out: Path,
+    *,
+    balls: int | None = None,
+    watch: Watch | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> int:
+    """Play a lab's rallies into ``out``/SLUG; return how many were played now.
+
+    Those that are there stay, so that what was interrupted can be gone on with. ``balls``: fewer
+    than the lab asks for. Raises TennisError.
+    """
+    folder = out / lab.slug
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    played = 0
+    for asked in lab.rallies:
+        path = folder / asked.name
+        if path.exists():
+            open_rally(path)
+            continue
+        if part_path(path).exists():
+            raise UsageError(
+                f"{path} was begun and not finished",
+                next_step=f"go on with `tennis rally --resume {path}`, or remove {part_path(path)}",
+            )
+        tell(f"{lab.slug}/{asked.name}")
+        rally = play(bench_of("virtual", None), _plan(lab, asked, balls), path, watch or Watch())
+        played += 1
+        if rally.manifest.ended == "interrupted":
+            raise KeyboardInterrupt
+    return played
+
+
+def _plan(lab: Lab, asked: LabRally, balls: int | None) -> Plan:
+    serving: dict[str, Any] = {"loop": "open", "rate_hz": asked.rate_hz} if asked.rate_hz else {}
+    return plan_of(
+        kernel=asked.kernel,
+        load=asked.load,
+        load_options=asked.load_options,
+        top_half=asked.top_half,
+        bottom_half=asked.bottom_half,
+        priorities=asked.priorities,
+        balls=min(balls or asked.balls, asked.balls),
+        seed=int(str(lab.value("parameters.seed"))) + asked.boot,
+        **serving,
+    )

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The lab that docs/teachers.md writes is a lab: its blocks are taken from the page, and tried."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tennis.checkout import ROOT
+from tennis.course.release import release
+from tests.course.test_release import there
+
+SLUG = "12-long-story"
+TRY = f"""
+import json, sys
+from pathlib import Path
+from tennis.course import load_lab
+from tennis.course.checking import check
+from tests.support.hand_ins import make_work
+lab = load_lab("{SLUG}")
+told = {{}}
+for name, median in (("wrong", 7e9), ("right", None)):
+    work = make_work(Path(name), lab, "zoe", answers={{"median": median or 1}})
+    if median is None:
+        from tennis.rally import open_rally
+        from tennis.stats import summarize
+        right = summarize(open_rally(work / "user")).scheduling_ns.median / 1000
+        text = (work / "answers.toml").read_text()
+        (work / "answers.toml").write_text(text.replace("median = 1", f"median = {{right}}"))
+    report = check(work, blind=False)
+    verdicts = {{result.check: result.verdict for result in report.results}}
+    told[name] = [verdicts["check_median"], report.points, [m.question for m in report.open]]
+print(json.dumps(told))
+"""
+
+
+def test_the_lab_of_the_page_is_checked(tmp_path):
+    page = (ROOT / "docs/teachers.md").read_text()
+    blocks = re.findall(
+        rf"`labs/{SLUG}/(\S+)`.*?^```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL
+    )
+    assert [name for name, _ in blocks] == ["lab.toml", "solution.toml", "checks.py"]
+    tree = tmp_path / "tennis"
+    release("instructor", tree)
+    folder = tree / "labs" / SLUG
+    folder.mkdir()
+    for name, text in blocks:
+        (folder / name).write_text(text)
+    course = tree / "labs/course.toml"
+    course.write_text(course.read_text().replace('"07-worst-case"', f'"07-worst-case", "{SLUG}"'))
+    done = subprocess.run(
+        [sys.executable, "-c", TRY],
+        cwd=tmp_path,
+        env=there(tree),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "wrong": ["fail", 0, ["why"]],
+        "right": ["pass", 2, ["why"]],
+    }
+    book = [sys.executable, "-m", "sphinx", "-q", "-b", "html", "-D", "exclude_patterns=_build"]
+    (tree / "handouts" / f"{SLUG}.md").write_text(
+        "# 12. A long story\n\n```{lab-facts}\n```\n\n```{lab-rallies}\n```\n\n"
+        "```{lab-questions}\n```\n"
+    )
+    built = subprocess.run(
+        [*book, str(tree / "handouts"), str(tmp_path / "html")],
+        env=there(tree),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    html = (tmp_path / "html" / f"{SLUG}.html").read_text()
+    assert built.returncode == 0, built.stderr
+    assert "--bottom-half user --balls 2000" in re.sub(r"<[^>]*>", "", html)
+    assert Path(tree / "CITATION.cff").is_file()
