@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,10 +28,11 @@ from tennis.rally.text import plain
 FIRST_USER = 30_000  # a user for each box: what one takes is not the others'
 LIMIT_S = 300.0
 TMP_BYTES, HOME_BYTES = 64 << 20, 384 << 20  # in memory
-ADDRESSES_BYTES = 6 << 30  # of each process
+ADDRESSES_BYTES = 3 << 30  # of each process; all of them together have no limit of their own
 FILE_BYTES = 64 << 20
 PROCESSES = 256
 SAID_MAX = 1 << 16
+GONE_S = 60.0  # the kernel ends what a box leaves behind, as quickly as it can
 RESULT = "result.json"
 
 
@@ -74,6 +76,7 @@ def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
                 env={"PATH": "/usr/bin:/bin"},
                 check=False,
             )
+            _wait_until_gone(user)
             said.seek(0)
             words = said.read(SAID_MAX).decode(errors="replace")
         told = _told(out / RESULT)
@@ -116,6 +119,13 @@ def _tasks(user: int) -> int:
         except OSError:  # it ended
             continue
     return count
+
+
+def _wait_until_gone(user: int) -> None:
+    """Wait until the last process of the box is gone: the next box may have the same user."""
+    deadline = time.monotonic() + GONE_S
+    while os.geteuid() == 0 and _tasks(user) and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def _limits(limit_s: float, user: int) -> list[str]:

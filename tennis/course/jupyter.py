@@ -18,6 +18,8 @@ SETTINGS = {
     "@jupyterlab/docmanager-extension/plugin": {
         "defaultViewers": {"markdown": "Jupytext Notebook", "myst": "Jupytext Notebook"}
     },
+    # nobody is asked for a kernel: there is one
+    "@jupyterlab/notebook-extension/tracker": {"autoStartDefaultKernel": True},
     # no link leaves the machine, and nobody is asked whether one may
     "@jupyterlab/apputils-extension/notification": {
         "fetchNews": "false",

@@ -75,6 +75,7 @@ def test_open_run_save_hand_in(served, tmp_path):
         )
         page.goto(address, timeout=120_000)
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=120_000)
+        page.wait_for_selector("text=Python 3 (ipykernel) | Idle", timeout=240_000)
         page.click("text=Run >> nth=0")
         page.click("text=Run All Cells")
         outputs = page.locator(".jp-OutputArea-output")

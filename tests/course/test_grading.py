@@ -25,6 +25,9 @@ from tennis.rally import open_rally
 from tennis.rally.manifest import Fault, seal_of
 from tests.support.hand_ins import make_work, zipped
 
+# one class, marked once: all on one worker
+pytestmark = pytest.mark.xdist_group("class")
+
 LAB = load_lab("01-first-serve")
 NO_LAB = b'lab = "no-lab"\nstudent = "x"\nminutes = 1\n'
 MARKED = {"edges": 2, "prediction": 1, "bound": 2}  # by checks; a person reads the rest
