@@ -34,6 +34,7 @@ Slug = Annotated[str, StringConstraints(pattern=r"^[0-9]{2}-[a-z0-9-]+$", max_le
 Value = int | float | str | list[int] | list[float] | list[str]
 Kind = Literal["prediction", "number", "choice", "text"]
 
+COLUMNS = 76  # of a command in a handout
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -99,6 +100,17 @@ class LabRally(StrictPart):
     def command(self, seed: int) -> str:
         """Return the command that plays it, with a student's seed."""
         return " ".join(["tennis rally", *self.options(seed), "--out", self.name])
+
+    def shown(self, seed: int) -> str:
+        """Return the command as people read and copy it: behind a prompt, in short lines."""
+        options = f" {self.command(seed)}".split(" --")[1:]
+        lines = ["$ tennis rally"]
+        for option in options:
+            if len(lines[-1]) + len(option) + 5 > COLUMNS:
+                lines[-1] += " \\"
+                lines.append("   ")
+            lines[-1] += f" --{option}"
+        return "\n".join(lines)
 
 
 class Lab(StrictPart):

@@ -198,7 +198,7 @@ def _question(lab: Lab, question: Question) -> list[str]:
 
 def _readme(lab: Lab, student: str) -> str:
     seed = seed_of(lab, student)
-    commands = "\n".join(f"$ {rally.command(seed)}" for rally in lab.rallies)
+    commands = "\n".join(rally.shown(seed) for rally in lab.rallies)
     return f"""# Lab {lab.number}: {lab.title}
 
 {lab.about} About {lab.minutes} minutes; {lab.points} points.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Labs are read whole, or refused with the place and the reason."""
 
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -108,6 +109,14 @@ def test_the_courses_labs_ask_for_what_exists():
             assert (ROOT / "loads" / rally.load / "load.toml").is_file()
         assert (ROOT / "handouts" / f"{lab.slug}.md").is_file()
         assert (ROOT / "notebooks" / f"{lab.slug}.md").is_file()
+
+
+@pytest.mark.parametrize("rally", [r for lab in load_course()[1] for r in lab.rallies])
+def test_a_command_is_shown_in_short_lines_and_stays_the_same(rally):
+    shown = rally.shown(4_294_967_295 - rally.boot)
+    assert all(len(line) <= 78 for line in shown.splitlines())
+    words = shlex.split(shown.removeprefix("$ ").replace("\\\n", " "))
+    assert words == shlex.split(rally.command(4_294_967_295 - rally.boot))
 
 
 def test_no_solution_lacks_an_answer(tmp_path):
