@@ -5,6 +5,7 @@
 import csv
 import json
 import os
+import shlex
 import shutil
 import stat
 import time
@@ -23,7 +24,7 @@ from tennis.course.checking import check
 from tennis.errors import TennisError
 from tennis.rally import open_rally
 from tennis.rally.manifest import Fault, seal_of
-from tests.support.hand_ins import make_work, zipped
+from tests.support.hand_ins import make_work, right_answers, zipped
 
 # one class, marked once: all on one worker
 pytestmark = pytest.mark.xdist_group("class")
@@ -307,6 +308,37 @@ def test_checks_have_an_end(tmp_path):
     made = make_work(tmp_path / "w", LAB, "zoe")
     with pytest.raises(TennisError, match="were ended after"):
         check(made, blind=True, limit_s=0.01)
+
+
+@pytest.mark.virtual
+def test_a_student_does_lab_1(tmp_path, monkeypatch):
+    """As the handout says, command by command; then it is marked, with replay and notebook."""
+    monkeypatch.chdir(tmp_path)
+    assert run("lab", "start", "01", "--as", "Grace Hopper").exit_code == 0
+    monkeypatch.chdir(tmp_path / "lab-01")
+    block = Path("README.md").read_text().split("```")[1].replace("\\\n", " ")
+    commands = [line for line in block.splitlines() if line.startswith("$ tennis rally ")]
+    assert len(commands) == len(LAB.rallies)
+    for command in commands:
+        done = run(*shlex.split(command)[2:])
+        assert done.exit_code == 0, done.output
+    text = Path("answers.toml").read_text().replace("minutes = 0", "minutes = 75")
+    for name, answer in right_answers(LAB, "Grace Hopper").items():
+        text = text.replace(f"# {name} = 0", f"{name} = {answer}")
+        text = text.replace(f"{name} = '''\n'''", f"{name} = '''\n{answer}\n'''")
+    Path("answers.toml").write_text(text)
+    assert run("lab", "check", "01").exit_code == 0
+    done = run("lab", "submit", "01")
+    assert done.exit_code == 0, done.output
+    (tmp_path / "in").mkdir()
+    (zipped_file,) = Path().glob("*.zip")
+    zipped_file.rename(tmp_path / "in" / zipped_file.name)
+    done = run("grade", tmp_path / "in", "--lab", "01")
+    assert done.exit_code == 0, done.output
+    found = results(tmp_path / "in-marks", zipped_file.stem)
+    assert {verdict for verdict, _ in found.values()} == {"pass"}, found
+    (row,) = rows(tmp_path / "in-marks").values()
+    assert (row["points"], row["open"]) == ("5", "2")
 
 
 @pytest.mark.virtual
