@@ -9,6 +9,7 @@ which nothing here overwrites.
 
 import hashlib
 import json
+import os
 import tempfile
 import tomllib
 from collections import Counter, defaultdict
@@ -124,7 +125,7 @@ def grade(  # noqa: PLR0913 (all of them named)
             for future in finished:
                 path = running.pop(future)
                 done[path] = future.result()
-                observe(len(done), len(paths), path.name)
+                observe(len(done), len(paths), label(path))
             if stop() and not running:
                 raise KeyboardInterrupt
     graded = [done[path] for path in paths]
@@ -136,6 +137,13 @@ def grade(  # noqa: PLR0913 (all of them named)
     return graded
 
 
+def label(path: Path) -> str:
+    """Return what a file is called in sheets and pages: its name, if people can read that."""
+    if path.name.isprintable():
+        return path.name
+    return f"{plain(path.name, 80)} {hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}"
+
+
 def _time(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
@@ -143,11 +151,11 @@ def _time(path: Path) -> datetime:
 def _one(path: Path, lab: Lab, out: Path, checks: str, replays: bool) -> Graded:
     """Check one hand-in, or take what is known of it."""
     digest = _sha256(path)
-    kept = out / RESULTS / f"{_key(digest, path.name)}.json"
+    kept = out / RESULTS / f"{_key(digest, label(path))}.json"
     known = _known(kept, path, digest, checks)
     if known is not None:
         return known
-    graded = Graded(file=path.name, sha256=digest, checks_sha256=checks, student=path.stem)
+    graded = Graded(file=label(path), sha256=digest, checks_sha256=checks, student=label(path)[:-4])
     with tempfile.TemporaryDirectory(prefix="tennis-grade-") as scratch:
         try:
             folder = Path(scratch) / "work"
@@ -167,7 +175,7 @@ def _known(kept: Path, path: Path, digest: str, checks: str) -> Graded | None:
         known = Graded.model_validate_json(kept.read_bytes())
     except (OSError, ValidationError, ValueError):
         return None
-    if (known.file, known.sha256, known.checks_sha256) != (path.name, digest, checks):
+    if (known.file, known.sha256, known.checks_sha256) != (label(path), digest, checks):
         return None
     return known
 
@@ -233,7 +241,7 @@ def write_sheet(out: Path, lab: Lab, graded: Sequence[Graded], people: dict[str,
     text = before.rstrip("\n") + "\n"
     for one in new:
         assert one.report is not None  # noqa: S101
-        text += f"\n[{json.dumps(one.file)}]  # {plain(one.student, 60)}\n"
+        text += f"\n[{json.dumps(one.file, ensure_ascii=False)}]  # {plain(one.student, 60)}\n"
         for mark in one.report.open:
             why = "" if mark.why == "a person reads it" else f"; {plain(mark.why, 100)}"
             text += f'{mark.question} = ""  # of {mark.of}{why}\n'

@@ -118,8 +118,9 @@ def unpack(path: Path, folder: Path) -> Unpacked:
     A name is never used as it is: only names that are known are written, so that no path leads
     elsewhere; what a file really holds is counted, not what it says.
     """
+    name = plain(path.name, 80)
     if path.is_symlink() or not path.is_file() or path.stat().st_size > ZIP_MAX:
-        raise HandInError(f"{path.name} is no file of at most {ZIP_MAX >> 20} MB")
+        raise HandInError(f"{name} is no file of at most {ZIP_MAX >> 20} MB")
     unpacked = Unpacked(folder)
     folder.mkdir(parents=True)
     left = TOTAL_MAX
@@ -128,23 +129,23 @@ def unpack(path: Path, folder: Path) -> Unpacked:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
             if len(entries) > FILES_MAX:
-                raise HandInError(f"{path.name} holds {len(entries)} files, {FILES_MAX} at most")
+                raise HandInError(f"{name} holds {len(entries)} files, {FILES_MAX} at most")
             for entry in entries:
                 if entry.is_dir():
                     continue
                 if entry.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-                    raise HandInError(f"{path.name} is packed in a way that is not taken: use zip")
+                    raise HandInError(f"{name} is packed in a way that is not taken: use zip")
                 if not _known(entry):
                     unpacked.notes.append(f"not taken: {plain(entry.filename, 80)}")
                     continue
                 if entry.filename in taken:
-                    raise HandInError(f"{path.name} holds {entry.filename} twice")
+                    raise HandInError(f"{name} holds {entry.filename} twice")
                 taken.add(entry.filename)
                 left -= _copy(archive, entry, folder / entry.filename, min(left, FILE_MAX))
     except BROKEN as error:
-        raise HandInError(f"{path.name} is no whole zip file: {plain(str(error), 100)}") from error
+        raise HandInError(f"{name} is no whole zip file: {plain(str(error), 100)}") from error
     except OSError as error:
-        raise HandInError(f"{path.name} cannot be unpacked: {plain(str(error), 100)}") from error
+        raise HandInError(f"{name} cannot be unpacked: {plain(str(error), 100)}") from error
     more = len(unpacked.notes) - NOTED_MAX
     if more > 0:
         unpacked.notes[NOTED_MAX:] = [f"not taken: {format_count(more, 'more file')}"]

@@ -257,6 +257,25 @@ def test_the_same_file_twice(tmp_path):
     assert done.output.count("the same in two hand-ins: the whole file: zoe (a.zip), zoe") == 1
 
 
+def test_names_of_files_are_only_names(tmp_path):
+    """They come from anywhere: whatever they hold, sheet, table and pages stay whole."""
+    made = make_work(tmp_path / "w", LAB, "zoe")
+    folder = tmp_path / "in"
+    folder.mkdir()
+    whole = zipped(made, tmp_path / "whole.zip").read_bytes()
+    names = [b"\xf0\x9f\x98\x80.zip", b"a\x1b[2J.zip", b"\xff.zip", b"=1+1.zip", b'"]\n[x.zip']
+    for name in (*names, b"<b>.zip"):
+        (folder / os.fsdecode(name)).write_bytes(whole)
+    for _ in range(2):  # what was written is read again
+        done = run("grade", folder, "--lab", "01", "--no-replay", "--out", tmp_path / "m")
+        assert done.exit_code == 0, done.output
+        assert "\x1b" not in done.output
+    assert len(tomllib.loads((tmp_path / "m/marks.toml").read_text())) == 6
+    assert len(rows(tmp_path / "m")) == 6
+    assert "\n=" not in (tmp_path / "m/marks.csv").read_text().replace(",=", "\n=")
+    assert "<b>" not in (tmp_path / "m/class.html").read_text()
+
+
 def test_marking_again_keeps_what_a_person_wrote(handed_in, marks):
     sheet = marks / "marks.toml"
     assert set(tomllib.loads(sheet.read_text())["ada.zip"]) == {"average", "histogram", "comment"}
