@@ -27,6 +27,7 @@ def kernels(ctx: click.Context) -> None:
       tennis kernels package rt --tarball /usr/src/linux-source-6.12.tar.xz
       tennis kernels fragment rt > rt.config
       tennis kernels check rt linux/.config
+      tennis kernels debug
     """
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_kernels)
@@ -85,6 +86,28 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
 
     with listening(echo):
         prepare(names or ("mainline", "rt"), again=again)
+
+
+@kernels.command(short_help="Build the kernel that finds what a module does wrong.")
+@click.option("--again", is_flag=True, help="Build it anew, from the newest source.")
+def debug(again: bool) -> None:
+    """Build the kernel that finds what a module does wrong: about ten minutes, once.
+
+    Debian's source of Linux with PREEMPT_RT, lockdep (locks), KASAN (memory) and a watch on who
+    sleeps where nobody may. It goes to the cache folder (TENNIS_CACHE); building takes 4 GB there
+    for a while, and what `scripts/setup.sh --provision` installs. `tennis lab check 03` uses it.
+    Nothing is ever measured on it.
+
+    \b
+    Examples:
+      tennis kernels debug
+      tennis kernels debug --again
+    """
+    from tennis.bench.kernels import debugging
+
+    with listening(echo):
+        kernel = debugging.build(again=again)
+    echo(f"{kernel.name}: Linux {kernel.release} is ready, of {kernel.origin}")
 
 
 @kernels.command(short_help="Print a flavour's configuration fragment.")

@@ -246,6 +246,8 @@ def _show(lab: "Lab", report: "Report") -> None:
             lead = Text(f"{SIGNS[result.verdict]:>3}  ", style=STYLES[result.verdict])
             said = f": {result.message}" if result.message else ""
             paragraph(console, f"{title(result)}{said}", lead)
+        for line in itertools.chain.from_iterable(result.details for result in results):
+            console.print(Text(f"     | {line}", style="dim", overflow="fold"))
         hint = next((result.hint for result in results if result.verdict == "fail"), "")
         if hint:
             paragraph(console, hint, Text("     "), "dim")

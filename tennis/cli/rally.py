@@ -44,7 +44,7 @@ def _number(text: str) -> tuple[str, int]:
         ),
         "More of the target": (
             *("--load-option", "--command-line", "--instruction-ns"),
-            *("--interrupt-cpu", "--load-cpus"),
+            *("--racquet", "--interrupt-cpu", "--load-cpus"),
         ),
         "When balls are served": (
             *("--loop", "--rate-hz", "--gap-min-us", "--gap-max-us"),
@@ -172,6 +172,14 @@ def _number(text: str) -> tuple[str, int]:
     help="How long an instruction takes on the virtual bench. [default: 2]",
 )
 @click.option(
+    "--racquet",
+    type=click.Path(path_type=Path),
+    metavar="FILE.c",
+    help="A Racquet of your own on the virtual bench: one C file upon "
+    "target/racquet/racquet-device.h, which is built in a box. With --resume and --check: the one "
+    "that the rally was played with.",
+)
+@click.option(
     "--witness",
     type=click.Choice(["none", "cyclictest", "timerlat", "osnoise"]),
     default="none",
@@ -238,6 +246,7 @@ def rally(
           --out every-ball
       tennis rally --kernel rt --load stress --witness cyclictest --out inside
       tennis rally --loop open --rate-hz 10000 --out koeker
+      tennis rally --racquet racquet.c --load stress --out my-own
       tennis rally --bench pi --target bench1 --kernel rt --load stress \\
           --out on-the-board
       tennis rally --bench pi --out a-board-that-nobody-manages
@@ -255,20 +264,20 @@ def rally(
     given = [
         name
         for name in ctx.params
-        if name not in {"resume", "checked", "kernel", "port", "target", "holder"}
+        if name not in {"resume", "checked", "kernel", "racquet", "port", "target", "holder"}
         and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
     ]
     if resume and given:
         raise UsageError(
-            "--resume stands alone (or with --kernel, --port, --target, --as): the rally's own "
-            "plan is used"
+            "--resume stands alone (or with --kernel, --racquet, --port, --target, --as): the "
+            "rally's own plan is used"
         )
     if checked:
         if given or resume or asked["port"] or asked["target"]:
-            raise UsageError("--check stands alone (or with --kernel DIR)")
+            raise UsageError("--check stands alone (or with --kernel DIR, --racquet FILE.c)")
         source = ctx.get_parameter_source("kernel")
         chosen = source == click.core.ParameterSource.COMMANDLINE
-        _check(checked, asked["kernel"] if chosen else None)
+        _check(checked, asked["kernel"] if chosen else None, asked["racquet"])
         return
     if not resume and not out:
         raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
@@ -283,7 +292,8 @@ def rally(
     with listening(_warn), shown() as observe, _ended_at_once(resume or out):
         watch = player.Watch(observe, stop)
         if resume:
-            named = {option: asked[option] for option in ("kernel", "port", "target")}
+            options = ("kernel", "racquet", "port", "target")
+            named = {option: asked[option] for option in options}
             plan = player.begun_plan(resume)
             bench = bench_again(resume, plan, **named, holder=holder)
             played = player.resume(bench, resume, watch)
@@ -317,18 +327,20 @@ def _check_replay(ctx: click.Context, recording: Path | None, given: list[str]) 
         return
     own = {"bench", "recording", "speed", "out", "operator", "quiet"}
     others = [name for name in given if name not in own]
-    others += [name for name in ("kernel", "port", "target") if ctx.params[name] is not None]
+    others += [
+        name for name in ("kernel", "racquet", "port", "target") if ctx.params[name] is not None
+    ]
     if others:
         option = f"--{others[0].replace('_', '-')}"
         raise UsageError(f"{option}: a recorded rally has its own", next_step="leave it out")
 
 
-def _check(folder: Path, kernel: str | None) -> None:
+def _check(folder: Path, kernel: str | None, racquet: Path | None) -> None:
     from tennis.play.rally import Watch
     from tennis.play.replaying import check
 
     with shown("check") as observe:
-        checked = check(folder, kernel=kernel, watch=Watch(observe, Stop()))
+        checked = check(folder, kernel=kernel, racquet=racquet, watch=Watch(observe, Stop()))
     echo(
         f"{quoted(folder)} is what it claims to be: {format_count(checked.balls, 'ball')} "
         "played again, every tick the same, and so are target, load and instrument"

@@ -10,21 +10,25 @@ import hashlib
 import json
 import re
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tennis.bench.kernels.own_module import SOURCE_MAX
 from tennis.course.checks import Inconclusive, NotRun, Wrong
 from tennis.course.labs import LABS, Lab
 from tennis.course.solutions import CHECKS, Solution, load_solution
-from tennis.course.work import ANSWERS, Work, WorkError, read
+from tennis.course.work import ANSWERS, Work, WorkError, read, starter_of
 from tennis.errors import TennisError
+from tennis.match.folder import open_match
 from tennis.rally.folder import BALLS
 
 WORK = pytest.StashKey[Work]()
 SOLUTION = pytest.StashKey[Solution | None]()
 REPLAYS = pytest.StashKey[bool]()
+DETAILS_MAX = 120  # lines
 SAME_TEXT_MIN = 60  # characters: shorter answers may well be equal
 # of the process that reads what anybody handed in
 LIMITS = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 1 << 30}
@@ -147,6 +151,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         "message": message,
         "rationale": rationale.strip(),
         "hint": hint.strip(),
+        "details": error.details[:DETAILS_MAX] if isinstance(error, Wrong) else [],
         "seconds": round(call.duration, 3),
     }
     _write(item.config, result)
@@ -168,14 +173,43 @@ def _facts(work: Work) -> dict[str, Any]:
         if isinstance(answer, str) and len(answer) >= SAME_TEXT_MIN:
             same = re.sub(r"\W+", " ", answer).casefold().strip()
             texts[name] = hashlib.sha256(same.encode()).hexdigest()
+    rallies = {name: rally.manifest.files[BALLS] for name, rally in work.rallies.items()}
+    rallies |= dict(_match_rallies(work))
     return {
         "lab": work.lab.slug,
         "student": work.answers.student,
         "minutes": work.answers.minutes,
-        "rallies": {name: rally.manifest.files[BALLS] for name, rally in work.rallies.items()},
+        "rallies": rallies,
         "texts": texts,
+        "files": dict(_files(work)),
         "answers": answers,
     }
+
+
+def _match_rallies(work: Work) -> Iterator[tuple[str, str]]:
+    """Yield one SHA-256 of the balls of all rallies of a match; nothing where there is none."""
+    if work.lab.match is None:
+        return
+    try:
+        match = open_match(work.folder / work.lab.match.name)
+    except TennisError:
+        return  # a check says so
+    every = "".join(sorted(rally.manifest.files[BALLS] for rally in match.rallies()))
+    yield work.lab.match.name, hashlib.sha256(every.encode()).hexdigest()
+
+
+def _files(work: Work) -> Iterator[tuple[str, str]]:
+    """Yield SHA-256 of what was completed, comments and spaces aside; nothing of what was not."""
+    for name in work.lab.files:
+        path = work.folder / name
+        if path.is_file() and not path.is_symlink() and path.stat().st_size <= SOURCE_MAX:
+            code = _code(path.read_text(encoding="utf-8", errors="replace"))
+            if code != _code(starter_of(work.lab, name)):
+                yield name, hashlib.sha256(code.encode()).hexdigest()
+
+
+def _code(text: str) -> str:
+    return " ".join(re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL).split())
 
 
 def _verdict(error: BaseException | None) -> tuple[str, str]:

@@ -39,6 +39,7 @@ class Result(BaseModel):
     message: str
     rationale: str
     hint: str
+    details: list[str] = []  # lines to look at: a console, what a compiler said
     seconds: Annotated[float, Field(ge=0)]
 
 
@@ -59,6 +60,7 @@ class Facts(BaseModel):
     minutes: int
     rallies: dict[str, str]  # SHA-256 of the balls, by the rally's name
     texts: dict[str, str]  # SHA-256 of long answers, case and spaces aside
+    files: dict[str, str]  # SHA-256 of what was completed, comments and spaces aside
     answers: dict[str, int | float | str]
 
 

@@ -29,7 +29,11 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class Wrong(Exception):  # noqa: N818 (a verdict)
-    """The hand-in is wrong here; the message is for its student."""
+    """The hand-in is wrong here; the message is for its student, ``details`` to be looked at."""
+
+    def __init__(self, message: str, details: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.details = list(details)
 
 
 class Inconclusive(Exception):  # noqa: N818

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 """The checks of every lab: is all there, are the rallies those that were asked for, and honest?"""
 
-from tennis.course.box import run_notebook
+from tennis.bench.kernels import own_module
 from tennis.course.checks import Inconclusive, NotRun, Wrong, check, expect, given, near, number
 from tennis.course.labs import LabRally, Question
+from tennis.course.notebook_box import run_notebook
 from tennis.course.solutions import Solution
-from tennis.course.work import NOTEBOOK, Work
+from tennis.course.work import NOTEBOOK, Work, starter_of
 from tennis.errors import BenchError, RallyError, TennisError
 from tennis.play import replaying
 from tennis.rally import Rally
+from tennis.rally.manifest import OWN
 from tennis.rally.text import plain
 from tennis.units import format_count
 
@@ -22,6 +24,9 @@ def check_answered(work: Work, question: Question) -> None:
 
     Hint: it goes into answers.toml; a number's line begins with a # that is to be taken away.
     """
+    if question.file is not None:
+        _completed(work, question.file)
+        return
     expect(question.id in work.answers.given, "there is no answer yet")
     answer = work.answers.given[question.id]
     match question.kind:
@@ -36,6 +41,16 @@ def check_answered(work: Work, question: Question) -> None:
         case _:
             words = len(str(answer).split())
             expect(words >= WORDS_MIN, f"{format_count(words, 'word')}: say why, too")
+
+
+def _completed(work: Work, name: str) -> None:
+    """Raise Wrong where a file is not there, or as it was."""
+    path = work.folder / name
+    if path.is_symlink() or not path.is_file():
+        raise Wrong(f"there is no {name}")
+    if path.stat().st_size < own_module.SOURCE_MAX:
+        same = path.read_text(encoding="utf-8", errors="replace") == starter_of(work.lab, name)
+        expect(not same, f"{name} is as you got it: its gaps are for you")
 
 
 @check(kinds=["number"], needs=["check_answered[*]"])
@@ -100,14 +115,24 @@ def _settings(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]
     pairs: list[tuple[str, object, object]] = [
         ("kernel", target.kernel, asked.kernel),
         ("load", load.name, asked.load),
-        ("top half", target.top_half, asked.top_half),
-        ("bottom half", target.bottom_half, asked.bottom_half),
+        ("Racquet", "your own" if target.module == OWN else "the kit's", _racquet(asked)),
+    ]
+    if asked.racquet is None:
+        pairs += [
+            ("top half", target.top_half, asked.top_half),
+            ("bottom half", target.bottom_half, asked.bottom_half),
+        ]
+    pairs += [
         ("priorities", target.priorities, asked.priorities),
         ("rate", rally.manifest.protocol.rate_hz, asked.rate_hz),
     ]
     for name, value in asked.load_options.items():
         pairs.append((f"load's {name}", load.options.get(name), value))
     return pairs
+
+
+def _racquet(asked: LabRally) -> str:
+    return "your own" if asked.racquet else "the kit's"
 
 
 @check(needs=["check_rally[*]"])
@@ -124,7 +149,7 @@ def check_honest(work: Work, asked: LabRally, replays: bool) -> None:
             f"it was played on the bench {rally.manifest.bench}, which does not repeat"
         )
     try:
-        replaying.check(rally.path)
+        replaying.check(rally.path, racquet=work.folder / asked.racquet if asked.racquet else None)
     except RallyError as error:
         raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
     except TennisError as error:

@@ -63,6 +63,7 @@ def _feedback(lab: Lab, one: Marked) -> dict[str, Any]:
                 "style": STYLES.get(result.verdict, "not-addressed"),
                 "message": result.message,
                 "hint": result.hint,
+                "details": result.details,
             }
             for result in (report.results if report else [])
         ],

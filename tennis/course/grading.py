@@ -193,8 +193,9 @@ def _sha256(path: Path) -> str:
 def _checks_sha256(lab: Lab, *, replays: bool) -> str:
     """Return what a result depends on besides the hand-in: the lab, its checks and solution."""
     here = Path(__file__).parent
-    own = [LABS / lab.slug / name for name in ("lab.toml", SOLUTION, CHECKS)]
+    own = [LABS / lab.slug / name for name in ("lab.toml", SOLUTION, CHECKS, *lab.files)]
     code = [checking.COMMON, here / "check_plugin.py", here / "checking.py", here / "checks.py"]
+    code.append(here / "module_trial.py")
     digest = hashlib.sha256(repr(replays).encode())
     for path in (*own, *code):
         digest.update(path.read_bytes() if path.is_file() else b"none")
@@ -283,6 +284,8 @@ def equals(graded: Sequence[Graded]) -> list[str]:
                 found[f"the balls of {name}", digest].append(one)
             for name, digest in one.report.facts.texts.items():
                 found[f"the words of {name}", digest].append(one)
+            for name, digest in one.report.facts.files.items():
+                found[f"the code of {name}", digest].append(one)
         found["the whole file", one.sha256].append(one)
     whole = {
         frozenset(one.file for one in group)

@@ -12,13 +12,15 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tennis.course.checking import Report, title
+from tennis.course.labs import load_course
 from tennis.course.work import ANSWERS, NOTEBOOK, Work, WorkError
-from tennis.errors import UsageError
+from tennis.errors import RallyError, UsageError
+from tennis.match.folder import MATCH, open_match
 from tennis.rally.disk import writing
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, MANIFEST
 from tennis.rally.text import plain
@@ -29,8 +31,8 @@ FILE_MAX = 64 << 20  # of one file in it, unpacked
 TOTAL_MAX = 256 << 20
 FILES_MAX = 400
 CHUNK = 1 << 20
+OF_ALL = ("check_answered", "check_rally", "check_match")  # without these nothing is handed in
 NOTED_MAX = 10
-OWN = {ANSWERS, NOTEBOOK}
 OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER}
 RALLY = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 # what zipfile raises for a file that is none, or that asks for a password or another compression
@@ -50,7 +52,7 @@ def missing(work: Work, report: Report) -> list[str]:
     found = [
         f"{title(result)}: {result.message}"
         for result in report.results
-        if result.verdict == "fail" and result.check.startswith(("check_answered", "check_rally"))
+        if result.verdict == "fail" and result.check.startswith(OF_ALL)
     ]
     if not work.answers.minutes:
         found.append(f"{ANSWERS}: minutes: how many the lab took you")
@@ -90,12 +92,28 @@ def pack(work: Work, out: Path) -> int:
 
 
 def _files(work: Work) -> Iterator[tuple[Path, str]]:
-    for name in sorted(OWN):
+    for name in sorted({ANSWERS, NOTEBOOK, *work.lab.files}):
         if (path := work.folder / name).is_file():
             yield path, name
+    yield from _match_files(work)
     for name, rally in sorted(work.rallies.items()):
         for file in sorted({MANIFEST, *rally.manifest.files} & OF_RALLY):
             yield rally.path / file, f"{name}/{file}"
+
+
+def _match_files(work: Work) -> Iterator[tuple[Path, str]]:
+    """Yield what a match is made of; reports and what was explained can be made again."""
+    if work.lab.match is None:
+        return
+    folder, name = work.folder / work.lab.match.name, work.lab.match.name
+    try:
+        match = open_match(folder)
+    except RallyError:
+        return  # the checks say so
+    yield folder / MATCH, f"{name}/{MATCH}"
+    for rally in match.rallies():
+        for file in sorted({MANIFEST, *rally.manifest.files} & OF_RALLY):
+            yield rally.path / file, f"{name}/{rally.path.name}/{file}"
 
 
 def file_name(work: Work) -> str:
@@ -123,6 +141,7 @@ def unpack(path: Path, folder: Path) -> Unpacked:
         raise HandInError(f"{name} is no file of at most {ZIP_MAX >> 20} MB")
     unpacked = Unpacked(folder)
     folder.mkdir(parents=True)
+    own = {ANSWERS, NOTEBOOK, *(name for lab in load_course()[1] for name in lab.files)}
     left = TOTAL_MAX
     taken: set[str] = set()
     try:
@@ -135,7 +154,7 @@ def unpack(path: Path, folder: Path) -> Unpacked:
                     continue
                 if entry.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
                     raise HandInError(f"{name} is packed in a way that is not taken: use zip")
-                if not _known(entry):
+                if not _known(entry, own):
                     unpacked.notes.append(f"not taken: {plain(entry.filename, 80)}")
                     continue
                 if entry.filename in taken:
@@ -152,19 +171,27 @@ def unpack(path: Path, folder: Path) -> Unpacked:
     return unpacked
 
 
-def _known(entry: zipfile.ZipInfo) -> bool:
+def _known(entry: zipfile.ZipInfo, own: Set[str]) -> bool:
     mode = entry.external_attr >> 16
     if stat.S_IFMT(mode) not in {0, stat.S_IFREG}:
         return False
-    rally, slash, file = entry.filename.partition("/")
-    if not slash:
-        return rally in OWN
-    return bool(RALLY.fullmatch(rally)) and file in OF_RALLY
+    *folders, file = entry.filename.split("/")
+    if not all(RALLY.fullmatch(folder) for folder in folders):
+        return False
+    match len(folders):
+        case 0:
+            return file in own
+        case 1:
+            return file in OF_RALLY or file == MATCH
+        case 2:  # a match's rally
+            return file in OF_RALLY
+        case _:
+            return False
 
 
 def _copy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, to: Path, limit: int) -> int:
     """Unpack a file; return its bytes. Raises HandInError where they are more than ``limit``."""
-    to.parent.mkdir(exist_ok=True)
+    to.parent.mkdir(parents=True, exist_ok=True)
     size = 0
     with archive.open(entry) as source, to.open("xb") as target:
         while chunk := source.read(CHUNK):

@@ -32,7 +32,8 @@ Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$", max_
 RallyName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=60)]
 Slug = Annotated[str, StringConstraints(pattern=r"^[0-9]{2}-[a-z0-9-]+$", max_length=60)]
 Value = int | float | str | list[int] | list[float] | list[str]
-Kind = Literal["prediction", "number", "choice", "text"]
+FileName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*\.c$", max_length=40)]
+Kind = Literal["prediction", "number", "choice", "text", "file"]
 
 COLUMNS = 76  # of a command in a handout
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
@@ -58,15 +59,18 @@ class Question(StrictPart):
     unit: Line | None = None
     computed: bool = False  # from the student's own rallies, by a check of the lab's own
     choices: dict[Annotated[str, StringConstraints(pattern=r"^[a-z]$")], Line] | None = None
+    file: FileName | None = None  # one of the lab's, that the student completes
 
     @model_validator(mode="after")
     def _parts_go_with_the_kind(self) -> Self:
         if (self.kind == "number") != (self.unit is not None):
             raise ValueError("a question has a unit if, and only if, its kind is number")
-        if self.computed and self.kind != "number":
-            raise ValueError("only a number can be computed")
+        if self.computed and self.kind not in {"number", "choice"}:
+            raise ValueError("only a number or a choice can be computed")
         if (self.kind == "choice") != (self.choices is not None) or len(self.choices or "ab") < 2:
             raise ValueError("a question has choices, two or more, if, and only if, it is a choice")
+        if (self.kind == "file") != (self.file is not None):
+            raise ValueError("a question has a file if, and only if, its kind is file")
         return self
 
 
@@ -83,6 +87,7 @@ class LabRally(StrictPart):
     load_options: dict[Identifier, int] = {}
     rate_hz: Annotated[float, Field(gt=0, le=1e6)] | None = None  # an open loop's
     boot: Annotated[int, Field(ge=0, le=1000)] = 0  # added to the seed: another boot
+    racquet: FileName | None = None  # the student's own, one of the lab's files
 
     def options(self, seed: int) -> list[str]:
         """Return the options of `tennis rally` that play it, with a student's seed."""
@@ -93,6 +98,8 @@ class LabRally(StrictPart):
         for option, default in usual.items():
             if getattr(self, option) != default:
                 words += [f"--{option.replace('_', '-')}", getattr(self, option)]
+        if self.racquet is not None:
+            words += ["--racquet", self.racquet]
         if self.rate_hz is not None:
             words += ["--loop", "open", "--rate-hz", f"{self.rate_hz:g}"]
         return [*words, "--balls", str(self.balls), "--seed", str(seed + self.boot)]
@@ -113,6 +120,14 @@ class LabRally(StrictPart):
         return "\n".join(lines)
 
 
+class LabMatch(StrictPart):
+    """A match that a lab asks for."""
+
+    name: RallyName
+    plan: Annotated[str, StringConstraints(pattern=r"^plans/[a-z0-9-]+\.toml$")]
+    replays: Annotated[int, Field(ge=1, le=100)]  # so many of its rallies are played again
+
+
 class Lab(StrictPart):
     """A lab: what students do, with which numbers, and what they are asked."""
 
@@ -121,7 +136,9 @@ class Lab(StrictPart):
     about: Line
     minutes: Annotated[int, Field(gt=0, le=600)]
     parameters: dict[Annotated[str, StringConstraints(pattern=r"^[a-z_]+$")], Value]
+    files: Annotated[list[FileName], Field(max_length=5)] = []  # that students complete
     rallies: Annotated[list[LabRally], Field(max_length=30)] = []
+    match: LabMatch | None = None
     questions: Annotated[list[Question], Field(min_length=1, max_length=50)]
     extensions: Annotated[list[Prose], Field(max_length=10)] = []  # for the quick
 
@@ -148,6 +165,10 @@ class Lab(StrictPart):
             self.fill(question.text)
         for text in self.extensions:
             self.fill(text)
+        asked = {question.file for question in self.questions}
+        unknown = ({rally.racquet for rally in self.rallies} | asked) - {None, *self.files}
+        if unknown:
+            raise ValueError(f"files: {min(map(str, unknown))} is asked for, and not in the list")
         names = [rally.name for rally in self.rallies]
         if len(set(names)) < len(names):
             raise ValueError("two rallies have the same name")

@@ -3,6 +3,7 @@
 """Two trees to give away: all of it for those who teach, and one without answers for students."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import Literal
 
 from tennis.checkout import ROOT
+from tennis.course.starters import starter
 from tennis.errors import TennisError, UsageError
 from tennis.rally.disk import writing
 
 Audience = Literal["student", "instructor"]
 # answers, and what tests and examples know of them
 ANSWERS = ("labs/*/solution.toml", "labs/*/wrong/*", "tests/*", ".ci/*", "benchmarks/*")
+STARTERS = re.compile(r"labs/[^/]+/\w+\.c")  # files that students complete
 # of a tree that is no checkout: what was built or fetched there
 BUILT = {".git", ".venv", "build", "_build", "node_modules", "demo", "__pycache__"}
 
@@ -33,8 +36,12 @@ def release(audience: Audience, out: Path) -> int:
             if audience == "student" and any(fnmatch(name, answer) for answer in ANSWERS):
                 continue
             target = out / name
+            starter_file = STARTERS.fullmatch(name) if audience == "student" else None
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target, follow_symlinks=False)
+            if starter_file:
+                target.write_text(starter((ROOT / name).read_text()))
+            else:
+                shutil.copy2(ROOT / name, target, follow_symlinks=False)
             count += 1
     return count
 

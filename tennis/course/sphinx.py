@@ -26,6 +26,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from sphinx.util.typing import ExtensionMetadata, OptionSpec
 
 from tennis.course.labs import LABS, Lab, Question, load_course, load_lab, write
+from tennis.course.work import starter_of
 from tennis.errors import TennisError
 from tennis.publications import result
 
@@ -41,6 +42,7 @@ KINDS = {
     "number": "a number",
     "choice": "one of these",
     "text": "a few sentences",
+    "file": "a file that you complete",
 }
 
 
@@ -134,6 +136,21 @@ class LabRallies(LabDirective):
         seed = int(str(lab.value("parameters.seed")))
         text = "\n".join(known[name].shown(seed) for name in names or known)
         return [nodes.literal_block(text, text, language="console")]
+
+
+class LabStarter(LabDirective):
+    """``{lab-starter} FILE``: a file of the lab as students get it, with its gaps."""
+
+    required_arguments = 1
+
+    def content_of(self, lab: Lab) -> list[nodes.Node]:
+        """Return the block."""
+        name = self.arguments[0]
+        if name not in lab.files:
+            raise ValueError(f"lab {lab.slug} has no file {name!r}; it has {write(lab.files)}")
+        self.env.note_dependency(str(LABS / lab.slug / name))
+        text = starter_of(lab, name)
+        return [nodes.literal_block(text, text, language="c")]
 
 
 class LabQuestions(LabDirective):
@@ -249,6 +266,7 @@ def setup(app: "Sphinx") -> ExtensionMetadata:
         "lab-facts": LabFacts,
         "lab-console": LabConsole,
         "lab-rallies": LabRallies,
+        "lab-starter": LabStarter,
         "lab-questions": LabQuestions,
         "lab-extensions": LabExtensions,
         "lab-table": LabTable,

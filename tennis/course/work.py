@@ -15,7 +15,8 @@ from pathlib import Path
 from textwrap import indent
 
 from tennis.checkout import ROOT
-from tennis.course.labs import Lab, Question, load_course
+from tennis.course.labs import LABS, Lab, LabError, Question, load_course
+from tennis.course.starters import starter
 from tennis.errors import RallyError, TennisError, UsageError
 from tennis.rally import Rally, open_rally
 from tennis.rally.disk import writing
@@ -24,6 +25,7 @@ from tennis.rally.text import plain
 ANSWERS = "answers.toml"
 README = "README.md"
 NOTEBOOK = "notebook.md"
+PLAN = "plan.toml"  # of the lab's match, with the student's seed
 ANSWERS_MAX = 1 << 18  # bytes
 TEXT_MAX = 20_000  # characters of an answer
 NUMBER_MAX = 1e18
@@ -96,9 +98,34 @@ def start(lab: Lab, student: str, folder: Path) -> None:
             ) from error
         (folder / ANSWERS).write_text(_template(lab, student), encoding="utf-8")
         (folder / README).write_text(_readme(lab, student), encoding="utf-8")
+        for name in lab.files:
+            (folder / name).write_text(starter_of(lab, name), encoding="utf-8")
+        if lab.match is not None:
+            (folder / PLAN).write_text(plan_of_match(lab, student), encoding="utf-8")
         notebook = ROOT / "notebooks" / f"{lab.slug}.md"
         if notebook.is_file():
             shutil.copyfile(notebook, folder / NOTEBOOK)
+
+
+def plan_of_match(lab: Lab, student: str) -> str:
+    """Return the plan of a lab's match with a student's seed. Raises LabError."""
+    if lab.match is None:
+        raise LabError(f"lab {lab.slug} has no match")
+    path = ROOT / lab.match.plan
+    seed = f"seed = {seed_of(lab, student)}"
+    text, count = re.subn(r"(?m)^seed = \d+", seed, path.read_text(encoding="utf-8"))
+    if count != 1:
+        raise LabError(f"{path}: one line must be `seed = NUMBER`")
+    return text
+
+
+def starter_of(lab: Lab, name: str) -> str:
+    """Return one of a lab's files as students get it. Raises LabError."""
+    path = LABS / lab.slug / name
+    try:
+        return starter(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise LabError(f"{path}: {error}") from error
 
 
 def read(folder: Path, lab: Lab | None = None) -> Work:
@@ -192,6 +219,8 @@ def _question(lab: Lab, question: Question) -> list[str]:
             return [*lines, f"# {question.id} = 0  # in {question.unit}: take the first # away"]
         case "choice":
             return [*lines, f'{question.id} = ""  # a letter']
+        case "file":
+            return [*lines, f"# It is {question.file} that is judged: nothing to write here."]
         case _:
             return [*lines, f"{question.id} = '''", "'''"]
 
@@ -199,6 +228,12 @@ def _question(lab: Lab, question: Question) -> list[str]:
 def _readme(lab: Lab, student: str) -> str:
     seed = seed_of(lab, student)
     commands = "\n".join(rally.shown(seed) for rally in lab.rallies)
+    if lab.match is not None:
+        match = [
+            f"$ tennis match {PLAN} --out {lab.match.name}",
+            f"$ tennis replicate {lab.match.name}",
+        ]
+        commands = "\n".join([*filter(None, [commands]), *match])
     return f"""# Lab {lab.number}: {lab.title}
 
 {lab.about} About {lab.minutes} minutes; {lab.points} points.

@@ -190,6 +190,11 @@ def read_plan(path: Path) -> MatchPlan:
         raise UsageError(
             f"{path}: {why}", next_step="name the TOML file of a match's plan"
         ) from error
+    return parse_plan(data, path)
+
+
+def parse_plan(data: bytes, path: Path) -> MatchPlan:
+    """Read a plan; ``path`` is what errors name. Raises UsageError as ``read_plan``."""
     if len(data) > SIZE_MAX:
         raise UsageError(
             f"{path} is larger than 1 MiB", next_step="name the TOML file of a match's plan"

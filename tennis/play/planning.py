@@ -71,6 +71,7 @@ def _to_be_named(plan: Plan) -> dict[str, str]:
     own_tree = plan.bench == "virtual" and plan.kernel not in catalogue.catalogue()
     recorded = {
         "--kernel": plan.kernel if own_tree else None,
+        "--racquet": plan.racquet,
         "--target": plan.target,
         "--port": plan.port,
     }
@@ -88,6 +89,7 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     plan: Plan,
     *,
     kernel: str | None = None,
+    racquet: Path | None = None,
     port: str | None = None,
     target: str | None = None,
     holder: str | None = None,
@@ -95,19 +97,22 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     """Return the bench on which the rally ``out``, begun with ``plan``, can go on.
 
     The plan was read from the rally's folder, which may come from somebody else. But a tree's own
-    Makefile builds the Racquet, a port is written to, and a target is logged in to: what was
-    recorded of these is never used, only held against what the user names. Raises UsageError.
+    Makefile builds the Racquet, a Racquet of one's own is read, a port is written to, and a target
+    is logged in to: what was recorded of these is never used, only held against what the user
+    names. Raises UsageError.
     """
     needed = _to_be_named(plan)
     tree = str(Path(kernel).resolve()) if kernel is not None and "--kernel" in needed else kernel
-    named = {"--kernel": tree, "--target": target, "--port": port}
+    source = str(racquet.resolve()) if racquet else None
+    named = {"--kernel": tree, "--racquet": source, "--target": target, "--port": port}
     if any(named[option] is None for option in needed):
         options = plain(" ".join(f"{option} {value}" for option, value in needed.items()))
         raise UsageError(
             f"{out} was begun with {options}, which is not taken from a folder that may come from "
             f"somebody else: if you trust it, `{command_again(out, plan)}`"
         )
-    for option, value in (("--kernel", plan.kernel), ("--target", plan.target)):
+    begun_with = {"--kernel": plan.kernel, "--racquet": plan.racquet, "--target": plan.target}
+    for option, value in begun_with.items():
         if named[option] is not None and named[option] != value:
             begun = f"with {option} {value}" if value else f"without {option}"
             raise UsageError(f"{out} was begun {plain(begun)}: `{command_again(out, plan)}`")
@@ -132,6 +137,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     interrupt_cpu: int | None = None,
     load_cpus: str | None = None,
     instruction_ns: InstructionNs | None = None,
+    racquet: Path | None = None,
     witness: Witness = "none",
     operator: str | None = None,
     umpire: bool = False,
@@ -147,11 +153,18 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     _check_instrument(bench, instrument, port, target, load_options)
     if bench == "virtual":
         kernel = _kernel("mainline" if kernel is None else kernel)
+    if racquet is not None:
+        top_half, bottom_half = _of_own_racquet(top_half, bottom_half)
     if bench == "virtual" or target is not None:
         load = "idle" if load is None else load
         bottom_half, priorities = _usual(bench, kernel, bottom_half, priorities)
     if instruction_ns is not None and bench != "virtual":
         raise UsageError("--instruction-ns belongs to --bench virtual: only there it can be chosen")
+    if racquet is not None and bench != "virtual":
+        raise UsageError(
+            "--racquet belongs to --bench virtual",
+            next_step="on a board, build and load it yourself, and play without --target",
+        )
     if witness != "none" and bench != "virtual" and target is None:
         raise UsageError(
             "--witness belongs to --bench virtual, or to --target: without, nobody starts it there"
@@ -178,6 +191,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
             interrupt_cpu=interrupt_cpu,
             load_cpus=load_cpus,
             instruction_ns=instruction_ns or 2,
+            racquet=str(racquet.resolve()) if racquet else None,
             witness=witness,
             operator=operator,
             umpire=umpire,
@@ -192,6 +206,19 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
             given = plain(f"--{option.replace('_', '-')} {first['input']}", 80)
             raise UsageError(f"{given}: {first['msg']}") from error
         raise UsageError(f"{option}: {first['msg']}") from error
+
+
+def _of_own_racquet(
+    top_half: TopHalf | None, bottom_half: BottomHalf | None
+) -> tuple[TopHalf, BottomHalf]:
+    """Return where a Racquet of one's own answers from: unknown. Raises UsageError."""
+    for option, asked in (("--top-half", top_half), ("--bottom-half", bottom_half)):
+        if asked is not None:
+            raise UsageError(
+                f"{option} {asked}: where your own Racquet answers, it says itself",
+                next_step="leave it out",
+            )
+    return UNKNOWN, UNKNOWN
 
 
 def _serving(asked: Mapping[str, Any]) -> Serving:

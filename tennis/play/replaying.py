@@ -27,6 +27,7 @@ from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.rally import Rally, open_rally
 from tennis.rally.balls import records
+from tennis.rally.manifest import OWN
 from tennis.rally.plan import InstructionNs, Plan
 from tennis.rally.text import plain
 from tennis.units import format_count
@@ -44,15 +45,22 @@ class Checked:
     changed: list[str]  # versions that differ, and made no difference
 
 
-def check(path: Path, *, kernel: str | None = None, watch: Watch | None = None) -> Checked:
+def check(
+    path: Path,
+    *,
+    kernel: str | None = None,
+    racquet: Path | None = None,
+    watch: Watch | None = None,
+) -> Checked:
     """Play a rally again, all of it, and compare every ball and what is said of target and load.
 
-    ``kernel`` is the built tree of a rally that was played on one. Raises UsageError for what
+    ``kernel`` is the built tree of a rally that was played on one, ``racquet`` the source of one
+    that was played with a Racquet of somebody's own. Raises UsageError for what
     cannot be played again, RallyError where it is not what it claims to be, BenchError, and
     KeyboardInterrupt when told to stop.
     """
     rally = open_rally(path)
-    plan = plan_again(rally, kernel)
+    plan = plan_again(rally, kernel, racquet)
     if not rally.balls:
         raise UsageError(f"{rally.path} holds no balls: there is nothing to check")
     bench = VirtualBench()
@@ -112,13 +120,24 @@ def changes(rally: Rally, versions: dict[str, str]) -> list[str]:
     return sorted(name for name in names if versions.get(name) != recorded.get(name))
 
 
-def plan_again(rally: Rally, tree: str | None = None) -> Plan:
+def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = None) -> Plan:
     """Return the plan of a sealed rally. Raises UsageError where it cannot be played again.
 
-    ``tree`` is the kernel where it was no named one. What the manifest says is never taken for a
-    folder: the Racquet is built by a tree's own Makefile, which may do anything.
+    ``tree`` is the kernel where it was no named one, ``racquet`` the source where it was not the
+    kit's. What the manifest says is never taken for a folder: the Racquet is built by a tree's own
+    Makefile, which may do anything.
     """
     manifest = rally.manifest
+    own = manifest.target.module == OWN
+    if own and racquet is None:
+        raise UsageError(
+            f"{rally.path} was played with a Racquet of somebody's own",
+            next_step="`tennis rally --check` plays it again with --racquet FILE.c",
+        )
+    if racquet is not None and not own:
+        raise UsageError(
+            f"--racquet: {rally.path} was played with the kit's", next_step="leave it out"
+        )
     if manifest.bench != "virtual":
         raise UsageError(
             f"{rally.path} was played on the bench {plain(manifest.bench, 40)}: only the virtual "
@@ -153,6 +172,7 @@ def plan_again(rally: Rally, tree: str | None = None) -> Plan:
         return Plan(
             bench="virtual",
             kernel=kernel,
+            racquet=str(racquet.resolve()) if racquet else None,
             load=manifest.load.name,
             load_options=dict(manifest.load.options),
             top_half=manifest.target.top_half,

@@ -32,7 +32,7 @@ from pydantic_core import from_json
 from tennis.errors import RallyError, UsageError
 from tennis.rally import balls as table
 from tennis.rally.disk import sync, writing
-from tennis.rally.manifest import SCHEMA_VERSION, Manifest, seal_of
+from tennis.rally.manifest import OWN, SCHEMA_VERSION, Manifest, seal_of
 from tennis.rally.tally import Counter, Tally
 from tennis.rally.text import plain
 
@@ -117,7 +117,8 @@ class Rally:
     def label(self) -> str:
         """Return the rally in a few words: kernel / load / bottom half / priorities."""
         target = self.manifest.target
-        parts = [target.kernel, self.manifest.load.name, target.bottom_half, target.priorities]
+        bottom_half = "own Racquet" if target.module == OWN else target.bottom_half
+        parts = [target.kernel, self.manifest.load.name, bottom_half, target.priorities]
         parts += ["threaded"] if target.top_half == "threaded" else []
         parts += [target.added] if target.added else []
         parts += [f"with {target.witness}"] if target.witness != "none" else []

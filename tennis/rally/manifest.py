@@ -33,6 +33,7 @@ PositiveNs = Annotated[int, Field(gt=0, le=10**15)]
 BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "unknown"]
 # "threaded": the kernel lets the interrupt's handler run in a thread, as PREEMPT_RT does by itself
 TopHalf = Literal["hard", "threaded", "unknown"]
+OWN = "racquet, one's own"  # the target's module, where somebody else wrote it
 Witness = Literal["none", "cyclictest", "timerlat", "osnoise"]
 # A preset, or a map. "native": the answering task belongs to EVL or Cobalt, and its priority is
 # that core's highest

@@ -53,6 +53,7 @@ class Plan(StrictModel):
     interrupt_cpu: Cpu | None = None
     load_cpus: CpuList | None = None
     instruction_ns: InstructionNs = 2
+    racquet: Text | None = None  # the C file of a Racquet of one's own, on the virtual bench
     witness: Witness = "none"  # looks on from inside the target
     protocol: Protocol
     recording: Text | None = None  # the rally that the replay bench plays

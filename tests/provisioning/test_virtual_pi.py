@@ -22,12 +22,13 @@ import pytest
 
 from tennis.bench.fleet.inventory import program
 from tennis.bench.kernels import modules
+from tennis.bench.kernels.debugging import linux_source
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
 from tennis.rally import open_rally
 from tests.support.fake_brickwall import FakeBrickwall
-from tests.support.linux_source import SMALL, linux_source
+from tests.support.small_kernel import SMALL
 from tests.support.virtual_pi import NAME, VirtualPi
 from tests.support.virtual_pi_image import DEFAULT_PASSWORD, USER
 

@@ -68,6 +68,8 @@ def manifest(  # every argument is a fact that some test changes
     priorities: Any = "default",
     top_half: Any = "hard",
     witness: Any = "none",
+    module: str = "racquet",
+    protocol: Protocol | None = None,
     tick_hz: int = 1_000_000_000,
     seed: int = 1,
     strays: int = 0,
@@ -100,7 +102,7 @@ def manifest(  # every argument is a fact that some test changes
             version="#1 SMP " + ("PREEMPT_RT" if kernel == "rt" else "PREEMPT_DYNAMIC"),
             config_sha256=digest(f"config {kernel}"),
             command_line="console=ttyAMA0",
-            module="racquet",
+            module=module,
             module_sha256=digest("racquet"),
             top_half=top_half,
             witness=witness,
@@ -109,7 +111,8 @@ def manifest(  # every argument is a fact that some test changes
             tasks=[Priority(task="irq/23-racquet", policy="SCHED_FIFO", priority=50)],
         ),
         load=LoadRecord(name=load, command=STRESS if load == "stress" else "", tasks=tasks),
-        protocol=Protocol(
+        protocol=protocol
+        or Protocol(
             loop="open" if rate_hz else "closed",
             rate_hz=rate_hz,
             balls=planned or max(balls, 1),

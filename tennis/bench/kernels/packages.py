@@ -181,11 +181,7 @@ def package(
     """
     if flavour not in get_args(Flavour):
         raise UsageError(f"no flavour {flavour!a}: they are {', '.join(get_args(Flavour))}")
-    missing = [tool for tool in TOOLS if not shutil.which(tool)]
-    if missing:
-        raise BenchError(
-            f"{', '.join(missing)} missing", next_step="run 'scripts/setup.sh --provision'"
-        )
+    check_tools()
     for path in fragments:
         if not path.is_file():
             raise UsageError(f"{path}: no such file of a configuration")
@@ -215,14 +211,10 @@ def package(
         targets = ["Image", "modules"]
         if "CONFIG_ARCH_BCM2835=y" in (tree / ".config").read_text():
             targets.append("dtbs")
-        _make(source, tree, *targets, what=f"building {flavour}")
+        make(source, tree, *targets, what=f"building {flavour}")
         release = (tree / "include/config/kernel.release").read_text().strip()
         _pack(source, tree, folder, release, key)
-        for path in tree.rglob("*.o"):
-            if "scripts" not in path.parts:
-                path.unlink()
-        for name in ("vmlinux", "vmlinux.unstripped", ".tmp_vmlinux1", ".tmp_vmlinux2"):
-            (tree / name).unlink(missing_ok=True)
+        clean(tree)
         record = {"release": release, "origin": source.origin, "flavour": flavour}
         (folder / "package.json").write_text(json.dumps(record, indent=2))
 
@@ -238,7 +230,17 @@ def package(
     return Built(record["release"], deb, folder / "build", module, record["origin"])
 
 
-def _make(source: Source, tree: Path, *words: str, what: str) -> str:
+def check_tools() -> None:
+    """Raise BenchError where a program is missing that builds kernels."""
+    missing = [tool for tool in TOOLS if not shutil.which(tool)]
+    if missing:
+        raise BenchError(
+            f"{', '.join(missing)} missing", next_step="run 'scripts/setup.sh --provision'"
+        )
+
+
+def make(source: Source, tree: Path, *words: str, what: str) -> str:
+    """Run make in a source of Linux, for arm64, with its output in ``tree``."""
     return run(
         [
             *("nice", "make", "-C", source.folder, f"O={tree}", "ARCH=arm64"),
@@ -251,16 +253,34 @@ def _make(source: Source, tree: Path, *words: str, what: str) -> str:
     )
 
 
+def clean(tree: Path) -> None:
+    """Remove what building a module against the tree does not take."""
+    for path in tree.rglob("*.o"):
+        if "scripts" not in path.parts:
+            path.unlink()
+    for name in ("vmlinux", "vmlinux.unstripped", ".tmp_vmlinux1", ".tmp_vmlinux2"):
+        (tree / name).unlink(missing_ok=True)
+
+
+def check_taken(tree: Path, fragment: Path) -> None:
+    """Raise BenchError where Kconfig dropped an option without a word."""
+    taken = read_config((tree / ".config").read_text())
+    wanted = read_config(fragment.read_text())
+    lost = [name for name, value in wanted.items() if taken.get(name) != value]
+    if lost:
+        raise BenchError(f"{fragment.name}: Linux did not take {', '.join(lost)}")
+
+
 def _configure(flavour: str, source: Source, base: str | Path, wanted: str, tree: Path) -> None:
     """Write .config: the base, what is wanted upon it, and a check that it was taken."""
     config = tree / ".config"
     if isinstance(base, str):
-        _make(source, tree, base, what=f"the configuration {base}")
+        make(source, tree, base, what=f"the configuration {base}")
     else:
         shutil.copy(base, config)
     with config.open("a") as file:
         file.write(f"\n{wanted}\n")
-    _make(source, tree, "olddefconfig", what="settling the configuration")
+    make(source, tree, "olddefconfig", what="settling the configuration")
     taken = read_config(config.read_text())
     bad = [f for f in check_config(requirements(flavour), taken) if f.verdict == "bad"]
     if bad:
@@ -278,7 +298,7 @@ def _pack(source: Source, tree: Path, folder: Path, release: str, key: str) -> N
     shutil.copy(tree / "arch/arm64/boot/Image", boot / f"vmlinuz-{release}")
     shutil.copy(tree / ".config", boot / f"config-{release}")
     shutil.copy(tree / "System.map", boot / f"System.map-{release}")
-    _make(
+    make(
         source,
         tree,
         "modules_install",
@@ -293,7 +313,7 @@ def _pack(source: Source, tree: Path, folder: Path, release: str, key: str) -> N
         (home / link).unlink(missing_ok=True)
     if (tree / "arch/arm64/boot/dts/broadcom").is_dir():
         place = stage / "usr" / "lib" / f"linux-image-{release}"
-        _make(source, tree, "dtbs_install", f"INSTALL_DTBS_PATH={place}", what="device trees")
+        make(source, tree, "dtbs_install", f"INSTALL_DTBS_PATH={place}", what="device trees")
     size_kb = sum(p.stat().st_size for p in stage.rglob("*") if p.is_file()) // 1024
     control = stage / "DEBIAN"
     control.mkdir()

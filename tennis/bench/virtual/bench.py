@@ -15,7 +15,7 @@ from tennis import __version__, wire
 from tennis.bench import RunRecord, Session, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.instruments import emulated
-from tennis.bench.kernels import catalogue, configuration, flavours, modules
+from tennis.bench.kernels import catalogue, configuration, flavours, modules, own_module
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import drivers, initramfs
 from tennis.bench.virtual import plugins as instrument
@@ -31,7 +31,7 @@ from tennis.bench.virtual.pico import PicoSession
 from tennis.errors import UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.journal import Frame
-from tennis.rally.manifest import BenchKind, Instrument, LoadRecord, Priority, Target
+from tennis.rally.manifest import OWN, BenchKind, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
 
 BOARD = "QEMU virt, 1 Cortex-A57, PL061"
@@ -63,8 +63,10 @@ class VirtualBench:
             load = load_folder.find(plan.load, plan.load_options)
             kernel = catalogue.find(plan.kernel)
             _check_witness(plan, kernel)
-            flavours.check(kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities)
-            racquet = flavours.RACQUETS[kernel.flavour].module
+            if plan.racquet:
+                _check_own_racquet(plan, kernel)
+            else:
+                flavours.check(kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities)
             qemu = instrument.find_qemu()
             needs_network = bool(load.host_command(PEER_TARGET))
             initramfs.versions(packages_of(load, plan.witness))  # they are here
@@ -75,7 +77,7 @@ class VirtualBench:
                 kernel,
                 load,
                 instrument.build(qemu, "link" if plan.instrument == "pico" else "instrument"),
-                modules.kernel_module(TARGET / "racquet" / f"{racquet}.c", kernel),
+                _racquet(plan, kernel),
                 modules.kernel_module(load_source, kernel) if load.file.module else None,
                 modules.program(TARGET / "racquet" / "racquet-user.c"),
                 modules.program(TARGET / "virtual" / "racquet-ready.c"),
@@ -104,7 +106,7 @@ class VirtualBench:
             **_load_tasks(parts),
             "bench_sha256": _sha256(*sorted(Path(__file__).parent.glob("*.py"))),
             **_instrument_versions(plan),
-            "racquet": parts.racquet.stem,
+            "racquet": OWN if plan.racquet else parts.racquet.stem,
             "racquet_sha256": _sha256(parts.racquet),
             "programs_sha256": _sha256(
                 parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"
@@ -182,6 +184,25 @@ def _check_witness(plan: Plan, kernel: catalogue.Kernel) -> None:
             f"--witness {plan.witness}: {kernel.name} was built without {option}",
             next_step="use --witness cyclictest, or another kernel (of Debian's, those with RT)",
         )
+
+
+def _check_own_racquet(plan: Plan, kernel: catalogue.Kernel) -> None:
+    """Raise UsageError where a Racquet of one's own cannot play."""
+    if kernel.flavour not in {"mainline", "rt"}:
+        raise UsageError(f"--racquet is for Linux: on {kernel.flavour} its core's own API answers")
+    if plan.priorities != "default":
+        raise UsageError(
+            f"--priorities {plan.priorities}: which threads your own Racquet has, only you know",
+            next_step="leave it out, and let the Racquet set them",
+        )
+
+
+def _racquet(plan: Plan, kernel: catalogue.Kernel) -> Path:
+    """Build the Racquet: the kit's, or one's own."""
+    if plan.racquet:
+        return own_module.built(Path(plan.racquet), kernel)
+    name = flavours.RACQUETS[kernel.flavour].module
+    return modules.kernel_module(TARGET / "racquet" / f"{name}.c", kernel)
 
 
 def _load_tasks(parts: Parts) -> dict[str, str]:

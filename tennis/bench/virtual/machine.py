@@ -71,6 +71,7 @@ class Extras:
     plugin: QemuPlugin | None = None
     # known answers in the target's place, see machine.c: answer_seed, answer_min, answer_max (ns)
     answers: Mapping[str, int] = field(default_factory=dict)
+    monitor: Path | None = None  # the socket at which QEMU tells where the processor is
     patience: Patience = USUAL
 
 
@@ -252,7 +253,7 @@ def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> li
         *("-M", "virt,gic-version=2,dtb-randomness=on", "-cpu", "cortex-a57", "-smp", "1"),
         *("-m", str(MEMORY_MB), "-seed", str(seed), "-rtc", "base=2026-01-01,clock=vm"),
         *("-icount", f"shift={shift},sleep=off,rr=record,rrfile={os.devnull}"),
-        *("-nodefaults", "-display", "none", "-monitor", "none", "-no-reboot"),
+        *("-nodefaults", "-display", "none", "-monitor", _monitor(extras), "-no-reboot"),
         *("-chardev", f"file,id=console,path={_escape(console)}", "-serial", "chardev:console"),
         *(
             "-kernel",
@@ -265,6 +266,10 @@ def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> li
         *(("-dtb", str(extras.device_tree)) if extras.device_tree else ()),
         *(_NETWORK if parts.load.host_command(PEER_TARGET) else ()),
     ]
+
+
+def _monitor(extras: Extras) -> str:
+    return f"unix:{_escape(extras.monitor)},server=on,wait=off" if extras.monitor else "none"
 
 
 def _escape(path: Path) -> str:

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tennis.bench.kernels import packages
+from tennis.bench.kernels.debugging import linux_source
 from tennis.bench.kernels.requirements import fragment
 from tennis.errors import BenchError, UsageError
-from tests.support.linux_source import SMALL, linux_source
+from tests.support.small_kernel import SMALL
 from tests.support.virtual import played
 
 

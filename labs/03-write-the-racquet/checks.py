@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Lab 3: a kernel module is built, tried on real kernels, and held beside the kit's."""
+
+from tennis.bench.kernels import catalogue, debugging, own_module
+from tennis.bench.kernels.catalogue import Kernel
+from tennis.course.checks import Inconclusive, NotRun, Wrong, check, expect, near, number
+from tennis.course.module_trial import RELOADS, trial
+from tennis.course.work import Work
+from tennis.errors import TennisError
+from tennis.stats import summarize
+
+SOURCE = "racquet.c"
+KERNELS = ("mainline", "rt")
+
+
+@check(question="builds", needs=["check_answered[builds]"])
+def check_builds(work: Work) -> None:
+    """It builds for both kernels, and the compiler has nothing to say.
+
+    Hint: the number behind racquet.c is a line. The first error is the one to mend first.
+    """
+    for name in KERNELS:
+        try:
+            own = own_module.build(work.folder / SOURCE, catalogue.find(name))
+        except TennisError as error:
+            raise Inconclusive(str(error)) from error
+        if own.errors:
+            raise Wrong(f"{name}: {own.errors[0]}", own.errors)
+        if own.warnings:
+            raise Wrong(f"{name}: a warning: {own.warnings[0]}", own.warnings)
+
+
+@check(question="answers", needs=["check_builds"])
+def check_answers(work: Work) -> None:
+    """It is loaded, answers, and goes and comes back while pings come; mainline, real kernel.
+
+    Hint: the lines are the target's console. Where a line of your source is named, begin there.
+    """
+    _try(work, catalogue.find("mainline"), "mainline")
+
+
+@check(question="clean", needs=["check_answers"])
+def check_clean(work: Work) -> None:
+    """The same on a kernel that watches locks, memory, and who sleeps where nobody may.
+
+    Hint: read the first line of the complaint, then the first function of your own below it.
+    """
+    if not debugging.is_built():
+        raise NotRun("the kernel that watches is not here: `tennis kernels debug` builds it")
+    kernel = debugging.find()
+    _try(work, kernel, str(kernel.build))
+
+
+def _try(work: Work, kernel: Kernel, name: str) -> None:
+    try:
+        tried = trial(work.folder / SOURCE, kernel, name)
+    except TennisError as error:
+        raise Inconclusive(str(error)) from error
+    if tried.complaint:
+        where = f" ({tried.where})" if tried.where else ""
+        raise Wrong(f"{tried.complaint}{where}", tried.console)
+    expect(tried.answers > RELOADS, "it hardly answers")
+
+
+@check(
+    question="ratio",
+    needs=["check_answered[ratio]", "check_rally[tasklet]", "check_rally[own]"],
+)
+def check_ratio(work: Work) -> None:
+    """The factor is that of your own two rallies, to 10 percent.
+
+    Hint: `tennis stats` has both quantiles in the row 99 %, column scheduling. Divide.
+    """
+    tasklet, own = (summarize(work.rallies[name]).scheduling_ns.p99 for name in ("tasklet", "own"))
+    value = number(work, "ratio")
+    expect(near(value, tasklet / own, 10), f"{value:g} times: your rallies say otherwise")

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Lab 11: the match is the one that was asked for, some of it is played again."""
+
+import numpy as np
+
+from tennis.course.checks import Inconclusive, NotRun, Wrong, check, expect, given, near, number
+from tennis.course.match_work import play_some_again, whole_match
+from tennis.course.work import Work
+from tennis.match.folder import MatchFolder
+from tennis.replicate.verdicts import Replication
+from tennis.units import ticks_to_ns
+
+LETTERS = {"confirmed": "a", "contradicted": "b", "inconclusive": "c"}
+LEAST = 10_000  # balls: ten beyond the level
+
+
+@check()
+def check_match(work: Work) -> None:
+    """The match is there, whole, played with plan.toml of your folder, which has your seed.
+
+    Hint: `tennis match plan.toml --out main-result` goes on where it was interrupted.
+    """
+    whole_match(work)
+
+
+@check(needs=["check_match"])
+def check_match_honest(work: Work, replays: bool) -> None:
+    """Some rallies of the match are played again, and every ball must be what it was.
+
+    Hint: play the match yourself, with your own plan, and change nothing in its folder.
+    """
+    if not replays:
+        raise NotRun("whoever marks plays some of it again")
+    play_some_again(work)
+
+
+@check(question="idle", needs=["check_answered[idle]", "check_match"])
+def check_idle(work: Work) -> None:
+    """The verdict is the one that your own match gives.
+
+    Hint: `tennis replicate main-result`, the verdict before the title of c1.
+    """
+    _verdict(work, "idle", "c1")
+
+
+@check(question="growth", needs=["check_answered[growth]", "check_match"])
+def check_growth(work: Work) -> None:
+    """The verdict is the one that your own match gives.
+
+    Hint: `tennis replicate main-result`, the verdict before the title of c2.
+    """
+    _verdict(work, "growth", "c2")
+
+
+def _verdict(work: Work, question: str, claim: str) -> None:
+    verdict = Replication(whole_match(work)).claim("knutsson-2008", claim).verdict
+    if verdict not in LETTERS:
+        raise Inconclusive(f"{claim} is {verdict}: the match does not address it")
+    chosen = given(work, question)
+    expect(chosen == LETTERS[verdict], f"{chosen} is not what your match says of {claim}")
+
+
+@check(question="factor", needs=["check_answered[factor]", "check_match"])
+def check_factor(work: Work) -> None:
+    """The factor is that of your own match, to 10 percent.
+
+    Hint: put the balls of all boots of a cell into one list, as in lab 7; the notebook does it.
+    """
+    match = whole_match(work)
+    right = _level_ns(match, "mainline") / _level_ns(match, "rt")
+    value = number(work, "factor")
+    expect(near(value, right, 10), f"{value:g} times: your match says otherwise")
+
+
+def _level_ns(match: MatchFolder, kernel: str) -> float:
+    found = []
+    for rally in match.rallies():
+        target, load = rally.manifest.target, rally.manifest.load.name
+        if (target.kernel, load) == (kernel, "stress"):
+            for batch in rally.batches(["rise_ticks"]):
+                ticks = batch.column(0).drop_null().cast("int64").to_numpy()
+                found.append(ticks_to_ns(ticks, rally.tick_hz))
+    latencies_ns = np.concatenate(found) if found else np.empty(0)
+    if latencies_ns.size < LEAST:
+        raise Wrong(f"{latencies_ns.size} answers of {kernel} under stress: 1 in 1,000 takes more")
+    return float(np.quantile(latencies_ns, 0.999))

@@ -1,0 +1,226 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A Racquet of somebody's own: one C file upon ``target/racquet/racquet-device.h``.
+
+It may come from anybody, and is built in a box: what the compiler reads, by ``#include`` or
+``.incbin``, would otherwise reach a message or the target's console. The place in the box is always
+the same, so that the same source gives the same bytes.
+"""
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tennis.bench import box
+from tennis.bench.cache import digest, once
+from tennis.bench.kernels import modules
+from tennis.bench.kernels.catalogue import Kernel, fingerprint
+from tennis.checkout import ROOT, cache_folder
+from tennis.errors import BenchError, UsageError
+from tennis.rally.disk import open_regular
+from tennis.rally.text import plain
+
+NAME = "racquet"
+DEVICE = ROOT / "target" / "racquet" / "racquet-device.h"
+SOURCE_MAX = 1 << 18  # bytes
+MODULE_MAX = 32 << 20
+LIMIT_S = 300.0
+SAID_MAX = 20  # lines
+RECIPE = 3  # another number builds everything again
+# of DWARF 5, binutils 2.40 tells lines with the wrong file
+KBUILD = f"obj-m := {NAME}.o\nccflags-y := -gdwarf-4\n"
+OBJECT, SYMBOLS = f"{NAME}.ko", f"{NAME}-symbols.ko"
+SYSTEM = {Path("/etc/alternatives"): Path("/etc/alternatives")}  # links to /usr: which awk it is
+# what the compiler, or the kernel's modpost, says of this module
+SAID = re.compile(
+    r"(?:\S*/)?(?P<file>[\w-]+\.[chs]):(?P<line>\d+):(?:\d+:)? "
+    r"(?P<what>(?:fatal )?[Ee]rror|[Ww]arning): "
+    r"(?P<text>.*)"
+    r"|(?P<modpost>ERROR|WARNING): modpost: (?P<words>.*)"
+)
+
+
+@dataclass(frozen=True)
+class OwnModule:
+    """What came of building: ``module`` is None where there were errors."""
+
+    module: Path | None
+    symbols: Path | None  # the same with its lines
+    errors: list[str]
+    warnings: list[str]
+
+
+def build(source: Path, kernel: Kernel) -> OwnModule:
+    """Build a Racquet of one's own, once. Raises UsageError for no such file, BenchError."""
+    text = _read(source)
+
+    def fill(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="tennis-module-") as scratch:
+            Path(scratch).chmod(0o755)
+            work, out = Path(scratch) / "work", Path(scratch) / "out"
+            for place in (work, out):
+                place.mkdir()
+            (work / f"{NAME}.c").write_bytes(text)
+            (work / "Kbuild").write_text(KBUILD)
+            shutil.copy(DEVICE, work)
+            ended = box.run(
+                ["/bin/sh", "-ec", _script(kernel)], work, out, _readable(kernel), {}, LIMIT_S
+            )
+            built = ended.code == 0
+            if built:
+                for name in (OBJECT, SYMBOLS):
+                    (folder / name).write_bytes(_bytes(out / name))
+        said = list(dict.fromkeys(_said(ended.words)))
+        errors = [text for what, text in said if what == "error"]
+        if not built and not errors:
+            last = ended.words.strip().splitlines()[-1:] or [f"exit code {ended.code}"]
+            why = f"it did not end within {LIMIT_S:g} s" if ended.too_long else last[0]
+            errors = [plain(why, 200)]
+        warnings = [text for what, text in said if what == "warning"]
+        record = {"errors": [] if built else errors[:SAID_MAX], "warnings": warnings[:SAID_MAX]}
+        (folder / "said.json").write_text(json.dumps(record))
+
+    key = digest(
+        text, DEVICE, fingerprint(kernel), modules.compiler_version(), KBUILD, str(RECIPE),
+        *modules.OVERRIDES,
+    )  # fmt: skip
+    folder = once("own-modules", key, fill)
+    said = json.loads((folder / "said.json").read_text())
+    module, symbols = folder / OBJECT, folder / SYMBOLS
+    there = module.is_file()
+    return OwnModule(
+        module if there else None, symbols if there else None, said["errors"], said["warnings"]
+    )
+
+
+def built(source: Path, kernel: Kernel) -> Path:
+    """Return the module. Raises BenchError with the compiler's first words where there is none."""
+    own = build(source, kernel)
+    if own.module is None:
+        more = f" (and {len(own.errors) - 1} more)" if len(own.errors) > 1 else ""
+        raise BenchError(f"{source} is not built for {kernel.name}: {own.errors[0]}{more}")
+    return own.module
+
+
+@dataclass(frozen=True)
+class Function:
+    """Where a function of a module lies; sections of a module all begin at 0."""
+
+    name: str
+    section: str
+    start: int
+    size: int
+
+
+def functions(own: OwnModule) -> list[Function]:
+    """Return the functions of a module that was built."""
+    told = _asked(own, f"{modules.PREFIX}objdump -t {SYMBOLS}")
+    # value, seven flags, section, size, name
+    lines = re.finditer(
+        r"(?m)^([0-9a-f]{16}) .{6}F (\S+)\s+([0-9a-f]{16})\s+(?:\.hidden )?(\w+)$", told
+    )
+    return [Function(m[4], m[2], int(m[1], 16), int(m[3], 16)) for m in lines]
+
+
+def line_of(own: OwnModule, name: str, offset: int) -> str:
+    """Return ``racquet.c:57`` for a place in a function of the module; empty where unknown."""
+    found = next((one for one in functions(own) if one.name == name), None)
+    if found is None or not 0 <= offset < max(found.size, 1):
+        return ""
+    # Sections of a module all begin at 0, and places would be taken from another one: linked, each
+    # has addresses of its own. The answer: function and place, the innermost of inlined ones first;
+    # who wrote a Racquet wants to know where in it, not in the kernel's headers
+    linked = f"{modules.PREFIX}ld -e 0 --unresolved-symbols=ignore-all -o linked {SYMBOLS}"
+    start = f"$({modules.PREFIX}nm linked | awk '$3 == \"{name}\" {{ print $1; exit }}')"
+    address = f"$(printf %x $((0x{start} + {offset})))"
+    told = _asked(own, f"{linked} && {modules.PREFIX}addr2line -fi -e linked {address}")
+    match = re.search(r"(racquet[\w-]*\.[ch]):(\d+)", told)
+    return f"{match[1]}:{match[2]}" if match and name in told.split("\n")[::2] else ""
+
+
+def line_at(own: OwnModule, offset: int) -> str:
+    """Return ``racquet.c:57`` for a place in the module's code; empty where unknown."""
+    for one in functions(own):
+        if one.section == ".text" and one.start <= offset < one.start + one.size:
+            return line_of(own, one.name, offset - one.start)
+    return ""
+
+
+def _asked(own: OwnModule, command: str) -> str:
+    """Return what a program says of the module; in a box, as the module may be anybody's."""
+    if own.symbols is None:
+        return ""
+    with tempfile.TemporaryDirectory(prefix="tennis-lines-") as scratch:
+        Path(scratch).chmod(0o755)
+        work, out = Path(scratch) / "work", Path(scratch) / "out"
+        for place in (work, out):
+            place.mkdir()
+        shutil.copy(own.symbols, work / SYMBOLS)
+        box.run(["/bin/sh", "-c", f"{command} > {box.OUT}/told"], work, out, SYSTEM, {}, 60.0)
+        return _bytes(out / "told").decode(errors="replace")
+
+
+def _read(source: Path) -> bytes:
+    try:
+        with open_regular(source) as file:
+            text: bytes = file.read(SOURCE_MAX + 1)
+    except OSError as error:
+        raise UsageError(f"{source} cannot be read ({error.strerror})") from error
+    if len(text) > SOURCE_MAX:
+        raise UsageError(f"{source} is larger than {SOURCE_MAX >> 10} kB")
+    return text
+
+
+def _bytes(path: Path) -> bytes:
+    """Read what was written in the box: by the linker, or by anybody there."""
+    try:
+        with open_regular(path) as file:
+            content: bytes = file.read(MODULE_MAX)
+    except OSError as error:
+        raise BenchError(f"the box wrote no {path.name}") from error
+    return content
+
+
+def _script(kernel: Kernel) -> str:
+    overrides = " ".join(f"'{word}'" for word in modules.OVERRIDES)
+    prefix = modules.PREFIX
+    return (
+        f'make -s -C "{kernel.build}" M="$PWD" ARCH=arm64 CROSS_COMPILE={prefix} '
+        f"CC={prefix}gcc {overrides} modules\n"
+        f"cp {OBJECT} {box.OUT}/{SYMBOLS}\n"
+        f"{prefix}strip -g -R .note.gnu.build-id -R .comment {OBJECT}\n"
+        f"cp {OBJECT} {box.OUT}/{OBJECT}\n"
+    )
+
+
+def _readable(kernel: Kernel) -> dict[Path, Path]:
+    """Return what of the kernel the build reads: of a named one all, of a tree of one's own it."""
+    home = cache_folder()
+    for kind in ("kernels", "debug-kernels", "kernel-sources"):
+        if kernel.build.is_relative_to(home / kind):
+            place = home / kind / kernel.build.relative_to(home / kind).parts[0]
+            break
+    else:
+        place = kernel.build
+    places = {**SYSTEM, place: place}
+    source = kernel.build / "source"  # a tree that was built elsewhere than its source
+    if source.is_symlink():
+        places[source.resolve()] = source.resolve()
+    return places
+
+
+def _said(words: str) -> Iterator[tuple[str, str]]:
+    """Yield what was said of the module: ``error`` or ``warning``, and a line."""
+    for line in words.splitlines():
+        match = SAID.search(line)
+        if not match:
+            continue
+        if match["modpost"]:
+            yield match["modpost"].lower(), plain(match["words"], 200)
+        else:
+            kind = "warning" if match["what"].lower() == "warning" else "error"
+            yield kind, plain(f"{match['file']}:{match['line']}: {match['text']}", 200)

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A lab's match: the plan with a student's seed, and whether a match is the one that was asked for.
+
+A match has more rallies than anybody wants to play again for each student: some are, which follow
+from the balls themselves, so that nobody knows them before the match is played.
+"""
+
+import hashlib
+import random
+
+from tennis.checkout import ROOT
+from tennis.course.checks import Inconclusive, NotRun, Wrong
+from tennis.course.labs import Lab, LabError, LabMatch
+from tennis.course.work import Work, plan_of_match
+from tennis.errors import RallyError, TennisError
+from tennis.match.folder import MatchFolder, another, open_match
+from tennis.match.plan import ScheduledRally, parse_plan
+from tennis.play import replaying
+from tennis.play.schedule import scheduled_rallies
+from tennis.rally.folder import BALLS
+from tennis.rally.text import plain
+from tennis.units import format_count
+
+
+def whole_match(work: Work) -> MatchFolder:
+    """Return a student's match, all of it and as it was asked for. Raises Wrong, Inconclusive."""
+    asked = _match(work.lab)
+    try:
+        match = open_match(work.folder / asked.name)
+        expected = _expected(work)
+    except RallyError as error:
+        raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 200)) from error
+    except TennisError as error:
+        raise Inconclusive(plain(str(error), 200)) from error
+    if match.bench == "replay":
+        raise Inconclusive("it was not played here: its bench is replay")
+    listed = {entry.name for entry in match.scheduled}
+    missing = [entry.name for entry in expected if entry.name not in listed]
+    if missing or len(listed) != len(expected):
+        raise Wrong("it was played with another plan than plan.toml of your folder")
+    lacking: list[str] = []
+    for entry in expected:
+        rally = match.rally(entry.name)
+        if rally is None:
+            lacking.append(f"{entry.name} {match.trouble(entry.name)}")
+        elif difference := another(rally, entry):
+            wanted = f", and your seed is {work.seed}" if "seed" in difference else ""
+            raise Wrong(f"{entry.name} is another rally: its {difference}{wanted}")
+        elif rally.manifest.suspect or rally.manifest.ended != "complete":
+            raise Inconclusive(f"{entry.name} is suspect, or was interrupted: play it anew")
+    if lacking:
+        raise Wrong(f"{format_count(len(lacking), 'rally')} of it cannot be used: {lacking[0]}")
+    return match
+
+
+def play_some_again(work: Work) -> list[str]:
+    """Play some rallies of a match again; return their names. Raises as checks do."""
+    match = whole_match(work)
+    if match.bench != "virtual":
+        raise Inconclusive(f"it was played on the bench {match.bench}, which does not repeat")
+    rallies = {rally.path.name: rally for rally in match.rallies()}
+    balls = "".join(sorted(rally.manifest.files[BALLS] for rally in rallies.values()))
+    chosen = random.Random(hashlib.sha256(balls.encode()).digest())  # noqa: S311 (to be repeated)
+    names = sorted(chosen.sample(sorted(rallies), min(_match(work.lab).replays, len(rallies))))
+    for name in names:
+        try:
+            replaying.check(rallies[name].path)
+        except RallyError as error:
+            raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
+        except TennisError as error:
+            raise Inconclusive(plain(str(error), 300)) from error
+    if not names:
+        raise NotRun("there is nothing to be played again")
+    return names
+
+
+def _match(lab: Lab) -> LabMatch:
+    if lab.match is None:
+        raise LabError(f"lab {lab.slug} has no match")
+    return lab.match
+
+
+def _expected(work: Work) -> list[ScheduledRally]:
+    """Return the rallies of the plan that the student was given, whatever its file says now."""
+    text = plan_of_match(work.lab, work.answers.student)
+    plan = parse_plan(text.encode(), ROOT / _match(work.lab).plan)
+    return scheduled_rallies(plan, {}, ROOT / "plans")[0]

@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A Racquet of one's own: built in a box, the same everywhere, and its lines are the right ones."""
+
+import hashlib
+
+import pytest
+
+from tennis.bench.kernels import catalogue, own_module
+from tennis.checkout import ROOT
+from tennis.course.starters import solved
+from tennis.errors import BenchError, UsageError
+
+RIGHT = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
+
+
+@pytest.fixture
+def mainline():
+    return catalogue.find("mainline")
+
+
+def build(folder, text, kernel):
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / "anything.c"
+    source.write_text(text)
+    return own_module.build(source, kernel)
+
+
+def test_the_same_source_gives_the_same_bytes(tmp_path, mainline, monkeypatch):
+    """Also where a path of the build would get into the module: WARN_ON tells file and line."""
+    text = RIGHT.replace("racquet_count_ping(r);", "racquet_count_ping(r);\n\tWARN_ON(!worker);")
+    assert text != RIGHT
+    found = []
+    for name in ("one", "another"):
+        monkeypatch.setattr(own_module, "RECIPE", 1000 + len(found))  # not the cached one
+        own = build(tmp_path / name, text, mainline)
+        found.append(hashlib.sha256(own.module.read_bytes()).hexdigest())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['#include "{path}"', 'asm(".incbin \\"{path}\\"");', 'asm(".include \\"{path}\\"");'],
+)
+def test_no_file_of_this_machine_is_read(tmp_path, mainline, line):
+    secret = tmp_path / "secret"
+    secret.write_text("the_grader_s_own_words\n")
+    secret.chmod(0o644)
+    own = build(tmp_path / "m", f"{line.format(path=secret)}\n{RIGHT}", mainline)
+    assert own.module is None
+    assert own.errors
+    assert "the_grader_s_own_words" not in "".join(own.errors)
+    solution = ROOT / "labs/03-write-the-racquet/solution.toml"
+    own = build(tmp_path / "m", f"{line.format(path=solution)}\n{RIGHT}", mainline)
+    assert "No such file" in own.errors[0] or "file not found" in own.errors[0], own.errors
+
+
+def test_a_compiler_that_never_ends_is_ended(tmp_path, mainline, monkeypatch):
+    monkeypatch.setattr(own_module, "LIMIT_S", 4.0)
+    deep = "".join(f"#define A{n} A{n - 1} A{n - 1}\n" for n in range(1, 40))
+    own = build(tmp_path, f"#define A0 int x;\n{deep}A39\n{RIGHT}", mainline)
+    assert own.module is None
+    assert own.errors
+
+
+def line_of(text: str, words: str) -> int:
+    """Count by hand; where a function is only announced, its line ends in a semicolon."""
+    lines = enumerate(text.splitlines(), 1)
+    return next(n for n, line in lines if words in line and not line.endswith(";"))
+
+
+def test_each_function_has_its_own_line(tmp_path, mainline):
+    """In a module all sections begin at 0: .exit.text must not be told as .text, nor a header."""
+    own = build(tmp_path, RIGHT, mainline)
+    header = (ROOT / "target/racquet/racquet-device.h").read_text()
+    own_lines = dict.fromkeys(("top_half", "bottom_half", "stop", "init"), (RIGHT, "racquet.c"))
+    places = own_lines | dict.fromkeys(("exit", "probe"), (header, "racquet-device.h"))
+    for name, (text, file) in places.items():
+        # behind two instructions for tracers, which belong to no line
+        told, _, line = own_module.line_of(own, f"racquet_{name}", 8).partition(":")
+        first = line_of(text, f" racquet_{name}(")
+        assert told == file, name
+        assert first <= int(line) <= first + 5, (name, line)
+    assert own_module.line_of(own, "racquet_top_half", 1 << 20) == ""
+    assert own_module.line_of(own, "nothing", 0) == ""
+    assert own_module.line_of(own, "$(id)", 0) == ""
+
+
+def test_what_is_wrong_is_one_line(tmp_path, mainline):
+    source = tmp_path / "racquet.c"
+    source.write_text(RIGHT.replace("return IRQ_HANDLED;", "return IRQ_HANDLED"))
+    with pytest.raises(BenchError, match=r"racquet.c is not built for mainline: racquet\.c:\d+: "):
+        own_module.built(source, mainline)
+    with pytest.raises(UsageError, match="cannot be read"):
+        own_module.built(tmp_path / "none.c", mainline)
+    source.write_bytes(b"/" * (own_module.SOURCE_MAX + 1))
+    with pytest.raises(UsageError, match="is larger than"):
+        own_module.built(source, mainline)

@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A rally with a Racquet of one's own: played, told as such, and played again."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tennis.checkout import ROOT
+from tennis.course.starters import solved
+from tennis.play.planning import plan_of
+from tennis.rally import open_rally
+
+pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("own-racquet")]
+RIGHT = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
+
+
+def tennis(*words: object) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-c", "from tennis.cli import main; main()", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "racquet.c").write_text(RIGHT)
+    words = ("rally", "--racquet", folder / "racquet.c", "--balls", 200, "--quiet")
+    code, said = tennis(*words, "--out", folder / "own")
+    assert code == 0, said
+    assert "own: 200 balls, 0 misses" in said
+    return folder
+
+
+def test_a_rally_says_whose_racquet_answered(played):
+    rally = open_rally(played / "own")
+    target = rally.manifest.target
+    assert target.module == "racquet, one's own"
+    assert (target.top_half, target.bottom_half) == ("unknown", "unknown")
+    assert rally.label == "mainline / idle / own Racquet / default"
+    assert next(one for one in target.tasks if one.task == "racquet").policy == "SCHED_FIFO"
+
+
+def test_it_is_played_again_with_its_own_source(played, tmp_path):
+    again = ("rally", "--check", played / "own")
+    code, said = tennis(*again)
+    assert code != 0
+    assert "was played with a Racquet of somebody's own" in said
+    code, said = tennis(*again, "--racquet", played / "racquet.c")
+    assert code == 0, said
+    # another source, however little is changed in what it does, is found out
+    other = tmp_path / "other.c"
+    lowers = "gpiod_set_value(racquet.reply, 0);"
+    other.write_text(RIGHT.replace(lowers, f"ndelay(500);\n\t{lowers}"))
+    assert other.read_text() != RIGHT
+    code, said = tennis(*again, "--racquet", other)
+    assert code != 0
+    code, said = tennis("explain", played / "own")
+    assert code != 0
+    assert "somebody's own" in said
+
+
+def test_going_on_takes_the_source_again(played, tmp_path):
+    """A folder may come from somebody else: what is recorded there is not built."""
+    out = tmp_path / "r"
+    part = tmp_path / "r.part"
+    part.mkdir()
+    plan = plan_of(racquet=played / "racquet.c", balls=200)
+    plan.write(part)
+    (part / "frames.bin").write_bytes(b"")
+    code, said = tennis("rally", "--resume", out)
+    assert code != 0
+    assert f"--racquet {played / 'racquet.c'}" in said
+    (tmp_path / "other.c").write_text(RIGHT)
+    code, said = tennis("rally", "--resume", out, "--racquet", tmp_path / "other.c")
+    assert code != 0
+    assert "was begun with --racquet" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--bottom-half", "thread"], "where your own Racquet answers, it says itself"),
+        (["--priorities", "chrt"], "which threads your own Racquet has, only you know"),
+        (["--bench", "pi", "--port", "x"], "--racquet belongs to --bench virtual"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(played, tmp_path, words, said):
+    code, told = tennis("rally", "--racquet", played / "racquet.c", *words, "--out", tmp_path / "r")
+    assert code != 0
+    assert said in told
+    assert not list(tmp_path.iterdir())

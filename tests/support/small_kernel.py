@@ -1,0 +1,7 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A configuration of Linux that builds in minutes."""
+
+from tennis.checkout import ROOT
+
+SMALL = ROOT / "tests/support/guest/small.config"
