@@ -70,8 +70,11 @@ setup-lab:
 	@$(if $(READY),:,scripts/setup.sh --lab)
 
 .PHONY: docs
-docs: setup-lab ## build the students' book and the reference book; warnings are errors
+docs: setup-lab ## build the students' book, also as PDF, and the reference book; warnings are errors
 	@$(SPHINX) -b html handouts handouts/_build/html && echo "docs: handouts/_build/html/index.html"
+	@$(SPHINX) -b singlehtml -t print -d handouts/_build/.printed handouts handouts/_build/print && \
+	    $(BIN)/weasyprint --quiet handouts/_build/print/index.html handouts/_build/labs.pdf && \
+	    echo "docs: handouts/_build/labs.pdf"
 	@$(SPHINX) -b html docs docs/_build/html && echo "docs: docs/_build/html/index.html"
 
 LAB := 01-first-serve

@@ -2,24 +2,36 @@
 # SPDX-License-Identifier: MIT
 """The students' book."""
 
+import sys
+from pathlib import Path
+
 from tennis import look
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "docs" / "_extensions"))
 
 project = "Tennis: the labs"
 author = "The Tennis authors"
 copyright = author  # noqa: A001 (Sphinx wants this name)
 language = "en"
 
-extensions = ["myst_parser", "tennis.course.accessibility", "tennis.course.sphinx"]
+extensions = [
+    "myst_parser",
+    "tennis.course.accessibility",
+    "tennis.course.sphinx",
+    "tennis_wiring",
+]
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 nitpicky = True
 smartquotes_action = "qe"  # options keep their two dashes
 exclude_patterns = ["_build"]
 
-html_theme = "furo"
-html_theme_options = look.book_theme()
+# the book as one page is printed: make docs
+printed = tags.has("print")  # type: ignore[name-defined]  # noqa: F821 (Sphinx brings it)
+html_theme = "basic" if printed else "furo"
+html_theme_options = {} if printed else look.book_theme()
 html_title = "Tennis: the labs"
 html_static_path = ["../docs/_static"]
-html_css_files = ["tennis.css"]
+html_css_files = ["print.css" if printed else "tennis.css"]
 html_show_sphinx = False
 html_copy_source = False

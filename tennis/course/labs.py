@@ -140,6 +140,8 @@ class Lab(StrictPart):
     rallies: Annotated[list[LabRally], Field(max_length=30)] = []
     match: LabMatch | None = None
     questions: Annotated[list[Question], Field(min_length=1, max_length=50)]
+    # what a teacher can look at, and sign, while the lab goes on
+    checkpoints: Annotated[list[Prose], Field(max_length=6)] = []
     extensions: Annotated[list[Prose], Field(max_length=10)] = []  # for the quick
 
     @model_validator(mode="before")
@@ -163,7 +165,7 @@ class Lab(StrictPart):
                 raise ValueError(f"two questions have the id {question.id!r}")
             seen.add(question.id)
             self.fill(question.text)
-        for text in self.extensions:
+        for text in (*self.checkpoints, *self.extensions):
             self.fill(text)
         asked = {question.file for question in self.questions}
         unknown = ({rally.racquet for rally in self.rallies} | asked) - {None, *self.files}

@@ -192,6 +192,38 @@ class LabQuestions(LabDirective):
         return box
 
 
+class LabCheckpoints(LabDirective):
+    """``{lab-checkpoints}``: what can be shown to a teacher on the way, as a numbered list."""
+
+    def content_of(self, lab: Lab) -> list[nodes.Node]:
+        """Return the list."""
+        return self.markdown("\n".join(f"1. {lab.fill(text)}" for text in lab.checkpoints))
+
+
+class AnswerSheet(SphinxDirective):
+    """``{answer-sheet} LAB``: a sheet to print: checkpoints to be signed, room for answers."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return two tables."""
+        try:
+            lab = load_lab(self.arguments[0])
+        except TennisError as error:
+            return [self.state.document.reporter.error(str(error), line=self.lineno)]
+        self.env.note_dependency(str(LABS / lab.slug / "lab.toml"))
+        signed = ["| checkpoint | seen by |", "|---|---|"]
+        signed += [f"| {' '.join(lab.fill(text).split())} | |" for text in lab.checkpoints]
+        answers = ["| question | points | answer |", "|---|--:|---|"]
+        for question in lab.questions:
+            unit = f", {question.unit}" if question.unit else ""
+            answers.append(f"| `{question.id}`{unit} | {question.points} | |")
+        sheet = nodes.container(classes=["answer-sheet"])
+        for rows in (signed, answers):
+            sheet += self.parse_text_to_nodes("\n".join(rows))
+        return [sheet]
+
+
 class LabExtensions(LabDirective):
     """``{lab-extensions}``: what the quick can do besides, as a list."""
 
@@ -268,6 +300,8 @@ def setup(app: "Sphinx") -> ExtensionMetadata:
         "lab-rallies": LabRallies,
         "lab-starter": LabStarter,
         "lab-questions": LabQuestions,
+        "lab-checkpoints": LabCheckpoints,
+        "answer-sheet": AnswerSheet,
         "lab-extensions": LabExtensions,
         "lab-table": LabTable,
         "published": Published,
