@@ -86,12 +86,8 @@ lab: setup-lab ## open JupyterLab on your folder of a lab: make lab LAB=04 (begi
 
 .PHONY: notebook
 notebook: setup-lab ## run LAB's notebook on TENNIS_RALLY=DIR:DIR, into a page below build/
-	@rm -rf build/notebook && mkdir -p build
 	@TENNIS_RALLY="$$(echo "$(TENNIS_RALLY)" | tr ':' '\n' | sed "s|^\([^/]\)|$$PWD/\1|" | paste -sd :)" \
-	    $(BIN)/sphinx-build -q -C -W -D extensions=myst_nb -D html_theme=furo -D project=Tennis \
-	    -D nb_execution_mode=force -D nb_execution_raise_on_error=1 -D nb_execution_timeout=600 \
-	    -D root_doc=$(LAB) -d build/notebook/.doctrees notebooks build/notebook
-	@echo "notebook: build/notebook/$(LAB).html"
+	    $(BIN)/python -m tennis.course.notebook_page $(LAB) build/notebook/$(LAB).html
 
 .PHONY: clean
 clean: ## remove what was built here; .venv and the kernels' cache stay

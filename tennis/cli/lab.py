@@ -196,6 +196,8 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
 def submit(number: str, folder: Path | None, out: Path | None) -> None:
     """Make the one file to hand in: answers, notebook and rallies. What is missing is refused.
 
+    The notebook is run once more, from top to bottom, and handed in as PDF, too.
+
     \b
     Examples:
       tennis lab submit 01
@@ -212,6 +214,9 @@ def submit(number: str, folder: Path | None, out: Path | None) -> None:
             echo(f"tennis: missing: {one}", err=True)
         raise TennisError("nothing was made: add what is missing, then submit again")
     out = out or Path(hand_in.file_name(opened))
+    if out.exists():
+        raise UsageError(f"{out} exists", next_step="remove it, or choose another name with --out")
+    hand_in.print_notebook(opened)
     size = hand_in.pack(opened, out)
     echo(f"{quoted(out)}: {size / 1e6:.1f} MB, {report.of} points to win; hand this file in")
 

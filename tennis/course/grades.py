@@ -6,13 +6,13 @@ import csv
 import io
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any
 
 from tennis import __version__
 from tennis.course.checking import title
-from tennis.course.grading import Marked, common_wrong, equals
+from tennis.course.grading import PDFS, Marked, common_wrong, equals
 from tennis.course.labs import Lab
 from tennis.course.solutions import load_solution
 from tennis.pages.rally import template
@@ -31,7 +31,7 @@ def write(out: Path, lab: Lab, marked: Sequence[Marked]) -> None:
     for one in marked:
         page = template("feedback.html.j2").render(**_feedback(lab, one))
         write_whole(out / FEEDBACK / _page(one), page.encode(), force=True)
-    page = template("class.html.j2").render(**_class(lab, marked))
+    page = template("class.html.j2").render(**_class(lab, marked, out))
     write_whole(out / CLASS, page.encode(), force=True)
     write_whole(out / TABLE, table(lab, marked).encode(), force=True)
 
@@ -97,8 +97,9 @@ def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
     return rows
 
 
-def _class(lab: Lab, marked: Sequence[Marked]) -> dict[str, Any]:
+def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
     graded = [one.graded for one in marked]
+    pdfs = {path.stem for path in (out / PDFS).glob("*.pdf")}
     by_name = sorted(marked, key=lambda one: one.graded.student.casefold())
     minutes = [one.report.facts.minutes for one in graded if one.report]
     return {
@@ -116,13 +117,13 @@ def _class(lab: Lab, marked: Sequence[Marked]) -> dict[str, Any]:
         ],
         "wrong": list(common_wrong(graded, lab)),
         "questions": [_distribution(lab, marked, question.id) for question in lab.questions],
-        "rows": [_row(one) for one in by_name],
+        "rows": [_row(one, pdfs) for one in by_name],
         "minutes": lab.minutes,
         "median_minutes": round(statistics.median(minutes)) if minutes else None,
     }
 
 
-def _row(one: Marked) -> dict[str, Any]:
+def _row(one: Marked, pdfs: Set[str]) -> dict[str, Any]:
     graded = one.graded
     remarks = [graded.refused] if graded.refused else []
     remarks += ["late"] if graded.late else []
@@ -130,6 +131,7 @@ def _row(one: Marked) -> dict[str, Any]:
     return {
         "student": graded.student,
         "page": f"{FEEDBACK}/{_page(one)}",
+        "pdf": f"{PDFS}/{graded.key}.pdf" if graded.key in pdfs else "",
         "points": one.points,
         "open": len(one.open),
         "minutes": graded.report.facts.minutes if graded.report else "",

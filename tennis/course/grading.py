@@ -10,6 +10,7 @@ which nothing here overwrites.
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 import tomllib
 from collections import Counter, defaultdict
@@ -24,12 +25,14 @@ from pydantic import BaseModel, ValidationError
 from tennis.course import checking, hand_in
 from tennis.course.labs import LABS, Lab
 from tennis.course.solutions import CHECKS, SOLUTION, load_solution
+from tennis.course.work import NOTEBOOK_PDF
 from tennis.errors import TennisError, UsageError
 from tennis.rally.disk import write_whole, writing
 from tennis.rally.text import plain
 
 SHEET = "marks.toml"
 RESULTS = "results"
+PDFS = "notebooks"  # as they were handed in
 COMMON_MIN = 2  # so many with the same wrong answer
 
 
@@ -160,6 +163,7 @@ def _one(path: Path, lab: Lab, out: Path, checks: str, replays: bool) -> Graded:
         try:
             folder = Path(scratch) / "work"
             graded.notes = hand_in.unpack(path, folder).notes
+            _keep_pdf(folder, out / PDFS / f"{graded.key}.pdf")
             graded.report = checking.check(folder, blind=False, replays=replays, lab=lab)
             graded.student = graded.report.facts.student
         except TennisError as error:
@@ -168,6 +172,15 @@ def _one(path: Path, lab: Lab, out: Path, checks: str, replays: bool) -> Graded:
             graded.refused = plain(f"the grader broke off: {type(error).__name__}: {error}", 300)
     write_whole(kept, (graded.model_dump_json(indent=1) + "\n").encode(), force=True)
     return graded
+
+
+def _keep_pdf(folder: Path, to: Path) -> None:
+    """Keep the notebook for whoever reads it; the student made it, nobody here looked into it."""
+    pdf = folder / NOTEBOOK_PDF
+    if pdf.is_file():
+        with writing(to):
+            to.parent.mkdir(exist_ok=True)
+            shutil.copyfile(pdf, to)
 
 
 def _known(kept: Path, path: Path, digest: str, checks: str) -> Graded | None:

@@ -18,10 +18,12 @@ from pathlib import Path
 
 from tennis.course.checking import Report, title
 from tennis.course.labs import load_course
-from tennis.course.work import ANSWERS, NOTEBOOK, Work, WorkError
+from tennis.course.notebook_box import run_notebook
+from tennis.course.notebook_page import pdf
+from tennis.course.work import ANSWERS, NOTEBOOK, NOTEBOOK_PDF, Work, WorkError
 from tennis.errors import RallyError, UsageError
 from tennis.match.folder import MATCH, open_match
-from tennis.rally.disk import writing
+from tennis.rally.disk import write_whole, writing
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, MANIFEST
 from tennis.rally.text import plain
 from tennis.units import format_count
@@ -61,6 +63,18 @@ def missing(work: Work, report: Report) -> list[str]:
     return found
 
 
+def print_notebook(work: Work) -> None:
+    """Run the notebook, and keep it as PDF. Raises WorkError where it fails, BenchError."""
+    ran = run_notebook(work.folder)
+    if ran.error or ran.executed is None:
+        raise WorkError(
+            f"{NOTEBOOK}: {ran.error or 'it left nothing to be printed'}",
+            next_step="mend it: in JupyterLab, Kernel, Restart Kernel and Run All Cells",
+        )
+    title = f"Lab {work.lab.number}, {work.lab.title}: {work.answers.student}"
+    write_whole(work.folder / NOTEBOOK_PDF, pdf(ran.executed, title), force=True)
+
+
 def pack(work: Work, out: Path) -> int:
     """Write the zip file; return its bytes. Raises UsageError where it exists."""
     files = list(_files(work))
@@ -92,7 +106,7 @@ def pack(work: Work, out: Path) -> int:
 
 
 def _files(work: Work) -> Iterator[tuple[Path, str]]:
-    for name in sorted({ANSWERS, NOTEBOOK, *work.lab.files}):
+    for name in sorted({ANSWERS, NOTEBOOK, NOTEBOOK_PDF, *work.lab.files}):
         if (path := work.folder / name).is_file():
             yield path, name
     yield from _match_files(work)
@@ -141,7 +155,12 @@ def unpack(path: Path, folder: Path) -> Unpacked:
         raise HandInError(f"{name} is no file of at most {ZIP_MAX >> 20} MB")
     unpacked = Unpacked(folder)
     folder.mkdir(parents=True)
-    own = {ANSWERS, NOTEBOOK, *(name for lab in load_course()[1] for name in lab.files)}
+    own = {
+        ANSWERS,
+        NOTEBOOK,
+        NOTEBOOK_PDF,
+        *(name for lab in load_course()[1] for name in lab.files),
+    }
     left = TOTAL_MAX
     taken: set[str] = set()
     try:

@@ -6,6 +6,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,14 +18,13 @@ from tennis.rally.disk import open_regular
 from tennis.rally.text import plain
 
 LIMIT_S = 300.0
-RESULT = "result.json"
+RESULT, EXECUTED = "result.json", "executed.ipynb"
 
 
 class Told(BaseModel):
     """What the notebook's runner said."""
 
     cells: int
-    cell: int | None = None
     error: str = ""
 
 
@@ -34,6 +34,7 @@ class Ran:
 
     cells: int
     error: str
+    executed: Any = None  # the notebook with its outputs, where it ran through
 
 
 def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
@@ -44,7 +45,7 @@ def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
         out = Path(scratch) / "out"
         out.mkdir()
         ended = box.run(
-            [*command, NOTEBOOK, f"{box.OUT}/{RESULT}"],
+            [*command, NOTEBOOK, f"{box.OUT}/{RESULT}", f"{box.OUT}/{EXECUTED}"],
             folder,
             out,
             _readable(),
@@ -52,16 +53,16 @@ def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
                 "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/bin:/bin",
                 "OPENBLAS_NUM_THREADS": "1",
                 "OMP_NUM_THREADS": "1",
-                "MPLBACKEND": "agg",
+                "MPLBACKEND": "module://matplotlib_inline.backend_inline",
                 "PYTHONDONTWRITEBYTECODE": "1",
                 "PYTHONPATH": str(ROOT),
             },
             limit_s,
         )
         told = _told(out / RESULT)
+        executed = _executed(out / EXECUTED) if told is not None and not told.error else None
     if told is not None:
-        where = f"cell {told.cell} of {told.cells}: " if told.cell is not None else ""
-        return Ran(told.cells, plain(f"{where}{told.error}", 300) if told.error else "")
+        return Ran(told.cells, plain(told.error, 300), executed)
     if ended.too_long:
         return Ran(0, f"it did not end within {limit_s:g} s, or used too much of the processor")
     last = ended.words.strip().splitlines()[-1:] or [f"exit code {ended.code}"]
@@ -77,10 +78,25 @@ def _told(path: Path) -> Told | None:
         return None
 
 
+def _executed(path: Path) -> Any:
+    """Read the executed notebook; None where there is none that can be read."""
+    import nbformat  # noqa: PLC0415 (of the stage lab)
+
+    try:
+        with open_regular(path) as file:
+            text = file.read(box.FILE_BYTES).decode()
+            return nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
 def _readable() -> dict[Path, Path]:
     """Return what may be read besides the system, by its path there: nothing that knows answers."""
     venv = Path(sys.prefix)
     own = [ROOT / "tennis", ROOT / "kit-firmware" / "brickwall", LABS / "course.toml"]
     shared = {path: path for path in [*own, *sorted(LABS.glob("*/lab.toml"))]}
+    # where the system's fonts are, for pictures
+    fonts = Path("/etc/fonts")
+    shared |= {fonts: fonts} if fonts.is_dir() else {}
     # of a checkout whose environment is a link to another's: both names
     return {**shared, venv: venv.resolve(), venv.resolve(): venv.resolve()}

@@ -1,41 +1,57 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Run in the box: execute a notebook from top to bottom, and say where it ended.
+"""Execute a notebook from top to bottom, and say where it ended; in the box, as a program.
 
-What this says was written beside a stranger's program, which can write the same: it is shown, and
-never judged.
+What the program says was written beside a stranger's program, which can write the same: it is
+shown, and never judged.
 """
 
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 CELL_S = 120
 WORDS_MAX = 300
 
 
-def main(notebook: Path, result: Path) -> None:
-    """Execute; write an object with ``cells`` and, where one failed, ``cell`` and ``error``."""
-    import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 (only in the box)
+def execute(notebook: Path, folder: Path) -> tuple[Any, str]:
+    """Return the executed notebook, and what went wrong in which cell; empty: nothing."""
+    import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 (of the stage lab)
     from nbclient import NotebookClient  # noqa: PLC0415
     from nbclient.exceptions import CellControlSignal, CellExecutionError  # noqa: PLC0415
 
     content = jupytext.read(notebook)
-    client = NotebookClient(content, timeout=CELL_S, kernel_name="python3")
-    told: dict[str, object] = {"cells": len(content.cells)}
+    for number, cell in enumerate(content.cells):
+        cell["id"] = f"cell-{number}"  # made up at random otherwise: the same work, the same bytes
+    client = NotebookClient(
+        content,
+        timeout=CELL_S,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(folder)}},
+        extra_arguments=["--log-level=ERROR"],  # no word about who could listen on this machine
+    )
+    error = ""
     try:
         client.execute()
-    except CellExecutionError as error:
-        told["error"] = f"{error.ename}: {error.evalue}"[:WORDS_MAX]
-    except CellControlSignal as error:
-        told["error"] = type(error).__name__
-    except Exception as error:  # the kernel died, the cell took too long
-        told["error"] = f"{type(error).__name__}: {error}"[:WORDS_MAX]
-    if "error" in told:
+    except CellExecutionError as failed:
+        error = f"{failed.ename}: {failed.evalue}"
+    except CellControlSignal as failed:
+        error = type(failed).__name__
+    except Exception as failed:  # the kernel died, the cell took too long
+        error = f"{type(failed).__name__}: {failed}"
+    if error:
         done = sum(bool(cell.get("execution_count")) for cell in content.cells)
-        told["cell"] = done
-    result.write_text(json.dumps(told), encoding="utf-8")
+        error = f"cell {done} of {len(content.cells)}: {error}"[:WORDS_MAX]
+    return content, error
+
+
+def main(notebook: Path, result: Path, executed: Path) -> None:
+    """Execute; write an object with ``cells`` and ``error``, and the executed notebook."""
+    content, error = execute(notebook, Path.cwd())
+    result.write_text(json.dumps({"cells": len(content.cells), "error": error}), encoding="utf-8")
+    executed.write_text(json.dumps(content), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:4]))

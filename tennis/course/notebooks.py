@@ -7,15 +7,26 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
+from html import escape
 from pathlib import Path
+from typing import Any
 
 from tennis.checkout import ROOT
 from tennis.course.labs import Lab, LabError, LabRally, write
+from tennis.course.work import ANSWERS, read_answers, seed_of
 from tennis.errors import TennisError
 from tennis.match.folder import MatchFolder, open_match
+from tennis.play.planning import bench_of, plan_of
+from tennis.play.progress import Progress
+from tennis.play.rally import Watch
+from tennis.play.rally import play as play_rally
 from tennis.rally import Rally, open_rally
+from tennis.stats import summarize
+from tennis.units import format_ns
 
 VARIABLE = "TENNIS_RALLY"
+SHOWN_EVERY_S = 0.5
 BALLS = 500  # of a rally that the notebook plays itself
 
 
@@ -32,7 +43,7 @@ def rallies(lab: Lab) -> list[Rally]:
     given = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
     found = given or [Path(asked.name) for asked in lab.rallies if Path(asked.name).exists()]
     if not found:
-        seed = int(str(lab.value("parameters.seed")))
+        seed = _seed(lab)
         # a Racquet of one's own lies in one's own folder only
         possible = [
             one for one in lab.rallies if one.racquet is None or Path(one.racquet).is_file()
@@ -50,6 +61,83 @@ def rallies(lab: Lab) -> list[Rally]:
         where = VARIABLE if given else "the folder of the notebook"
         raise LabError(f"{where} has no rally {write(missing)}: play it, and name it so")
     return chosen
+
+
+def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
+    """Play a rally of the lab in this folder, and show meanwhile how far it is; or open it.
+
+    The seed is that of the student whose ``answers.toml`` lies here, else the lab's own. ``balls``:
+    fewer than the lab asks for, to try something. Raises TennisError.
+    """
+    from IPython.display import display  # noqa: PLC0415 (of the stage lab)
+
+    asked = next((one for one in lab.rallies if one.name == name), None)
+    if asked is None:
+        known = ", ".join(one.name for one in lab.rallies)
+        raise LabError(f"lab {lab.slug} has no rally {name!r}; it has {known}")
+    if Path(name).exists():
+        return open_rally(Path(name))
+    own = Path(ANSWERS).is_file()
+    seed = seed_of(lab, read_answers(Path(ANSWERS)).student) if own else _seed(lab)
+    asked = asked.model_copy(update={"balls": balls or asked.balls})
+    shown: Any = display(  # type: ignore[no-untyped-call]
+        _html(_bar(0, asked.balls, "the target boots")), display_id=True
+    )
+    last = time.monotonic()
+
+    def observe(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SHOWN_EVERY_S:
+            last = time.monotonic()
+            shown.update(_html(_bar(progress.balls, asked.balls, _so_far(progress))))
+
+    plan = plan_of(**_named(asked), balls=asked.balls, seed=seed + asked.boot)
+    rally = play_rally(bench_of("virtual"), plan, Path(name), Watch(observe))
+    summary = summarize(rally)
+    latency = summary.interrupt_ns
+    words = f"median {format_ns(latency.median)}, max {format_ns(latency.max)}"
+    shown.update(_html(_bar(rally.balls, asked.balls, f"{words}, {rally.misses} missed")))
+    return rally
+
+
+def _named(asked: LabRally) -> dict[str, Any]:
+    """Return a rally's settings as ``plan_of`` names them."""
+    settings: dict[str, Any] = {
+        "kernel": asked.kernel,
+        "load": asked.load,
+        "load_options": asked.load_options,
+        "priorities": asked.priorities,
+    }
+    if asked.racquet is not None:
+        settings["racquet"] = Path(asked.racquet)
+    else:
+        settings |= {"top_half": asked.top_half, "bottom_half": asked.bottom_half}
+    if asked.rate_hz is not None:
+        settings |= {"loop": "open", "rate_hz": asked.rate_hz}
+    return settings
+
+
+def _so_far(progress: Progress) -> str:
+    if progress.median_ns is None or progress.max_ns is None:
+        return progress.doing or "the target boots"
+    return f"median {format_ns(progress.median_ns)}, max {format_ns(progress.max_ns)} so far"
+
+
+def _html(text: str) -> Any:
+    from IPython.display import HTML  # noqa: PLC0415 (of the stage lab)
+
+    return HTML(text)  # type: ignore[no-untyped-call]
+
+
+def _bar(balls: int, planned: int, words: str) -> str:
+    return (
+        f'<progress value="{balls}" max="{planned}" aria-label="balls"></progress> '
+        f"{balls:,} of {planned:,} balls: {escape(words)}"
+    )
+
+
+def _seed(lab: Lab) -> int:
+    return int(str(lab.value("parameters.seed")))
 
 
 def match(lab: Lab) -> MatchFolder:

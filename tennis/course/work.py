@@ -24,7 +24,7 @@ from tennis.rally.text import plain
 
 ANSWERS = "answers.toml"
 README = "README.md"
-NOTEBOOK = "notebook.md"
+NOTEBOOK, NOTEBOOK_PDF = "notebook.md", "notebook.pdf"
 PLAN = "plan.toml"  # of the lab's match, with the student's seed
 ANSWERS_MAX = 1 << 18  # bytes
 TEXT_MAX = 20_000  # characters of an answer

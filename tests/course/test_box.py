@@ -50,7 +50,7 @@ HOSTILE = {
         "FileNotFoundError",
     ),
     "tests": (f"import os; os.listdir({str(ROOT / 'tests')!r})", "FileNotFoundError"),
-    "other files of this machine": ("import os; os.listdir('/etc')", "FileNotFoundError"),
+    "other files of this machine": ("open('/etc/passwd')", "FileNotFoundError"),
     "writing to what is read": (
         f"open({str(ROOT / 'tennis/extra.py')!r}, 'w')",
         "Read-only file system",

@@ -405,6 +405,20 @@ def test_packing_is_complete_or_refused(tmp_path, monkeypatch):
     again = run("lab", "submit", "01", "--in", made)
     assert "exists" in str(again.exception)
     assert file.read_bytes() == before
+    assert (made / "notebook.pdf").read_bytes().startswith(b"%PDF-")
+    # the same work is the same file
+    assert run("lab", "submit", "01", "--in", made, "--out", "second.zip").exit_code == 0
+    assert Path("second.zip").read_bytes() == before
+    # a notebook that does not run is not handed in
+    text = (made / "notebook.md").read_text()
+    (made / "notebook.md").write_text(
+        text.replace("{code-cell} ipython3\n", "{code-cell} ipython3\n1 / 0\n", 1)
+    )
+    failed = run("lab", "submit", "01", "--in", made, "--out", "third.zip")
+    assert "notebook.md: cell 1 of " in str(failed.exception)
+    assert "ZeroDivisionError" in str(failed.exception)
+    assert not Path("third.zip").exists()
+    (made / "notebook.md").write_text(text)
     unpacked = packing.unpack(file, tmp_path / "again")
     assert unpacked.notes == []
     assert (tmp_path / "again" / "answers.toml").read_bytes() == (

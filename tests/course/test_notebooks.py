@@ -2,20 +2,33 @@
 # SPDX-License-Identifier: MIT
 """Notebooks are text without outputs, and run from top to bottom."""
 
+import base64
+import contextlib
 import os
+import re
+import socket
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import jupytext
+import nbformat
 import pytest
 from nbclient import NotebookClient
 
 from tennis.checkout import ROOT
-from tennis.course import LabError, load_course, load_lab
+from tennis.course import LabError, load_course, load_lab, work
+from tennis.course.notebook_page import pdf
 from tennis.course.notebooks import VARIABLE, rallies
 from tests.support.hand_ins import make_match
 from tests.support.synthetic import make_rally
 
 LABS = load_course()[1]
+# the smallest PNG there is
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 
 
 def execute(path: Path, folder: Path) -> str:
@@ -73,6 +86,79 @@ def test_a_notebook_runs_on_the_virtual_bench(lab, tmp_path, monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     shown = execute(ROOT / "notebooks" / f"{lab.slug}.md", tmp_path)
     assert "virtual time" in shown
+
+
+LIVE = """---
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+```{code-cell} ipython3
+from tennis.course import load_lab
+from tennis.course.notebooks import play
+
+rally = play(load_lab("01-first-serve"), "mainline-idle", balls=300)
+print(rally.balls, rally.manifest.protocol.seed)
+again = play(load_lab("01-first-serve"), "mainline-idle")
+print(again.balls)
+```
+"""
+
+
+@pytest.mark.virtual
+def test_a_rally_is_played_in_a_notebook_and_shows_how_far_it_is(tmp_path):
+    """With the student's own seed; what is there is opened, not played again."""
+    lab = load_lab("01-first-serve")
+    work.start(lab, "zoe", tmp_path / "w")
+    (tmp_path / "live.md").write_text(LIVE)
+    shown = execute(tmp_path / "live.md", tmp_path / "w")
+    assert f"300 {work.seed_of(lab, 'zoe')}\n300" in shown
+    assert re.search(r"300 of 300 balls: median [\d.]+ .s, max [\d.]+ .s, 0 missed", shown)
+    assert (tmp_path / "w/mainline-idle/manifest.json").is_file()
+
+
+def test_a_notebook_that_fails_says_why_and_keeps_the_page_that_was_there(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("the page of yesterday")
+    command = [sys.executable, "-m", "tennis.course.notebook_page", "01-first-serve", str(page)]
+    environment = {**os.environ, VARIABLE: str(tmp_path / "nothing")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert re.match(r"notebook: 01-first-serve: cell \d+ of \d+: \w*Error: ", line), line
+    assert "Traceback" not in done.stdout + done.stderr
+    assert page.read_text() == "the page of yesterday"
+
+
+def test_a_pdf_fetches_nothing(tmp_path):
+    """Neither files of this machine nor addresses: what a cell shows may be anything."""
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(PIXEL)
+    came = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(5)
+
+        def listen() -> None:
+            with contextlib.suppress(OSError):
+                server.accept()
+                came.set()
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/a.png"
+        images = f'<img src="{secret.as_uri()}"><img src="{url}"><p>kept</p>'
+        cell = nbformat.v4.new_markdown_cell(images)
+        made = pdf(nbformat.v4.new_notebook(cells=[cell]), "zoe")
+        listener.join()
+    assert made.startswith(b"%PDF-")
+    assert b"/Subtype /Image" not in made
+    assert not came.is_set()
+    # and what is in the notebook itself is there
+    inside = f'<img src="data:image/png;base64,{base64.b64encode(PIXEL).decode()}">'
+    cell = nbformat.v4.new_markdown_cell(inside)
+    assert b"/Image" in pdf(nbformat.v4.new_notebook(cells=[cell]), "zoe")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").iterdir()), ids=lambda path: path.name)
