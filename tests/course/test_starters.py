@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""One source holds the gaps and what belongs into them; students get the gaps."""
+
+import pytest
+
+from tennis.checkout import ROOT
+from tennis.course import load_course
+from tennis.course.starters import solved, starter
+from tennis.course.work import starter_of
+
+SOURCE = """int answer(void)
+{
+\t/* [gap] 1: the answer. */
+\t/* [solution] */
+\treturn 42;
+\t/* [/solution] */
+\treturn 0;
+}
+"""
+
+
+def test_both_come_from_one_source():
+    assert starter(SOURCE) == "int answer(void)\n{\n\t/* GAP 1: the answer. */\n\treturn 0;\n}\n"
+    assert solved(SOURCE) == SOURCE.replace("[gap]", "GAP").replace(
+        "\t/* [solution] */\n", ""
+    ).replace("\t/* [/solution] */\n", "")
+    # a file as students get it stays as it is
+    assert starter(starter(SOURCE)) == starter(SOURCE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SOURCE.replace("/* [/solution] */", ""),
+        SOURCE.replace("\t/* [solution] */\n", ""),
+        SOURCE.replace("/* [solution] */", "// [solution]"),
+    ],
+)
+def test_a_mark_that_stands_alone_is_no_answer_given_away(text):
+    with pytest.raises(ValueError, match="stands alone"):
+        starter(text)
+
+
+def test_every_file_of_the_labs_has_gaps():
+    files = [(lab, name) for lab in load_course()[1] for name in lab.files]
+    assert files
+    for lab, name in files:
+        given = starter_of(lab, name)
+        whole = solved((ROOT / "labs" / lab.slug / name).read_text())
+        assert "GAP 1" in given
+        assert len(given) < len(whole)
