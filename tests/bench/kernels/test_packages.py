@@ -128,7 +128,7 @@ def test_device_trees_keep_their_symbols(tree, monkeypatch):
     """Without them the overlay does not apply (tests/target/test_overlays.py)."""
     asked = []
     monkeypatch.setattr(packages, "run", lambda words, what: asked.append([*words, what]))
-    packages._make(packages.tree_source(tree), tree, "Image", "dtbs", what="building")
+    packages.make(packages.tree_source(tree), tree, "Image", "dtbs", what="building")
     ((*words, _),) = asked
     assert words[-3:] == ["DTC_FLAGS=-@", "Image", "dtbs"]
 

@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A lab's match: the one that was asked for, and some of it is played again."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tennis.course import load_lab, match_work, work
+from tennis.course.checks import Wrong
+from tennis.course.match_work import play_some_again, whole_match
+from tennis.rally.manifest import seal_of
+
+LAB = load_lab("11-the-report")
+FIRST, OTHER = "mainline-idle-default-tasklet", "mainline-idle-default-tasklet-r2"
+PLAN = """title = "Small"
+seed = {seed}
+balls = 200
+repetitions = 2
+loads = ["idle"]
+
+[kernels.mainline]
+priorities = ["default"]
+"""
+
+
+def test_the_plan_has_the_students_seed(tmp_path):
+    work.start(LAB, "zoe", tmp_path / "w")
+    plan = (tmp_path / "w/plan.toml").read_text()
+    assert f"\nseed = {work.seed_of(LAB, 'zoe')}\n" in plan
+    assert plan.count("seed = ") == 1
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A student's folder with a real match, as small as it can be."""
+    folder = tmp_path_factory.mktemp("match") / "w"
+    work.start(LAB, "zoe", folder)
+    text = PLAN.format(seed=work.seed_of(LAB, "zoe"))
+    (folder / "plan.toml").write_text(text)
+    command = [sys.executable, "-c", "from tennis.cli import main; main()", "match", "plan.toml"]
+    done = subprocess.run(
+        [*command, "--quiet", "--out", "main-result"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder, text
+
+
+@pytest.mark.virtual
+def test_some_of_a_match_is_played_again(played, monkeypatch, tmp_path):
+    folder, text = played
+    monkeypatch.setattr(match_work, "plan_of_match", lambda _lab, _student: text)
+    opened = work.read(folder)
+    assert len(whole_match(opened).rallies()) == 2
+    assert play_some_again(opened) == [FIRST, OTHER]
+
+    # another boot's balls, sealed anew as if they were this boot's: only playing them again tells
+    forged = tmp_path / "forged"
+    shutil.copytree(folder, forged)
+    first, second = (forged / "main-result" / name for name in (FIRST, OTHER))
+    seed = json.loads((first / "manifest.json").read_text())["protocol"]["seed"]
+    shutil.rmtree(first)
+    shutil.copytree(second, first)
+    with pytest.raises(Wrong, match=r"cannot be used: .*protocol seed"):
+        whole_match(work.read(forged))
+    content = json.loads((first / "manifest.json").read_text())
+    content["protocol"]["seed"] = seed
+    content["seal"] = seal_of(content)
+    (first / "manifest.json").write_text(json.dumps(content))
+    whole_match(work.read(forged))
+    with pytest.raises(Wrong, match=f"{FIRST} does not repeat: ball 0"):
+        play_some_again(work.read(forged))
+
+
+@pytest.mark.virtual
+def test_a_match_of_another_plan_is_told(played, monkeypatch):
+    folder, text = played
+    opened = work.read(folder)
+    for words, other in {
+        "another plan": text.replace("repetitions = 2", "repetitions = 3"),
+        "protocol balls": text.replace("balls = 200", "balls = 300"),
+        "your seed is": text.replace(f"seed = {opened.seed}", "seed = 1"),
+    }.items():
+        monkeypatch.setattr(match_work, "plan_of_match", lambda _lab, _student, it=other: it)
+        with pytest.raises(Wrong, match=words):
+            whole_match(opened)
