@@ -179,6 +179,7 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
 
     found = work.find_lab(number)
     opened = work.read(_given(found, folder), found)
+    _wait_for_trials(found)
     report = checking.check(opened.folder, blind=True)
     if as_json:
         echo(report.model_dump_json(indent=2))
@@ -207,6 +208,7 @@ def submit(number: str, folder: Path | None, out: Path | None) -> None:
 
     found = work.find_lab(number)
     opened = work.read(_given(found, folder), found)
+    _wait_for_trials(found)
     report = checking.check(opened.folder, blind=True)
     lacking = hand_in.missing(opened, report)
     if lacking:
@@ -216,9 +218,16 @@ def submit(number: str, folder: Path | None, out: Path | None) -> None:
     out = out or Path(hand_in.file_name(opened))
     if out.exists():
         raise UsageError(f"{out} exists", next_step="remove it, or choose another name with --out")
+    echo("tennis: the notebook is run once more, and printed", err=True)
     hand_in.print_notebook(opened)
     size = hand_in.pack(opened, out)
     echo(f"{quoted(out)}: {size / 1e6:.1f} MB, {report.of} points to win; hand this file in")
+
+
+def _wait_for_trials(lab: "Lab") -> None:
+    """Say what takes its time."""
+    if lab.files:
+        echo("tennis: your module is built, and tried on real kernels: half a minute", err=True)
 
 
 def _folder(lab: "Lab") -> Path:
