@@ -40,8 +40,11 @@ def table(known: Wiring) -> str:
     return "\n".join(rows)
 
 
-def picture(known: Wiring) -> str:
-    """Return the wires between Pico and target, the jumpers and the panel, as SVG."""
+def picture(known: Wiring, ground: str = "var(--color-background-primary,#fff)") -> str:
+    """Return the wires between Pico and target, the jumpers and the panel, as SVG.
+
+    ``ground`` is the colour of the page, of which resistors are.
+    """
     across = [wire for wire in known.wires if wire.target_pin]
     rows = {wire.name: TOP + ROW * number for number, wire in enumerate(known.wires, 1)}
     bottom = max(rows.values())
@@ -86,7 +89,7 @@ def picture(known: Wiring) -> str:
     style = (
         ".b{fill:none;stroke:currentColor;stroke-width:1.5}"
         ".w{stroke:currentColor;stroke-width:2}"
-        ".r{fill:var(--color-background-primary,#fff);stroke:currentColor;stroke-width:1.5}"
+        f".r{{fill:{ground};stroke:currentColor;stroke-width:1.5}}"
         ".j{fill:none;stroke-width:2;stroke-dasharray:5 4}"
         "text{font:13px sans-serif;fill:currentColor}.t{font-weight:bold}"
         "circle{fill:currentColor}"
@@ -140,7 +143,10 @@ class TennisWiring(SphinxDirective):
         self.env.note_dependency(str(SOURCE))
         if self.arguments[0] == "table":
             return self.parse_text_to_nodes(table(wiring()))
-        return [nodes.raw("", picture(wiring()), format="html")]
+        # WeasyPrint knows no variables in a picture
+        on_paper = self.env.app.tags.has("print")
+        drawn = picture(wiring(), "#fff") if on_paper else picture(wiring())
+        return [nodes.raw("", drawn, format="html")]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
