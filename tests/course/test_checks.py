@@ -71,6 +71,8 @@ def computed(lab: Lab, work: Path) -> dict[str, float]:  # noqa: PLR0911 (a lab 
             )
             medians = [at(us(work / name), 0.5) for name in ("rt-threaded", "rt-hard")]
             return {"price": medians[0] - medians[1], "bottom": tasklet / thread}
+        case 6:
+            return {"share": 100 * float((us(work / "rt-hog") > 10).mean())}
         case 11:
             return {"factor": 800_000 / 5_000}
         case 7:

@@ -51,7 +51,7 @@ def hostile(path: Path, entries: dict[str, bytes], link: str = "") -> Path:
 
 @pytest.fixture(scope="module")
 def handed_in(tmp_path_factory) -> Path:
-    """A class, small: each hand-in with something of its own."""
+    """A class of thirty: nineteen hand-ins with something of their own, eleven that are right."""
     folder = tmp_path_factory.mktemp("class")
     here = folder / "handed-in"
     here.mkdir()
@@ -60,6 +60,8 @@ def handed_in(tmp_path_factory) -> Path:
         made = make_work(folder / f"work-{file or name}", LAB, name, **about)
         return zipped(made, here / f"{file or name}.zip")
 
+    for number in range(11):
+        student(f"student {number}", f"student-{number:02}")
     student("ada")
     student("bob", answers={"edges": 9160})
     student("cleo", answers={"edges": 9160, "bound": 5000})
@@ -208,7 +210,7 @@ def test_what_is_hostile_is_refused_and_the_others_are_marked(marks, name, words
     row = rows(marks)[name]
     assert words in row["refused"]
     assert row["points"] == "0"
-    assert len(rows(marks)) == 19
+    assert len(rows(marks)) == 30
     assert not (marks.parent / "outside").exists()
 
 
@@ -221,7 +223,7 @@ def test_what_is_the_same_is_seen(marks):
 
 def test_pages_hold_nothing_that_runs(marks):
     pages = [*marks.glob("feedback/*.html"), marks / "class.html"]
-    assert len(pages) == 20
+    assert len(pages) == 31
     for page in pages:
         text = page.read_text()
         assert "<script" not in text

@@ -136,3 +136,27 @@ def test_no_solution_lacks_an_answer(tmp_path):
             load_solution(lab, tmp_path)
     path.write_text("[two]\nanswer = 3")
     assert load_solution(lab, tmp_path).of("two").answer == 3
+
+
+@pytest.mark.parametrize("core", ["evl", "cobalt"])
+def test_recorded_figures_are_those_of_the_evidence(core):
+    """Nobody can play them again here; so what students read is held against where it was told."""
+    evidence = (ROOT / "docs" / "evidence" / f"{core}.md").read_text()
+    lab = load_lab("06-out-of-band")
+    rows = {
+        f"{core}_stress": f"| `racquet_{core}`, out-of-band | stress |",
+        f"{core}_hog": f"| `racquet_{core}`, out-of-band | hog |",
+        f"{core}_xload": f"| `racquet_{core}`, out-of-band | `xload`, see below |",
+        f"{core}_in_band_stress": (
+            "| `racquet`, `bottom_half=thread`, in-band, the same kernel | stress |"
+        ),
+    }
+    told = {name.removesuffix("_interrupt_us") for name in lab.parameters if name.startswith(core)}
+    told = {name.removesuffix("_scheduling_us") for name in told}
+    assert told <= set(rows) and len(told) >= 3
+    for name in told:
+        (line,) = (line for line in evidence.splitlines() if line.startswith(rows[name]))
+        cells = [[float(x) for x in cell.split("/")] for cell in line.split("|")[3:5]]
+        assert cells == [
+            lab.parameters[f"{name}_{kind}_us"] for kind in ("interrupt", "scheduling")
+        ]
