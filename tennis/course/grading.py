@@ -160,14 +160,14 @@ def _one(path: Path, lab: Lab, out: Path, checks: str, replays: bool) -> Graded:
         return known
     graded = Graded(file=label(path), sha256=digest, checks_sha256=checks, student=label(path)[:-4])
     with tempfile.TemporaryDirectory(prefix="tennis-grade-") as scratch:
+        folder = Path(scratch) / "work"
         try:
-            folder = Path(scratch) / "work"
             graded.notes = hand_in.unpack(path, folder).notes
             _keep_pdf(folder, out / PDFS / f"{graded.key}.pdf")
             graded.report = checking.check(folder, blind=False, replays=replays, lab=lab)
             graded.student = graded.report.facts.student
         except TennisError as error:
-            graded.refused = plain(str(error).replace(f"{scratch}/work/", ""), 300)
+            graded.refused = plain(str(error).replace(f"{folder}/", ""), 300)
         except Exception as error:  # one hand-in must not end the others
             graded.refused = plain(f"the grader broke off: {type(error).__name__}: {error}", 300)
     write_whole(kept, (graded.model_dump_json(indent=1) + "\n").encode(), force=True)

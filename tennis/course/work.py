@@ -196,7 +196,7 @@ def _template(lab: Lab, student: str) -> str:
     lines = [
         f"# Your answers to lab {lab.number}, {lab.title}. Text goes between the three quotes,",
         "# as many lines as you like; a number stands alone, as in 1420, 3_000_000 or 1.42e-6.",
-        "# `tennis lab check` says what is missing.",
+        f"# `tennis lab check {lab.number:02}` says what is missing.",
         f'lab = "{lab.slug}"',
         f'student = "{student}"  # or your group',
         "minutes = 0  # that the lab took you",
@@ -246,6 +246,6 @@ Your seed is **{seed}**: it makes your balls yours. Play in this folder:
 
 - The handout tells what to do and why: `handouts/_build/html/{lab.slug}.html` (`make docs`).
 - Your answers go into `{ANSWERS}`.
-- `tennis lab check` says what is missing, as often as you like.
-- `tennis lab submit` makes the one file to hand in.
+- `tennis lab check {lab.number:02}` says what is missing, as often as you like.
+- `tennis lab submit {lab.number:02}` makes the one file to hand in.
 """
