@@ -13,10 +13,37 @@ from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.plots import KINDS, TOGETHER
 from tennis.plots.picture import Format
-from tennis.rally import open_rally
+from tennis.plots.sweep import SPEAKS, Curve, rates, screens
+from tennis.rally import Rally, open_rally
 from tennis.rally.disk import refuse_existing, write_whole, writing
+from tennis.sweep.folder import Sweep, is_sweep, open_sweep
+
+
+def curve(sweep: Sweep) -> Curve:
+    """Return what is drawn of a sweep."""
+    record, found = sweep.record, sweep.breaking
+    note = f"{record.bench} bench: {record.time_note}"
+    kernel = record.plan.kernel
+    return Curve(sweep.label, kernel, note, sweep.rates, found.holds_hz, found.breaks_hz)
+
+
+def three(sweep: Sweep) -> list[int]:
+    """Return the rates whose screens are shown: the lowest, where it breaks, where most is lost."""
+    lost = [rate for rate, share in sweep.shares.items() if share < SPEAKS]
+    some = {min(sweep.rates), sweep.breaking.breaks_hz, min(lost, default=max(sweep.rates))}
+    return sorted(rate for rate in some if rate is not None)
+
+
+def open_at(sweep: Sweep, rate_hz: int) -> Rally:
+    """Open the rally of a rate."""
+    return open_rally(sweep.path / sweep.record.at(rate_hz).name)
+
 
 MAX = 16  # rows that one picture can hold
+SWEEPS: Mapping[str, Any] = {"rates": lambda sweeps: rates([curve(one) for one in sweeps])}
+ONE_SWEEP: Mapping[str, Any] = {
+    "screens": lambda sweep: screens(curve(sweep), [open_at(sweep, hz) for hz in three(sweep)])
+}
 
 
 @click.command()
@@ -31,9 +58,10 @@ MAX = 16  # rows that one picture can hold
     "--kind",
     "kinds",
     multiple=True,
-    type=click.Choice(list(dict.fromkeys((*KINDS, *TOGETHER)))),
+    type=click.Choice(list(dict.fromkeys((*KINDS, *TOGETHER, *SWEEPS, *ONE_SWEEP)))),
     help="May be repeated. Of one rally there are histogram, distribution and series, of several "
-    "overview, histogram and distribution.  [default: all of them]",
+    "overview, histogram and distribution; of sweeps rates, of one screens, too.  [default: all "
+    "of them]",
 )
 @click.option(
     "--format",
@@ -49,6 +77,8 @@ def plot(
 ) -> None:
     """Draw the rally in DIR, or several on common axes, and print the names of the pictures.
 
+    Of sweeps there is rates, all of them on common axes; of one there is screens, too.
+
     \b
     Examples:
       tennis plot first
@@ -56,14 +86,21 @@ def plot(
       tennis plot mainline-stress rt-stress --out side-by-side
     """
     several = len(folders) > 1
+    sweeps = [is_sweep(folder) for folder in folders]
+    if any(sweeps) and not all(sweeps):
+        odd = folders[sweeps.index(False)]
+        raise UsageError(f"{odd} is no sweep", next_step="draw sweeps, or rallies, not both")
     possible: Mapping[str, Any] = TOGETHER if several else KINDS
+    if all(sweeps):
+        possible = SWEEPS if several else {**SWEEPS, **ONE_SWEEP}
     if len(folders) > MAX:
         raise UsageError(f"{len(folders)} rallies are too many for one picture: at most {MAX}")
     for name in kinds:
         if name not in possible:
-            of = "several rallies" if several else "one rally"
+            one, more = ("sweep", "sweeps") if all(sweeps) else ("rally", "rallies")
+            of = f"several {more}" if several else f"one {one}"
             raise UsageError(f"--kind {name}: of {of} there are {', '.join(possible)}")
-    rallies = [open_rally(folder) for folder in folders]
+    opened: list[Any] = [(open_sweep if all(sweeps) else open_rally)(at) for at in folders]
     path = folders[0].resolve()
     out = out or (Path("plots") if several else path.with_name(path.name + "-plots"))
     wanted = {name: out / f"{name}.{kind}" for name in kinds or possible}
@@ -72,7 +109,7 @@ def plot(
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     for name, path in wanted.items():
-        picture = TOGETHER[name](rallies) if several else KINDS[name](rallies[0])
+        picture = possible[name](opened if several or name in SWEEPS else opened[0])
         write_whole(path, picture.render(cast("Format", kind)), force=force)
     # only now: whoever reads the names may stop listening after the first
     for path in wanted.values():

@@ -28,7 +28,8 @@ from tennis.rally.text import plain, quoted
 from tennis.units import format_count
 
 
-def _number(text: str) -> tuple[str, int]:
+def load_option(text: str) -> tuple[str, int]:
+    """Read NAME=NUMBER. Raises UsageError."""
     name, _, value = text.partition("=")
     if not re.fullmatch(r"-?[0-9]{1,18}", value):
         raise UsageError(f"--load-option {text}", next_step="write NAME=NUMBER, as in hold_us=200")
@@ -299,7 +300,7 @@ def rally(
             played = player.resume(bench, resume, watch)
         else:
             assert out  # noqa: S101
-            asked["load_options"] = dict(map(_number, asked["load_options"]))
+            asked["load_options"] = dict(map(load_option, asked["load_options"]))
             if recording:
                 bench, plan = replay_of(recording, speed, asked["operator"])
             else:

@@ -15,6 +15,7 @@ from tennis.cli.completion import Folder
 from tennis.cli.words import echo, paragraph
 from tennis.rally import open_rally
 from tennis.stats import Latency, Summary, summarize
+from tennis.sweep.folder import is_sweep, open_sweep
 from tennis.units import format_ns
 
 ROWS = {
@@ -36,7 +37,7 @@ ROWS = {
 @click.argument("folder", metavar="DIR", type=Folder())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def stats(folder: Path, *, as_json: bool) -> None:
-    """Print the statistics of the rally in DIR.
+    """Print the statistics of the rally in DIR, or of a sweep: a line for each rate.
 
     Quantiles are observed values with 95 % confidence intervals. Beside the maximum stand the
     misses and, without any, the rate of later answers that this many balls rule out.
@@ -46,6 +47,11 @@ def stats(folder: Path, *, as_json: bool) -> None:
       tennis stats first
       tennis stats first --json
     """
+    if is_sweep(folder):
+        from tennis.cli.sweep import print_sweep
+
+        print_sweep(open_sweep(folder), as_json=as_json)
+        return
     summary = summarize(open_rally(folder))
     if as_json:
         echo(json.dumps(summary.as_json(), indent=2))

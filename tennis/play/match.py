@@ -6,10 +6,7 @@ What is in the folder is kept. A rally that was sealed stays; one that was kille
 interrupted goes on; one that failed is tried again.
 """
 
-import contextlib
 import datetime
-import fcntl
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -22,6 +19,7 @@ from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.match.folder import MATCH, MatchFolder, Record, open_match
 from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
+from tennis.play.lock import check_folder, locked
 from tennis.play.planning import bench_of
 from tennis.play.player import Player, Seen, unversioned
 from tennis.play.rally import Observer, Stop
@@ -31,7 +29,6 @@ from tennis.rally.plan import Plan
 from tennis.replicate.rules import replication
 from tennis.units import NS_PER_S
 
-LOCK = ".lock"
 # Wall time before anything was measured: seconds to build, boot and seal, and balls a second on the
 # virtual bench, by load. A guess for --list; while a match is played, what it took so far counts.
 BOOT_S = 5.0
@@ -99,13 +96,13 @@ def play_match(
     DiskFullError where the disk is full: then the same match can be gone on with.
     """
     bench = bench_for(match.plan)
-    _check_folder(out)
+    check_folder(out, MATCH, "a match")
     scheduled = _with_versions(bench, match.scheduled)
     for line in _foreign_tasks(scheduled):
         say(line)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
-    with _locked(out):
+    with locked(out):
         record = _begun(bench, match, scheduled, out)
         outcome = Outcome(MatchFolder(out, record))
         at_once = workers if bench.kind == "virtual" else 1
@@ -194,33 +191,6 @@ def _foreign_tasks(scheduled: list[ScheduledRally]) -> Iterator[str]:
                     f"published about it stays not addressed. To address it, build loads/{load} "
                     "with the core's library (docs/loads.md) and play a new match"
                 )
-
-
-def _check_folder(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is no folder", next_step="choose another --out")
-    strange = out.exists() and not (out / MATCH).exists()
-    if strange and any(path.name != LOCK for path in out.iterdir()):
-        raise UsageError(
-            f"{out} holds something else than a match", next_step="choose another --out"
-        )
-
-
-@contextlib.contextmanager
-def _locked(out: Path) -> Iterator[None]:
-    """Keep a second player out of the folder."""
-    with writing(out):
-        # the folder may come from somebody else: neither through a link, nor wait for a FIFO
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-        lock = os.open(out / LOCK, flags, 0o644)
-    with os.fdopen(lock, "rb"):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise RallyError(
-                f"{out} is being played by another process", next_step="let it finish"
-            ) from error
-        yield
 
 
 def _begun(bench: Bench, match: Match, scheduled: list[ScheduledRally], out: Path) -> Record:

@@ -107,7 +107,7 @@ def persistence(result: Check) -> Picture:
     if seen is None or not seen.balls:
         nothing(axes, "no ball in the capture")
         return picture
-    _grid(axes)
+    scope_grid(axes)
     pulse = result.rally.manifest.protocol.pulse_ns
     norm = LogNorm(1, max(2, seen.balls))
     style: dict[str, Any] = {
@@ -125,7 +125,7 @@ def persistence(result: Check) -> Picture:
     if up < seen.columns:
         edges[up] += seen.balls
     window, end = seen.window_ns, seen.columns * seen.column_ns
-    for bottom, image in ((5.0, _trace(ping, edges, seen)), (1.0, _reply(seen))):
+    for bottom, image in ((5.0, trace(ping, edges, seen.balls)), (1.0, _reply(seen))):
         shown = np.ma.masked_less(image, 1)
         picture_of = axes.imshow(shown, extent=(0, end, bottom, bottom + 2.4), **style)
     axes.set(xlim=(0, window), ylim=(0, 8))
@@ -142,7 +142,8 @@ def persistence(result: Check) -> Picture:
     return picture
 
 
-def _grid(axes: Axes) -> None:
+def scope_grid(axes: Axes) -> None:
+    """Make axes the screen of an oscilloscope."""
     axes.set_facecolor("#101418")
     axes.grid(True, color="#3a424a", lw=0.6)
     axes.set_yticks(range(9))
@@ -152,15 +153,13 @@ def _grid(axes: Axes) -> None:
 
 def _reply(seen: Persistence) -> NDArray[np.int64]:
     edges = (seen.rises + seen.falls)[: seen.columns]
-    return _trace(seen.high, edges, seen)
+    return trace(seen.high, edges, seen.balls)
 
 
-def _trace(
-    high: NDArray[np.int64], edges: NDArray[np.int64], seen: Persistence
-) -> NDArray[np.int64]:
+def trace(high: NDArray[np.int64], edges: NDArray[np.int64], balls: int) -> NDArray[np.int64]:
     """Return counts (rows, columns): low at the bottom, high at the top, edges between them."""
     image = np.tile(edges, (TRACE, 1))
-    image[0] = np.maximum(seen.balls - high, edges)
+    image[0] = np.maximum(balls - high, edges)
     image[1] = image[0]
     image[-1] = np.maximum(high, edges)
     image[-2] = image[-1]

@@ -366,6 +366,11 @@ def open_rally(path: Path) -> Rally:
                 f"{path} is unfinished",
                 next_step=f"go on with `tennis rally --resume {path.with_suffix('')}`",
             )
+        if (path / "sweep.json").is_file():
+            raise RallyError(
+                f"{path} is a sweep",
+                next_step="name one of the rallies in it, or use `tennis stats` or `tennis plot`",
+            )
         if (path / "match.json").is_file():
             raise RallyError(
                 f"{path} is a match",

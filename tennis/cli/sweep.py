@@ -1,0 +1,282 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis sweep``: open loops at rising rates, until replies can no longer be told apart."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tennis.bench import loads
+from tennis.cli.completion import Folder, kernels
+from tennis.cli.completion import loads as load_names
+from tennis.cli.numbers import Real, Whole
+from tennis.cli.options import Grouped
+from tennis.cli.progress import quiet_option, shown, tell
+from tennis.cli.rally import load_option
+from tennis.cli.stop import Stop
+from tennis.cli.words import echo, paragraph
+from tennis.errors import BenchError, UsageError
+from tennis.listener import listening
+from tennis.plots.sweep import SPEAKS
+from tennis.rally.serving import BALLS_MAX
+from tennis.stats.pairing import percent_floor
+from tennis.sweep.folder import Sweep
+from tennis.sweep.search import RATE_MAX_HZ, RATE_MIN_HZ
+from tennis.units import format_ns
+
+
+@click.command(
+    cls=Grouped,
+    groups={
+        "What to play": (
+            *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities"),
+            *("--load-option", "--command-line", "--balls", "--seed", "--out"),
+        ),
+        "Which rates": (
+            *("--from-hz", "--to-hz", "--rates-per-decade"),
+            *("--paired-percent", "--resolution-percent"),
+        ),
+        "Another bench": ("--bench", "--target", "--port"),
+    },
+)
+@click.option(
+    "--kernel",
+    metavar="NAME|DIR",
+    shell_complete=kernels,
+    help="As for `tennis rally`. [default: mainline]",
+)
+@click.option(
+    "--load",
+    metavar="NAME",
+    shell_complete=load_names,
+    help=f"What keeps the target busy: {', '.join(loads.names())}. [default: idle]",
+)
+@click.option(
+    "--load-option",
+    "load_options",
+    metavar="NAME=NUMBER",
+    multiple=True,
+    help="A parameter of the load, as in hold_us=200. May be repeated.",
+)
+@click.option("--top-half", type=click.Choice(["hard", "threaded"]), help="As for `tennis rally`.")
+@click.option(
+    "--bottom-half",
+    type=click.Choice(["tasklet", "thread", "workqueue", "user"]),
+    help="What lowers the reply line. [default: tasklet, on EVL and Cobalt thread]",
+)
+@click.option("--priorities", metavar="NAME|MAP", help="As for `tennis rally`.")
+@click.option(
+    "--command-line",
+    default="",
+    metavar="WORDS",
+    help="Add to the kernel's command line, as in highres=off.",
+)
+@click.option(
+    "--balls",
+    type=Whole(2, BALLS_MAX),
+    default=5000,
+    show_default=True,
+    metavar="COUNT",
+    help="How many pings to serve at each rate.",
+)
+@click.option(
+    "--seed",
+    type=Whole(0, 2**32 - 1),
+    default=1,
+    show_default=True,
+    metavar="NUMBER",
+    help="The same seed gives the same boots and, on the virtual bench, the same bytes.",
+)
+@click.option(
+    "--from-hz",
+    type=Whole(RATE_MIN_HZ, RATE_MAX_HZ),
+    default=1000,
+    show_default=True,
+    metavar="HZ",
+    help="The lowest rate.",
+)
+@click.option(
+    "--to-hz",
+    type=Whole(RATE_MIN_HZ, RATE_MAX_HZ),
+    default=200_000,
+    show_default=True,
+    metavar="HZ",
+    help="The highest rate.",
+)
+@click.option(
+    "--rates-per-decade",
+    type=Whole(1, 30),
+    default=5,
+    show_default=True,
+    metavar="COUNT",
+    help="How many rates to play between a rate and ten times that.",
+)
+@click.option(
+    "--paired-percent",
+    type=Real(0.01, 100),
+    default=99.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Pairing has broken at a rate where fewer pings have a reply that can only be theirs.",
+)
+@click.option(
+    "--resolution-percent",
+    type=Real(0.1, 100),
+    default=2.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="How narrow to make the interval of rates in which pairing breaks.",
+)
+@click.option(
+    "--bench",
+    type=click.Choice(["virtual", "pi"]),
+    default="virtual",
+    show_default=True,
+    help="Where to play, as for `tennis rally`.",
+)
+@click.option("--target", metavar="HOST", help="The board, with --bench pi.")
+@click.option("--port", metavar="PORT", help="The Brickwall's serial port, with --bench pi.")
+@quiet_option
+@click.option(
+    "--out",
+    type=Folder(),
+    metavar="DIR",
+    required=True,
+    help="The sweep's folder. Where it holds a part of the same sweep, the rest is played.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+def sweep(
+    *,
+    from_hz: int,
+    to_hz: int,
+    rates_per_decade: int,
+    paired_percent: float,
+    resolution_percent: float,
+    load_options: tuple[str, ...],
+    out: Path,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Serve pings at rising rates, and find the rate at which replies can no longer be paired.
+
+    Each rate is a rally of its own, an open loop on a freshly booted target, and all of them lie in
+    DIR. A ping is paired if one reply begins and ends before the next ping, and no earlier reply
+    was missing. Where that holds for too few pings, pairing has broken; the interval between the
+    last rate that held and the first that did not is halved until it is narrow.
+
+    \b
+    Examples:
+      tennis sweep --kernel rt --out rates
+      tennis sweep --kernel rt --load ping-flood --from-hz 10000 --out flooded
+      tennis sweep --load hog --to-hz 50000 --out known-answer
+      tennis plot rates flooded
+
+    Ctrl-C ends it, and so does a target that dies; the same command goes on.
+    """
+    from pydantic import ValidationError
+
+    from tennis.play.planning import bench_of, plan_of
+    from tennis.play.sweep import Asked, play_sweep
+    from tennis.sweep.search import Range
+
+    try:
+        wanted = Range(
+            from_hz=from_hz,
+            to_hz=to_hz,
+            rates_per_decade=rates_per_decade,
+            paired_percent=paired_percent,
+            resolution_percent=resolution_percent,
+        )
+    except ValidationError as error:
+        message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise UsageError(message, next_step="say another rate") from error
+    asked["load_options"] = dict(map(load_option, load_options))
+    plan = plan_of(**asked, loop="open", rate_hz=float(from_hz))
+    bench = bench_of(plan.bench, plan.port, plan.target)
+    with listening(tell):
+        swept = play_sweep(bench, Asked(plan, wanted), out, shown, Stop())
+    print_sweep(swept.sweep, as_json=as_json)
+    if swept.interrupted:
+        echo("interrupted: the same command goes on")
+    if swept.sweep.suspect:
+        first, why = next(iter(swept.sweep.suspect.items()))
+        raise BenchError(f"suspect at {len(swept.sweep.suspect)} rates, first {first:,} Hz: {why}")
+
+
+def print_sweep(swept: Sweep, *, as_json: bool) -> None:
+    """Print the rates of a sweep, and between which of them pairing breaks."""
+    if as_json:
+        import json
+
+        echo(json.dumps(as_object(swept), indent=2))
+        return
+    console = Console(highlight=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for name in ("rate", "paired", "unanswered", "lost", "q1", "median", "q3", "max"):
+        table.add_column(name, justify="right", no_wrap=True)
+    found = swept.breaking
+    for rate_hz, rate in swept.rates.items():
+        latency = rate.interrupt_ns
+        times = (latency.q1, latency.median, latency.q3, latency.max)
+        speaks = rate.share >= SPEAKS  # of fewer they say nothing
+        style = "bold" if rate_hz in {found.holds_hz, found.breaks_hz} else None
+        table.add_row(
+            f"{rate_hz:,} Hz",
+            percent_floor(rate.share),
+            f"{rate.unanswered}",
+            f"{rate.lost}",
+            *(format_ns(time) if speaks else "-" for time in times),
+            style=style,
+        )
+    columns = console.width
+    console.print(Text(swept.label, style="bold"), soft_wrap=True)
+    console.width = max(columns, table.__rich_measure__(console, console.options).maximum)
+    console.print(table, crop=False)
+    for line in claims(swept):
+        paragraph(console, line, columns=columns)
+
+
+def claims(swept: Sweep) -> list[str]:
+    """Say in words what a sweep found, and what its figures are of."""
+    record, found = swept.record, swept.breaking
+    limit = f"{record.range.paired_percent:g} %"
+    if not swept.rates:
+        return ["No rate was played."]
+    if found.breaks_hz is None:
+        told = f"Up to {found.holds_hz:,} Hz at least {limit} of the pings are paired."
+    elif found.holds_hz is None:
+        told = f"At {found.breaks_hz:,} Hz, the lowest rate, fewer than {limit} are paired."
+    else:
+        told = (
+            f"Pairing breaks between {found.holds_hz:,} and {found.breaks_hz:,} Hz: "
+            f"above, fewer than {limit} of the pings are paired."
+        )
+    strays = [rate for rate, share in swept.shares.items() if share < 1]
+    first = f" The first ping that is not paired is at {min(strays):,} Hz." if strays else ""
+    pings = max(rate.pings for rate in swept.rates.values())
+    figures = (
+        f"Bench: {record.bench} ({record.time_note}); {pings:,} pings a rate are judged. Times are "
+        "interrupt latencies of paired pings only: whoever was too late is not among them."
+    )
+    return [f"{told}{first}", figures]
+
+
+def as_object(swept: Sweep) -> dict[str, Any]:
+    """Return a sweep for programs; times in ns."""
+    from dataclasses import asdict
+
+    return {
+        "label": swept.label,
+        "bench": swept.record.bench,
+        "time_note": swept.record.time_note,
+        "range": swept.record.range.model_dump(),
+        "holds_hz": swept.breaking.holds_hz,
+        "breaks_hz": swept.breaking.breaks_hz,
+        "rates": [{**asdict(rate), "share": rate.share} for rate in swept.rates.values()],
+        "suspect": {str(rate): why for rate, why in swept.suspect.items()},
+    }

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""One player at a time in a folder of several rallies."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tennis.errors import RallyError, UsageError
+from tennis.rally.disk import writing
+
+LOCK = ".lock"
+
+
+@contextlib.contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Keep a second player out of the folder. Raises RallyError where there is one."""
+    with writing(out):
+        # the folder may come from somebody else: neither through a link, nor wait for a FIFO
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        lock = os.open(out / LOCK, flags, 0o644)
+    with os.fdopen(lock, "rb"):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise RallyError(
+                f"{out} is being played by another process", next_step="let it finish"
+            ) from error
+        yield
+
+
+def check_folder(out: Path, record: str, what: str) -> None:
+    """Raise UsageError where ``out`` holds other things than ``what``, whose file is ``record``."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is no folder", next_step="choose another --out")
+    strange = out.exists() and not (out / record).exists()
+    if strange and any(path.name != LOCK for path in out.iterdir()):
+        raise UsageError(
+            f"{out} holds something else than {what}", next_step="choose another --out"
+        )

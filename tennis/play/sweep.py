@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Play a sweep: a rally at each rate, each freshly booted; go on with what is not there yet."""
+
+import datetime
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tennis import __version__
+from tennis.bench import Bench, PreparingBench
+from tennis.errors import BenchError, RallyError, UsageError
+from tennis.listener import say
+from tennis.play.lock import check_folder, locked
+from tennis.play.player import Player, unversioned
+from tennis.play.rally import Observer, Stop
+from tennis.rally.disk import writing
+from tennis.rally.plan import Plan
+from tennis.stats.pairing import Pairing, percent_floor
+from tennis.sweep.folder import SWEEP, Record, Sweep, open_rate, open_sweep
+from tennis.sweep.search import Range, next_rate
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be swept: the rally, but for its rate, and the rates."""
+
+    plan: Plan
+    range: Range
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What became of a sweep."""
+
+    sweep: Sweep
+    interrupted: bool
+
+
+def play_sweep(
+    bench: Bench,
+    asked: Asked,
+    out: Path,
+    shown: Callable[[str], AbstractContextManager[Observer]],
+    stop: Stop,
+) -> Swept:
+    """Play into the folder ``out`` the rates that are not there yet.
+
+    A line is said for each rate. Raises UsageError where the plan cannot be played, RallyError
+    where ``out`` holds another sweep, BenchError where a rate cannot be played (the target died,
+    say): what was played is kept, and the same call goes on. Raises DiskFullError likewise.
+    """
+    plan, wanted = asked.plan, asked.range
+    if plan.protocol.loop != "open":
+        raise UsageError("a sweep is an open loop: it serves whatever the target does")
+    check_folder(out, SWEEP, "a sweep")
+    if not isinstance(bench, PreparingBench):
+        plan = plan.model_copy(update={"versions": bench.versions(plan)})
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with locked(out):
+        record = _begun(bench, plan, wanted, out)
+        interrupted = _play_rates(Player(bench, out, stop), record, out, shown)
+        return Swept(open_sweep(out), interrupted)
+
+
+def _play_rates(
+    player: Player,
+    record: Record,
+    out: Path,
+    shown: Callable[[str], AbstractContextManager[Observer]],
+) -> bool:
+    """Play what is missing; tell whether somebody interrupted it."""
+    rates: dict[int, Pairing] = {}
+    grid = len(record.range.grid())
+    while (rate_hz := next_rate(record.range, shares(rates))) is not None:
+        if player.stop():
+            return True
+        number = len(rates) + 1
+        where = f"{number}/{grid}" if number <= grid else f"{number}"
+        planned = record.at(rate_hz)
+        seen = player.see_to(planned, shown(f"{where} {rate_hz:,} Hz"))
+        if seen.state == "interrupted":
+            say(f"{where} {rate_hz:,} Hz: {seen.said}")
+            return True
+        if seen.state == "failed":
+            done = f"{number - 1} rates are kept" if rates else "no rate was played"
+            raise BenchError(
+                f"at {rate_hz:,} Hz: {seen.trouble}; {done}",
+                next_step="the same `tennis sweep` goes on",
+            )
+        if seen.state == "unusable":
+            raise RallyError(f"{out / planned.name}: {seen.said}", next_step="move it away")
+        rates[rate_hz], why = open_rate(record, out, rate_hz)
+        paired = f"{percent_floor(rates[rate_hz].share)} paired"
+        say(f"{where} {rate_hz:,} Hz: {paired}, {seen.said}" + (f": {why}" if why else ""))
+    return False
+
+
+def shares(rates: dict[int, Pairing]) -> dict[int, float]:
+    """Return the share of paired pings at each rate."""
+    return {rate: found.share for rate, found in rates.items()}
+
+
+def _begun(bench: Bench, plan: Plan, wanted: Range, out: Path) -> Record:
+    """Write ``sweep.json``, or hold what is asked for against it. Raises RallyError."""
+    if (out / SWEEP).exists():
+        before = Record.read(out)
+        if (before.range, unversioned(before.plan)) != (wanted, unversioned(plan)):
+            raise RallyError(
+                f"{out} was begun as another sweep{_difference(before, plan, wanted)}",
+                next_step="give the same options, or another --out",
+            )
+        for name in sorted({*before.plan.versions, *plan.versions}):
+            was, is_ = before.plan.versions.get(name), plan.versions.get(name)
+            if was != is_:
+                raise RallyError(
+                    f"{out} was begun with {name} {was}, now it is {is_}: rates of one sweep are "
+                    "played with the same versions",
+                    next_step="choose another --out",
+                )
+        return before
+    record = Record(
+        tennis=__version__,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        bench=bench.kind,
+        time_note=bench.time_note(plan),
+        range=wanted,
+        plan=plan,
+    )
+    record.write(out)
+    return record
+
+
+def _difference(before: Record, plan: Plan, wanted: Range) -> str:
+    """Name the first thing in which a sweep differs from the one that was begun."""
+    ours = {**wanted.model_dump(), **unversioned(plan).model_dump(exclude={"protocol"})}
+    ours |= plan.protocol.model_dump()
+    theirs = {**before.range.model_dump(), **unversioned(before.plan).model_dump()}
+    theirs |= before.plan.protocol.model_dump()
+    name = next((name for name, value in ours.items() if theirs.get(name) != value), None)
+    return f" (its {name} differs)" if name else ""

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A sweep's folder: ``sweep.json``, and a rally's folder for each rate.
+
+It may come from somebody else: names are the rates, every rally is checked as a rally is, and must
+be the one that the sweep asked for.
+"""
+
+import json
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from tennis.errors import RallyError
+from tennis.match.folder import another
+from tennis.match.plan import ScheduledRally
+from tennis.rally import open_rally
+from tennis.rally.disk import write_whole
+from tennis.rally.manifest import BenchKind, StrictModel, Text
+from tennis.rally.plan import Plan
+from tennis.rally.text import plain
+from tennis.stats.pairing import Pairing, pairing
+from tennis.sweep.search import RATES_MAX, Breaking, Range, breaking
+
+SCHEMA_VERSION = 1
+SWEEP = "sweep.json"
+SIZE_MAX = 1 << 20  # bytes
+_NAME = re.compile(r"([1-9][0-9]{0,5})-hz")
+
+
+class Record(StrictModel):
+    """All of ``sweep.json``."""
+
+    schema_version: Literal[1] = 1
+    tennis: Text
+    created: Text  # ISO 8601, wall clock
+    bench: BenchKind
+    time_note: Text
+    range: Range
+    plan: Plan  # of each rally, but for its rate
+
+    def at(self, rate_hz: int) -> ScheduledRally:
+        """Return the rally of a rate."""
+        # the next ball does not wait: an answer later than that would be taken for its answer
+        timeout_ns = min(self.plan.protocol.timeout_ns, round(1e9 / rate_hz))
+        changed = {"rate_hz": float(rate_hz), "timeout_ns": timeout_ns}
+        protocol = self.plan.protocol.model_copy(update=changed)
+        return ScheduledRally(
+            name=f"{rate_hz}-hz",
+            kernel=self.plan.kernel,
+            repetition=1,
+            plan=self.plan.model_copy(update={"protocol": protocol}),
+        )
+
+    def write(self, folder: Path) -> None:
+        """Write ``sweep.json``, whole or not at all. Raises DiskFullError, RallyError."""
+        text = json.dumps(self.model_dump(mode="json"), indent=1) + "\n"
+        write_whole(folder / SWEEP, text.encode(), force=True)
+
+    @classmethod
+    def read(cls, folder: Path) -> "Record":
+        """Read ``sweep.json``. Raises RallyError, one line that says what is wrong."""
+        path = folder / SWEEP
+        try:
+            if not stat.S_ISREG(path.lstat().st_mode):
+                raise RallyError(
+                    f"{path} is not a plain file", next_step="copy the folder with its real files"
+                )
+            with path.open("rb") as file:
+                text = file.read(SIZE_MAX + 1)
+        except FileNotFoundError as error:
+            raise RallyError(
+                f"{folder} holds no {SWEEP}",
+                next_step="name the folder that `tennis sweep --out` wrote",
+            ) from error
+        except OSError as error:
+            raise RallyError(f"cannot read {path} ({error.strerror})") from error
+        if len(text) > SIZE_MAX:
+            raise RallyError(f"{path} is larger than 1 MiB: it was not written by tennis")
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            where = plain(".".join(map(str, problem["loc"])), 120)
+            raise RallyError(
+                f"{path} is not a sweep of schema {SCHEMA_VERSION} ({where!a}: "
+                f"{plain(str(problem['msg']), 120)}): use the original folder"
+            ) from error
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep that was played, or a part of it."""
+
+    path: Path
+    record: Record
+    rates: dict[int, Pairing]  # ascending
+    suspect: dict[int, str]  # rate -> why nothing may be claimed of it
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """Return the share of paired pings at each rate."""
+        return {rate: found.share for rate, found in self.rates.items()}
+
+    @property
+    def breaking(self) -> Breaking:
+        """Return between which rates pairing breaks."""
+        return breaking(self.record.range, self.shares)
+
+    @property
+    def label(self) -> str:
+        """Return the sweep in a few words, as a rally's."""
+        plan = self.record.plan
+        words = [plan.kernel, plan.load, plan.bottom_half, plan.priorities]
+        words += ["threaded"] if plan.top_half == "threaded" else []
+        words += [plan.command_line] if plan.command_line else []
+        return " / ".join(plain(word, 40) for word in words)
+
+
+def is_sweep(path: Path) -> bool:
+    """Tell whether a folder calls itself a sweep."""
+    return (path / SWEEP).is_file()
+
+
+def open_rate(record: Record, folder: Path, rate_hz: int) -> tuple[Pairing, str]:
+    """Open the rally of a rate; return its pairing, and why it is suspect (empty: it is not).
+
+    Raises RallyError, also where it is another rally than the sweep's.
+    """
+    planned = record.at(rate_hz)
+    place = folder / planned.name
+    if place.is_symlink():
+        raise RallyError(f"{place} is a link", next_step="copy the folder with its real files")
+    rally = open_rally(place)
+    difference = another(rally, planned)
+    if difference:
+        raise RallyError(
+            f"{place} is not a rally of this sweep ({difference})",
+            next_step="move it away, and play it again",
+        )
+    if rally.manifest.ended == "interrupted":
+        raise RallyError(f"{place} was interrupted", next_step="go on with the same `tennis sweep`")
+    faults = rally.manifest.faults
+    why = plain(faults[0].message if faults else "suspect", 200) if rally.manifest.suspect else ""
+    return pairing(rally), why
+
+
+def open_sweep(path: Path) -> Sweep:
+    """Open a sweep's folder, and all of its rallies that are there. Raises RallyError."""
+    if not path.is_dir():
+        raise RallyError(
+            f"{path} is no folder", next_step="name the one that `tennis sweep --out` wrote"
+        )
+    record = Record.read(path)
+    found = sorted(
+        int(name[1])
+        for entry in path.iterdir()
+        if (name := _NAME.fullmatch(entry.name)) is not None
+    )
+    if len(found) > RATES_MAX:
+        raise RallyError(f"{path} has {len(found)} rates, {RATES_MAX} at most")
+    rates: dict[int, Pairing] = {}
+    suspect: dict[int, str] = {}
+    for rate_hz in found:
+        rates[rate_hz], why = open_rate(record, path, rate_hz)
+        if why:
+            suspect[rate_hz] = why
+    return Sweep(path, record, rates, suspect)

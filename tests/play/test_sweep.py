@@ -1,0 +1,188 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Sweeps on the virtual bench: a known answer, real kernels, interruptions, foreign folders."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tennis.errors import RallyError
+from tennis.rally import open_rally
+from tennis.stats.pairing import pairing
+from tennis.sweep.folder import SWEEP, open_sweep
+from tests.support.shared import made_once
+
+pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("sweep")]
+
+TENNIS = str(Path(sys.executable).with_name("tennis"))
+HOLD_US, PERIOD_US = 100, 3700
+WORDS = (
+    *("sweep", "--kernel", "rt", "--balls", "600", "--seed", "7", "--from-hz", "20000"),
+    *("--to-hz", "150000", "--rates-per-decade", "2", "--resolution-percent", "60", "--quiet"),
+)
+
+
+@dataclass(frozen=True)
+class Done:
+    exit_code: int
+    output: str  # of both streams
+
+
+def run(*words: str | Path | int) -> Done:
+    done = subprocess.run(
+        [TENNIS, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    return Done(done.returncode, done.stdout)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """Return a sweep that nobody disturbed."""
+
+    def make(folder: Path) -> None:
+        done = run(*WORDS, "--out", folder / "rates")
+        assert done.exit_code == 0, done.output
+        (folder / "said.txt").write_text(done.output)
+
+    return made_once(tmp_path_factory, "sweep", make) / "rates"
+
+
+@pytest.fixture
+def copy(whole, tmp_path) -> Path:
+    shutil.copytree(whole, tmp_path / "rates")
+    return tmp_path / "rates"
+
+
+def test_a_real_kernel_breaks_where_its_answer_takes_a_period(whole):
+    """rt lowers the line some 9.4 us after a ping: with pings 7 us apart no reply can be told."""
+    swept = open_sweep(whole)
+    assert list(swept.rates) == sorted(swept.rates)
+    answer_ns = swept.rates[20_000].interrupt_ns.median + swept.rates[20_000].scheduling_ns.median
+    assert swept.rates[20_000].share > 0.99
+    assert swept.rates[150_000].share < 0.1
+    assert swept.breaking.holds_hz < 1e9 / answer_ns
+    assert swept.breaking.breaks_hz / swept.breaking.holds_hz <= 1.6
+    said = (whole.parent / "said.txt").read_text()
+    assert f"Pairing breaks between {swept.breaking.holds_hz:,}" in said
+    assert "599 pings a rate are judged" in said
+
+
+def test_each_rate_is_a_rally(whole):
+    rally = open_rally(whole / "20000-hz")
+    assert rally.manifest.protocol.rate_hz == 20_000
+    assert rally.manifest.protocol.timeout_ns == 50_000
+    assert pairing(rally) == open_sweep(whole).rates[20_000]
+
+
+def test_a_hog_takes_the_share_that_it_must(tmp_path):
+    """The known answer: whoever comes while interrupts are off, or is answered then, is lost."""
+    done = run(
+        *("rally", "--load", "hog", "--loop", "open", "--rate-hz", 50_000, "--balls", 20_000),
+        *("--seed", 3, "--quiet", "--out", tmp_path / "hog"),
+    )
+    assert done.exit_code == 0, done.output
+    found = pairing(open_rally(tmp_path / "hog"))
+    answer_us = (found.interrupt_ns.median + found.scheduling_ns.median) / 1000
+    unpaired = (HOLD_US + answer_us) / PERIOD_US
+    # within a hold all pings but the last leave no trace: the controller latches one
+    lost = (HOLD_US - 1e6 / 50_000 / 2) / PERIOD_US
+    assert 1 - found.share == pytest.approx(unpaired, rel=0.12)
+    assert found.lost / found.pings == pytest.approx(lost, rel=0.15)
+
+
+def test_what_is_missing_is_played_and_the_rest_stays(whole, copy):
+    """As after Ctrl-C or a crash: the same command, the same folder."""
+    names = sorted(path.name for path in copy.glob("*-hz"))
+    shutil.rmtree(copy / names[0])
+    shutil.rmtree(copy / "20000-hz", ignore_errors=True)
+    done = run(*WORDS, "--out", copy)
+    assert done.exit_code == 0, done.output
+    assert "played" in done.output or "Pairing breaks" in done.output
+    for path in whole.glob("*-hz"):
+        again = open_rally(copy / path.name).manifest.files
+        assert again == open_rally(path).manifest.files, path.name  # byte for byte
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--seed", "8"), "was begun as another sweep (its seed differs)"),
+        (("--to-hz", "150001"), "was begun as another sweep (its to_hz differs)"),
+        (("--kernel", "mainline"), "was begun as another sweep (its kernel differs)"),
+        (("--from-hz", "200000"), "--from-hz 200000 is not below --to-hz 150000"),
+        (("--to-hz", "500001"), "'--to-hz'"),
+        (("--balls", "1"), "'--balls'"),
+        (("--kernel", "vxworks"), "vxworks"),
+        (("--bottom-half", "thread", "--kernel", "no/such/tree"), "no/such/tree"),
+    ],
+)
+def test_what_cannot_be_played_here_is_one_line(copy, words, said):
+    done = run(*WORDS, *words, "--out", copy)
+    assert done.exit_code != 0
+    assert said in done.output
+    assert len(done.output.strip().splitlines()) == 1
+
+
+def test_other_folders_are_named(whole, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("mine")
+    done = run(*WORDS, "--out", tmp_path / "full")
+    assert (done.exit_code, "holds something else than a sweep" in done.output) == (2, True)
+    for command in ("report", "explain"):
+        done = run(command, whole)
+        assert done.exit_code == 1
+        assert "is a sweep" in done.output, done.output
+    done = run("plot", whole, whole / "20000-hz")
+    assert "is no sweep: draw sweeps, or rallies, not both" in done.output
+    done = run(*WORDS, "--out", whole / "20000-hz")
+    assert "holds something else than a sweep" in done.output
+
+
+def test_stats_and_pictures(whole, tmp_path):
+    done = run("stats", whole, "--json")
+    told = json.loads(done.output)
+    assert told["breaks_hz"] == open_sweep(whole).breaking.breaks_hz
+    assert [rate["pings"] for rate in told["rates"]] == [599] * len(told["rates"])
+    done = run("plot", whole, "--out", tmp_path / "pictures")
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "pictures" / "rates.svg").read_text()
+    assert "pairing breaks between" in text
+    assert (tmp_path / "pictures" / "screens.svg").is_file()
+    done = run("plot", whole, whole, "--out", tmp_path / "two")
+    assert [path.name for path in (tmp_path / "two").iterdir()] == ["rates.svg"]
+    done = run("plot", whole, "--kind", "histogram", "--out", tmp_path / "none")
+    assert "of one sweep there are rates, screens" in done.output
+
+
+def test_somebody_elses_folder_is_checked(copy):
+    (copy / "70000-hz").symlink_to(copy / "20000-hz")
+    with pytest.raises(RallyError, match="70000-hz is a link"):
+        open_sweep(copy)
+    (copy / "70000-hz").unlink()
+    shutil.copytree(copy / "20000-hz", copy / "70000-hz")
+    with pytest.raises(RallyError, match=r"70000-hz is not a rally of this sweep \(protocol"):
+        open_sweep(copy)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b'{"schema_version": 2}', b"{}" + b" " * (1 << 20), b'{"a": ' * 5000],
+    ids=["empty", "cut", "list", "newer", "large", "deep"],
+)
+def test_a_broken_record_is_one_line(copy, content):
+    (copy / SWEEP).write_bytes(content)
+    done = run("stats", copy)
+    assert done.exit_code == 1
+    assert len(done.output.strip().splitlines()) == 1
+    assert SWEEP in done.output
