@@ -7,8 +7,9 @@
  * an inherited file descriptor. The gaps are those of kit-firmware/brickwall/gaps.py.
  *
  * Parameters (all times in ns of virtual time): fd balls seed period gap_min gap_max pulse timeout
- * settle ready_timeout give_up over, and those of machine.c. A period other than 0 means open loop.
- * With over, the guest is told of the end and gets so long to look after its load.
+ * settle ready_timeout give_up over listen, and those of machine.c. A period other than 0 means open
+ * loop. With over, the guest is told of the end and gets so long to look after its load. With
+ * listen=1 nothing is served: each pulse of the reply line is a ball, served when it rose.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ struct __attribute__((packed)) end {
 static int64_t fd = -1, balls = 5000, seed = 1, period, gap_min = 500000, gap_max = 1500000;
 static int64_t pulse = 1000, timeout = 200000000, settle = 1000000000;
 static int64_t ready_timeout = 120000000000, give_up = 10000000000, over;
-static int64_t instruction = 2;
+static int64_t instruction = 2, listen;
 
 static const struct parameter parameters[] = {
 	{ "fd", &fd },
@@ -64,10 +65,11 @@ static const struct parameter parameters[] = {
 	{ "give_up", &give_up },
 	{ "over", &over },
 	{ "instruction", &instruction },
+	{ "listen", &listen },
 };
 
 /* --- state --- */
-static enum { COLD, IDLE, SERVED, RAISED, ENDED } state;
+static enum { COLD, IDLE, SERVED, RAISED, LISTENING, ENDED } state;
 static bool counted_up; /* the edge that raised it was counted as a stray or a double */
 static bool last_was_complete;
 static int64_t due_at, served_at;
@@ -125,10 +127,11 @@ static void serve(int64_t now);
 static void end_pulse(int64_t now);
 static void time_out(int64_t now);
 static void never_ready(int64_t now);
+static void silent(int64_t now);
 static void end_qemu(int64_t now);
 static struct deadline next_serve = { .met = serve }, pulse_end = { .met = end_pulse };
 static struct deadline timeout_end = { .met = time_out }, ready_end = { .met = never_ready };
-static struct deadline over_end = { .met = end_qemu };
+static struct deadline over_end = { .met = end_qemu }, silence_end = { .met = silent };
 
 static void end_rally(int reason, int64_t now)
 {
@@ -233,8 +236,39 @@ static void count_edge(int64_t now, bool up)
 	send_event(twice ? EVENT_DOUBLE : EVENT_STRAY, now, up);
 }
 
+/* A pulse that nobody asked for, of a target that measures itself. */
+static void hear(int64_t now, bool up)
+{
+	if (up) {
+		current = (struct ball){ now, 0, NONE_TICKS };
+		deadline_set(&silence_end, now + give_up);
+		return;
+	}
+	if (!current.served)
+		return; /* it was up before anybody listened */
+	current.fall = now - current.served < NONE_TICKS ? now - current.served : NONE_TICKS;
+	sum.misses += current.fall == NONE_TICKS;
+	ball_buffer[buffered++] = current;
+	current.served = 0;
+	if (buffered == BALLS_A_FRAME)
+		flush_balls();
+	if (++sum.balls == balls) {
+		deadline_clear(&silence_end);
+		end_rally(COMPLETE, now);
+	}
+}
+
+static void silent(int64_t now)
+{
+	end_rally(NO_ANSWER, now);
+}
+
 static void reply_edge(int64_t now, bool up)
 {
+	if (state == LISTENING) {
+		hear(now, up);
+		return;
+	}
 	if (state == COLD || state == ENDED)
 		return; /* a line that is up before the rally is no surprise later */
 	if (state == SERVED && up) {
@@ -254,6 +288,11 @@ static void ready(int64_t now)
 {
 	deadline_clear(&ready_end);
 	send_event(EVENT_READY, now, 0);
+	if (listen) {
+		state = LISTENING;
+		deadline_set(&silence_end, now + give_up);
+		return;
+	}
 	state = IDLE;
 	serve_at(now + settle + (period ? 0 : next_gap()));
 }

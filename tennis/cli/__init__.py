@@ -24,6 +24,7 @@ COMMANDS = {
     "report": "Write one HTML report about one or more rallies.",
     "explain": "Name the kernel code that ran while a late ball waited (virtual bench).",
     "compare": "Hold a witness inside the target (cyclictest) against the Brickwall outside.",
+    "drill": "Let the target do one thing many times, and time it from inside and outside.",
     "sweep": "Raise the rate of pings until replies can no longer be told apart.",
     "match": "Play a plan of rallies: kernels, loads, priorities; one folder, one report.",
     "replicate": "Hold a match against what was published: a verdict for each claim.",

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """``tennis plot``: pictures of rallies as files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,9 +13,10 @@ from tennis.cli.completion import Folder
 from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.plots import KINDS, TOGETHER
-from tennis.plots.picture import Format
+from tennis.plots.drill import KINDS_OF_DRILL
+from tennis.plots.picture import Format, Picture
 from tennis.plots.sweep import SPEAKS, Curve, rates, screens
-from tennis.rally import Rally, open_rally
+from tennis.rally import Rally, open_folder, open_rally
 from tennis.rally.disk import refuse_existing, write_whole, writing
 from tennis.sweep.folder import Sweep, is_sweep, open_sweep
 
@@ -40,10 +42,39 @@ def open_at(sweep: Sweep, rate_hz: int) -> Rally:
 
 
 MAX = 16  # rows that one picture can hold
-SWEEPS: Mapping[str, Any] = {"rates": lambda sweeps: rates([curve(one) for one in sweeps])}
-ONE_SWEEP: Mapping[str, Any] = {
-    "screens": lambda sweep: screens(curve(sweep), [open_at(sweep, hz) for hz in three(sweep)])
-}
+
+
+@dataclass(frozen=True)
+class Sort:
+    """A sort of folder: its name, and the pictures of one and of several."""
+
+    one: str
+    more: str
+    of_one: Mapping[str, Callable[[Any], Picture]]
+    of_several: Mapping[str, Callable[[Sequence[Any]], Picture]]
+
+
+RALLY = Sort("rally", "rallies", KINDS, TOGETHER)
+DRILL = Sort("drill", "drills", KINDS_OF_DRILL, {})
+SWEEP = Sort(
+    "sweep",
+    "sweeps",
+    {
+        "rates": lambda sweep: rates([curve(sweep)]),
+        "screens": lambda sweep: screens(curve(sweep), [open_at(sweep, hz) for hz in three(sweep)]),
+    },
+    {"rates": lambda sweeps: rates([curve(sweep) for sweep in sweeps])},
+)
+SORTS = (RALLY, SWEEP, DRILL)
+NAMES = list(dict.fromkeys(name for s in SORTS for name in (*s.of_one, *s.of_several)))
+
+
+def opened(folder: Path) -> tuple[Any, Sort]:
+    """Open what a folder holds. Raises RallyError."""
+    if is_sweep(folder):
+        return open_sweep(folder), SWEEP
+    rally = open_folder(folder)
+    return rally, DRILL if rally.manifest.drill else RALLY
 
 
 @click.command()
@@ -58,10 +89,10 @@ ONE_SWEEP: Mapping[str, Any] = {
     "--kind",
     "kinds",
     multiple=True,
-    type=click.Choice(list(dict.fromkeys((*KINDS, *TOGETHER, *SWEEPS, *ONE_SWEEP)))),
+    type=click.Choice(NAMES),
     help="May be repeated. Of one rally there are histogram, distribution and series, of several "
-    "overview, histogram and distribution; of sweeps rates, of one screens, too.  [default: all "
-    "of them]",
+    "overview, histogram and distribution; of sweeps rates, of one screens, too; of a drill spans. "
+    " [default: all of them]",
 )
 @click.option(
     "--format",
@@ -77,7 +108,7 @@ def plot(
 ) -> None:
     """Draw the rally in DIR, or several on common axes, and print the names of the pictures.
 
-    Of sweeps there is rates, all of them on common axes; of one there is screens, too.
+    DIR may be a sweep, several of which are drawn on common axes, too, or a drill.
 
     \b
     Examples:
@@ -86,21 +117,23 @@ def plot(
       tennis plot mainline-stress rt-stress --out side-by-side
     """
     several = len(folders) > 1
-    sweeps = [is_sweep(folder) for folder in folders]
-    if any(sweeps) and not all(sweeps):
-        odd = folders[sweeps.index(False)]
-        raise UsageError(f"{odd} is no sweep", next_step="draw sweeps, or rallies, not both")
-    possible: Mapping[str, Any] = TOGETHER if several else KINDS
-    if all(sweeps):
-        possible = SWEEPS if several else {**SWEEPS, **ONE_SWEEP}
     if len(folders) > MAX:
-        raise UsageError(f"{len(folders)} rallies are too many for one picture: at most {MAX}")
+        raise UsageError(f"{len(folders)} folders are too many for one picture: at most {MAX}")
+    pairs = [opened(folder) for folder in folders]
+    sort = pairs[0][1]
+    for folder, (_, other) in zip(folders, pairs, strict=True):
+        if other is not sort:
+            raise UsageError(
+                f"{folder} is a {other.one}, and {folders[0]} is a {sort.one}",
+                next_step="draw one sort at a time",
+            )
+    possible: Mapping[str, Callable[[Any], Picture]] = sort.of_several if several else sort.of_one
+    if not possible:
+        raise UsageError(f"{sort.more} are drawn one at a time")
     for name in kinds:
         if name not in possible:
-            one, more = ("sweep", "sweeps") if all(sweeps) else ("rally", "rallies")
-            of = f"several {more}" if several else f"one {one}"
+            of = f"several {sort.more}" if several else f"one {sort.one}"
             raise UsageError(f"--kind {name}: of {of} there are {', '.join(possible)}")
-    opened: list[Any] = [(open_sweep if all(sweeps) else open_rally)(at) for at in folders]
     path = folders[0].resolve()
     out = out or (Path("plots") if several else path.with_name(path.name + "-plots"))
     wanted = {name: out / f"{name}.{kind}" for name in kinds or possible}
@@ -108,9 +141,9 @@ def plot(
         refuse_existing(path, force=force)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
+    what = [one for one, _ in pairs] if several else pairs[0][0]
     for name, path in wanted.items():
-        picture = possible[name](opened if several or name in SWEEPS else opened[0])
-        write_whole(path, picture.render(cast("Format", kind)), force=force)
+        write_whole(path, possible[name](what).render(cast("Format", kind)), force=force)
     # only now: whoever reads the names may stop listening after the first
     for path in wanted.values():
         echo(path)

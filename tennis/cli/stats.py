@@ -13,8 +13,9 @@ from rich.text import Text
 
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo, paragraph
-from tennis.rally import open_rally
+from tennis.rally import open_folder
 from tennis.stats import Latency, Summary, summarize
+from tennis.stats.drill import summarize_drill
 from tennis.sweep.folder import is_sweep, open_sweep
 from tennis.units import format_ns
 
@@ -37,7 +38,7 @@ ROWS = {
 @click.argument("folder", metavar="DIR", type=Folder())
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def stats(folder: Path, *, as_json: bool) -> None:
-    """Print the statistics of the rally in DIR, or of a sweep: a line for each rate.
+    """Print the statistics of the rally in DIR, or of a sweep or a drill.
 
     Quantiles are observed values with 95 % confidence intervals. Beside the maximum stand the
     misses and, without any, the rate of later answers that this many balls rule out.
@@ -52,7 +53,13 @@ def stats(folder: Path, *, as_json: bool) -> None:
 
         print_sweep(open_sweep(folder), as_json=as_json)
         return
-    summary = summarize(open_rally(folder))
+    opened = open_folder(folder)
+    if opened.manifest.drill is not None:
+        from tennis.cli.drill import print_drill
+
+        print_drill(summarize_drill(opened), as_json=as_json)
+        return
+    summary = summarize(opened)
     if as_json:
         echo(json.dumps(summary.as_json(), indent=2))
         return

@@ -17,7 +17,15 @@ from tennis.bench.physical.wired import WiredBench
 from tennis.bench.replay import ReplayBench
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
-from tennis.rally.manifest import BenchKind, BottomHalf, Priorities, TopHalf, Witness
+from tennis.rally.manifest import (
+    BenchKind,
+    BottomHalf,
+    Drill,
+    Priorities,
+    Protocol,
+    TopHalf,
+    Witness,
+)
 from tennis.rally.plan import UNKNOWN, InstructionNs, InstrumentKind, Plan
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain, quoted
@@ -288,3 +296,34 @@ def _check_instrument(
         raise UsageError(
             "--load-option belongs to --bench virtual, or to --target: without, start it yourself"
         )
+
+
+# of a drill's pulse: what a stamp's 32 bits hold
+PULSE_MAX_NS = 4_000_000_000
+
+
+def drill_plan(drill: Drill, repetitions: int, seed: int, **about: Any) -> Plan:
+    """Return the plan of a drill. Raises UsageError where it cannot be.
+
+    ``about``: what ``plan_of`` takes of the target: kernel, load, load_options, command_line,
+    instruction_ns.
+    """
+    if drill.context == "hrtimer" and drill.name != "periodic":
+        raise UsageError(
+            f"--context hrtimer: the drill {drill.name} waits, and nothing may wait in an "
+            "interrupt",
+            next_step="use --context kernel, user or user-rt",
+        )
+    plan = plan_of(**about)
+    protocol = Protocol(
+        loop="listen",
+        balls=repetitions,
+        seed=seed,
+        gap_min_ns=0,
+        gap_max_ns=0,
+        pulse_ns=1,
+        timeout_ns=PULSE_MAX_NS,
+        settle_ns=0,
+    )
+    unanswered = {"bottom_half": UNKNOWN, "top_half": "hard", "priorities": "default"}
+    return plan.model_copy(update={"drill": drill, "protocol": protocol, **unanswered})

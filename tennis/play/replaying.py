@@ -25,7 +25,7 @@ from tennis.bench.virtual.machine import COMMAND_LINE
 from tennis.errors import RallyError, UsageError
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
-from tennis.rally import Rally, open_rally
+from tennis.rally import Rally, open_folder
 from tennis.rally.balls import records
 from tennis.rally.manifest import OWN
 from tennis.rally.plan import InstructionNs, Plan
@@ -59,7 +59,7 @@ def check(
     cannot be played again, RallyError where it is not what it claims to be, BenchError, and
     KeyboardInterrupt when told to stop.
     """
-    rally = open_rally(path)
+    rally = open_folder(path)
     plan = plan_again(rally, kernel, racquet)
     if not rally.balls:
         raise UsageError(f"{rally.path} holds no balls: there is nothing to check")
@@ -182,6 +182,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
             instruction_ns=_instruction_ns(manifest.time_note),
             witness=manifest.target.witness,
             protocol=manifest.protocol,
+            drill=manifest.drill,
             versions={},
         )
     except ValidationError as error:

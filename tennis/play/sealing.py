@@ -117,6 +117,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
         target=known.target,
         load=known.load,
         protocol=plan.protocol,
+        drill=plan.drill,
         counts=Counts(
             balls=0,  # balls and misses are counted when the table is written
             misses=0,

@@ -2,8 +2,17 @@
 # SPDX-License-Identifier: MIT
 """Rally folders: sealed once, validated whenever they are opened."""
 
-from tennis.rally.folder import Rally, finished, open_rally, part_path, seal
+from tennis.rally.folder import Rally, finished, open_folder, open_rally, part_path, seal
 from tennis.rally.manifest import Manifest
 from tennis.rally.tally import Tally
 
-__all__ = ["Manifest", "Rally", "Tally", "finished", "open_rally", "part_path", "seal"]
+__all__ = [
+    "Manifest",
+    "Rally",
+    "Tally",
+    "finished",
+    "open_folder",
+    "open_rally",
+    "part_path",
+    "seal",
+]

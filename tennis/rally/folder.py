@@ -116,7 +116,16 @@ class Rally:
     @property
     def label(self) -> str:
         """Return the rally in a few words: kernel / load / bottom half / priorities."""
-        target = self.manifest.target
+        target, drill = self.manifest.target, self.manifest.drill
+        if drill is not None:
+            parts = [
+                drill.name,
+                drill.context,
+                target.kernel,
+                self.manifest.load.name,
+                target.added,
+            ]
+            return " / ".join(plain(word, 40) for word in parts if word)
         bottom_half = "own Racquet" if target.module == OWN else target.bottom_half
         parts = [target.kernel, self.manifest.load.name, bottom_half, target.priorities]
         parts += ["threaded"] if target.top_half == "threaded" else []
@@ -274,7 +283,7 @@ def _fingerprint(rally: Rally, balls: int) -> list[str]:
 
 def _waits(out: Path) -> bool:
     try:
-        return can_go_on(open_rally(out))
+        return can_go_on(open_folder(out))
     except RallyError:
         return False
 
@@ -297,7 +306,7 @@ def finished(out: Path) -> Rally | None:
     """
     if not os.path.lexists(out):
         return None
-    rally = open_rally(out)
+    rally = open_folder(out)
     part = part_path(out)
     if part.is_dir() and not part.is_symlink() and not can_go_on(rally):
         remove_part(part)
@@ -340,7 +349,18 @@ def remove_part(part: Path) -> None:
 
 
 def open_rally(path: Path) -> Rally:
-    """Open a sealed rally and check all of it: form, versions, hashes, every ball.
+    """Open a sealed rally as ``open_folder`` does. Raises RallyError, also for a drill."""
+    rally = open_folder(path)
+    if rally.manifest.drill is not None:
+        raise RallyError(
+            f"{path} is a drill, which nobody served",
+            next_step="`tennis stats` and `tennis plot` take drills",
+        )
+    return rally
+
+
+def open_folder(path: Path) -> Rally:
+    """Open a sealed rally or drill and check all of it: form, versions, hashes, every ball.
 
     The hashes show damage. They do not show who made the folder: whoever alters a file can write a
     hash that fits. `tennis rally --check` plays a rally of the virtual bench again. Files that the

@@ -52,6 +52,10 @@ def _contradiction(message: str) -> PydanticCustomError:
     return PydanticCustomError("contradiction", "{words}", {"words": message})
 
 
+DrillName = Literal["periodic", "semaphore", "switch"]
+DrillContext = Literal["user", "user-rt", "kernel", "hrtimer"]
+
+
 class StrictModel(BaseModel):
     """A part of the manifest: unknown keys are refused, values keep their JSON types."""
 
@@ -167,7 +171,7 @@ class LoadRecord(StrictModel):
 class Protocol(StrictModel):
     """How the balls were served."""
 
-    loop: Literal["closed", "open"]
+    loop: Literal["closed", "open", "listen"]  # listen: a drill's pulses, which nobody served
     balls: Annotated[int, Field(gt=0, le=2**32)]  # planned
     seed: Annotated[int, Field(ge=0, lt=2**32)]
     gap_min_ns: Ns
@@ -211,6 +215,14 @@ class Protocol(StrictModel):
         """Return about how long a rally takes, from being ready to the last serve."""
         between_ns = self.period_ns or (self.gap_min_ns + self.gap_max_ns) / 2
         return self.settle_ns + self.balls * between_ns
+
+
+class Drill(StrictModel):
+    """What the target did by itself, and timed by itself, in place of answering."""
+
+    name: DrillName
+    context: DrillContext
+    period_ns: Annotated[int, Field(ge=1000, lt=2**32)]  # from one repetition to the next
 
 
 class Counts(StrictModel):
@@ -264,6 +276,7 @@ class Manifest(StrictModel):
     target: Target
     load: LoadRecord
     protocol: Protocol
+    drill: Drill | None = None  # None: it is a rally
     counts: Counts
     line: Line | None = None  # None: there is none that could break
     ended: Literal["complete", "interrupted", "fault"]

@@ -19,6 +19,7 @@ from tennis.rally.manifest import (
     CommandLine,
     Cpu,
     CpuList,
+    Drill,
     Priorities,
     Protocol,
     StrictModel,
@@ -56,6 +57,7 @@ class Plan(StrictModel):
     racquet: Text | None = None  # the C file of a Racquet of one's own, on the virtual bench
     witness: Witness = "none"  # looks on from inside the target
     protocol: Protocol
+    drill: Drill | None = None  # in place of the Racquet
     recording: Text | None = None  # the rally that the replay bench plays
     speed: Annotated[float, Field(gt=0)] = 1.0  # times as fast as it was played
     operator: Text | None = None

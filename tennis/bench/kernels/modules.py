@@ -67,9 +67,9 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
 def program(source: Path, libraries: Sequence[str] = ()) -> Path:
     """Build a static arm64 executable from one C file; return its path.
 
-    It may include the headers in the folder above its own.
+    It may include the headers in its own folder, and in the one above.
     """
-    headers = sorted(source.parent.parent.glob("*.h"))
+    headers = sorted((*source.parent.glob("*.h"), *source.parent.parent.glob("*.h")))
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-static", "-s"]
     linked = [f"-l{name}" for name in libraries]
 

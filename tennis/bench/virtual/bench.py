@@ -37,6 +37,7 @@ from tennis.rally.plan import Plan
 BOARD = "QEMU virt, 1 Cortex-A57, PL061"
 # how long the target may take for the load's health behind the last ball, of virtual time
 OVER_NS = 60_000_000_000
+DRILL_OVER_NS = 3_600_000_000_000  # of a drill: it tells all of its times
 TICK_S = 0.2  # how often an empty chunk comes while nothing happens
 
 
@@ -65,7 +66,7 @@ class VirtualBench:
             _check_witness(plan, kernel)
             if plan.racquet:
                 _check_own_racquet(plan, kernel)
-            else:
+            elif plan.drill is None:
                 flavours.check(kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities)
             qemu = instrument.find_qemu()
             needs_network = bool(load.host_command(PEER_TARGET))
@@ -88,6 +89,7 @@ class VirtualBench:
                     for source in part.sources
                 },
                 drivers.network(kernel) if needs_network else {},
+                _drill(plan, kernel),
             )
         return self._parts
 
@@ -106,8 +108,8 @@ class VirtualBench:
             **_load_tasks(parts),
             "bench_sha256": _sha256(*sorted(Path(__file__).parent.glob("*.py"))),
             **_instrument_versions(plan),
-            "racquet": OWN if plan.racquet else parts.racquet.stem,
-            "racquet_sha256": _sha256(parts.racquet),
+            "racquet": _module(parts),
+            "racquet_sha256": _sha256(parts.drill or parts.racquet),
             "programs_sha256": _sha256(
                 parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"
             ),
@@ -205,6 +207,28 @@ def _racquet(plan: Plan, kernel: catalogue.Kernel) -> Path:
     return modules.kernel_module(TARGET / "racquet" / f"{name}.c", kernel)
 
 
+def _drill(plan: Plan, kernel: catalogue.Kernel) -> Path | None:
+    """Build a drill: a module of the kernel's, or a program."""
+    if plan.drill is None:
+        return None
+    if kernel.flavour not in {"mainline", "rt"}:
+        raise UsageError(
+            f"drills are for Linux so far: {kernel.name} is {kernel.flavour}",
+            next_step="use a kernel of Debian's (tennis kernels)",
+        )
+    source = TARGET / "drills" / f"{plan.drill.name}.c"
+    if plan.drill.context in {"kernel", "hrtimer"}:
+        return modules.kernel_module(source, kernel)
+    return modules.program(source)
+
+
+def _module(parts: Parts) -> str:
+    """Return what answered: the kit's Racquet, one's own, or a drill in its place."""
+    if parts.plan.drill:
+        return f"drill {parts.plan.drill.name}"
+    return OWN if parts.plan.racquet else parts.racquet.stem
+
+
 def _load_tasks(parts: Parts) -> dict[str, str]:
     """Return what the load's real-time tasks are, where the kernel decides about that."""
     programs = [p for part in parts.load.parts if part.file.flavours for p in part.file.programs]
@@ -258,6 +282,8 @@ class BuiltInSession:
         settings = instrument.parameters(plan.protocol, plan.instruction_ns, writer)
         if parts.load.checked or plan.witness != "none":
             settings["over"] = OVER_NS
+        if plan.drill:  # it has to tell what it measured
+            settings["over"] = DRILL_OVER_NS
         self._machine = Machine(parts, extras, folder, settings, [writer])
         os.close(writer)
 

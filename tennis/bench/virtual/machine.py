@@ -90,6 +90,7 @@ class Parts:
     racquet_ready: Path
     load_programs: Mapping[str, Path]
     drivers: Mapping[str, bytes]  # modules of the kernel's own for the network, in their order
+    drill: Path | None = None  # a module or a program, in place of the Racquet
 
 
 class Machine:
@@ -206,6 +207,10 @@ def command_line(parts: Parts, extras: Extras) -> str:
         own += f" tennis.witness={plan.witness}"
     if plan.top_half == "threaded":
         own += " tennis.top_half=threaded"
+    if plan.drill:
+        own += f" tennis.drill={plan.drill.name} tennis.context={plan.drill.context}"
+        own += f" tennis.period_ns={plan.drill.period_ns}"
+        own += f" tennis.repetitions={plan.protocol.balls}"
     return " ".join(filter(None, (COMMAND_LINE, own, plan.command_line, extras.parameters)))
 
 
@@ -225,6 +230,8 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
         "/tennis/racquet-user": parts.racquet_user,
         "/tennis/racquet-ready": parts.racquet_ready,
     }
+    if parts.drill:
+        files[f"/tennis/drill{parts.drill.suffix}"] = parts.drill
     for name, content in load.files(parts.load_programs).items():
         files[f"/tennis/load/{name}"] = content
     host = load.host_command(PEER_TARGET)

@@ -144,6 +144,7 @@ def parameters(protocol: Protocol, instruction_ns: int, descriptor: int) -> dict
         "settle": protocol.settle_ns,
         "give_up": protocol.give_up_ns,
         "instruction": instruction_ns,
+        "listen": int(protocol.loop == "listen"),
     }
 
 

@@ -1,0 +1,270 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis drill``: a target does one thing many times and times itself; the instrument listens."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tennis.bench import loads
+from tennis.cli.completion import Folder, kernels
+from tennis.cli.completion import loads as load_names
+from tennis.cli.numbers import Real, Whole
+from tennis.cli.options import Grouped
+from tennis.cli.progress import quiet_option, shown
+from tennis.cli.rally import load_option
+from tennis.cli.stop import Stop
+from tennis.cli.words import echo, paragraph
+from tennis.errors import BenchError, UsageError
+from tennis.listener import listening
+from tennis.rally import Rally
+from tennis.rally.inside import REPETITIONS_MAX
+from tennis.rally.manifest import Drill, DrillContext, DrillName
+from tennis.rally.text import quoted
+from tennis.stats.drill import DrillSummary, Sides, Spread, summarize_drill
+from tennis.units import format_count, format_ns
+
+# what a drill is about
+WHAT = {
+    "periodic": "from one to the next",
+    "semaphore": "the signal took",
+    "switch": "the switch took",
+}
+
+
+@click.command(
+    cls=Grouped,
+    groups={
+        "What to do": ("--context", "--period-us", "--repetitions", "--seed", "--out"),
+        "On what": ("--kernel", "--load", "--load-option", "--command-line", "--instruction-ns"),
+    },
+)
+@click.argument("name", metavar="DRILL", type=click.Choice(get_args(DrillName)), required=False)
+@click.option(
+    "--context",
+    type=click.Choice(get_args(DrillContext)),
+    default="kernel",
+    show_default=True,
+    help="Who does it: a process (user), one with SCHED_FIFO 98 and locked memory (user-rt), a "
+    "kernel thread with SCHED_FIFO 98, or, for periodic only, a timer in the hard interrupt.",
+)
+@click.option(
+    "--period-us",
+    type=Real(10, 1_000_000),
+    default=1000.0,
+    show_default=True,
+    metavar="US",
+    help="From one repetition to the next.",
+)
+@click.option(
+    "--repetitions",
+    type=Whole(1, REPETITIONS_MAX),
+    default=10_000,
+    show_default=True,
+    metavar="COUNT",
+    help="How many times to do it.",
+)
+@click.option(
+    "--seed",
+    type=Whole(0, 2**32 - 1),
+    default=1,
+    show_default=True,
+    metavar="NUMBER",
+    help="The same seed gives the same boot and the same bytes.",
+)
+@click.option(
+    "--kernel",
+    metavar="NAME|DIR",
+    shell_complete=kernels,
+    help="As for `tennis rally`. [default: mainline]",
+)
+@click.option(
+    "--load",
+    metavar="NAME",
+    shell_complete=load_names,
+    help=f"What keeps the target busy: {', '.join(loads.names())}; memory is that of the paper. "
+    "[default: idle]",
+)
+@click.option(
+    "--load-option",
+    "load_options",
+    metavar="NAME=NUMBER",
+    multiple=True,
+    help="A parameter of the load, as in hold_us=200. May be repeated.",
+)
+@click.option(
+    "--command-line",
+    default="",
+    metavar="WORDS",
+    help="Add to the kernel's command line, as in highres=off: timers with a periodic tick.",
+)
+@click.option(
+    "--instruction-ns",
+    type=click.Choice(["1", "2", "4"]),
+    callback=lambda _ctx, _parameter, text: text and int(text),
+    help="How long an instruction takes. [default: 2]",
+)
+@quiet_option
+@click.option("--out", type=Folder(), metavar="DIR", help="The drill's folder; it must not exist.")
+@click.option(
+    "--resume",
+    type=Folder(),
+    metavar="DIR",
+    help="Go on with a drill that was interrupted or killed; it stands alone.",
+)
+@click.pass_context
+def drill(
+    ctx: click.Context,
+    /,
+    *,
+    name: DrillName | None,
+    context: DrillContext,
+    period_us: float,
+    repetitions: int,
+    load_options: tuple[str, ...],
+    out: Path | None,
+    resume: Path | None,
+    **asked: Any,
+) -> None:
+    """Let the target do one thing many times, time itself, and show it on the reply line.
+
+    DRILL is periodic (wake up at a fixed period), semaphore (signal one that nobody waits for) or
+    switch (from a thread that signals to the one that waited). The target keeps its own times; the
+    instrument stamps each repetition outside. Both are told, and how far apart they are.
+
+    \b
+    Examples:
+      tennis drill periodic --context user-rt --kernel rt --out jitter
+      tennis drill periodic --period-us 25 --context kernel --load memory \\
+          --repetitions 1000000 --out table-8
+      tennis drill switch --context user-rt --period-us 50 --out switch
+      tennis stats jitter --json
+
+    Ctrl-C ends it, and --resume goes on (virtual bench).
+    """
+    from tennis.play import rally as player
+    from tennis.play.planning import bench_again, bench_of, drill_plan
+
+    stop = Stop()
+    if resume is not None:
+        given = [
+            key
+            for key in ctx.params
+            if key not in {"resume", "kernel"}
+            and ctx.get_parameter_source(key) == click.core.ParameterSource.COMMANDLINE
+        ]
+        if given:
+            raise UsageError("--resume stands alone (or with --kernel DIR)")
+        plan = player.begun_plan(resume)
+        if plan.drill is None:
+            raise UsageError(f"{resume} is a rally", next_step=f"tennis rally --resume {resume}")
+        bench = bench_again(resume, plan, kernel=asked["kernel"])
+    else:
+        if name is None:
+            raise UsageError(f"say which drill: {', '.join(get_args(DrillName))}")
+        if out is None:
+            raise UsageError("say where to keep the drill: --out DIR (or --resume DIR)")
+        asked["load_options"] = dict(map(load_option, load_options))
+        wanted = Drill(name=name, context=context, period_ns=round(period_us * 1000))
+        plan = drill_plan(wanted, repetitions, **asked)
+        bench = bench_of("virtual")
+    with listening(lambda line: echo(f"tennis: {line}", err=True)), shown("drill") as observe:
+        watch = player.Watch(observe, stop)
+        if resume is not None:
+            played = player.resume(bench, resume, watch)
+        else:
+            assert out is not None  # noqa: S101
+            played = player.play(bench, plan, out, watch)
+    _tell(played)
+
+
+def _tell(played: Rally) -> None:
+    """Say what there is now; a fault is an error, but the drill is kept."""
+    path, manifest = quoted(played.path), played.manifest
+    done = format_count(played.balls, "repetition")
+    faults = [f"{fault.message} ({fault.code})" for fault in manifest.faults]
+    if manifest.ended == "fault":
+        raise BenchError(f"{faults[0]}; kept as suspect: {path}: {done}")
+    if manifest.ended == "interrupted":
+        echo(f"interrupted after {done}: the target told nothing yet")
+        echo(f"to go on: tennis drill --resume {path}")
+        return
+    summary = summarize_drill(played)
+    for fault in faults:
+        echo(f"tennis: suspect: {fault}", err=True)
+    if summary.overruns:
+        echo(
+            f"tennis: {format_count(summary.overruns, 'overrun')}: the target cannot keep a period "
+            f"of {format_ns(summary.period_ns)}; periods that were over before it ran are skipped",
+            err=True,
+        )
+    echo(f"{path}: {done}; now: tennis stats {path}")
+
+
+def print_drill(summary: DrillSummary, *, as_json: bool) -> None:
+    """Print a drill: both sides of each span."""
+    if as_json:
+        echo(json.dumps(asdict(summary), indent=2))
+        return
+    console = Console(highlight=False)
+    columns = console.width
+    console.print(Text(summary.label, style="bold"), soft_wrap=True)
+    both = primary(summary)
+    if both is not None:
+        table = _table(WHAT[summary.name], both)
+        console.width = max(columns, table.__rich_measure__(console, console.options).maximum)
+        console.print(table, crop=False)
+    for line in claims(summary):
+        paragraph(console, line, columns=columns)
+
+
+def primary(summary: DrillSummary) -> Sides | None:
+    """Return the spans that a drill is about; None where there was one repetition only."""
+    return summary.interval_ns if summary.name == "periodic" else summary.duration_ns
+
+
+def _table(title: str, both: Sides) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column(title, no_wrap=True)
+    for name in ("inside", "outside", "outside - inside"):
+        table.add_column(name, justify="right", no_wrap=True)
+    rows = {
+        "mean": "mean",
+        "sd": "sd",
+        "min": "minimum",
+        "median": "median",
+        "p99": "99 %",
+        "max": "maximum",
+        "deviation": "off the period",
+    }
+    three: tuple[Spread, ...] = (both.inside, both.outside, both.difference)
+    for key, label in rows.items():
+        values = [getattr(one, key) for one in three]
+        if values[0] is not None:
+            style = "bold" if key in {"mean", "max", "deviation"} else None
+            table.add_row(label, *map(format_ns, values), style=style)
+    return table
+
+
+def claims(summary: DrillSummary) -> list[str]:
+    """Say what the figures are of."""
+    count = format_count(summary.repetitions, "repetition")
+    played = (
+        f"Bench: {summary.bench} ({summary.time_note}); {count} every "
+        f"{format_ns(summary.period_ns)}, {format_count(summary.overruns, 'overrun')}, "
+        f"{format_count(summary.page_faults, 'page fault')} meanwhile"
+        f"{'; SUSPECT' if summary.suspect else ''}."
+    )
+    costs = (
+        f"Nothing is subtracted: reading the clock takes {format_ns(round(summary.clock_ns))}, "
+        f"writing the line {format_ns(round(summary.line_ns))}, a round of an empty loop "
+        f"{format_ns(round(summary.loop_ns))} (each the mean of 1,000, before the drill)."
+    )
+    return [played, costs]

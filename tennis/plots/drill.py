@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A picture of a drill: what the target believed, what happened, and how far apart they are."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from tennis.look import BLUE, GREY, VERMILLION
+from tennis.plots.one import WIDTH
+from tennis.plots.picture import Picture, count_axis, drawn, time_axis
+from tennis.rally import Rally
+from tennis.rally.text import plain
+from tennis.stats.drill import Sides, spans_of, summarize_drill
+from tennis.units import format_count, format_ns
+
+BARS = 120
+
+
+@drawn
+def spans(rally: Rally) -> Picture:
+    """Draw the histograms of a drill's spans inside and outside, and of their differences."""
+    summary, both = summarize_drill(rally), spans_of(rally)
+    periodic = summary.name == "periodic"
+    what = "interval" if periodic else "duration"
+    inside, outside = both.intervals if periodic else both.durations
+    figures = summary.interval_ns if periodic else summary.duration_ns
+    picture = Picture(
+        WIDTH,
+        4.0,
+        plain(f"Inside and outside: {summary.label}", 110),
+        _words(what, figures) + f" {format_count(summary.overruns, 'overrun')}.",
+    )
+    count = format_count(summary.repetitions, "repetition")
+    overruns = format_count(summary.overruns, "overrun")
+    suspect = "  ·  SUSPECT" if summary.suspect else ""
+    picture.head(f"{summary.bench} bench: {summary.time_note}  ·  {count}, {overruns}{suspect}")
+    left, right = picture.subplots(1, 2, width_ratios=(3, 2))
+    if not inside.size:
+        left.text(0.5, 0.5, "one repetition only", transform=left.transAxes, ha="center")
+        return picture
+    low = float(min(inside.min(), outside.min()))
+    high = float(max(inside.max(), outside.max()))
+    edges = _edges(low, high)
+    style = {"histtype": "step", "bins": edges, "lw": 1.7}
+    left.hist(outside, color=BLUE, label="outside, the instrument", **style)
+    left.hist(inside, color=VERMILLION, ls="--", label="inside, the target itself", **style)
+    if periodic:
+        left.axvline(summary.period_ns, color=GREY, lw=1, ls=":")
+    _finish(left, what)
+    left.legend(fontsize=9, loc="upper right")
+    apart = outside - inside
+    right.hist(apart, bins=_edges(float(apart.min()), float(apart.max())), color=GREY)
+    _finish(right, "outside minus inside")
+    return picture
+
+
+def _edges(low: float, high: float) -> NDArray[np.float64]:
+    """Return the borders of bars; where all values are alike, of one."""
+    room = max(1.0, (high - low) * 0.02)
+    return np.linspace(low - room, high + room, BARS + 1)
+
+
+def _finish(axes: Axes, what: str) -> None:
+    axes.set_title(what)
+    count_axis(axes)
+    time_axis(axes, "x", log=False)
+    axes.set(ylabel="repetitions (log scale)", ylim=(0.7, None))
+
+
+def _words(what: str, figures: Sides | None) -> str:
+    if figures is None:
+        return "One repetition only."
+    parts = [
+        f"{name}: mean {format_ns(one.mean)}, sd {format_ns(one.sd)}, max {format_ns(one.max)}"
+        for name, one in (("inside", figures.inside), ("outside", figures.outside))
+    ]
+    return f"{what.capitalize()} of a drill, {'; '.join(parts)}."
+
+
+KINDS_OF_DRILL = {"spans": spans}

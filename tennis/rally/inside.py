@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a drill measured by itself, as the target's console holds it (target/drills/drill.h).
+
+The console may come from somebody else: everything is bounded, and nothing is believed.
+"""
+
+import binascii
+import hashlib
+import struct
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis.errors import RallyError
+from tennis.rally.folder import CONSOLE, SIZE_LIMITS, Rally
+
+MARK = b"tennis: inside "
+FACT = b"tennis: fact inside_sha256 "
+HEADER = struct.Struct("<IIQQQQQQ")
+REPETITION = np.dtype([("since_last", "<u4"), ("duration", "<u4")])
+VERSION = 1
+OVERHEADS = 1000  # so many of each were timed together
+REPETITIONS_MAX = 10_000_000
+_SIZE_MAX = HEADER.size + REPETITIONS_MAX * REPETITION.itemsize
+
+
+@dataclass(frozen=True)
+class Inside:
+    """A drill's own times, by the target's clock; ns.
+
+    ``since_last`` and ``duration``: uint32, shape (repetitions,); the first has no one before it
+    and says 0. 2**32 - 1 stands for all that is longer.
+    """
+
+    since_last_ns: NDArray[np.uint32]
+    duration_ns: NDArray[np.uint32]
+    overruns: int  # periods that passed before the one before them was over
+    page_faults: int
+    clock_ns: float  # what reading the clock once takes
+    line_ns: float  # what writing the line once takes
+    loop_ns: float  # what a round of an empty loop takes
+    first_ns: int
+
+
+def read_inside(rally: Rally) -> Inside:
+    """Read what a drill measured by itself.
+
+    Raises RallyError where the folder is no drill's, or where the console does not hold all of it.
+    """
+    if rally.manifest.drill is None:
+        raise RallyError(f"{rally.path} is a rally, and no drill", next_step="use `tennis stats`")
+    path = rally.file(CONSOLE)
+    if path is None:
+        raise RallyError(f"{rally.path} has no {CONSOLE}: what the target measured is in it")
+    parts, told = [], b""
+    with path.open("rb") as console:
+        for line in console.read(SIZE_LIMITS[CONSOLE]).splitlines():
+            if line.startswith(MARK):
+                parts.append(line[len(MARK) :].strip())
+            elif line.startswith(FACT):
+                told = line[len(FACT) :].strip()
+    raw = _unpacked(rally, b"".join(parts))
+    if hashlib.sha256(raw).hexdigest().encode() != told:
+        raise _damaged(rally, "they are not those that the target announced")
+    version, repetitions, overruns, faults, clock, line_, loop, first = HEADER.unpack_from(raw)
+    if version != VERSION:
+        raise _damaged(rally, f"they are of version {version}, this tennis reads {VERSION}")
+    if len(raw) != HEADER.size + repetitions * REPETITION.itemsize:
+        raise _damaged(rally, f"{repetitions} repetitions are announced, and not there")
+    if repetitions != rally.balls:
+        raise _damaged(
+            rally, f"the target counted {repetitions}, and the instrument saw {rally.balls}"
+        )
+    kept = np.frombuffer(raw, REPETITION, offset=HEADER.size)
+    return Inside(
+        since_last_ns=kept["since_last"].copy(),
+        duration_ns=kept["duration"].copy(),
+        overruns=overruns,
+        page_faults=faults,
+        clock_ns=clock / OVERHEADS,
+        line_ns=line_ / OVERHEADS,
+        loop_ns=loop / OVERHEADS,
+        first_ns=first,
+    )
+
+
+def _unpacked(rally: Rally, text: bytes) -> bytes:
+    unzip = zlib.decompressobj(wbits=31)  # gzip's own header
+    try:
+        raw = unzip.decompress(binascii.a2b_base64(text, strict_mode=True), _SIZE_MAX)
+    except (binascii.Error, zlib.error) as error:
+        raise _damaged(rally, "they cannot be unpacked") from error
+    if not unzip.eof or len(raw) < HEADER.size:
+        raise _damaged(rally, "they are not whole")
+    return raw
+
+
+def _damaged(rally: Rally, why: str) -> RallyError:
+    return RallyError(
+        f"{rally.path}: the target's own times are damaged: {why}", next_step="play the drill again"
+    )
