@@ -41,6 +41,10 @@ MODULE_PARM_DESC(gpiochip, "label of the GPIO chip");
 static uint reply_line = 1;
 module_param(reply_line, uint, 0444);
 
+static uint ping_line;
+module_param(ping_line, uint, 0444);
+MODULE_PARM_DESC(ping_line, "of a drill that answers to its own edges: wired to the reply line");
+
 static struct gpio_desc *drill_desc;
 static struct task_struct *drill_task;
 #ifdef DRILL_OTHER
@@ -149,6 +153,7 @@ static const struct file_operations drill_fops = {
 static struct gpiod_lookup_table drill_lookup = {
 	.table = {
 		GPIO_LOOKUP("", 0, "reply", GPIO_ACTIVE_HIGH),
+		GPIO_LOOKUP("", 0, "ping", GPIO_ACTIVE_HIGH),
 		{},
 	},
 };
@@ -177,6 +182,8 @@ static int __init drill_get_line(void)
 
 	drill_lookup.table[0].key = gpiochip ?: "";
 	drill_lookup.table[0].chip_hwnum = reply_line;
+	drill_lookup.table[1].key = gpiochip ?: "";
+	drill_lookup.table[1].chip_hwnum = ping_line;
 	gpiod_add_lookup_table(&drill_lookup);
 	drill_desc = gpiod_get(NULL, "reply", GPIOD_OUT_LOW);
 	if (IS_ERR(drill_desc)) {
@@ -218,6 +225,11 @@ static int __init drill_init(void)
 	err = drill_get_line();
 	if (err)
 		goto no_line;
+#ifdef DRILL_PREPARE
+	err = drill_prepare();
+	if (err)
+		goto not_prepared;
+#endif
 #ifdef DRILL_OTHER
 	drill_other_task = drill_begin(drill_other_thread, "drill-other");
 	if (IS_ERR(drill_other_task)) {
@@ -240,6 +252,10 @@ no_thread:
 	drill_end(drill_other_task);
 no_other:
 #endif
+#ifdef DRILL_PREPARE
+	drill_release();
+not_prepared:
+#endif
 	gpiod_put(drill_desc);
 	gpiod_remove_lookup_table(&drill_lookup);
 no_line:
@@ -257,6 +273,9 @@ static void __exit drill_exit(void)
 	drill_end(drill_task);
 #ifdef DRILL_OTHER
 	drill_end(drill_other_task);
+#endif
+#ifdef DRILL_PREPARE
+	drill_release();
 #endif
 	gpiod_set_value(drill_desc, 0);
 	gpiod_put(drill_desc);

@@ -176,6 +176,10 @@ int main(int argc, char **argv)
 	if (!drill.kept || (real_time && mlockall(MCL_CURRENT | MCL_FUTURE)))
 		drill_fail("memory");
 	memset(drill.kept, 1, drill.repetitions * sizeof(*drill.kept)); /* every page is there */
+#ifdef DRILL_PREPARE
+	if (drill_prepare())
+		drill_fail("what the drill needs");
+#endif
 	if (real_time)
 		drill_schedule(DRILL_PRIORITY);
 #ifdef DRILL_OTHER

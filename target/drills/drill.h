@@ -6,6 +6,8 @@
  *
  *	static void drill_run(void)	does the thing drill.repetitions times, and calls drill_keep()
  *	static void drill_other(void)	a second thread, where DRILL_OTHER is defined before
+ *	static int drill_prepare(void)	where DRILL_PREPARE is: before anything is measured; 0, or an error
+ *	static void drill_release(void)	where DRILL_PREPARE is: behind all of it, in the kernel
  *
  * It times itself with drill_now() and shows each repetition on the reply line, drill_line(), where
  * the instrument outside stamps it. Nothing is allocated or printed while it measures.
@@ -50,6 +52,12 @@ static struct {
 static void drill_run(void);
 #ifdef DRILL_OTHER
 static void drill_other(void);
+#endif
+#ifdef DRILL_PREPARE
+static int drill_prepare(void);
+#ifdef __KERNEL__
+static void drill_release(void);
+#endif
 #endif
 
 /* Keep a repetition; times longer than 4 s are kept as 4 s, which is told by their value. */

@@ -7,9 +7,10 @@
  * an inherited file descriptor. The gaps are those of kit-firmware/brickwall/gaps.py.
  *
  * Parameters (all times in ns of virtual time): fd balls seed period gap_min gap_max pulse timeout
- * settle ready_timeout give_up over listen, and those of machine.c. A period other than 0 means open
+ * settle ready_timeout give_up over listen loop_back, and those of machine.c. A period other than 0 means open
  * loop. With over, the guest is told of the end and gets so long to look after its load. With
- * listen=1 nothing is served: each pulse of the reply line is a ball, served when it rose.
+ * listen=1 nothing is served: each pulse of the reply line is a ball, served when it rose; with
+ * loop_back=1, too, a wire leads from the reply line to the ping line.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ struct __attribute__((packed)) end {
 static int64_t fd = -1, balls = 5000, seed = 1, period, gap_min = 500000, gap_max = 1500000;
 static int64_t pulse = 1000, timeout = 200000000, settle = 1000000000;
 static int64_t ready_timeout = 120000000000, give_up = 10000000000, over;
-static int64_t instruction = 2, listen;
+static int64_t instruction = 2, listen, loop_back;
 
 static const struct parameter parameters[] = {
 	{ "fd", &fd },
@@ -66,6 +67,7 @@ static const struct parameter parameters[] = {
 	{ "over", &over },
 	{ "instruction", &instruction },
 	{ "listen", &listen },
+	{ "loop_back", &loop_back },
 };
 
 /* --- state --- */
@@ -128,10 +130,12 @@ static void end_pulse(int64_t now);
 static void time_out(int64_t now);
 static void never_ready(int64_t now);
 static void silent(int64_t now);
+static void pass_on(int64_t now);
 static void end_qemu(int64_t now);
 static struct deadline next_serve = { .met = serve }, pulse_end = { .met = end_pulse };
 static struct deadline timeout_end = { .met = time_out }, ready_end = { .met = never_ready };
 static struct deadline over_end = { .met = end_qemu }, silence_end = { .met = silent };
+static struct deadline wire_end = { .met = pass_on };
 
 static void end_rally(int reason, int64_t now)
 {
@@ -258,6 +262,12 @@ static void hear(int64_t now, bool up)
 	}
 }
 
+/* What the reply line is, an instruction after it became so: never while its chip is at work. */
+static void pass_on(int64_t now)
+{
+	machine_set_ping(now, machine_reply_is_up());
+}
+
 static void silent(int64_t now)
 {
 	end_rally(NO_ANSWER, now);
@@ -265,6 +275,8 @@ static void silent(int64_t now)
 
 static void reply_edge(int64_t now, bool up)
 {
+	if (loop_back)
+		deadline_set(&wire_end, now + instruction);
 	if (state == LISTENING) {
 		hear(now, up);
 		return;

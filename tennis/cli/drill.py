@@ -34,6 +34,9 @@ from tennis.units import format_count, format_ns
 # what a drill is about
 WHAT = {
     "periodic": "from one to the next",
+    "response": "the response took",
+    "mailbox": "sending took",
+    "priority": "the change took",
     "semaphore": "the signal took",
     "switch": "the switch took",
 }
@@ -135,9 +138,11 @@ def drill(
 ) -> None:
     """Let the target do one thing many times, time itself, and show it on the reply line.
 
-    DRILL is periodic (wake up at a fixed period), semaphore (signal one that nobody waits for) or
-    switch (from a thread that signals to the one that waited). The target keeps its own times; the
-    instrument stamps each repetition outside. Both are told, and how far apart they are.
+    DRILL is periodic (wake up at a fixed period), response (from an edge of its own to the
+    interrupt's handler), switch (from a thread that signals to the one that waited), semaphore and
+    mailbox (signal or send, and nobody waits), or priority (a thread changes its own). The target
+    keeps its own times; the instrument stamps each repetition outside. Both are told, and how far
+    apart they are.
 
     \b
     Examples:

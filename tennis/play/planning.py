@@ -21,6 +21,8 @@ from tennis.rally.manifest import (
     BenchKind,
     BottomHalf,
     Drill,
+    DrillContext,
+    DrillName,
     Priorities,
     Protocol,
     TopHalf,
@@ -298,6 +300,15 @@ def _check_instrument(
         )
 
 
+# who can do a drill; nothing may wait in an interrupt
+CONTEXTS: dict[DrillName, tuple[DrillContext, ...]] = {
+    "periodic": ("user", "user-rt", "kernel", "hrtimer"),
+    "response": ("kernel",),
+    "switch": ("user", "user-rt", "kernel"),
+    "semaphore": ("user", "user-rt", "kernel"),
+    "mailbox": ("user", "user-rt", "kernel"),
+    "priority": ("user", "user-rt", "kernel"),
+}
 # of a drill's pulse: what a stamp's 32 bits hold
 PULSE_MAX_NS = 4_000_000_000
 
@@ -308,11 +319,11 @@ def drill_plan(drill: Drill, repetitions: int, seed: int, **about: Any) -> Plan:
     ``about``: what ``plan_of`` takes of the target: kernel, load, load_options, command_line,
     instruction_ns.
     """
-    if drill.context == "hrtimer" and drill.name != "periodic":
+    known = CONTEXTS[drill.name]
+    if drill.context not in known:
         raise UsageError(
-            f"--context hrtimer: the drill {drill.name} waits, and nothing may wait in an "
-            "interrupt",
-            next_step="use --context kernel, user or user-rt",
+            f"--context {drill.context}: the drill {drill.name} cannot be done there",
+            next_step=f"use {' or '.join(known)}",
         )
     plan = plan_of(**about)
     protocol = Protocol(

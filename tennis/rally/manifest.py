@@ -52,7 +52,7 @@ def _contradiction(message: str) -> PydanticCustomError:
     return PydanticCustomError("contradiction", "{words}", {"words": message})
 
 
-DrillName = Literal["periodic", "semaphore", "switch"]
+DrillName = Literal["periodic", "response", "switch", "semaphore", "mailbox", "priority"]
 DrillContext = Literal["user", "user-rt", "kernel", "hrtimer"]
 
 

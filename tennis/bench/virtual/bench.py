@@ -284,6 +284,7 @@ class BuiltInSession:
             settings["over"] = OVER_NS
         if plan.drill:  # it has to tell what it measured
             settings["over"] = DRILL_OVER_NS
+            settings["loop_back"] = int(plan.drill.name == "response")
         self._machine = Machine(parts, extras, folder, settings, [writer])
         os.close(writer)
 
