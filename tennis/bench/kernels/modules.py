@@ -3,6 +3,7 @@
 """Programs for the virtual target: kernel modules and static executables, built once and cached."""
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,20 @@ PREFIX = "aarch64-linux-gnu-"
 # Debian built its kernels with a newer gcc than an older host has; these options of that build do
 # not change a module's interface. BTF needs pahole and serves no purpose here.
 OVERRIDES = ["CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=", "CONFIG_DEBUG_INFO_BTF_MODULES="]
+
+# Before gcc 14 cold functions are not aligned, and what only a module's init calls is cold. Where
+# ftrace keeps a pointer before each function, a kernel panics at insmod of such a module: it is
+# built again, without room for ftrace. Other modules keep it, and with it their timing.
+PATCHED = "__patchable_function_entries"
+ALIGNED = 8  # bytes
+UNTRACED = "CC_FLAGS_FTRACE="
+
+
+def misaligned(relocations: str) -> bool:
+    """Tell from what ``objdump -r`` says of a module whether it would make a kernel panic."""
+    records = relocations.partition(f"[{PATCHED}]:")[2].partition("\n\n")[0]
+    places = re.findall(r"R_AARCH64_ABS64\s+\.[\w.]+(?:\+0x([0-9a-f]+))?$", records, re.MULTILINE)
+    return any(int(place or "0", 16) % ALIGNED for place in places)
 
 
 def compiler_version() -> str:
@@ -36,22 +51,17 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
         work.mkdir()
         for file in sources:
             shutil.copy(file, work)
-        run(
-            [
-                "make",
-                "-C",
-                kernel.build,
-                f"M={work}",
-                "ARCH=arm64",
-                f"CROSS_COMPILE={PREFIX}",
-                f"CC={PREFIX}gcc",
-                f"-j{os.cpu_count() or 1}",
-                *OVERRIDES,
-                "modules",
-            ],
-            what=f"building {source.name} for Linux {kernel.release}",
-        )
+        make: list[str | Path] = [
+            *("make", "-C", kernel.build, f"M={work}", "ARCH=arm64"),
+            *(f"CROSS_COMPILE={PREFIX}", f"CC={PREFIX}gcc", f"-j{os.cpu_count() or 1}"),
+            *OVERRIDES,
+        ]
+        what = f"building {source.name} for Linux {kernel.release}"
         module = work / f"{source.stem}.ko"
+        run([*make, "modules"], what=what)
+        if misaligned(run([f"{PREFIX}objdump", "-r", module], what="reading the module")):
+            run([*make, UNTRACED, "clean"], what=what)
+            run([*make, UNTRACED, "modules"], what=what)
         # paths of the build in the module would change what is measured
         run(
             [f"{PREFIX}strip", "-g", "-R", ".note.gnu.build-id", "-R", ".comment", module],
@@ -60,7 +70,7 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
         shutil.move(module, folder / module.name)
         shutil.rmtree(work)
 
-    key = digest(*sources, fingerprint(kernel), compiler_version(), *OVERRIDES)
+    key = digest(*sources, fingerprint(kernel), compiler_version(), *OVERRIDES, UNTRACED)
     return once("modules", f"{source.stem}-{key}", build) / f"{source.stem}.ko"
 
 

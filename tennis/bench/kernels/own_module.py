@@ -30,7 +30,7 @@ SOURCE_MAX = 1 << 18  # bytes
 MODULE_MAX = 32 << 20
 LIMIT_S = 300.0
 SAID_MAX = 20  # lines
-RECIPE = 3  # another number builds everything again
+RECIPE = 4  # another number builds everything again
 # of DWARF 5, binutils 2.40 tells lines with the wrong file
 KBUILD = f"obj-m := {NAME}.o\nccflags-y := -gdwarf-4\n"
 OBJECT, SYMBOLS = f"{NAME}.ko", f"{NAME}-symbols.ko"
@@ -189,8 +189,15 @@ def _script(kernel: Kernel) -> str:
     overrides = " ".join(f"'{word}'" for word in modules.OVERRIDES)
     prefix = modules.PREFIX
     return (
-        f'make -s -C "{kernel.build}" M="$PWD" ARCH=arm64 CROSS_COMPILE={prefix} '
-        f"CC={prefix}gcc {overrides} modules\n"
+        f'build() {{ make -s -C "{kernel.build}" M="$PWD" ARCH=arm64 CROSS_COMPILE={prefix} '
+        f'CC={prefix}gcc {overrides} "$@"; }}\n'
+        "build modules\n"
+        # as modules.misaligned() tells: a place whose last digit is neither 0 nor 8
+        f"if {prefix}objdump -r -j {modules.PATCHED} {OBJECT} 2>/dev/null |\n"
+        f"    grep -qE 'R_AARCH64_ABS64 +[^ ]*[+]0x[0-9a-f]*[^08]$'; then\n"
+        f"  build {modules.UNTRACED} clean\n"
+        f"  build {modules.UNTRACED} modules\n"
+        "fi\n"
         f"cp {OBJECT} {box.OUT}/{SYMBOLS}\n"
         f"{prefix}strip -g -R .note.gnu.build-id -R .comment {OBJECT}\n"
         f"cp {OBJECT} {box.OUT}/{OBJECT}\n"

@@ -6,7 +6,8 @@ import hashlib
 
 import pytest
 
-from tennis.bench.kernels import catalogue, own_module
+from tennis.bench.commands import run
+from tennis.bench.kernels import catalogue, modules, own_module
 from tennis.checkout import ROOT
 from tennis.course.starters import solved
 from tennis.errors import BenchError, UsageError
@@ -96,3 +97,48 @@ def test_what_is_wrong_is_one_line(tmp_path, mainline):
     source.write_bytes(b"/" * (own_module.SOURCE_MAX + 1))
     with pytest.raises(UsageError, match="is larger than"):
         own_module.built(source, mainline)
+
+
+COLD = """
+static noinline void cold_{number}(const char *what)
+{{
+	static int calls[{number} + 1];
+
+	calls[{number}] += {number};
+	pr_info("%s {number} %d\\n", what, calls[{number}]);
+}}
+"""
+
+
+@pytest.mark.parametrize("kernel", ["mainline", "rt"])
+def test_a_function_that_only_init_calls_does_not_kill_the_kernel(tmp_path, kernel):
+    """An older gcc does not align it, and the kernel panicked when it prepared the module."""
+    functions = "".join(COLD.format(number=number) for number in range(1, 6))
+    calls = "".join(f"\n\tcold_{number}(bottom_half);" for number in range(1, 6))
+    start = "static int __init racquet_init(void)\n{"
+    assert start in RIGHT
+    text = RIGHT.replace(
+        start, f'{functions}\n{start}\n\tbottom_half = bottom_half ?: "own";{calls}'
+    )
+    own = build(tmp_path, text, catalogue.find(kernel))
+    assert own.module is not None, own.errors
+    told = run([f"{modules.PREFIX}objdump", "-r", own.module], what="reading the module")
+    assert not modules.misaligned(told)
+    # and the racquet that was aligned keeps what it had
+    told = run(
+        [f"{modules.PREFIX}objdump", "-r", build(tmp_path, RIGHT, catalogue.find(kernel)).module],
+        what="x",
+    )
+    assert modules.PATCHED in told
+    assert not modules.misaligned(told)
+
+
+def test_misaligned_places_are_seen():
+    head = (
+        "RELOCATION RECORDS FOR [.text]:\n0 R_AARCH64_ABS64   .text+0x0004\n\n"
+        f"RELOCATION RECORDS FOR [{modules.PATCHED}]:\nOFFSET TYPE VALUE\n"
+    )
+    aligned = "0000 R_AARCH64_ABS64   .text\n0008 R_AARCH64_ABS64   .text+0x00000038\n"
+    assert not modules.misaligned(head + aligned)
+    assert modules.misaligned(f"{head}{aligned}0010 R_AARCH64_ABS64   .text.unlikely+0x000009c\n")
+    assert not modules.misaligned("")

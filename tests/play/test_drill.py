@@ -1,0 +1,270 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Drills on the virtual bench: what the target believed, held against what happened."""
+
+import base64
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tennis.errors import RallyError
+from tennis.rally import open_folder
+from tennis.rally.folder import CONSOLE, _manifest_bytes, part_path
+from tennis.rally.inside import HEADER, MARK, read_inside
+from tennis.rally.manifest import Manifest, seal_of
+from tennis.stats.drill import spans_of, summarize_drill
+from tests.support.patience import wait_until
+from tests.support.shared import made_once
+
+pytestmark = [pytest.mark.virtual]
+
+TENNIS = str(Path(sys.executable).with_name("tennis"))
+REPETITIONS = 400
+
+
+@dataclass(frozen=True)
+class Done:
+    exit_code: int
+    output: str  # of both streams
+
+
+def run(*words: str | Path | int) -> Done:
+    done = subprocess.run(
+        [TENNIS, *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    return Done(done.returncode, done.stdout)
+
+
+def words(name: str, context: str, **more: str | float) -> list[str]:
+    asked = {
+        "context": context,
+        "period-us": 50,
+        "repetitions": REPETITIONS,
+        "seed": 7,
+        **{key.replace("_", "-"): value for key, value in more.items()},
+    }
+    options = [text for key, value in asked.items() for text in (f"--{key}", str(value))]
+    return ["drill", name, *options, "--quiet"]
+
+
+def play(out: Path, name: str, context: str, **more: str | float):
+    done = run(*words(name, context, **more), "--out", out)
+    assert done.exit_code == 0, done.output
+    return open_folder(out)
+
+
+@pytest.fixture(scope="module")
+def periodic(tmp_path_factory) -> Path:
+    """Return a drill whose clock and line agree to some instructions."""
+
+    def make(folder: Path) -> None:
+        play(folder / "drill", "periodic", "hrtimer", kernel="rt")
+
+    return made_once(tmp_path_factory, "drill", make) / "drill"
+
+
+@pytest.mark.parametrize(
+    ("name", "context", "kernel"),
+    [
+        ("periodic", "user-rt", "rt"),
+        ("periodic", "kernel", "mainline"),
+        ("response", "kernel", "rt"),
+        ("switch", "user", "mainline"),
+        ("switch", "kernel", "rt"),
+        ("semaphore", "user-rt", "rt"),
+        ("mailbox", "user-rt", "mainline"),
+        ("mailbox", "kernel", "rt"),
+        ("priority", "user", "mainline"),
+        ("priority", "kernel", "rt"),
+    ],
+)
+def test_both_sides_tell_the_same(tmp_path, name, context, kernel):
+    """Nobody shares a clock; what is between two stamps is code that is counted beside."""
+    summary = summarize_drill(play(tmp_path / "d", name, context, kernel=kernel))
+    assert summary.repetitions == REPETITIONS
+    assert summary.page_faults == 0
+    assert not summary.suspect
+    # intervals need no code between the stamps: the ends of the drill are apart by the same
+    assert summary.interval_ns is not None
+    total_ns = summary.interval_ns.difference.mean * (REPETITIONS - 1)
+    assert abs(total_ns) < 15_000
+    # of durations the line's edges lie around the clock's readings, or within
+    apart = summary.duration_ns.difference.median
+    if name == "periodic":
+        assert -summary.line_ns - 3 * summary.clock_ns < apart < 0
+    elif name == "response":
+        assert abs(apart) < summary.clock_ns
+    else:
+        assert 0 < apart < summary.line_ns + 3 * summary.clock_ns
+    assert 0 < summary.loop_ns < summary.clock_ns < summary.line_ns
+
+
+@pytest.mark.parametrize(
+    ("name", "context"),
+    [("periodic", "hrtimer"), ("periodic", "kernel"), ("switch", "kernel"), ("priority", "kernel")],
+)
+def test_a_hog_is_in_the_latest_repetition(tmp_path, name, context):
+    """The known answer: interrupts are off for 100 us, and whoever is at work then is as late.
+
+    The periods have little in common: with 200 us and 3,700 us the drill would meet the hog in the
+    same two phases for ever, and might never see it.
+    """
+    rally = play(tmp_path / "d", name, context, load="hog", period_us=171.3, repetitions=8_000)
+    summary = summarize_drill(rally)
+    if name != "periodic":  # whoever sleeps meanwhile is late with the next; this one was at work
+        assert 60_000 < summary.duration_ns.inside.max < 125_000
+        assert 60_000 < summary.duration_ns.outside.max < 125_000
+        return
+    assert summary.interval_ns is not None
+    for side in (summary.interval_ns.inside, summary.interval_ns.outside):
+        assert 85_000 < side.deviation < 112_000
+    late = np.abs(spans_of(rally).intervals[1] - 171_300) > 10_000
+    # each late one makes an interval too long, and the next one too short
+    assert late.mean() / 2 == pytest.approx(90 / 3700, rel=0.35)
+
+
+def test_a_period_that_cannot_be_kept_is_counted(tmp_path):
+    """A process that writes the line takes some 7 us for that alone: 10 us are too short."""
+    done = run(*words("periodic", "user", period_us=10), "--out", tmp_path / "d")
+    assert done.exit_code == 0, done.output
+    assert "overruns: the target cannot keep a period of 10.0 µs" in done.output
+    both = spans_of(open_folder(tmp_path / "d"))
+    # what was skipped is whole periods: repetitions and overruns add up to the time that passed
+    periods = round(float(both.intervals[0].sum()) / 10_000)
+    assert abs(periods - (REPETITIONS - 1 + both.inside.overruns)) <= 8
+
+
+def test_the_same_seed_gives_the_same_bytes(periodic, tmp_path):
+    again = play(tmp_path / "again", "periodic", "hrtimer", kernel="rt")
+    assert again.manifest.files == open_folder(periodic).manifest.files
+    done = run("rally", "--check", periodic)
+    assert (done.exit_code, "is what it claims to be" in done.output) == (0, True), done.output
+
+
+def test_killed_and_gone_on_with(periodic, tmp_path):
+    out = tmp_path / "d"
+    asked = [*words("periodic", "hrtimer", kernel="rt"), "--out", str(out)]
+    process = subprocess.Popen([TENNIS, *asked], stdout=subprocess.DEVNULL)
+    journal = part_path(out) / "frames.bin"
+    wait_until(lambda: journal.exists() and journal.stat().st_size > 0, process, limit_s=600)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done = run("drill", "--resume", out, "--quiet")
+    assert done.exit_code == 0, done.output
+    assert open_folder(out).manifest.files == open_folder(periodic).manifest.files
+
+
+def test_stats_and_a_picture(periodic, tmp_path):
+    done = run("stats", periodic)
+    assert "from one to the next" in done.output
+    assert "outside - inside" in done.output
+    told = json.loads(run("stats", periodic, "--json").output)
+    assert told["interval_ns"]["outside"]["n"] == REPETITIONS - 1
+    done = run("plot", periodic, "--out", tmp_path / "p")
+    assert done.exit_code == 0, done.output
+    assert "inside: mean" in (tmp_path / "p" / "spans.svg").read_text()
+
+
+@pytest.mark.parametrize("command", ["report", "explain", "replicate", "compare"])
+def test_a_drill_is_no_rally(periodic, command):
+    done = run(command, periodic)
+    assert done.exit_code == 1
+    assert len(done.output.strip().splitlines()) == 1
+    assert "is a drill" in done.output or command == "replicate"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["drill"], "say which drill: periodic, response"),
+        (["drill", "periodic"], "say where to keep the drill"),
+        (["drill", "switch", "--context", "hrtimer", "--out", "x"], "use user or user-rt or ker"),
+        (["drill", "response", "--context", "user", "--out", "x"], "use kernel"),
+        (["drill", "tea", "--out", "x"], "'tea' is not one of"),
+        (["drill", "periodic", "--period-us", "1", "--out", "x"], "--period-us"),
+        (["drill", "periodic", "--kernel", "vxworks", "--out", "x"], "vxworks"),
+        (["drill", "periodic", "--load", "tea", "--out", "x"], "tea"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path, monkeypatch, asked, said):
+    monkeypatch.chdir(tmp_path)
+    done = run(*asked)
+    assert (done.exit_code, len(done.output.strip().splitlines())) == (2, 1), done.output
+    assert said in done.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_rally_is_no_drill(tmp_path):
+    from tests.support.synthetic import make_rally
+
+    rally = make_rally(tmp_path / "r")
+    with pytest.raises(RallyError, match="is a rally, and no drill"):
+        summarize_drill(rally)
+
+
+def sealed_again(folder: Path, console: bytes):
+    """Return the drill with another console, and a manifest that fits it."""
+    (folder / CONSOLE).write_bytes(console)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][CONSOLE] = hashlib.sha256(console).hexdigest()
+    manifest["seal"] = seal_of(manifest)
+    (folder / "manifest.json").write_bytes(_manifest_bytes(Manifest.model_validate(manifest)))
+    return open_folder(folder)
+
+
+def told(raw: bytes) -> bytes:
+    """Return a console's lines as the target tells them."""
+    packed = base64.b64encode(gzip.compress(raw))
+    lines = [MARK + packed[start : start + 76] for start in range(0, len(packed), 76)]
+    fact = b"tennis: fact inside_sha256 " + hashlib.sha256(raw).hexdigest().encode()
+    return b"\n".join([fact, *lines, b""])
+
+
+HEAD = (1, REPETITIONS, 0, 0, 1, 1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"", "not whole"),
+        (HEADER.pack(*HEAD), "400 repetitions are announced, and not there"),
+        (HEADER.pack(2, *HEAD[1:]) + bytes(8 * REPETITIONS), "of version 2, this tennis reads 1"),
+        (HEADER.pack(1, 3, *HEAD[2:]) + bytes(24), "counted 3, and the instrument saw 400"),
+        (bytes(100_000_000), "are not whole"),
+    ],
+    ids=["empty", "short", "newer", "fewer", "bomb"],
+)
+def test_damaged_times_are_refused(periodic, tmp_path, raw, said):
+    copy = tmp_path / "d"
+    shutil.copytree(periodic, copy)
+    with pytest.raises(RallyError, match=said):
+        read_inside(sealed_again(copy, told(raw)))
+
+
+def test_lines_that_are_not_base64_or_not_what_was_announced(periodic, tmp_path):
+    copy = tmp_path / "d"
+    shutil.copytree(periodic, copy)
+    console = (copy / CONSOLE).read_bytes()
+    with pytest.raises(RallyError, match="cannot be unpacked"):
+        read_inside(sealed_again(copy, console.replace(MARK, MARK + b"*", 1)))
+    good = told(HEADER.pack(*HEAD) + bytes(8 * REPETITIONS))
+    assert read_inside(sealed_again(copy, good)).clock_ns == pytest.approx(0.001)
+    with pytest.raises(RallyError, match="not those that the target announced"):
+        read_inside(sealed_again(copy, good.replace(b"sha256 ", b"sha256 0", 1)))
+    assert struct.calcsize("<IIQQQQQQ") == 56
