@@ -68,6 +68,12 @@ def commands_of(page: Path) -> list[list[str]]:
     return found
 
 
+# what makes a command quick
+FEW = {
+    "rally": ["--balls", "200"],
+    "sweep": ["--balls", "200", "--rates-per-decade", "1", "--resolution-percent", "100"],
+    "drill": ["--repetitions", "200"],
+}
 HANDOUTS = [ROOT / "handouts" / f"{lab.slug}.md" for lab in load_course()[1]]
 EXAMPLES = [page for page in PAGES + HANDOUTS if commands_of(page)]
 
@@ -87,14 +93,14 @@ def test_every_example_can_be_parsed(page):
 @pytest.mark.virtual
 @pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.stem)
 def test_every_example_works(page, tmp_path):
-    """The commands of a page, in their order, in one folder; rallies of 200 balls.
+    """The commands of a page, in their order, in one folder; few balls and rates.
 
     What a lab's students complete lies there completed.
     """
     for file in (ROOT / "labs" / page.stem).glob("*.c"):
         (tmp_path / file.name).write_text(solved(file.read_text()))
     for words in commands_of(page):
-        few = ["--balls", "200"] if words[0] == "rally" else []
+        few = FEW.get(words[0], [])
         command = [sys.executable, "-c", "from tennis.cli import main; main()", *words, *few]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"tennis {shlex.join(words)}\n{done.stdout}{done.stderr}"

@@ -74,7 +74,8 @@ class Grouped(click.Command):
         records = {
             parameter.opts[0]: record
             for parameter in self.get_params(ctx)
-            if (record := parameter.get_help_record(ctx)) is not None
+            if isinstance(parameter, click.Option)
+            and (record := parameter.get_help_record(ctx)) is not None
         }
         for heading, options in self.groups.items():
             with formatter.section(heading):

@@ -68,6 +68,8 @@ def _figures(progress: RallyProgress, *, wide: bool = True) -> str:
         return progress.doing
     if progress.first_ball is None:
         return "the target boots"
+    if progress.listens:
+        return f"{progress.rate:,.0f}/s"
     rate = f"{progress.rate:,.0f}/s, " if wide else ""
     return (
         f"{rate}median {format_ns(progress.median_ns)}, "
@@ -115,8 +117,9 @@ def _plain(console: Console, label: str) -> Callable[[RallyProgress], None]:
         if now - last > PLAIN_EVERY_S:
             last = now
             left = progress.seconds_left
+            of = "repetitions" if progress.listens else "balls"
             console.print(
-                f"{label}: {progress.balls:,}/{progress.planned:,} balls  {_figures(progress)}"
+                f"{label}: {progress.balls:,}/{progress.planned:,} {of}  {_figures(progress)}"
                 f"{'' if left is None else f'  {left:.0f} s left'}",
                 highlight=False,
                 soft_wrap=True,

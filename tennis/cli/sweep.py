@@ -256,6 +256,15 @@ def claims(swept: Sweep) -> list[str]:
             f"Pairing breaks between {found.holds_hz:,} and {found.breaks_hz:,} Hz: "
             f"above, fewer than {limit} of the pings are paired."
         )
+    limit_share = record.range.paired_percent / 100
+    again = [
+        rate
+        for rate, share in swept.shares.items()
+        if found.breaks_hz is not None and rate > found.breaks_hz and share >= limit_share
+    ]
+    if again:
+        listed = ", ".join(f"{rate:,}" for rate in again[:5])
+        told += f" It holds again at {listed} Hz: pings and target have rhythms of their own."
     strays = [rate for rate, share in swept.shares.items() if share < 1]
     first = f" The first ping that is not paired is at {min(strays):,} Hz." if strays else ""
     pings = max(rate.pings for rate in swept.rates.values())

@@ -25,6 +25,7 @@ class Progress:
     began: float = field(default_factory=time.monotonic)
     first_ball: float | None = None  # wall clock
     earlier: int = 0  # balls of an earlier sitting
+    listens: bool = False  # a drill's repetitions: nobody serves, and nothing is answered
     _counter: Counter = field(default_factory=Counter)
 
     def add(self, payload: bytes) -> None:

@@ -178,7 +178,7 @@ def _cut_ending(journal: Journal, *, repeats: bool) -> Frame | None:
 
 
 def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -> Rally:
-    progress = Progress(planned=plan.protocol.balls)
+    progress = Progress(planned=plan.protocol.balls, listens=plan.drill is not None)
     outcome = Outcome(progress=progress)
     held = journal.frames() if journal.size else iter(())
     with (

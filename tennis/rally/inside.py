@@ -52,6 +52,11 @@ def read_inside(rally: Rally) -> Inside:
     """
     if rally.manifest.drill is None:
         raise RallyError(f"{rally.path} is a rally, and no drill", next_step="use `tennis stats`")
+    if rally.manifest.ended != "complete":
+        raise RallyError(
+            f"{rally.path} did not come to its end: the target told nothing of what it measured",
+            next_step="go on with `tennis drill --resume`, or do it again",
+        )
     path = rally.file(CONSOLE)
     if path is None:
         raise RallyError(f"{rally.path} has no {CONSOLE}: what the target measured is in it")

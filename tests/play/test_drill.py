@@ -170,6 +170,20 @@ def test_killed_and_gone_on_with(periodic, tmp_path):
     assert open_folder(out).manifest.files == open_folder(periodic).manifest.files
 
 
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    out = tmp_path / "d"
+    asked = [*words("periodic", "hrtimer", kernel="rt", repetitions=200_000), "--out", str(out)]
+    process = subprocess.Popen([TENNIS, *asked], stdout=subprocess.PIPE, text=True)
+    journal = part_path(out) / "frames.bin"
+    wait_until(lambda: journal.exists() and journal.stat().st_size > 10_000, process, limit_s=600)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate()
+    assert "interrupted after" in said
+    assert f"to go on: tennis drill --resume {out}" in said
+    done = run("stats", out)
+    assert (done.exit_code, "did not come to its end" in done.output) == (1, True)
+
+
 def test_stats_and_a_picture(periodic, tmp_path):
     done = run("stats", periodic)
     assert "from one to the next" in done.output
