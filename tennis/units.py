@@ -65,3 +65,11 @@ def format_us(us: int | None) -> str:
 def format_count(count: int, one: str, more: str = "") -> str:
     """Write how many there are: ``1 ball``, ``2 balls``; ``more`` where an s is not enough."""
     return f"{count} {one if count == 1 else more or one + 's'}"
+
+
+def format_bytes(count: int) -> str:
+    """Write a size for a person: ``64 B``, ``8 KiB``, ``1 MiB``; a whole number of each."""
+    for size, unit in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= size and count % size == 0:
+            return f"{count // size} {unit}"
+    return f"{count} B"

@@ -34,6 +34,7 @@ struct drill_header {
 	u32 version, repetitions;
 	u64 overruns; /* periods that nobody saw begin, because the one before was not over */
 	u64 page_faults; /* while it measured */
+	u64 failures; /* repetitions in which the kernel refused */
 	u64 clock_ns, line_ns, loop_ns; /* what OVERHEADS of each take together */
 	u64 first_ns; /* the clock when the first repetition began */
 };

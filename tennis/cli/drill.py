@@ -29,7 +29,7 @@ from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import Drill, DrillContext, DrillName
 from tennis.rally.text import quoted
 from tennis.stats.drill import DrillSummary, Sides, Spread, summarize_drill
-from tennis.units import format_count, format_ns
+from tennis.units import format_bytes, format_count, format_ns
 
 # what a drill is about
 WHAT = {
@@ -37,6 +37,8 @@ WHAT = {
     "response": "the response took",
     "mailbox": "sending took",
     "priority": "the change took",
+    "allocate": "allocating took",
+    "vmalloc": "allocating took",
     "semaphore": "the signal took",
     "switch": "the switch took",
 }
@@ -140,9 +142,9 @@ def drill(
 
     DRILL is periodic (wake up at a fixed period), response (from an edge of its own to the
     interrupt's handler), switch (from a thread that signals to the one that waited), semaphore and
-    mailbox (signal or send, and nobody waits), or priority (a thread changes its own). The target
-    keeps its own times; the instrument stamps each repetition outside. Both are told, and how far
-    apart they are.
+    mailbox (signal or send, and nobody waits), priority (a thread changes its own), or allocate and
+    vmalloc (memory of 64 bytes to 1 MiB). The target keeps its own times; the instrument stamps
+    each repetition outside. Both are told, and how far apart they are.
 
     \b
     Examples:
@@ -222,7 +224,11 @@ def print_drill(summary: DrillSummary, *, as_json: bool) -> None:
     columns = console.width
     console.print(Text(summary.label, style="bold"), soft_wrap=True)
     both = primary(summary)
-    if both is not None:
+    if summary.by_size:
+        table = _sizes(summary)
+        console.width = max(columns, table.__rich_measure__(console, console.options).maximum)
+        console.print(table, crop=False)
+    elif both is not None:
         table = _table(WHAT[summary.name], both)
         console.width = max(columns, table.__rich_measure__(console, console.options).maximum)
         console.print(table, crop=False)
@@ -258,6 +264,19 @@ def _table(title: str, both: Sides) -> Table:
     return table
 
 
+def _sizes(summary: DrillSummary) -> Table:
+    """Return a table of the sizes that were allocated."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    names = ("inside median", "99 %", "max", "outside median", "99 %", "max")
+    for name in ("allocated", *names):
+        table.add_column(name, justify="right", no_wrap=True)
+    for size, both in summary.by_size.items():
+        spreads = (both.inside, both.outside)
+        times = (time for one in spreads for time in (one.median, one.p99, one.max))
+        table.add_row(format_bytes(size), *map(format_ns, times))
+    return table
+
+
 def claims(summary: DrillSummary) -> list[str]:
     """Say what the figures are of."""
     count = format_count(summary.repetitions, "repetition")
@@ -265,6 +284,7 @@ def claims(summary: DrillSummary) -> list[str]:
         f"Bench: {summary.bench} ({summary.time_note}); {count} every "
         f"{format_ns(summary.period_ns)}, {format_count(summary.overruns, 'overrun')}, "
         f"{format_count(summary.page_faults, 'page fault')} meanwhile"
+        f"{f', {summary.failures} REFUSED' if summary.failures else ''}"
         f"{'; SUSPECT' if summary.suspect else ''}."
     )
     costs = (

@@ -13,7 +13,7 @@ from tennis.cli.completion import Folder
 from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.plots import KINDS, TOGETHER
-from tennis.plots.drill import KINDS_OF_DRILL
+from tennis.plots.drill import kinds_of, sizes, spans
 from tennis.plots.picture import Format, Picture
 from tennis.plots.sweep import SPEAKS, Curve, rates, screens
 from tennis.rally import Rally, open_folder, open_rally
@@ -55,7 +55,7 @@ class Sort:
 
 
 RALLY = Sort("rally", "rallies", KINDS, TOGETHER)
-DRILL = Sort("drill", "drills", KINDS_OF_DRILL, {})
+DRILL = Sort("drill", "drills", {"spans": spans, "sizes": sizes}, {})
 SWEEP = Sort(
     "sweep",
     "sweeps",
@@ -91,7 +91,8 @@ def opened(folder: Path) -> tuple[Any, Sort]:
     multiple=True,
     type=click.Choice(NAMES),
     help="May be repeated. Of one rally there are histogram, distribution and series, of several "
-    "overview, histogram and distribution; of sweeps rates, of one screens, too; of a drill spans. "
+    "overview, histogram and distribution; of sweeps rates, of one screens, too; of a drill spans, "
+    "and sizes where it allocates. "
     " [default: all of them]",
 )
 @click.option(
@@ -128,6 +129,8 @@ def plot(
                 next_step="draw one sort at a time",
             )
     possible: Mapping[str, Callable[[Any], Picture]] = sort.of_several if several else sort.of_one
+    if sort is DRILL and not several:
+        possible = kinds_of(pairs[0][0])
     if not possible:
         raise UsageError(f"{sort.more} are drawn one at a time")
     for name in kinds:

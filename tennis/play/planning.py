@@ -308,6 +308,8 @@ CONTEXTS: dict[DrillName, tuple[DrillContext, ...]] = {
     "semaphore": ("user", "user-rt", "kernel"),
     "mailbox": ("user", "user-rt", "kernel"),
     "priority": ("user", "user-rt", "kernel"),
+    "allocate": ("user", "user-rt", "kernel"),
+    "vmalloc": ("kernel",),
 }
 # of a drill's pulse: what a stamp's 32 bits hold
 PULSE_MAX_NS = 4_000_000_000

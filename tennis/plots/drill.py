@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: MIT
 """A picture of a drill: what the target believed, what happened, and how far apart they are."""
 
+from collections.abc import Callable
+
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from tennis.errors import RallyError
 from tennis.look import BLUE, GREY, VERMILLION
 from tennis.plots.one import WIDTH
 from tennis.plots.picture import Picture, count_axis, drawn, time_axis
 from tennis.rally import Rally
 from tennis.rally.text import plain
-from tennis.stats.drill import Sides, spans_of, summarize_drill
-from tennis.units import format_count, format_ns
+from tennis.stats.drill import ALLOCATES, Sides, spans_of, summarize_drill
+from tennis.units import format_bytes, format_count, format_ns
 
 BARS = 120
 
@@ -78,4 +81,41 @@ def _words(what: str, figures: Sides | None) -> str:
     return f"{what.capitalize()} of a drill, {'; '.join(parts)}."
 
 
-KINDS_OF_DRILL = {"spans": spans}
+@drawn
+def sizes(rally: Rally) -> Picture:
+    """Draw how long an allocation took against its size, inside and outside."""
+    summary = summarize_drill(rally)
+    if not summary.by_size:
+        raise RallyError(
+            f"{rally.path}: {summary.name} allocates nothing", next_step="draw its spans"
+        )
+    first, last = (summary.by_size[find(summary.by_size)] for find in (min, max))
+    picture = Picture(
+        WIDTH,
+        4.2,
+        plain(f"Memory over its size: {summary.label}", 110),
+        f"Time to allocate: {format_bytes(min(summary.by_size))} in the median "
+        f"{format_ns(first.outside.median)}, {format_bytes(max(summary.by_size))} "
+        f"{format_ns(last.outside.median)} (outside).",
+    )
+    count = format_count(summary.repetitions, "repetition")
+    picture.head(f"{summary.bench} bench: {summary.time_note}  ·  {count}")
+    axes = picture.subplots()
+    at = list(summary.by_size)
+    for name, color, style in (("outside", BLUE, "-"), ("inside", VERMILLION, "--")):
+        some = [getattr(both, name) for both in summary.by_size.values()]
+        axes.plot(at, [one.median for one in some], style, color=color, label=f"{name}: median")
+        axes.plot(at, [one.max for one in some], "x", color=color, ms=5, label=f"{name}: latest")
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(at[::2], [format_bytes(size) for size in at[::2]])
+    axes.set_xlabel("allocated (log scale)")
+    time_axis(axes, "y", log=True)
+    axes.legend(fontsize=9, ncols=2)
+    return picture
+
+
+def kinds_of(rally: Rally) -> dict[str, Callable[[Rally], Picture]]:
+    """Return the pictures that there are of a drill."""
+    drill = rally.manifest.drill
+    allocates = drill is not None and drill.name in ALLOCATES
+    return {"spans": spans, **({"sizes": sizes} if allocates else {})}

@@ -19,7 +19,7 @@ from tennis.rally.folder import CONSOLE, SIZE_LIMITS, Rally
 
 MARK = b"tennis: inside "
 FACT = b"tennis: fact inside_sha256 "
-HEADER = struct.Struct("<IIQQQQQQ")
+HEADER = struct.Struct("<IIQQQQQQQ")
 REPETITION = np.dtype([("since_last", "<u4"), ("duration", "<u4")])
 VERSION = 1
 OVERHEADS = 1000  # so many of each were timed together
@@ -39,6 +39,7 @@ class Inside:
     duration_ns: NDArray[np.uint32]
     overruns: int  # periods that passed before the one before them was over
     page_faults: int
+    failures: int  # repetitions in which the kernel refused
     clock_ns: float  # what reading the clock once takes
     line_ns: float  # what writing the line once takes
     loop_ns: float  # what a round of an empty loop takes
@@ -70,7 +71,8 @@ def read_inside(rally: Rally) -> Inside:
     raw = _unpacked(rally, b"".join(parts))
     if hashlib.sha256(raw).hexdigest().encode() != told:
         raise _damaged(rally, "they are not those that the target announced")
-    version, repetitions, overruns, faults, clock, line_, loop, first = HEADER.unpack_from(raw)
+    header = HEADER.unpack_from(raw)
+    version, repetitions, overruns, faults, failures, clock, line_, loop, first = header
     if version != VERSION:
         raise _damaged(rally, f"they are of version {version}, this tennis reads {VERSION}")
     if len(raw) != HEADER.size + repetitions * REPETITION.itemsize:
@@ -85,6 +87,7 @@ def read_inside(rally: Rally) -> Inside:
         duration_ns=kept["duration"].copy(),
         overruns=overruns,
         page_faults=faults,
+        failures=failures,
         clock_ns=clock / OVERHEADS,
         line_ns=line_ / OVERHEADS,
         loop_ns=loop / OVERHEADS,

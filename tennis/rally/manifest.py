@@ -52,7 +52,9 @@ def _contradiction(message: str) -> PydanticCustomError:
     return PydanticCustomError("contradiction", "{words}", {"words": message})
 
 
-DrillName = Literal["periodic", "response", "switch", "semaphore", "mailbox", "priority"]
+DrillName = Literal[
+    "periodic", "response", "switch", "semaphore", "mailbox", "priority", "allocate", "vmalloc"
+]
 DrillContext = Literal["user", "user-rt", "kernel", "hrtimer"]
 
 
@@ -276,7 +278,7 @@ class Manifest(StrictModel):
     target: Target
     load: LoadRecord
     protocol: Protocol
-    drill: Drill | None = None  # None: it is a rally
+    drill: Drill | None = Field(default=None, validate_default=True)  # None: it is a rally
     counts: Counts
     line: Line | None = None  # None: there is none that could break
     ended: Literal["complete", "interrupted", "fault"]
@@ -286,6 +288,14 @@ class Manifest(StrictModel):
     tool: Tool
     files: Annotated[dict[Text, Sha256], Field(max_length=64)]
     seal: Sha256 | None = None  # of all of this but itself; None: written by Tennis 0.1
+
+    @field_validator("drill")
+    @classmethod
+    def _drill(cls, value: Drill | None, info: ValidationInfo) -> Drill | None:
+        protocol = info.data.get("protocol")
+        if protocol is not None and (protocol.loop == "listen") != (value is not None):
+            raise _contradiction("belongs to a loop that listens, and such a loop needs it")
+        return value
 
     @field_validator("suspect")
     @classmethod

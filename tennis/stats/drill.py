@@ -56,11 +56,18 @@ class DrillSummary:
     suspect: bool
     overruns: int
     page_faults: int
+    failures: int
     clock_ns: float
     line_ns: float
     loop_ns: float
     interval_ns: Sides | None  # None: there was one repetition only
     duration_ns: Sides
+    by_size: dict[int, Sides]  # of drills that allocate: bytes -> durations; empty: it is none
+
+
+# as target/drills/allocate.c has them, in turn
+SIZES = tuple(64 << step for step in range(15))
+ALLOCATES = frozenset({"allocate", "vmalloc"})
 
 
 def spread(spans: Spans, period_ns: int | None = None) -> Spread:
@@ -112,6 +119,14 @@ def spans_of(rally: Rally) -> Spanned:
     )
 
 
+def by_size(both: Spanned) -> dict[int, Sides]:
+    """Return the durations of each size that came; ascending."""
+    inside, outside = both.durations
+    turn = np.arange(inside.size) % len(SIZES)
+    there = {size: turn == step for step, size in enumerate(SIZES)}
+    return {size: sides(inside[w], outside[w]) for size, w in there.items() if w.any()}
+
+
 def summarize_drill(rally: Rally) -> DrillSummary:
     """Return what is said of a drill. Raises RallyError where it is none, or damaged."""
     both = spans_of(rally)
@@ -129,9 +144,11 @@ def summarize_drill(rally: Rally) -> DrillSummary:
         suspect=manifest.suspect,
         overruns=inside.overruns,
         page_faults=inside.page_faults,
+        failures=inside.failures,
         clock_ns=inside.clock_ns,
         line_ns=inside.line_ns,
         loop_ns=inside.loop_ns,
         interval_ns=sides(*both.intervals, drill.period_ns) if rally.balls > 1 else None,
         duration_ns=sides(*both.durations),
+        by_size=by_size(both) if drill.name in ALLOCATES else {},
     )

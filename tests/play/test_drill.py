@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -92,6 +91,9 @@ def periodic(tmp_path_factory) -> Path:
         ("mailbox", "kernel", "rt"),
         ("priority", "user", "mainline"),
         ("priority", "kernel", "rt"),
+        ("allocate", "user-rt", "rt"),
+        ("allocate", "kernel", "mainline"),
+        ("vmalloc", "kernel", "rt"),
     ],
 )
 def test_both_sides_tell_the_same(tmp_path, name, context, kernel):
@@ -148,6 +150,25 @@ def test_a_period_that_cannot_be_kept_is_counted(tmp_path):
     # what was skipped is whole periods: repetitions and overruns add up to the time that passed
     periods = round(float(both.intervals[0].sum()) / 10_000)
     assert abs(periods - (REPETITIONS - 1 + both.inside.overruns)) <= 8
+
+
+def test_memory_over_its_size(tmp_path):
+    """kmalloc takes about as long for any small size, vmalloc longer for more pages."""
+    told = {}
+    for name in ("allocate", "vmalloc"):
+        summary = summarize_drill(play(tmp_path / name, name, "kernel", repetitions=600))
+        assert summary.failures == 0
+        assert list(summary.by_size) == [64 << step for step in range(15)]
+        assert sum(both.inside.n for both in summary.by_size.values()) == 600
+        told[name] = [both.outside.median for both in summary.by_size.values()]
+    assert max(told["allocate"][:6]) < 1.5 * min(told["allocate"][:6])  # to 2 KiB, from its caches
+    assert told["vmalloc"][-1] > 10 * told["vmalloc"][0]
+    done = run("stats", tmp_path / "vmalloc")
+    assert "1 MiB" in done.output
+    done = run("plot", tmp_path / "vmalloc", "--out", tmp_path / "p")
+    assert (done.exit_code, (tmp_path / "p" / "sizes.svg").is_file()) == (0, True), done.output
+    done = run("plot", tmp_path / "allocate", "--kind", "tea")
+    assert done.exit_code == 2
 
 
 def test_the_same_seed_gives_the_same_bytes(periodic, tmp_path):
@@ -250,7 +271,21 @@ def told(raw: bytes) -> bytes:
     return b"\n".join([fact, *lines, b""])
 
 
-HEAD = (1, REPETITIONS, 0, 0, 1, 1, 1, 0)
+HEAD = (1, REPETITIONS, 0, 0, 0, 1, 1, 1, 0)
+
+
+def test_a_drill_that_poses_as_a_rally_is_refused(periodic, tmp_path):
+    copy = tmp_path / "d"
+    shutil.copytree(periodic, copy)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    del manifest["drill"]
+    manifest["seal"] = seal_of(manifest)
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    for command in ("stats", "report"):
+        done = run(command, copy)
+        assert (done.exit_code, "belongs to a loop that listens" in done.output) == (1, True), (
+            done.output
+        )
 
 
 @pytest.mark.parametrize(
@@ -281,4 +316,3 @@ def test_lines_that_are_not_base64_or_not_what_was_announced(periodic, tmp_path)
     assert read_inside(sealed_again(copy, good)).clock_ns == pytest.approx(0.001)
     with pytest.raises(RallyError, match="not those that the target announced"):
         read_inside(sealed_again(copy, good.replace(b"sha256 ", b"sha256 0", 1)))
-    assert struct.calcsize("<IIQQQQQQ") == 56
