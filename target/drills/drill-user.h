@@ -169,6 +169,7 @@ int main(int argc, char **argv)
 			"usage: drill user|user-rt REPETITIONS PERIOD_NS LABEL LINE FILE\n");
 		return 2;
 	}
+	setpriority(PRIO_PROCESS, 0, 0); /* whoever started it may be nicer, or less so */
 	drill.repetitions = drill_number(argv[2], 10000000);
 	drill.period_ns = drill_number(argv[3], 4000000000);
 	drill_open_line(argv[4], atoi(argv[5]));

@@ -117,6 +117,14 @@ def test_both_sides_tell_the_same(tmp_path, name, context, kernel):
     assert 0 < summary.loop_ns < summary.clock_ns < summary.line_ns
 
 
+def test_a_process_is_as_nice_as_others(tmp_path):
+    """The target's shell is at -20, and would hand that down: a spread of 2 us, where 12 is due."""
+    rally = play(tmp_path / "d", "periodic", "user", load="stress", period_us=1000)
+    summary = summarize_drill(rally)
+    assert summary.interval_ns is not None
+    assert summary.interval_ns.outside.sd > 6_000
+
+
 @pytest.mark.parametrize(
     ("name", "context"),
     [("periodic", "hrtimer"), ("periodic", "kernel"), ("switch", "kernel"), ("priority", "kernel")],
