@@ -10,7 +10,7 @@ import json
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import from_json
@@ -22,7 +22,7 @@ from tennis.rally.disk import write_whole
 from tennis.rally.manifest import BenchKind, StrictModel, Text
 from tennis.rally.text import plain
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 1  # of a match's record, and of a sweep's
 # All rallies of a match may be open at once: so many different latencies fit into 1 GB.
 MAX_DISTINCT = 1 << 23
 MATCH = "match.json"
@@ -34,6 +34,54 @@ SIZE_MAX = 1 << 24  # bytes
 _FIXTURES = Field(
     max_length=RALLIES_MAX, validation_alias="fixtures", serialization_alias="fixtures"
 )
+
+
+AnyRecord = TypeVar("AnyRecord", bound=StrictModel)
+
+
+def read_record(path: Path, model: type[AnyRecord], what: str, size_max: int) -> AnyRecord:
+    """Read what a folder of several rallies says of itself; ``what`` is also the command's name.
+
+    Raises RallyError, one line that says what is wrong: the folder may come from somebody else.
+    """
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise RallyError(
+                f"{path} is not a plain file", next_step="copy the folder with its real files"
+            )
+        with path.open("rb") as file:
+            text = file.read(size_max + 1)
+    except FileNotFoundError as error:
+        raise RallyError(
+            f"{path.parent} holds no {path.name}",
+            next_step=f"name the folder that `tennis {what} --out` wrote",
+        ) from error
+    except OSError as error:
+        raise RallyError(f"cannot read {path} ({error.strerror})") from error
+    if len(text) > size_max:
+        raise RallyError(
+            f"{path} is larger than {size_max >> 20} MiB: it was not written by tennis"
+        )
+    try:
+        content = from_json(text)
+    except ValueError as error:
+        raise RallyError(f"{path} is not JSON", next_step="use the original folder") from error
+    version = content.get("schema_version") if isinstance(content, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise RallyError(
+            f"{path} was written by a newer tennis (schema {version}, this one reads "
+            f"{SCHEMA_VERSION})",
+            next_step="update tennis",
+        )
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = plain(".".join(map(str, problem["loc"])), 120)
+        raise RallyError(
+            f"{path} is not a {what} of schema {SCHEMA_VERSION} ({where!a}: {problem['msg']}): "
+            "use the original folder"
+        ) from error
 
 
 class Record(StrictModel):
@@ -61,43 +109,7 @@ class Record(StrictModel):
     @classmethod
     def read(cls, folder: Path) -> "Record":
         """Read ``match.json``. Raises RallyError, one line that says what is wrong."""
-        path = folder / MATCH
-        try:
-            if not stat.S_ISREG(path.lstat().st_mode):
-                raise RallyError(
-                    f"{path} is not a plain file", next_step="copy the folder with its real files"
-                )
-            with path.open("rb") as file:
-                text = file.read(SIZE_MAX + 1)
-        except FileNotFoundError as error:
-            raise RallyError(
-                f"{folder} holds no {MATCH}",
-                next_step="name the folder that `tennis match --out` wrote",
-            ) from error
-        except OSError as error:
-            raise RallyError(f"cannot read {path} ({error.strerror})") from error
-        if len(text) > SIZE_MAX:
-            raise RallyError(f"{path} is larger than 16 MiB: it was not written by tennis")
-        try:
-            content = from_json(text)
-        except ValueError as error:
-            raise RallyError(f"{path} is not JSON", next_step="use the original folder") from error
-        version = content.get("schema_version") if isinstance(content, dict) else None
-        if isinstance(version, int) and version > SCHEMA_VERSION:
-            raise RallyError(
-                f"{path} was written by a newer tennis (schema {version}, this one reads "
-                f"{SCHEMA_VERSION})",
-                next_step="update tennis",
-            )
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            problem = error.errors()[0]
-            where = plain(".".join(map(str, problem["loc"])), 120)
-            raise RallyError(
-                f"{path} is not a match of schema {SCHEMA_VERSION} ({where!a}: {problem['msg']}): "
-                "use the original folder"
-            ) from error
+        return read_record(folder / MATCH, cls, "match", SIZE_MAX)
 
 
 @dataclass

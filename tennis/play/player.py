@@ -64,7 +64,7 @@ class Player:
         except NothingPlayedError:
             return Seen("interrupted before the first ball", "interrupted")
         except DiskFullError as error:
-            raise DiskFullError(f"{error}; or go on with the same `tennis match`") from error
+            raise DiskFullError(f"{error}; or go on with the same command") from error
         except (BenchError, RallyError, UsageError) as error:
             if self.stop():  # while a resumed rally came back to where it had been
                 return Seen(str(error), "interrupted")

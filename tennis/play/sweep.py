@@ -17,7 +17,7 @@ from tennis.play.player import Player, unversioned
 from tennis.play.rally import Observer, Stop
 from tennis.rally.disk import writing
 from tennis.rally.plan import Plan
-from tennis.stats.pairing import Pairing, percent_floor
+from tennis.stats.pairing import percent_floor
 from tennis.sweep.folder import SWEEP, Record, Sweep, open_rate, open_sweep
 from tennis.sweep.search import Range, next_rate
 
@@ -72,12 +72,12 @@ def _play_rates(
     shown: Callable[[str], AbstractContextManager[Observer]],
 ) -> bool:
     """Play what is missing; tell whether somebody interrupted it."""
-    rates: dict[int, Pairing] = {}
+    shares: dict[int, float] = {}  # of paired pings
     grid = len(record.range.grid())
-    while (rate_hz := next_rate(record.range, shares(rates))) is not None:
+    while (rate_hz := next_rate(record.range, shares)) is not None:
         if player.stop():
             return True
-        number = len(rates) + 1
+        number = len(shares) + 1
         where = f"{number}/{grid}" if number <= grid else f"{number}"
         planned = record.at(rate_hz)
         seen = player.see_to(planned, shown(f"{where} {rate_hz:,} Hz"))
@@ -85,22 +85,20 @@ def _play_rates(
             say(f"{where} {rate_hz:,} Hz: {seen.said}")
             return True
         if seen.state == "failed":
-            done = f"{number - 1} rates are kept" if rates else "no rate was played"
+            done = f"{number - 1} rates are kept" if shares else "no rate was played"
             raise BenchError(
                 f"at {rate_hz:,} Hz: {seen.trouble}; {done}",
                 next_step="the same `tennis sweep` goes on",
             )
         if seen.state == "unusable":
             raise RallyError(f"{out / planned.name}: {seen.said}", next_step="move it away")
-        rates[rate_hz], why = open_rate(record, out, rate_hz)
-        paired = f"{percent_floor(rates[rate_hz].share)} paired"
-        say(f"{where} {rate_hz:,} Hz: {paired}, {seen.said}" + (f": {why}" if why else ""))
+        rate = open_rate(record, out, rate_hz)
+        if rate is None:
+            raise RallyError(f"{out / planned.name} was interrupted", next_step="move it away")
+        shares[rate_hz] = rate.pairing.share
+        paired, why = percent_floor(rate.pairing.share), rate.suspect
+        say(f"{where} {rate_hz:,} Hz: {paired} paired, {seen.said}" + (f": {why}" if why else ""))
     return False
-
-
-def shares(rates: dict[int, Pairing]) -> dict[int, float]:
-    """Return the share of paired pings at each rate."""
-    return {rate: found.share for rate, found in rates.items()}
 
 
 def _begun(bench: Bench, plan: Plan, wanted: Range, out: Path) -> Record:

@@ -57,7 +57,7 @@ class Pairing:
 
 def percent_floor(share: float) -> str:
     """Write a share in percent, rounded down: 100 % is said of nothing less."""
-    return f"{int(share * 10_000) / 100:.2f} %"
+    return f"{int(share * 10_000 + 1e-6) / 100:.2f} %"  # 0.29 times 10,000 is below 2,900
 
 
 def judge(

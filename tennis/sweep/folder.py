@@ -8,15 +8,12 @@ be the one that the sweep asked for.
 
 import json
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
 from tennis.errors import RallyError
-from tennis.match.folder import another
+from tennis.match.folder import another, read_record
 from tennis.match.plan import ScheduledRally
 from tennis.rally import open_rally
 from tennis.rally.disk import write_whole
@@ -26,7 +23,6 @@ from tennis.rally.text import plain
 from tennis.stats.pairing import Pairing, pairing
 from tennis.sweep.search import RATES_MAX, Breaking, Range, breaking
 
-SCHEMA_VERSION = 1
 SWEEP = "sweep.json"
 SIZE_MAX = 1 << 20  # bytes
 _NAME = re.compile(r"([1-9][0-9]{0,5})-hz")
@@ -64,32 +60,7 @@ class Record(StrictModel):
     @classmethod
     def read(cls, folder: Path) -> "Record":
         """Read ``sweep.json``. Raises RallyError, one line that says what is wrong."""
-        path = folder / SWEEP
-        try:
-            if not stat.S_ISREG(path.lstat().st_mode):
-                raise RallyError(
-                    f"{path} is not a plain file", next_step="copy the folder with its real files"
-                )
-            with path.open("rb") as file:
-                text = file.read(SIZE_MAX + 1)
-        except FileNotFoundError as error:
-            raise RallyError(
-                f"{folder} holds no {SWEEP}",
-                next_step="name the folder that `tennis sweep --out` wrote",
-            ) from error
-        except OSError as error:
-            raise RallyError(f"cannot read {path} ({error.strerror})") from error
-        if len(text) > SIZE_MAX:
-            raise RallyError(f"{path} is larger than 1 MiB: it was not written by tennis")
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            problem = error.errors()[0]
-            where = plain(".".join(map(str, problem["loc"])), 120)
-            raise RallyError(
-                f"{path} is not a sweep of schema {SCHEMA_VERSION} ({where!a}: "
-                f"{plain(str(problem['msg']), 120)}): use the original folder"
-            ) from error
+        return read_record(folder / SWEEP, cls, "sweep", SIZE_MAX)
 
 
 @dataclass(frozen=True)
@@ -126,8 +97,16 @@ def is_sweep(path: Path) -> bool:
     return (path / SWEEP).is_file()
 
 
-def open_rate(record: Record, folder: Path, rate_hz: int) -> tuple[Pairing, str]:
-    """Open the rally of a rate; return its pairing, and why it is suspect (empty: it is not).
+@dataclass(frozen=True)
+class PlayedRate:
+    """A rate that was played to its end."""
+
+    pairing: Pairing
+    suspect: str  # why nothing may be claimed of it; empty: it is not suspect
+
+
+def open_rate(record: Record, folder: Path, rate_hz: int) -> PlayedRate | None:
+    """Open the rally of a rate; None where it was interrupted.
 
     Raises RallyError, also where it is another rally than the sweep's.
     """
@@ -143,14 +122,14 @@ def open_rate(record: Record, folder: Path, rate_hz: int) -> tuple[Pairing, str]
             next_step="move it away, and play it again",
         )
     if rally.manifest.ended == "interrupted":
-        raise RallyError(f"{place} was interrupted", next_step="go on with the same `tennis sweep`")
+        return None
     faults = rally.manifest.faults
     why = plain(faults[0].message if faults else "suspect", 200) if rally.manifest.suspect else ""
-    return pairing(rally), why
+    return PlayedRate(pairing(rally), why)
 
 
 def open_sweep(path: Path) -> Sweep:
-    """Open a sweep's folder, and all of its rallies that are there. Raises RallyError."""
+    """Open a sweep's folder, and its rallies that were played to the end. Raises RallyError."""
     if not path.is_dir():
         raise RallyError(
             f"{path} is no folder", next_step="name the one that `tennis sweep --out` wrote"
@@ -163,10 +142,11 @@ def open_sweep(path: Path) -> Sweep:
     )
     if len(found) > RATES_MAX:
         raise RallyError(f"{path} has {len(found)} rates, {RATES_MAX} at most")
-    rates: dict[int, Pairing] = {}
-    suspect: dict[int, str] = {}
-    for rate_hz in found:
-        rates[rate_hz], why = open_rate(record, path, rate_hz)
-        if why:
-            suspect[rate_hz] = why
-    return Sweep(path, record, rates, suspect)
+    opened = {rate_hz: open_rate(record, path, rate_hz) for rate_hz in found}
+    played = {rate_hz: rate for rate_hz, rate in opened.items() if rate is not None}
+    return Sweep(
+        path,
+        record,
+        {rate_hz: rate.pairing for rate_hz, rate in played.items()},
+        {rate_hz: rate.suspect for rate_hz, rate in played.items() if rate.suspect},
+    )

@@ -6,12 +6,9 @@ import base64
 import gzip
 import hashlib
 import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,29 +22,11 @@ from tennis.rally.manifest import Manifest, seal_of
 from tennis.stats.drill import spans_of, summarize_drill
 from tests.support.patience import wait_until
 from tests.support.shared import made_once
+from tests.support.terminal import TENNIS, run
 
 pytestmark = [pytest.mark.virtual]
 
-TENNIS = str(Path(sys.executable).with_name("tennis"))
 REPETITIONS = 400
-
-
-@dataclass(frozen=True)
-class Done:
-    exit_code: int
-    output: str  # of both streams
-
-
-def run(*words: str | Path | int) -> Done:
-    done = subprocess.run(
-        [TENNIS, *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "200"},
-    )
-    return Done(done.returncode, done.stdout)
 
 
 def words(name: str, context: str, **more: str | float) -> list[str]:

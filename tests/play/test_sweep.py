@@ -3,47 +3,28 @@
 """Sweeps on the virtual bench: a known answer, real kernels, interruptions, foreign folders."""
 
 import json
-import os
 import shutil
+import signal
 import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tennis.errors import RallyError
-from tennis.rally import open_rally
+from tennis.rally import open_rally, part_path
 from tennis.stats.pairing import pairing
 from tennis.sweep.folder import SWEEP, open_sweep
+from tests.support.patience import wait_until
 from tests.support.shared import made_once
+from tests.support.terminal import TENNIS, run
 
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("sweep")]
 
-TENNIS = str(Path(sys.executable).with_name("tennis"))
 HOLD_US, PERIOD_US = 100, 3700
 WORDS = (
     *("sweep", "--kernel", "rt", "--balls", "600", "--seed", "7", "--from-hz", "20000"),
     *("--to-hz", "150000", "--rates-per-decade", "2", "--resolution-percent", "60", "--quiet"),
 )
-
-
-@dataclass(frozen=True)
-class Done:
-    exit_code: int
-    output: str  # of both streams
-
-
-def run(*words: str | Path | int) -> Done:
-    done = subprocess.run(
-        [TENNIS, *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "200"},
-    )
-    return Done(done.returncode, done.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +96,30 @@ def test_what_is_missing_is_played_and_the_rest_stays(whole, copy):
     for path in whole.glob("*-hz"):
         again = open_rally(copy / path.name).manifest.files
         assert again == open_rally(path).manifest.files, path.name  # byte for byte
+
+
+def test_ctrl_c_keeps_what_was_played_and_goes_on(whole, copy):
+    """The last rate is played again, and slowly enough to be interrupted."""
+    last = max(copy.glob("*-hz"), key=lambda path: int(path.name.removesuffix("-hz")))
+    shutil.rmtree(last)
+    process = subprocess.Popen(
+        [TENNIS, *WORDS, "--out", str(copy)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    journal = part_path(last) / "frames.bin"
+    wait_until(lambda: journal.exists() and journal.stat().st_size > 0, process, limit_s=600)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate()
+    assert process.returncode == 0, said
+    assert "the same command goes on" in said
+    assert "paired" in said  # and the table of what there is
+    assert run("stats", copy).exit_code == 0
+    done = run(*WORDS, "--out", copy)
+    assert done.exit_code == 0, done.output
+    for path in whole.glob("*-hz"):
+        assert open_rally(copy / path.name).manifest.files == open_rally(path).manifest.files
 
 
 @pytest.mark.parametrize(

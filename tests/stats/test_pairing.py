@@ -143,3 +143,4 @@ def test_a_closed_loop_is_refused(tmp_path):
 def test_hundred_percent_is_said_of_nothing_less():
     assert percent_floor(1.0) == "100.00 %"
     assert percent_floor(0.999999) == "99.99 %"
+    assert percent_floor(0.29) == "29.00 %"
