@@ -173,7 +173,8 @@ def _list(console: Console, wanted: object, workers: int) -> None:
             f"{protocol.settle_ns / 1e9:g} s",
             duration(estimate_s(planned.plan)),
         )
-    console.print(table)
+    needed = table.__rich_measure__(console, console.options).maximum
+    console.print(table, width=max(console.width, needed), crop=False, soft_wrap=True)
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
     total = sum(estimate_s(planned.plan) for planned in wanted.scheduled)

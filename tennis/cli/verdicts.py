@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tennis.cli.words import command_line, paragraph
-from tennis.pages.match import conclusions, counted, mechanisms, ratio
+from tennis.pages.match import KNUTSSON, conclusions, counted, mechanisms, ratio
 from tennis.rally.text import plain, quoted
 from tennis.replicate.rules import replication as rules
 from tennis.replicate.verdicts import Claim, Comparison, Replication, compared, number
@@ -20,6 +20,11 @@ STYLES = {
     "contradicted": "bold red",
     "inconclusive": "bold yellow",
     "not addressed": "dim",
+}
+# what plays the statements of other publications
+PLANS = {
+    "arm-2016": "most are about drills, which plans/rtcap.toml plays",
+    "koeker": "about an open loop of 10 kHz, which plans/koeker.toml plays",
 }
 _NAME, _VERDICT, _ROW, _RATIO = 4, 15, 29, 30  # widths of columns
 
@@ -34,16 +39,20 @@ def print_verdicts(
     claims = replication.claims
     ours = conclusions(claims)
     judged = f"{rules().statistics.judged_one_in:,}"
-    _title(console, "The thesis' conclusions")
+    addressed = {claim.source for claim in claims if claim.verdict != "not addressed"}
+    thesis = KNUTSSON in addressed or not addressed
+    every = every or not thesis
+    if thesis:
+        _title(console, "The thesis' conclusions")
     paragraph(
         console,
         f"{replication.match.bench} bench: {replication.match.time_note}. Here: what one ball in "
         f"{judged} exceeds, on one side against the other, with its 95 % interval over boots. "
-        "Thesis: the same of the latest of 10,000,000 balls.",
+        "Published: the same of the latest ones, of the thesis 10,000,000.",
         style="dim",
     )
     told: set[str] = set()
-    for claim in ours:
+    for claim in ours if thesis else ():
         if not played or claim.verdict != "not addressed":
             console.print()
             _print_claim(console, claim, told)
@@ -54,14 +63,28 @@ def print_verdicts(
             replication,
             "Growth from idle, tables 7.1 to 7.4",
             f"Confirmed: within {rules().tables.same_order:.3g} times of the thesis' growth.",
-            [claim for claim in rest if claim.kind == "growth"],
+            [claim for claim in rest if claim.kind == "growth" and _thesis(claim)],
         )
         _print_table(
             console,
             replication,
             "Who is later than whom, tables 7.1 to 7.4",
             "Confirmed: later, as in the thesis; the ratio is above 1.",
-            [claim for claim in rest if claim.kind == "ranking"],
+            [claim for claim in rest if claim.kind == "ranking" and _thesis(claim)],
+        )
+        _print_table(
+            console,
+            replication,
+            "Growth from idle, Arm et al. 2016, tables 2 to 16",
+            f"Confirmed: within {rules().tables.same_order:.3g} times of the paper's growth.",
+            [claim for claim in rest if claim.kind == "growth" and not _thesis(claim)],
+        )
+        _print_table(
+            console,
+            replication,
+            "Whose worst case is later, Arm et al. 2016, tables 2 to 16",
+            "Confirmed: later, as in the paper; the ratio is above 1.",
+            [claim for claim in rest if claim.kind == "ranking" and not _thesis(claim)],
         )
         others = [
             claim
@@ -109,7 +132,7 @@ def _print_part(console: Console, part: Comparison, told: set[str]) -> None:
         unit = " decades (below 0: nearer)" if part.below == 0 else " times"
         here = found.replace(" (", f"{unit} (", 1)
         latest = "" if part.largest is None else f"; the latest balls: {number(part.largest)}"
-        published = "" if part.published is None else f"; thesis: {number(part.published)}"
+        published = "" if part.published is None else f"; published: {number(part.published)}"
         paragraph(console, f"here {here}{latest}{published}", below)
     if part.remark and part.verdict != "confirmed":
         paragraph(console, part.remark, below)
@@ -128,7 +151,7 @@ def _print_table(
         return
     _title(console, title)
     paragraph(console, rule, style="dim")
-    head = f"{'':<{_ROW}}{'thesis':>7}  here (95 %)"
+    head = f"{'':<{_ROW}}{'thesis' if _thesis(played[0]) else 'paper':>7}  here (95 %)"
     console.print(Text(head, style="dim"), soft_wrap=True)
     for group, together in groupby(played, _group):
         console.print(Text(group), soft_wrap=True)
@@ -164,6 +187,8 @@ def _row(claim: Claim) -> str:
     head, _, rest = claim.title.partition(": ")
     if claim.kind == "ranking":
         return rest
+    if not _thesis(claim):
+        return head.partition(", ")[2]
     latency = rest.removeprefix("worst ").partition(" ")[0]
     return f"{head.partition(', ')[2]}, {latency}"
 
@@ -174,18 +199,23 @@ def _print_left(console: Console, claims: Sequence[Claim]) -> None:
         return
     wanted: dict[str, dict[str, None]] = {}
     waiting = [claim for claim in claims if any(part.missing for part in claim.parts)]
-    for claim in waiting:
+    for claim in filter(_thesis, waiting):
         for words in (words for part in claim.parts for words in part.missing):
             kernel, _, load = words.partition(", ")
             wanted.setdefault(kernel, {})[load] = None
     never = [claim for claim in claims if claim not in waiting]
     _title(console, "Not addressed")
-    if waiting:
+    if wanted:
         cells = "; ".join(f"{kernel}: {', '.join(loads)}" for kernel, loads in wanted.items())
         paragraph(
             console,
-            f"{format_count(len(waiting), 'statement')} need what was not played: {cells}.",
+            f"{format_count(sum(map(_thesis, waiting)), 'statement')} of the thesis need what was "
+            f"not played: {cells}.",
         )
+    for source, plan in PLANS.items():
+        count = sum(claim.source == source for claim in waiting)
+        if count:
+            paragraph(console, f"{format_count(count, 'statement')} of {source}: {plan}.")
     if never:
         names = ", ".join(
             claim.id if _thesis(claim) else f"{claim.source} {claim.id}" for claim in never
@@ -195,7 +225,7 @@ def _print_left(console: Console, claims: Sequence[Claim]) -> None:
 
 
 def _thesis(claim: Claim) -> bool:
-    return claim.source == "knutsson-2008"
+    return claim.source == KNUTSSON
 
 
 def _print_advice(console: Console, parts: Sequence[Comparison]) -> None:

@@ -19,6 +19,7 @@ from tennis.errors import RallyError
 from tennis.match.plan import RALLIES_MAX, MatchPlan, Name, NotPlayed, ScheduledRally, played_kernel
 from tennis.rally import Rally, open_rally, part_path
 from tennis.rally.disk import write_whole
+from tennis.rally.folder import open_folder
 from tennis.rally.manifest import BenchKind, StrictModel, Text
 from tennis.rally.text import plain
 
@@ -151,7 +152,15 @@ class MatchFolder:
 
     def rallies(self) -> list[Rally]:
         """Return the rallies that are there and can be used, in the order of playing."""
-        return [rally for entry in self.scheduled if (rally := self.rally(entry.name))]
+        return self._there(drills=False)
+
+    def drills(self) -> list[Rally]:
+        """Return the drills that are there and can be used, in the order of playing."""
+        return self._there(drills=True)
+
+    def _there(self, *, drills: bool) -> list[Rally]:
+        wanted = [entry for entry in self.scheduled if (entry.plan.drill is not None) == drills]
+        return [rally for entry in wanted if (rally := self.rally(entry.name))]
 
     def trouble(self, name: str) -> str:
         """Say why there is no such rally; empty where there is one."""
@@ -176,7 +185,7 @@ class MatchFolder:
                 return f"failed: {plain(self.record.troubles[planned.name], 200)}"
             return "is begun" if part_path(folder).exists() else "is not played yet"
         try:
-            rally = open_rally(folder)
+            rally = open_folder(folder) if planned.plan.drill else open_rally(folder)
         except RallyError as error:
             return f"cannot be used: {plain(str(error), 200)}"
         self._distinct += rally.interrupt.values.size + rally.scheduling.values.size
@@ -193,6 +202,7 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
     manifest, plan = rally.manifest, planned.plan
     pairs = {
         "kernel": (manifest.target.kernel, played_kernel(plan)),
+        "drill": (manifest.drill, plan.drill),
         "load": (manifest.load.name, plan.load),
         "load options": (manifest.load.options, plan.load_options),
         "priorities": (manifest.target.priorities, plan.priorities),

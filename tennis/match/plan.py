@@ -15,11 +15,15 @@ from pydantic_core import PydanticCustomError
 
 from tennis.errors import UsageError
 from tennis.rally.disk import open_regular
+from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import (
     BottomHalf,
     CommandLine,
     Cpu,
     CpuList,
+    Drill,
+    DrillContext,
+    DrillName,
     Priorities,
     StrictModel,
     Text,
@@ -100,6 +104,25 @@ class OneRally(StrictModel):
     settle_s: Settle | None = None
 
 
+class DrillAxis(StrictModel):
+    """A drill, with each kernel and load of the plan unless it names its own."""
+
+    name: DrillName
+    contexts: list[DrillContext] | None = None  # nothing: all that can do it
+    periods_us: list[Annotated[float, Field(ge=10, le=1_000_000, allow_inf_nan=False)]] = Field(
+        default_factory=lambda: [1000.0]
+    )
+    repetitions: Annotated[int, Field(ge=1, le=REPETITIONS_MAX)] = 10_000  # of a boot
+    kernels: list[Name] | None = None
+    loads: list[Name] | None = None
+    command_lines: list[CommandLine] | None = None
+
+    @field_validator("contexts", "periods_us", "kernels", "loads", "command_lines", mode="before")
+    @classmethod
+    def _some(cls, value: Any) -> Any:
+        return _distinct(value)
+
+
 class MatchPlan(Serving):
     """All of a plan's file; ``balls`` and ``settle_s`` are those of a load that says nothing."""
 
@@ -122,6 +145,8 @@ class MatchPlan(Serving):
     order: Literal["listed", "shuffled"] = "listed"
     skip: list[Skip] = Field(default_factory=list)
     rally: list[OneRally] = Field(default_factory=list)
+    rallies: bool = True  # false: of the combinations only drills are played
+    drill: list[DrillAxis] = Field(default_factory=list, max_length=256)
 
     @field_validator("kernels", "loads", mode="before")
     @classmethod
@@ -146,13 +171,26 @@ class ScheduledRally(StrictModel):
     repetition: Annotated[int, Field(ge=1)]
     plan: Plan
 
-    def is_one(
-        self, kernel: str, load: str, priorities: str, bottom_half: str, top_half: str = "hard"
+    def is_one(  # noqa: PLR0913, PLR0917 (all that tells a combination from others)
+        self,
+        kernel: str,
+        load: str,
+        priorities: str,
+        bottom_half: str,
+        top_half: str = "hard",
+        command_line: str = "",
     ) -> bool:
         """Tell whether it is a rally of this combination."""
         plan = self.plan
         mine = (self.kernel, plan.load, plan.priorities, plan.bottom_half, plan.top_half)
-        return mine == (kernel, load, priorities, bottom_half, top_half) and not plan.command_line
+        asked = (kernel, load, priorities, bottom_half, top_half)
+        return plan.drill is None and (*mine, plan.command_line) == (*asked, command_line)
+
+    def is_drill(self, kernel: str, load: str, drill: Drill, command_line: str = "") -> bool:
+        """Tell whether it is this drill, done under this load."""
+        plan = self.plan
+        mine = (self.kernel, plan.load, plan.drill, plan.command_line)
+        return mine == (kernel, load, drill, command_line)
 
 
 class NotPlayed(StrictModel):
@@ -165,19 +203,31 @@ class NotPlayed(StrictModel):
     bottom_half: Text | None
     top_half: Text | None = None
     command_line: Text = ""
+    drill: Drill | None = None
     why: Text
 
-    def is_one(
-        self, kernel: str, load: str, priorities: str, bottom_half: str, top_half: str = "hard"
+    def is_one(  # noqa: PLR0913, PLR0917 (all that tells a combination from others)
+        self,
+        kernel: str,
+        load: str,
+        priorities: str,
+        bottom_half: str,
+        top_half: str = "hard",
+        command_line: str = "",
     ) -> bool:
         """Tell whether it is this combination; what nobody said is any."""
         return (
-            (self.kernel, self.load) == (kernel, load)
+            (self.kernel, self.load, self.command_line) == (kernel, load, command_line)
             and self.priorities in {None, priorities}
             and self.bottom_half in {None, bottom_half}
             and self.top_half in {None, top_half}
-            and not self.command_line
+            and self.drill is None
         )
+
+    def is_drill(self, kernel: str, load: str, drill: Drill, command_line: str = "") -> bool:
+        """Tell whether it is this drill."""
+        mine = (self.kernel, self.load, self.drill, self.command_line)
+        return mine == (kernel, load, drill, command_line)
 
 
 def read_plan(path: Path) -> MatchPlan:

@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from tennis import __version__
 from tennis.match.folder import REPORT, MatchFolder
 from tennis.match.plan import ScheduledRally
+from tennis.pages.drills import drill_rows
 from tennis.pages.rally import Shown, shown, template
 from tennis.plots import histogram, overview
 from tennis.plots.published import Beside, beside
@@ -35,6 +36,7 @@ from tennis.units import format_count, format_us
 
 CELLS_MAX = 24  # lines that a picture can hold
 THESIS = "T. Knutsson's thesis of 2008"
+KNUTSSON = "knutsson-2008"
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,10 @@ def match_report(replicated: Replication) -> str:
         story_head=head,
         conclusions=conclusions(claims),
         others=[c for c in claims if c.kind == "conclusion" and c not in conclusions(claims)],
-        rankings=[c for c in claims if c.kind == "ranking"],
+        rankings=[c for c in claims if c.kind == "ranking" and c.source == KNUTSSON],
+        of_tables=[c for c in claims if c.kind != "conclusion" and c.source != KNUTSSON],
+        thesis=_about_thesis(replicated, tables),
+        drills=drill_rows(match),
         tables=tables,
         beside=_beside(replicated, tables),
         figures=_figures(replicated),
@@ -170,15 +175,15 @@ def at_levels(part: Comparison) -> str:
 
 
 def beyond(part: Comparison) -> str:
-    """Say the same ratio of the latest balls, here and in the thesis."""
+    """Say the same ratio of the latest balls, here and as published."""
     here = "" if part.largest is None else f"of the latest balls {number(part.largest)}"
-    thesis = "" if part.published is None else f"in the thesis {number(part.published)}"
-    return ", ".join(filter(None, (here, thesis)))
+    published = "" if part.published is None else f"published {number(part.published)}"
+    return ", ".join(filter(None, (here, published)))
 
 
 def conclusions(claims: Iterable[Claim]) -> list[Claim]:
     """Return the conclusions of the thesis that are about kernels: its chapter 8."""
-    return [c for c in claims if c.source == "knutsson-2008" and c.kind == "conclusion" and c.parts]
+    return [c for c in claims if c.source == KNUTSSON and c.kind == "conclusion" and c.parts]
 
 
 def counted(claims: Iterable[Claim]) -> dict[str, int]:
@@ -228,6 +233,13 @@ _PRIORITIES = {
     "chrt": "with priorities (chrt)",
     "default": "default priorities",
 }
+
+
+def _about_thesis(replication: Replication, tables: Sequence[TableShown]) -> bool:
+    """Tell whether a match says anything of the thesis; one that says nothing at all does."""
+    addressed = {c.source for c in replication.claims if c.verdict != "not addressed"}
+    played = any(table.played for table in tables) and "koeker" not in addressed
+    return KNUTSSON in addressed or played or not (addressed or replication.match.drills())
 
 
 def _tables(replication: Replication) -> list[TableShown]:

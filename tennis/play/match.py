@@ -35,6 +35,10 @@ BOOT_S = 5.0
 REBOOT_S = 60.0
 RATE_IDLE = 8_000.0
 RATE_BUSY = 600.0
+# of a drill: seconds a repetition, and a second of its periods
+DRILL_S = 4e-5
+DRILL_IDLE = 0.2
+DRILL_BUSY = 4.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,9 @@ def estimate_s(plan: Plan) -> float:
     protocol = plan.protocol
     if plan.bench == "virtual":
         rate = RATE_IDLE if plan.load == "idle" else RATE_BUSY
+        if plan.drill:
+            factor = DRILL_IDLE if plan.load == "idle" else DRILL_BUSY
+            return BOOT_S + protocol.balls * (DRILL_S + plan.drill.period_ns / 1e9 * factor)
         # a guest that is busy takes time for its settling, too: about as for balls 1 ms apart
         settling = protocol.settle_ns / 1e6 / rate
         return BOOT_S + settling + protocol.balls / rate

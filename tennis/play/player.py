@@ -101,4 +101,6 @@ def unversioned(plan: Plan) -> Plan:
 
 def _counts(rally: Rally) -> str:
     suspect = ", SUSPECT" if rally.manifest.suspect else ""
+    if rally.manifest.drill:
+        return f"{format_count(rally.balls, 'repetition')}{suspect}"
     return f"{format_count(rally.balls, 'ball')}, {rally.misses} missed{suspect}"

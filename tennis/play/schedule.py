@@ -25,10 +25,11 @@ from tennis.match.plan import (
     ScheduledRally,
     first_problem,
 )
-from tennis.play.planning import plan_of
+from tennis.play.planning import CONTEXTS, drill_plan, plan_of
 from tennis.rally import command_line as parameters
 from tennis.rally import priorities as priority_map
-from tennis.rally.manifest import BottomHalf, Priorities, TopHalf
+from tennis.rally.manifest import BottomHalf, Drill, Priorities, TopHalf
+from tennis.rally.plan import UNKNOWN
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 
@@ -57,9 +58,10 @@ def scheduled_rallies(
         )
     known = {name: _Kernel(plan, name, given.get(name), beside) for name in sorted(named)}
     _check_loads(plan)
+    _check_drills(plan)
     scheduled: list[ScheduledRally] = []
     left: list[NotPlayed] = []
-    for wanted in _combinations(plan, known):
+    for wanted in (*_combinations(plan, known), *_drills(plan, known)):
         why = wanted.why or _impossible(known[wanted.kernel], wanted)
         if why and wanted.single and known[wanted.kernel].there:
             raise UsageError(f"rally {wanted.name}: {why}")
@@ -73,6 +75,7 @@ def scheduled_rallies(
                     bottom_half=wanted.bottom_half,
                     top_half=wanted.top_half,
                     command_line=wanted.command_line,
+                    drill=wanted.drill,
                     why=why,
                 )
             )
@@ -108,6 +111,10 @@ def _check_bench(plan: MatchPlan) -> None:
             "target is missing: a match must boot its target into each kernel, so say which one it "
             "is, as ssh knows it"
         )
+    if plan.bench != "virtual" and plan.drill:
+        raise UsageError(f'drill: no bench = "{plan.bench}" has drills so far')
+    if not plan.rallies and not plan.drill and not plan.rally:
+        raise UsageError("rallies = false, and no [[drill]]: nothing is left to play")
 
 
 def _check_loads(plan: MatchPlan) -> None:
@@ -128,6 +135,21 @@ def _check_loads(plan: MatchPlan) -> None:
             raise UsageError(f"skip.{number}.kernel: the plan has no kernel {skip.kernel!a}")
         if skip.load is not None and skip.load not in plan.loads:
             raise UsageError(f"skip.{number}.load: the plan has no load {skip.load!a}")
+
+
+def _check_drills(plan: MatchPlan) -> None:
+    """Raise UsageError for a drill with what the plan does not have, or where it cannot be done."""
+    for number, drill in enumerate(plan.drill):
+        for key, there in (("kernels", plan.kernels), ("loads", plan.loads)):
+            for name in getattr(drill, key) or []:
+                if name not in there:
+                    raise UsageError(f"drill.{number}.{key}: {name} is not among the plan's {key}")
+        for context in drill.contexts or []:
+            if context not in CONTEXTS[drill.name]:
+                raise UsageError(
+                    f"drill.{number}.contexts: the drill {drill.name} cannot be done in {context}",
+                    next_step=f"use {' or '.join(CONTEXTS[drill.name])}",
+                )
 
 
 class _Kernel:
@@ -194,10 +216,17 @@ class _Wanted:
     command_line: str = ""
     single: OneRally | None = None
     why: str = ""
+    drill: Drill | None = None
+    repetitions: int = 0  # of a drill's boot
 
     @property
     def name(self) -> str:
         """Return the name of its rally's folder."""
+        if self.drill:
+            period = f"{self.drill.period_ns / 1000:g}us"
+            parts = [self.kernel, self.load, self.drill.name, self.drill.context, period]
+            parts += [parameters.file_name(self.command_line)] if self.command_line else []
+            return "-".join(parts)
         parts = [self.kernel, self.load, priority_map.file_name(self.priorities), self.bottom_half]
         parts += ["threaded"] if self.top_half == "threaded" else []
         parts += [parameters.file_name(self.command_line)] if self.command_line else []
@@ -206,7 +235,7 @@ class _Wanted:
 
 def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wanted]:
     """Yield what the plan asks for; ``why`` says why it is not played."""
-    for name, axis in plan.kernels.items():
+    for name, axis in plan.kernels.items() if plan.rallies else ():
         priorities, top_half, bottom_half = known[name].usual
         for load, wanted_priorities, wanted_top, wanted_half, wanted_line in product(
             axis.loads or plan.loads,
@@ -216,15 +245,7 @@ def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wa
             axis.command_lines or plan.command_lines or [""],
         ):
             wanted = _Wanted(name, load, wanted_priorities, wanted_top, wanted_half, wanted_line)
-            wanted.why = "" if known[name].there else "no kernel given"
-            for skip in plan.skip:
-                asked = {
-                    key: value
-                    for key, value in skip.model_dump(exclude={"why"}).items()
-                    if value is not None
-                }
-                if all(getattr(wanted, key) == value for key, value in asked.items()):
-                    wanted.why = skip.why
+            wanted.why = _why_not(plan, wanted, known)
             yield wanted
     for rally in plan.rally:
         priorities, top_half, bottom_half = known[rally.kernel].usual
@@ -241,8 +262,49 @@ def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wa
         yield wanted
 
 
+def _drills(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wanted]:
+    """Yield the drills that the plan asks for; ``why`` says why one is not done."""
+    for axis, name in (
+        (drill, name) for drill in plan.drill for name in drill.kernels or plan.kernels
+    ):
+        kernel = plan.kernels[name]
+        for load, line, context, period_us in product(
+            axis.loads or kernel.loads or plan.loads,
+            axis.command_lines or kernel.command_lines or plan.command_lines or [""],
+            axis.contexts or CONTEXTS[axis.name],
+            axis.periods_us,
+        ):
+            wanted = _Wanted(name, load, "default", "hard", UNKNOWN, line)
+            wanted.drill = Drill(name=axis.name, context=context, period_ns=round(period_us * 1000))
+            wanted.repetitions = axis.repetitions
+            wanted.why = _why_not(plan, wanted, known)
+            yield wanted
+
+
+def _why_not(plan: MatchPlan, wanted: _Wanted, known: Mapping[str, _Kernel]) -> str:
+    """Say why the plan leaves a combination out; empty where it does not.
+
+    Of what is only about answers, such as a bottom half, a drill has none: that skips no drill.
+    """
+    why = "" if known[wanted.kernel].there else "no kernel given"
+    for skip in plan.skip:
+        asked = {
+            key: value
+            for key, value in skip.model_dump(exclude={"why"}).items()
+            if value is not None
+        }
+        if wanted.drill and asked.keys() & {"priorities", "top_half", "bottom_half"}:
+            continue
+        if all(getattr(wanted, key) == value for key, value in asked.items()):
+            why = skip.why
+    return why
+
+
 def _impossible(kernel: _Kernel, wanted: _Wanted) -> str:
     """Say why a combination cannot be played; empty where it can."""
+    if wanted.drill:
+        linux = kernel.flavour in {"mainline", "rt"}
+        return "" if linux else f"drills are for Linux so far, not for {kernel.flavour} kernels"
     racquet = flavours.RACQUETS[kernel.flavour]
     preset = wanted.priorities in priority_map.PRESETS
     if wanted.priorities not in racquet.priorities and (preset or not racquet.threads):
@@ -272,8 +334,22 @@ def _scheduled(
     single = wanted.single
     options = single.load_options if single else load.options
     balls = (single.balls if single else load.balls) or plan.balls
+    seed = _digest(plan.seed, "seed", name) % 2**32
     settle_s = single.settle_s if single else load.settle_s
     try:
+        if wanted.drill:
+            made = drill_plan(
+                wanted.drill,
+                wanted.repetitions,
+                seed,
+                kernel=kernel.place or wanted.kernel,
+                load=wanted.load,
+                load_options=options,
+                command_line=wanted.command_line,
+                instruction_ns=plan.instruction_ns,
+                operator=plan.operator,
+            )
+            return ScheduledRally(name=name, kernel=wanted.kernel, repetition=repetition, plan=made)
         made = plan_of(
             bench=plan.bench,
             instrument=plan.instrument,
@@ -292,7 +368,7 @@ def _scheduled(
             **{
                 **plan.model_dump(include=set(Serving.model_fields)),
                 "balls": balls,
-                "seed": _digest(plan.seed, "seed", name) % 2**32,
+                "seed": seed,
                 "settle_s": plan.settle_s if settle_s is None else settle_s,
             },
             operator=plan.operator,

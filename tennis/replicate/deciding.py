@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from tennis.replicate.rules import RulePart, Statistics
+from tennis.replicate.rules import Measure, RulePart, Statistics
 from tennis.stats import exceedance
 from tennis.stats.exceedance import Boot, Values
 from tennis.units import format_ns
@@ -38,15 +38,16 @@ class Cell:
         self._played = exceedance.equal_weights(boots)
         self.values = cache(self._values)
 
-    def _values(self, one_in: int | None) -> tuple[float, Values]:
+    def _values(self, what: int | Measure) -> tuple[float, Values]:
         """Return a statistic of the balls played, and of each draw: ns.
 
-        ``one_in``: the level that one ball in so many exceeds; None: the distance of the quartiles.
+        ``what``: the level that one ball in so many exceeds, or a measure.
         """
-        if one_in is None:
-            played = exceedance.quartile_distances(self.boots, self._played)
-            return float(played[0]), exceedance.quartile_distances(self.boots, self._drawn)
-        share = 1 / one_in
+        if isinstance(what, str):
+            statistic = exceedance.STATISTICS[what]
+            played = statistic(self.boots, self._played)
+            return float(played[0]), statistic(self.boots, self._drawn)
+        share = 1 / what
         played = exceedance.return_levels(self.boots, self._played, share)
         return float(played[0]), exceedance.return_levels(self.boots, self._drawn, share)
 
@@ -67,7 +68,7 @@ Side = Sequence[Cell]  # of several loads: the worst of them counts
 class Level:
     """A comparison at one probability: a ratio, or for "nearer" a distance in decades."""
 
-    one_in: int | None  # None: it is of quartiles
+    one_in: int | None  # None: it is of another measure
     estimate: float
     interval: tuple[float, float]
     position: Position
@@ -165,10 +166,11 @@ def _level(
 ) -> Level:
     of, to, than = sides
     boots = min(len(cell.boots) for side in sides for cell in side)
-    one, ones = _worst(of, one_in)
-    other, others = _worst(to, one_in)
+    what = part.measure if one_in is None else one_in
+    one, ones = _worst(of, what)
+    other, others = _worst(to, what)
     if than:
-        third, thirds = _worst(than, one_in)
+        third, thirds = _worst(than, what)
         estimate = _nearness(np.array([one]), np.array([other]), np.array([third]))
         values = _nearness(ones, others, thirds)
     else:
@@ -178,8 +180,8 @@ def _level(
     return Level(one_in, float(estimate[0]), interval, _position(interval, above, below))
 
 
-def _worst(side: Side, one_in: int | None) -> tuple[float, Values]:
-    found = [cell.values(one_in) for cell in side]
+def _worst(side: Side, what: int | Measure) -> tuple[float, Values]:
+    found = [cell.values(what) for cell in side]
     return max(one for one, _ in found), np.max([values for _, values in found], axis=0)
 
 
@@ -258,8 +260,14 @@ def _verdict(
     ]
     turned = {"inside": "outside", "outside": "inside"}
     if judged.position == "both":
-        unanswered = math.isnan(low) or math.isnan(high)
-        return "inconclusive", "too many balls were not answered" if unanswered else ""
+        if math.isnan(low) or math.isnan(high):
+            averages = part.measure in {"mean", "standard deviation"}
+            return "inconclusive", (
+                f"balls were not answered: of them there is no {part.measure}"
+                if averages
+                else "too many balls were not answered"
+            )
+        return "inconclusive", ""
     for level in deeper:
         if level.position == turned[judged.position]:
             ends = " to ".join(map(number, level.interval))

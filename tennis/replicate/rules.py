@@ -17,10 +17,14 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tennis.publications.knutsson import Kernel, Maximum, knutsson_2008
+from tennis.rally.manifest import Drill
 from tennis.units import format_us
 
 LatencyName = Literal["interrupt", "scheduling"]
-Measure = Literal["worst", "quartile distance"]
+# of a drill: how far off the period a repetition came, and how long after the one before it, by the
+# instrument's clock; how long it took, by the target's
+Measured = Literal["interrupt", "scheduling", "deviation", "interval", "duration"]
+Measure = Literal["worst", "quartile distance", "median", "mean", "standard deviation"]
 LATENCIES: tuple[LatencyName, ...] = ("interrupt", "scheduling")
 LOADS = ("idle", "stress", "network", "xload")
 # the thesis' tables, and its figures: (figure, kernel, priorities, load)
@@ -55,13 +59,21 @@ class Side(_Rules):
     priorities: str
     top_half: str = "hard"
     loads: Annotated[tuple[str, ...], Field(min_length=1)]
-    latency: LatencyName
+    latency: Measured
+    command_line: str = ""
+    rate_hz: float | None = None  # of an open loop; None: however it was served
+    drill: Drill | None = None
 
     @property
     def words(self) -> str:
         """Return the side in a few words."""
         priorities = "" if self.priorities == "default" else f" {self.priorities}"
         top_half = " threaded" if self.top_half == "threaded" else ""
+        if self.drill:
+            period = f"{self.drill.period_ns / 1000:g} us"
+            priorities = f" {self.drill.name} {self.drill.context} {period}"
+        top_half += f" {self.command_line}" if self.command_line else ""
+        top_half += f" {self.rate_hz:g} Hz" if self.rate_hz else ""
         return f"{self.kernel}{priorities}{top_half}, {' and '.join(self.loads)}"
 
 
@@ -78,6 +90,7 @@ class RulePart(_Rules):
     above: float | None = None
     below: float | None = None
     measure: Measure = "worst"
+    published_value: float | None = None  # the same of the publication; None: of the thesis' tables
 
     @model_validator(mode="after")
     def _one_kind(self) -> "RulePart":
@@ -160,14 +173,16 @@ def replication() -> Replication:
 
 
 def rules() -> list[Rule]:
-    """Return all rules: the conclusions, then what follows from the thesis' tables."""
+    """Return all rules: the conclusions, then what follows from the tables."""
+    from tennis.replicate.other_rules import other_rules  # noqa: PLC0415 (made of these classes)
+
     top_halves = replication().top_halves
     return [
         rule.model_copy(
             update={"parts": tuple(part.with_top_halves(top_halves) for part in rule.parts)}
         )
         for rule in (*replication().claims, *_growths(), *_rankings())
-    ]
+    ] + other_rules()
 
 
 def published_maximum(table: Kernel, load: str, latency: LatencyName) -> Maximum | None:
@@ -180,10 +195,12 @@ def published_maximum(table: Kernel, load: str, latency: LatencyName) -> Maximum
 
 
 def published_ratio(part: RulePart) -> float | None:
-    """Return what the thesis' tables give for a comparison of worst cases, of 10,000,000 balls.
+    """Return what was published for a comparison; of the thesis, of 10,000,000 balls.
 
     A ratio; with ``than``, by how many decades it is nearer (below 0) or not. None: no figures.
     """
+    if part.published_value is not None or part.of.drill:
+        return part.published_value
     found = []
     for side in part.sides:
         maxima = [_published(side, load) for load in side.loads]
@@ -197,6 +214,8 @@ def published_ratio(part: RulePart) -> float | None:
 
 
 def _published(side: Side, load: str) -> Maximum | None:
+    if side.latency not in LATENCIES:
+        return None
     for table in knutsson_2008().results:
         if (table.kernel, table.priorities) == (side.kernel, side.priorities):
             return published_maximum(table, load, side.latency)

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tennis.match.folder import MatchFolder
-from tennis.match.plan import ScheduledRally
+from tennis.match.plan import NotPlayed, ScheduledRally
 from tennis.rally import Rally
 from tennis.rally.text import plain
-from tennis.replicate.rules import LatencyName, Replication, Side
+from tennis.replicate.rules import Measured, Replication, Side
+from tennis.stats.drill import spans_of
 from tennis.stats.exceedance import Boot
 
 # what must be the same in all rallies of a comparison, and in all of one kernel
@@ -54,7 +55,12 @@ class Sample:
     def name(self) -> str:
         """Return what tells it from all others of a match."""
         side = self.side
-        return f"{side.kernel}/{side.priorities}/{side.top_half}/{self.load}/{side.latency}"
+        if side.drill:
+            done = f"{side.drill.name}/{side.drill.context}/{side.drill.period_ns}"
+            return f"{side.kernel}/{done}/{side.command_line}/{self.load}/{side.latency}"
+        name = f"{side.kernel}/{side.priorities}/{side.top_half}/{self.load}/{side.latency}"
+        name += f"/{side.command_line}" if side.command_line else ""
+        return name + (f"/{side.rate_hz:g}" if side.rate_hz else "")
 
     @property
     def balls(self) -> int:
@@ -65,19 +71,20 @@ class Sample:
 def find(match: MatchFolder, rules: Replication, side: Side, load: str) -> Sample:
     """Find the rallies of a side under a load, and say which of them may speak."""
     sample = Sample(side, load)
-    wanted = {
-        "kernel": side.kernel,
-        "priorities": side.priorities,
-        "load": load,
-        "bottom_half": rules.bottom_halves[side.kernel],
-        "top_half": side.top_half,
-    }
-    scheduled = [entry for entry in match.scheduled if entry.is_one(**wanted)]
+    alike = [entry for entry in match.scheduled if _is_one(entry, rules, side, load)]
+    scheduled = [
+        entry
+        for entry in alike
+        if side.rate_hz is None or entry.plan.protocol.rate_hz == side.rate_hz
+    ]
     if not scheduled:
-        left = [entry.why for entry in match.not_played if entry.is_one(**wanted)]
+        left = [entry.why for entry in match.not_played if _is_one(entry, rules, side, load)]
         sample.missing = plain(left[0]) if left else "not in the plan"
+        if alike:
+            sample.missing = f"not played in an open loop of {side.rate_hz:g} Hz"
         return sample
-    doubts, foreign = [], []
+    doubted: dict[str, list[str]] = {}  # why -> rallies
+    foreign = []
     tasks = rules.core_tasks.get(side.kernel, {}).get(load)
     for planned in scheduled:
         rally = match.rally(planned.name)
@@ -91,13 +98,34 @@ def find(match: MatchFolder, rules: Replication, side: Side, load: str) -> Sampl
         if rally is not None and not doubt:
             sample.rallies.append((planned.name, rally))
         else:
-            doubts.append(f"{planned.name} {doubt}")
+            doubted.setdefault(doubt, []).append(planned.name)
+    doubts = [_all(names, doubt) for doubt, names in doubted.items()]
     if foreign and not sample.rallies and not doubts:
         sample.missing, sample.foreign = "; ".join(foreign), True
     elif not sample.rallies:
         sample.unusable = "; ".join(doubts)
     sample.left_out = "; ".join(doubts + foreign)
     return sample
+
+
+def _all(names: Sequence[str], doubt: str) -> str:
+    """Say of rallies why they do not speak."""
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    return f"{names[0]}{more} {doubt}"
+
+
+def _is_one(entry: ScheduledRally | NotPlayed, rules: Replication, side: Side, load: str) -> bool:
+    """Tell whether a rally, or one that was left out, is of a side under a load."""
+    if side.drill:
+        return entry.is_drill(side.kernel, load, side.drill, side.command_line)
+    return entry.is_one(
+        kernel=side.kernel,
+        priorities=side.priorities,
+        load=load,
+        bottom_half=rules.bottom_halves[side.kernel],
+        top_half=side.top_half,
+        command_line=side.command_line,
+    )
 
 
 def _doubt(match: MatchFolder, planned: ScheduledRally, rally: Rally | None) -> str:
@@ -116,13 +144,15 @@ def _tasks(kind: str | None) -> str:
 
 def mixed(rallies: Sequence[Rally]) -> str:
     """Say which part of the bench had two versions among rallies; empty where none had."""
-    seen: dict[tuple[str, str], str] = {}
+    seen: dict[tuple[str, str, str], str] = {}
     for rally in rallies:
         versions, kernel = rally.manifest.tool.versions, rally.manifest.target.kernel
         for key, what in {**BENCH_PARTS, **KERNEL_PARTS}.items():
             whose = kernel if key in KERNEL_PARTS else ""
+            drill = rally.manifest.drill  # stands in the Racquet's place: a program or module each
+            answers = f"{drill.name} {drill.context}" if drill and key == "racquet_sha256" else ""
             value = versions.get(key, "unknown")
-            first = seen.setdefault((key, whose), value)
+            first = seen.setdefault((key, whose, answers), value)
             if value != first:
                 of = f" of {plain(whose, 40)}" if whose else ""
                 builds = " and ".join(sorted((plain(first, 12), plain(value, 12))))
@@ -133,8 +163,20 @@ def mixed(rallies: Sequence[Rally]) -> str:
     return ""
 
 
-def boot_of(rally: Rally, latency: LatencyName) -> Boot:
-    """Return a rally's latencies in ns; a ball without such an edge is lost."""
+def boot_of(rally: Rally, latency: Measured) -> Boot:
+    """Return a rally's latencies in ns; a ball without such an edge is lost.
+
+    Of a drill, from repetition to repetition by the instrument's clock; how long one took by the
+    target's own, as the papers have it: the instrument's holds the line's cost, too, which is ten
+    times as large for a process as for the kernel. Raises RallyError.
+    """
+    if rally.manifest.drill is not None:
+        spans = spans_of(rally)
+        if latency == "duration":
+            return Boot.of(spans.durations[0].astype(np.float64))
+        intervals = spans.intervals[1].astype(np.float64)
+        off = np.abs(intervals - rally.manifest.drill.period_ns)
+        return Boot.of(off if latency == "deviation" else intervals)
     columns = ["rise_ticks", "fall_ticks"]
     tick_ns = 1e9 / rally.tick_hz
     series = []

@@ -75,6 +75,8 @@ def cells(replicated: Replication) -> list[Rally]:
     """Return each cell of a match as one rally of all its sound boots, in the plan's order."""
     boots: dict[tuple[str, ...], list[Rally]] = {}
     for planned in sorted(replicated.match.scheduled, key=lambda entry: entry.name):
+        if planned.plan.drill:
+            continue
         rally = replicated.match.rally(planned.name)
         if rally is None or not rally.balls or rally.manifest.suspect:
             continue

@@ -38,6 +38,7 @@ class FoundLevel:
 class Found:
     """What was found on one side of a comparison under one load; ns. None: an unanswered ball."""
 
+    words: str  # the side in a few words, a drill and a command line, too
     kernel: str
     priorities: str
     top_half: str
@@ -298,6 +299,7 @@ class Replication:
                 ends = interval(drawn, len(cell.boots), statistics.confidence)
                 levels.append(FoundLevel(one_in, level, ends))
         return Found(
+            words=sample.words,
             kernel=sample.side.kernel,
             priorities=sample.side.priorities,
             top_half=sample.side.top_half,

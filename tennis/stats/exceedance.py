@@ -12,7 +12,7 @@ Hesterberg has it ("What Teachers Should Know About the Bootstrap", The American
 2015, section 5.3).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
@@ -124,6 +124,48 @@ def quartile_distances(boots: Sequence[Boot], weights: NDArray[np.int64]) -> Val
     """Return q3 - q1 (ns) of all balls, for each row of weights; nan where q1 is infinite."""
     with np.errstate(invalid="ignore"):
         return return_levels(boots, weights, 0.25) - return_levels(boots, weights, 0.75)
+
+
+def medians(boots: Sequence[Boot], weights: NDArray[np.int64]) -> Values:
+    """Return the median (ns) of all balls, for each row of weights; infinite where it is lost."""
+    return return_levels(boots, weights, 0.5)
+
+
+def means(boots: Sequence[Boot], weights: NDArray[np.int64]) -> Values:
+    """Return the mean (ns) of all balls, for each row of weights; nan where a boot lost one."""
+    balls = _balls(boots)
+    sums = np.array([np.nan if boot.lost else boot.values @ boot.counts for boot in boots])
+    found: Values = (weights @ sums) / (weights @ balls)
+    return found
+
+
+def standard_deviations(boots: Sequence[Boot], weights: NDArray[np.int64]) -> Values:
+    """Return the standard deviation (ns) of all balls, for each row of weights.
+
+    Of the sample: divided by n - 1. nan where a boot lost a ball: it has no latency.
+    """
+    # about the mean of what was played: squares of large, nearly equal numbers would cancel
+    about = float(means(boots, equal_weights(boots))[0])
+    off = np.array([(boot.values - about) @ boot.counts for boot in boots])
+    squares = np.array([(boot.values - about) ** 2 @ boot.counts for boot in boots])
+    count = weights @ _balls(boots)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = weights @ squares - (weights @ off) ** 2 / count
+        found: Values = np.sqrt(np.maximum(spread, 0) / (count - 1))
+    return found
+
+
+def _balls(boots: Sequence[Boot]) -> Values:
+    return np.array([boot.balls for boot in boots], np.float64)
+
+
+# by the names that rules use
+STATISTICS: dict[str, Callable[[Sequence[Boot], NDArray[np.int64]], Values]] = {
+    "quartile distance": quartile_distances,
+    "median": medians,
+    "mean": means,
+    "standard deviation": standard_deviations,
+}
 
 
 def interval(values: Values, boots: int, confidence: float) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from tennis.errors import BenchError, UsageError
 from tennis.match.plan import MatchPlan, read_plan
 from tennis.play.match import _with_versions, bench_for, duration, estimate_s
 from tennis.play.schedule import scheduled_rallies
+from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
 from tennis.replicate.rules import FIGURES
 
@@ -223,6 +224,9 @@ BAD = [
     (SMALL + "repetitions = 10000", "repetitions: input should be less than or equal to 1000"),
     (SMALL + 'order = "random"', "order: input should be 'listed' or 'shuffled'"),
     (SMALL + 'bench = "moon"', "bench: input should be 'virtual' or 'pi'"),
+    (SMALL + '[[drill]]\nname = "swim"', "drill.0.name: input should be 'periodic'"),
+    (SMALL + '[[drill]]\nname = "switch"\nperiods_us = [5]', "drill.0.periods_us.0: input should"),
+    (SMALL + '[[drill]]\nname = "switch"\ncontexts = []', "contexts: is empty"),
     (SMALL + "title = 7", "title: input should be a valid string"),
     ('kernels = ["../rt"]\nloads = ["idle"]', "is no name: up to 64 letters"),
     ("\x00", "is not TOML"),
@@ -274,6 +278,28 @@ SENSELESS = [
     (SMALL + "gap_min_us = 90\ngap_max_us = 50", {}, "--gap-max-us 50 is below --gap-min-us 90"),
     (SMALL + 'port = "/dev/ttyACM0"', {}, 'port: belongs to bench = "pi"'),
     (SMALL + 'target = "pi@raspberrypi"', {}, 'target: belongs to bench = "pi"'),
+    (SMALL + "rallies = false", {}, "rallies = false, and no ..drill..: nothing is left"),
+    (
+        SMALL + '[[drill]]\nname = "periodic"\nloads = ["hog"]',
+        {},
+        "drill.0.loads: hog is not among the plan's loads",
+    ),
+    (
+        SMALL + '[[drill]]\nname = "periodic"\nkernels = ["rt-7"]',
+        {},
+        "drill.0.kernels: rt-7 is not among the plan's kernels",
+    ),
+    (
+        SMALL + '[[drill]]\nname = "switch"\ncontexts = ["hrtimer"]',
+        {},
+        "drill.0.contexts: the drill switch cannot be done in hrtimer: use user or user-rt or",
+    ),
+    (SMALL + 2 * '[[drill]]\nname = "response"\n', {}, "is in the plan twice"),
+    (
+        SMALL + 'bench = "pi"\ntarget = "board"\n[[drill]]\nname = "response"',
+        {},
+        "drill: no bench = .pi. has drills so far",
+    ),
     (SMALL + "repetitions = 1000\n[[rally]]\nkernel='rt'\nload='hog'", {}, "more than 4096"),
 ]
 
@@ -348,6 +374,63 @@ def test_the_plans_of_the_checkout_are_sound(path, tmp_path):
         assert {one.name for one in scheduled_rallies(asked, {}, path.parent)[1]} == {
             f"xenomai-{load}-native-thread" for load in ("idle", "stress", "network", "xload")
         }
+
+
+DRILLS = (
+    SMALL
+    + """rallies = false
+[[drill]]
+name = "periodic"
+contexts = ["user", "kernel"]
+periods_us = [1000, 171.3]
+kernels = ["rt"]
+loads = ["idle"]
+repetitions = 77
+[[drill]]
+name = "response"
+"""
+)
+
+
+def test_drills_are_combinations_too():
+    scheduled, _ = scheduled_rallies(plan(DRILLS), {}, Path())
+    assert [one.name for one in scheduled] == [
+        "rt-idle-periodic-user-1000us",
+        "rt-idle-periodic-user-171.3us",
+        "rt-idle-periodic-kernel-1000us",
+        "rt-idle-periodic-kernel-171.3us",
+        *(
+            f"{k}-{load}-response-kernel-1000us"
+            for k in ("mainline", "rt")
+            for load in ("idle", "stress")
+        ),
+    ]
+    first = scheduled[0]
+    assert (first.plan.protocol.loop, first.plan.protocol.balls) == ("listen", 77)
+    assert first.is_drill("rt", "idle", Drill(name="periodic", context="user", period_ns=1_000_000))
+    assert not first.is_one("rt", "idle", "default", "unknown")  # it answers nothing
+    beside = names(DRILLS.replace("rallies = false", ""))
+    assert len(beside) == len(scheduled) + 4
+    assert beside[0] == "mainline-idle-default-tasklet"
+
+
+def test_drills_can_be_skipped_and_are_for_linux_only(tmp_path):
+    skipped = DRILLS + '[[skip]]\nload = "idle"\nwhy = "seen"\n[[skip]]\npriorities = "default"\n'
+    scheduled, left = scheduled_rallies(plan(skipped), {}, Path())
+    assert [one.name for one in scheduled] == [
+        "mainline-stress-response-kernel-1000us",
+        "rt-stress-response-kernel-1000us",
+    ]
+    assert {one.why for one in left} == {"seen"}
+    (tmp_path / "evl").mkdir()
+    xenomai = DRILLS.replace('"mainline", "rt"', '"xenomai", "rt"')
+    _, left = scheduled_rallies(plan(xenomai), {"xenomai": str(tmp_path / "evl")}, Path())
+    assert {one.why for one in left} == {"drills are for Linux so far, not for evl kernels"}
+
+
+def test_drills_have_the_command_lines_of_the_plan():
+    lines = DRILLS.replace("rallies", 'command_lines = ["", "highres=off nohz=off"]\nrallies')
+    assert "rt-stress-response-kernel-1000us-highres.off+nohz.off" in names(lines)
 
 
 def test_the_estimate_knows_what_takes_long():

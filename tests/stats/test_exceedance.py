@@ -111,3 +111,25 @@ def test_the_same_boots_are_drawn_again():
     assert (exceedance.drawn(boots, 5) == exceedance.drawn(boots, 5)).all()
     assert (exceedance.drawn(boots, 5).sum(axis=1) == 3).all()
     assert (exceedance.drawn(boots, 5) != exceedance.drawn(boots, 6)).any()
+
+
+def test_moments_and_medians_are_those_of_all_balls():
+    random = np.random.default_rng(7)
+    parts = [4_000_000 + random.integers(-90, 90, size).astype(float) for size in (300, 500, 7)]
+    boots = [Boot.of(part) for part in parts]
+    weights = np.array([[1, 1, 1], [2, 0, 1]])
+    together = [np.concatenate(parts), np.concatenate([parts[0], parts[0], parts[2]])]
+    for name, expected in (
+        ("mean", [np.mean(one) for one in together]),
+        ("standard deviation", [np.std(one, ddof=1) for one in together]),
+    ):
+        assert exceedance.STATISTICS[name](boots, weights) == pytest.approx(expected, rel=1e-9)
+    # the smallest value that at most half of them exceed
+    assert exceedance.medians(boots, weights)[0] == np.sort(together[0])[(807 + 1) // 2 - 1]
+
+
+def test_a_boot_that_lost_a_ball_has_no_mean():
+    boots = [Boot.of(np.array([1.0, 2.0])), Boot.of(np.array([1.0, np.inf]))]
+    weights = np.array([[1, 1]])
+    for name in ("mean", "standard deviation"):
+        assert np.isnan(exceedance.STATISTICS[name](boots, weights)).all()

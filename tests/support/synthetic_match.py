@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from tennis.match.folder import MatchFolder, Record, open_match
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, NotPlayed, ScheduledRally
-from tennis.rally.manifest import BottomHalf, Priorities, TopHalf
+from tennis.rally.command_line import file_name
+from tennis.rally.manifest import BottomHalf, Drill, Priorities, TopHalf
 from tennis.rally.plan import Plan
 from tests.support.synthetic import TIME_NOTE, make_rally
+from tests.support.synthetic_drill import make_drill
 
 HALVES: dict[str, BottomHalf] = {"mainline": "tasklet", "rt": "tasklet", "xenomai": "thread"}
 
@@ -40,6 +42,43 @@ class MatchMaker:
         self.not_played: list[NotPlayed] = []
         self.troubles: dict[str, str] = {}
 
+    def drill(
+        self,
+        kernel: str,
+        load: str,
+        drill: Drill,
+        intervals: NDArray[np.int64],
+        duration: NDArray[np.int64],
+        *,
+        command_line: str = "",
+        boots: int = BOOTS,
+    ) -> None:
+        """Seal boots of a drill that are all alike, and list them."""
+        name = f"{kernel}-{load}-{drill.name}-{drill.context}-{drill.period_ns}"
+        name += "-" + file_name(command_line) if command_line else ""
+        first = self.path / f"{name}-r1"
+        about = {"kernel": kernel, "load": load, "added": command_line}
+        made = make_drill(first, drill, intervals, duration, **about)
+        plan = Plan(
+            bench="replay",
+            kernel=kernel,
+            load=load,
+            load_options={},
+            bottom_half="unknown",
+            top_half="hard",
+            priorities="default",
+            command_line=command_line,
+            protocol=made.manifest.protocol,
+            versions={},
+            drill=drill,
+        )
+        for number in range(1, boots + 1):
+            one = f"{name}-r{number}"
+            if number > 1:
+                shutil.copytree(first, self.path / one)
+            planned = ScheduledRally(name=one, kernel=kernel, repetition=number, plan=plan)
+            self.scheduled.append(planned)
+
     def rally(
         self,
         kernel: str,
@@ -55,8 +94,10 @@ class MatchMaker:
     ) -> Path:
         """Seal a rally and list it."""
         half = half or HALVES.get(kernel, "tasklet")
+        added = str(about.get("added", ""))
         top = top or TOPS.get(kernel, "hard")
         number = "-threaded" if top == "threaded" else ""
+        number += f"-{file_name(added)}" if added else ""
         number += f"-r{repetition}" if repetition > 1 else ""
         name = f"{kernel}-{load}-{priorities}-{half}{number}"
         made = make_rally(
@@ -79,6 +120,7 @@ class MatchMaker:
             bottom_half=half,
             top_half=top,
             priorities=priorities,
+            command_line=added,
             protocol=made.manifest.protocol,
             versions={},
         )

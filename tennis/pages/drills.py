@@ -1,0 +1,99 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The drills of a match, a line each: what the target believed, what the instrument saw."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tennis.match.folder import MatchFolder
+from tennis.publications.load import load
+from tennis.rally import Rally
+from tennis.rally.manifest import Drill
+from tennis.stats.drill import Sides, sides, spans_of
+from tennis.units import format_us
+
+# where Arm et al. have their figures: key, and contexts
+_TABLES = {
+    "response": "interrupt_response",
+    "switch": "context_switch",
+    "semaphore": "semaphore_signal",
+    "mailbox": "mailbox_send",
+}
+_CONTEXTS = {"user": "user_soft", "user-rt": "user_hard", "kernel": "kernel"}
+
+
+@dataclass(frozen=True)
+class DrillRow:
+    """A drill with a kernel under a load: all sound boots."""
+
+    kernel: str
+    load: str
+    drill: Drill
+    command_line: str
+    published: str  # mean, standard deviation and maximum as the paper has them; or empty
+    boots: int
+    overruns: int
+    sides: Sides
+
+    @property
+    def name(self) -> str:
+        """Return the drill in a few words."""
+        period = f" {self.drill.period_ns / 1000:g} µs" if self.drill.name == "periodic" else ""
+        line = f", {self.command_line}" if self.command_line else ""
+        return f"{self.drill.name}{period}, {self.drill.context}{line}"
+
+
+def drill_rows(match: MatchFolder) -> list[DrillRow]:
+    """Return a line for each drill of a match that was done; suspect boots are left out."""
+    boots: dict[tuple[str, str, str, str], list[Rally]] = {}
+    for planned in match.scheduled:
+        drill = planned.plan.drill
+        rally = match.rally(planned.name) if drill else None
+        if drill is None or rally is None or rally.manifest.suspect:
+            continue
+        if rally.manifest.ended != "complete" or rally.balls < 2:
+            continue
+        done = f"{drill.name} {drill.context} {drill.period_ns:09d}"
+        key = (planned.kernel, done, planned.plan.command_line, planned.plan.load)
+        boots.setdefault(key, []).append(rally)
+    return [_row(*key, rallies) for key, rallies in sorted(boots.items())]
+
+
+def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[Rally]) -> DrillRow:
+    drill = rallies[0].manifest.drill
+    assert drill is not None  # noqa: S101 (only drills are given)
+    spans = [spans_of(rally) for rally in rallies]
+    periodic = drill.name == "periodic"
+    pairs = [one.intervals if periodic else one.durations for one in spans]
+    inside, outside = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+    return DrillRow(
+        kernel=kernel,
+        load=load_name,
+        drill=drill,
+        command_line=command_line,
+        published=_published(drill, load_name) if not command_line else "",
+        boots=len(rallies),
+        overruns=sum(one.inside.overruns for one in spans),
+        sides=sides(inside, outside, drill.period_ns if periodic else None),
+    )
+
+
+def _published(drill: Drill, load_name: str) -> str:
+    """Return the paper's mean, standard deviation and maximum; of one-shot timers."""
+    if load_name not in {"idle", "memory"}:
+        return ""
+    figures = load("arm-2016")
+    rows: Iterable[dict[str, object]] = figures.get(_TABLES.get(drill.name, ""), [])
+    if drill.name == "periodic":
+        rows = (
+            row
+            for row in figures["periodic"]
+            if row["mode"] == "oneshot" and row["period_us"] * 1000 == drill.period_ns
+        )
+    for row in rows:
+        found = row.get(_CONTEXTS.get(drill.context, ""))
+        if row["load"] == (load_name == "memory") and isinstance(found, dict):
+            return "; ".join(format_us(found[key]) for key in ("mean", "sd", "max"))
+    return ""

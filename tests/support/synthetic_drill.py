@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Sealed drills made up in milliseconds: both clocks say what a test wants them to."""
+
+import base64
+import gzip
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tennis.rally import Rally, part_path, seal
+from tennis.rally.balls import schema
+from tennis.rally.folder import CONSOLE, JOURNAL, PLAN
+from tennis.rally.inside import FACT, HEADER, MARK, REPETITION, VERSION
+from tennis.rally.manifest import Drill, Protocol
+from tests.support.synthetic import manifest
+
+TICK_HZ = 1_000_000_000
+
+
+def told(since_last: NDArray[np.int64], duration: NDArray[np.int64], overruns: int = 0) -> str:
+    """Return what a target's console says of its own times (ns)."""
+    kept = np.zeros(duration.size, REPETITION)
+    kept["since_last"], kept["duration"] = since_last, duration
+    raw = HEADER.pack(VERSION, duration.size, overruns, 0, 0, 100_000, 300_000, 2_000, 1)
+    raw += kept.tobytes()
+    text = base64.b64encode(gzip.compress(raw)).decode()
+    lines = [f"{MARK.decode()}{text[at : at + 76]}" for at in range(0, len(text), 76)]
+    return "\n".join([*lines, f"{FACT.decode()}{hashlib.sha256(raw).hexdigest()}", ""])
+
+
+def make_drill(
+    out: Path,
+    drill: Drill,
+    intervals: NDArray[np.int64],
+    duration: NDArray[np.int64],
+    *,
+    line_ns: int = 300,
+    seed: int = 1,
+    **about: Any,
+) -> Rally:
+    """Seal a drill at ``out``: ns from each repetition to the next, and ns that each took.
+
+    There is one interval less than repetitions. The instrument sees the same intervals, and
+    durations that are longer by ``line_ns``.
+    """
+    served = np.concatenate([[1_000_000], 1_000_000 + np.cumsum(intervals)]).astype(np.int64)
+    since_last = np.concatenate([[0], intervals])
+    protocol = Protocol(
+        loop="listen",
+        balls=served.size,
+        seed=seed,
+        gap_min_ns=0,
+        gap_max_ns=0,
+        pulse_ns=1,
+        timeout_ns=4_000_000_000,
+        settle_ns=0,
+    )
+    made = manifest(
+        balls=served.size,
+        protocol=protocol,
+        drill=drill,
+        bottom_half="unknown",
+        tick_hz=TICK_HZ,
+        **about,
+    )
+    part = part_path(out)
+    part.mkdir(parents=True)
+    (part / PLAN).write_text("{}\n")
+    (part / JOURNAL).write_bytes(b"")
+    (part / CONSOLE).write_text(told(since_last, duration))
+    table = pa.table(
+        [
+            pa.array(np.arange(served.size, dtype=np.uint32)),
+            pa.array(served),
+            pa.array(np.zeros(served.size, np.uint32)),
+            pa.array((duration + line_ns).astype(np.uint32)),
+        ],
+        schema=schema(TICK_HZ),
+    )
+    return seal(part, out, made, table, [])
