@@ -107,7 +107,7 @@ def _print_claim(console: Console, claim: Claim, told: set[str]) -> None:
     """Print a claim with its parts; what ``told`` holds is not said twice."""
     n = f" (N = {claim.n:,}, {format_count(claim.boots, 'boot')})" if claim.n else ""
     name = claim.id if _thesis(claim) else f"{claim.source} {claim.id}"
-    lead = Text(f"{name:<{_NAME}}")
+    lead = Text(f"{name:<{_NAME}}" if len(name) < _NAME else f"{name}  ")
     lead.append(f"{claim.verdict.upper():<{_VERDICT}}", style=STYLES[claim.verdict])
     paragraph(console, claim.title + n, lead, style="" if claim.n else "dim")
     if claim.verdict == "not addressed":

@@ -20,10 +20,12 @@ from tennis.bench.kernels.own_module import SOURCE_MAX
 from tennis.course.checks import Inconclusive, NotRun, Wrong
 from tennis.course.labs import LABS, Lab
 from tennis.course.solutions import CHECKS, Solution, load_solution
+from tennis.course.sweep_work import balls_of
 from tennis.course.work import ANSWERS, Work, WorkError, read, starter_of
 from tennis.errors import TennisError
 from tennis.match.folder import open_match
 from tennis.rally.folder import BALLS
+from tennis.sweep.folder import open_sweep
 
 WORK = pytest.StashKey[Work]()
 SOLUTION = pytest.StashKey[Solution | None]()
@@ -175,6 +177,7 @@ def _facts(work: Work) -> dict[str, Any]:
             texts[name] = hashlib.sha256(same.encode()).hexdigest()
     rallies = {name: rally.manifest.files[BALLS] for name, rally in work.rallies.items()}
     rallies |= dict(_match_rallies(work))
+    rallies |= dict(_sweep_rallies(work))
     return {
         "lab": work.lab.slug,
         "student": work.answers.student,
@@ -196,6 +199,17 @@ def _match_rallies(work: Work) -> Iterator[tuple[str, str]]:
         return  # a check says so
     every = "".join(sorted(rally.manifest.files[BALLS] for rally in match.rallies()))
     yield work.lab.match.name, hashlib.sha256(every.encode()).hexdigest()
+
+
+def _sweep_rallies(work: Work) -> Iterator[tuple[str, str]]:
+    """Yield one SHA-256 of the balls of all rates of a sweep; nothing where there is none."""
+    if work.lab.sweep is None:
+        return
+    try:
+        every = balls_of(open_sweep(work.folder / work.lab.sweep.name))
+    except TennisError:
+        return  # a check says so
+    yield work.lab.sweep.name, hashlib.sha256(every.encode()).hexdigest()
 
 
 def _files(work: Work) -> Iterator[tuple[str, str]]:

@@ -90,6 +90,8 @@ def check_rally(work: Work, asked: LabRally) -> None:
     if asked.name in work.trouble:
         raise Wrong(work.trouble[asked.name])
     rally = work.rallies[asked.name]
+    if asked.drill and rally.manifest.drill is None:
+        raise Wrong("it is a rally, and a drill is asked for")
     for what, is_so, wanted in _settings(rally, asked):
         expect(is_so == wanted, f"its {what} is {plain(str(is_so), 60)}, not {wanted}")
     seed = rally.manifest.protocol.seed
@@ -112,6 +114,20 @@ def check_rally(work: Work, asked: LabRally) -> None:
 def _settings(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]:
     """Return what must be as asked for: what, as it is, as it should be."""
     target, load = rally.manifest.target, rally.manifest.load
+    if asked.drill is not None:
+        done = rally.manifest.drill
+        assert done is not None  # noqa: S101 (a rally in its place is refused)
+        return [
+            ("kernel", target.kernel, asked.kernel),
+            ("load", load.name, asked.load),
+            *(
+                (f"load's {name}", load.options.get(name), v)
+                for name, v in asked.load_options.items()
+            ),
+            ("drill", done.name, asked.drill.name),
+            ("context", done.context, asked.drill.context),
+            ("period", f"{done.period_ns / 1000:g} us", f"{asked.drill.period_us:g} us"),
+        ]
     pairs: list[tuple[str, object, object]] = [
         ("kernel", target.kernel, asked.kernel),
         ("load", load.name, asked.load),
@@ -126,6 +142,10 @@ def _settings(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]
         ("priorities", target.priorities, asked.priorities),
         ("rate", rally.manifest.protocol.rate_hz, asked.rate_hz),
     ]
+    if asked.gap_us is not None:
+        protocol = rally.manifest.protocol
+        gaps = f"{protocol.gap_min_ns / 1000:g} to {protocol.gap_max_ns / 1000:g} us"
+        pairs.append(("gap", gaps, "{:g} to {:g} us".format(*asked.gap_us)))
     for name, value in asked.load_options.items():
         pairs.append((f"load's {name}", load.options.get(name), value))
     return pairs

@@ -23,9 +23,11 @@ from tennis.course.notebook_page import pdf
 from tennis.course.work import ANSWERS, NOTEBOOK, NOTEBOOK_PDF, Work, WorkError
 from tennis.errors import RallyError, UsageError
 from tennis.match.folder import MATCH, open_match
+from tennis.rally import open_rally
 from tennis.rally.disk import write_whole, writing
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, MANIFEST
 from tennis.rally.text import plain
+from tennis.sweep.folder import SWEEP, open_sweep
 from tennis.units import format_count
 
 ZIP_MAX = 128 << 20  # bytes of the zip file
@@ -33,7 +35,12 @@ FILE_MAX = 64 << 20  # of one file in it, unpacked
 TOTAL_MAX = 256 << 20
 FILES_MAX = 400
 CHUNK = 1 << 20
-OF_ALL = ("check_answered", "check_rally", "check_match")  # without these nothing is handed in
+OF_ALL = (
+    "check_answered",
+    "check_rally",
+    "check_match",
+    "check_sweep",
+)  # without these nothing is handed in
 NOTED_MAX = 10
 OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER}
 RALLY = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
@@ -110,6 +117,7 @@ def _files(work: Work) -> Iterator[tuple[Path, str]]:
         if (path := work.folder / name).is_file():
             yield path, name
     yield from _match_files(work)
+    yield from _sweep_files(work)
     for name, rally in sorted(work.rallies.items()):
         for file in sorted({MANIFEST, *rally.manifest.files} & OF_RALLY):
             yield rally.path / file, f"{name}/{file}"
@@ -126,6 +134,22 @@ def _match_files(work: Work) -> Iterator[tuple[Path, str]]:
         return  # the checks say so
     yield folder / MATCH, f"{name}/{MATCH}"
     for rally in match.rallies():
+        for file in sorted({MANIFEST, *rally.manifest.files} & OF_RALLY):
+            yield rally.path / file, f"{name}/{rally.path.name}/{file}"
+
+
+def _sweep_files(work: Work) -> Iterator[tuple[Path, str]]:
+    """Yield what a sweep is made of."""
+    if work.lab.sweep is None:
+        return
+    folder, name = work.folder / work.lab.sweep.name, work.lab.sweep.name
+    try:
+        sweep = open_sweep(folder)
+    except RallyError:
+        return  # the checks say so
+    yield folder / SWEEP, f"{name}/{SWEEP}"
+    for rate_hz in sweep.rates:
+        rally = open_rally(folder / f"{rate_hz}-hz")
         for file in sorted({MANIFEST, *rally.manifest.files} & OF_RALLY):
             yield rally.path / file, f"{name}/{rally.path.name}/{file}"
 
@@ -201,8 +225,8 @@ def _known(entry: zipfile.ZipInfo, own: Set[str]) -> bool:
         case 0:
             return file in own
         case 1:
-            return file in OF_RALLY or file == MATCH
-        case 2:  # a match's rally
+            return file in OF_RALLY or file in {MATCH, SWEEP}
+        case 2:  # a rally of a match or a sweep
             return file in OF_RALLY
         case _:
             return False

@@ -22,7 +22,7 @@ from pydantic import (
 
 from tennis.checkout import ROOT
 from tennis.errors import TennisError
-from tennis.rally.manifest import BottomHalf, TopHalf
+from tennis.rally.manifest import BottomHalf, Drill, DrillContext, DrillName, TopHalf
 
 LABS = ROOT / "labs"
 
@@ -74,6 +74,20 @@ class Question(StrictPart):
         return self
 
 
+class LabDrill(StrictPart):
+    """What a target does by itself, many times, in place of answering."""
+
+    name: DrillName
+    context: DrillContext
+    period_us: Annotated[float, Field(ge=10, le=1_000_000)]
+
+    @property
+    def to_do(self) -> Drill:
+        """Return it as a plan has it."""
+        period_ns = round(self.period_us * 1000)
+        return Drill(name=self.name, context=self.context, period_ns=period_ns)
+
+
 class LabRally(StrictPart):
     """A rally that a lab asks for; what it does not say is the lab's parameter, or Tennis' own."""
 
@@ -86,14 +100,33 @@ class LabRally(StrictPart):
     balls: Annotated[int, Field(gt=0, le=10**7)]
     load_options: dict[Identifier, int] = {}
     rate_hz: Annotated[float, Field(gt=0, le=1e6)] | None = None  # an open loop's
+    gap_us: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None  # closed: ends
     boot: Annotated[int, Field(ge=0, le=1000)] = 0  # added to the seed: another boot
     racquet: FileName | None = None  # the student's own, one of the lab's files
+    drill: LabDrill | None = None  # what the target does in place of answering
+
+    @property
+    def verb(self) -> str:
+        """Return the command without its options."""
+        return f"tennis drill {self.drill.name}" if self.drill else "tennis rally"
+
+    @property
+    def serving(self) -> dict[str, Any]:
+        """Return how balls are served, as ``plan_of`` has it; nothing: as usual."""
+        if self.rate_hz is not None:
+            return {"loop": "open", "rate_hz": self.rate_hz}
+        if self.gap_us is not None:
+            return {"gap_min_us": self.gap_us[0], "gap_max_us": self.gap_us[1]}
+        return {}
 
     def options(self, seed: int) -> list[str]:
-        """Return the options of `tennis rally` that play it, with a student's seed."""
+        """Return the command's options that play it, with a student's seed."""
         words = ["--kernel", self.kernel, "--load", self.load]
         for name, value in self.load_options.items():
             words += ["--load-option", f"{name}={value}"]
+        if self.drill:
+            words += ["--context", self.drill.context, "--period-us", f"{self.drill.period_us:g}"]
+            return [*words, "--repetitions", str(self.balls), "--seed", str(seed + self.boot)]
         usual = {"bottom_half": "tasklet", "top_half": "hard", "priorities": "default"}
         for option, default in usual.items():
             if getattr(self, option) != default:
@@ -102,22 +135,59 @@ class LabRally(StrictPart):
             words += ["--racquet", self.racquet]
         if self.rate_hz is not None:
             words += ["--loop", "open", "--rate-hz", f"{self.rate_hz:g}"]
+        if self.gap_us is not None:
+            low_us, high_us = self.gap_us
+            words += ["--gap-min-us", f"{low_us:g}", "--gap-max-us", f"{high_us:g}"]
         return [*words, "--balls", str(self.balls), "--seed", str(seed + self.boot)]
 
     def command(self, seed: int) -> str:
         """Return the command that plays it, with a student's seed."""
-        return " ".join(["tennis rally", *self.options(seed), "--out", self.name])
+        return " ".join([self.verb, *self.options(seed), "--out", self.name])
 
     def shown(self, seed: int) -> str:
         """Return the command as people read and copy it: behind a prompt, in short lines."""
-        options = f" {self.command(seed)}".split(" --")[1:]
-        lines = ["$ tennis rally"]
-        for option in options:
-            if len(lines[-1]) + len(option) + 5 > COLUMNS:
-                lines[-1] += " \\"
-                lines.append("   ")
-            lines[-1] += f" --{option}"
-        return "\n".join(lines)
+        return in_short_lines(self.command(seed))
+
+
+class LabSweep(StrictPart):
+    """A sweep that a lab asks for."""
+
+    name: RallyName
+    kernel: Line
+    load: Line = "idle"
+    load_options: dict[Identifier, int] = {}
+    balls: Annotated[int, Field(ge=2, le=10**6)]  # at each rate
+    from_hz: Annotated[int, Field(ge=10, le=500_000)]
+    to_hz: Annotated[int, Field(ge=10, le=500_000)]
+    replays: Annotated[int, Field(ge=1, le=20)]  # so many of its rates are played again
+
+    def options(self, seed: int) -> list[str]:
+        """Return the options of `tennis sweep` that play it, with a student's seed."""
+        words = ["--kernel", self.kernel, "--load", self.load]
+        for name, value in self.load_options.items():
+            words += ["--load-option", f"{name}={value}"]
+        words += ["--from-hz", str(self.from_hz), "--to-hz", str(self.to_hz)]
+        return [*words, "--balls", str(self.balls), "--seed", str(seed)]
+
+    def command(self, seed: int) -> str:
+        """Return the command that plays it, with a student's seed."""
+        return " ".join(["tennis sweep", *self.options(seed), "--out", self.name])
+
+    def shown(self, seed: int) -> str:
+        """Return the command as people read and copy it."""
+        return in_short_lines(self.command(seed))
+
+
+def in_short_lines(command: str) -> str:
+    """Return a command as people read and copy it: behind a prompt, in short lines."""
+    head, *options = command.split(" --")
+    lines = [f"$ {head}"]
+    for option in options:
+        if len(lines[-1]) + len(option) + 5 > COLUMNS:
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" --{option}"
+    return "\n".join(lines)
 
 
 class LabMatch(StrictPart):
@@ -139,6 +209,7 @@ class Lab(StrictPart):
     files: Annotated[list[FileName], Field(max_length=5)] = []  # that students complete
     rallies: Annotated[list[LabRally], Field(max_length=30)] = []
     match: LabMatch | None = None
+    sweep: LabSweep | None = None
     questions: Annotated[list[Question], Field(min_length=1, max_length=50)]
     # what a teacher can look at, and sign, while the lab goes on
     checkpoints: Annotated[list[Prose], Field(max_length=6)] = []

@@ -21,8 +21,10 @@ from tennis.play.planning import bench_of, plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.rally import play as play_rally
-from tennis.rally import Rally, open_rally
+from tennis.rally import Rally, open_folder
+from tennis.rally.manifest import Drill
 from tennis.stats import summarize
+from tennis.sweep.folder import Sweep, is_sweep, open_sweep
 from tennis.units import format_ns
 
 VARIABLE = "TENNIS_RALLY"
@@ -40,7 +42,7 @@ def rallies(lab: Lab) -> list[Rally]:
 
     Raises TennisError where one of them is missing, or cannot be played.
     """
-    given = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
+    given = [path for path in _given() if not is_sweep(path)]
     found = given or [Path(asked.name) for asked in lab.rallies if Path(asked.name).exists()]
     if not found:
         seed = _seed(lab)
@@ -49,12 +51,13 @@ def rallies(lab: Lab) -> list[Rally]:
             one for one in lab.rallies if one.racquet is None or Path(one.racquet).is_file()
         ]
         return [_play(asked, seed) for asked in possible]
-    opened = [open_rally(folder) for folder in found]
+    opened = [open_folder(folder) for folder in found]
     names = {rally.path.resolve().name: rally for rally in opened}
     settings = {_settings(rally): rally for rally in opened}
     chosen, missing = [], []
     for asked in lab.rallies:
-        rally = names.get(asked.name) or settings.get((asked.kernel, asked.load))
+        kind = asked.drill.to_do if asked.drill else None
+        rally = names.get(asked.name) or settings.get((asked.kernel, asked.load, kind))
         chosen += [rally] if rally else []
         missing += [] if rally else [asked.name]
     if missing:
@@ -76,7 +79,7 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
         known = ", ".join(one.name for one in lab.rallies)
         raise LabError(f"lab {lab.slug} has no rally {name!r}; it has {known}")
     if Path(name).exists():
-        return open_rally(Path(name))
+        return open_folder(Path(name))
     own = Path(ANSWERS).is_file()
     seed = seed_of(lab, read_answers(Path(ANSWERS)).student) if own else _seed(lab)
     asked = asked.model_copy(update={"balls": balls or asked.balls})
@@ -112,9 +115,7 @@ def _named(asked: LabRally) -> dict[str, Any]:
         settings["racquet"] = Path(asked.racquet)
     else:
         settings |= {"top_half": asked.top_half, "bottom_half": asked.bottom_half}
-    if asked.rate_hz is not None:
-        settings |= {"loop": "open", "rate_hz": asked.rate_hz}
-    return settings
+    return settings | asked.serving
 
 
 def _so_far(progress: Progress) -> str:
@@ -140,6 +141,29 @@ def _seed(lab: Lab) -> int:
     return int(str(lab.value("parameters.seed")))
 
 
+def sweep(lab: Lab) -> Sweep:
+    """Open the sweep of a lab: the folder in TENNIS_RALLY, or the one beside the notebook.
+
+    Where there is none, one with few pings a rate is played, and thrown away when Python ends.
+    Raises TennisError.
+    """
+    if lab.sweep is None:
+        raise LabError(f"lab {lab.slug} has no sweep")
+    given = _given()
+    found = [path for path in given or [Path(lab.sweep.name)] if is_sweep(path)]
+    if found:
+        return open_sweep(found[0])
+    if given:
+        raise LabError(f"{VARIABLE} has no sweep: play it, and name it so")
+    folder = tempfile.TemporaryDirectory(prefix="tennis-")
+    _folders.append(folder)
+    out = Path(folder.name) / lab.sweep.name
+    short = lab.sweep.model_copy(update={"balls": min(lab.sweep.balls, BALLS)})
+    words = ["sweep", "--quiet", *short.options(_seed(lab)), "--out", str(out)]
+    _tennis(*words, what=f"the sweep {lab.sweep.name}")
+    return open_sweep(out)
+
+
 def match(lab: Lab) -> MatchFolder:
     """Open the match of a lab: the folder in TENNIS_RALLY, or the one beside the notebook.
 
@@ -162,9 +186,13 @@ def match(lab: Lab) -> MatchFolder:
     return open_match(out)
 
 
-def _settings(rally: Rally) -> tuple[str, str]:
+def _given() -> list[Path]:
+    return [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
+
+
+def _settings(rally: Rally) -> tuple[str, str, Drill | None]:
     """Return what tells most rallies apart, whatever their folders are called."""
-    return rally.manifest.target.kernel, rally.manifest.load.name
+    return rally.manifest.target.kernel, rally.manifest.load.name, rally.manifest.drill
 
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []  # each lives until Python ends
@@ -175,9 +203,9 @@ def _play(asked: LabRally, seed: int) -> Rally:
     _folders.append(folder)
     out = Path(folder.name) / asked.name
     short = asked.model_copy(update={"balls": min(asked.balls, BALLS)})
-    words = ["rally", "--quiet", *short.options(seed), "--out", str(out)]
+    words = [*asked.verb.split()[1:], "--quiet", *short.options(seed), "--out", str(out)]
     _tennis(*words, what=f"the rally {asked.name}")
-    return open_rally(out)
+    return open_folder(out)
 
 
 def _tennis(*words: str, what: str) -> None:

@@ -4,13 +4,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from tennis.course import sweep_work
 from tennis.course.labs import Lab, LabRally
 from tennis.errors import UsageError
-from tennis.play.planning import bench_of, plan_of
+from tennis.play.planning import bench_of, drill_plan, plan_of
 from tennis.play.rally import Watch, play
-from tennis.rally import open_rally, part_path
+from tennis.rally import open_folder, part_path
 from tennis.rally.disk import writing
 from tennis.rally.plan import Plan
 
@@ -35,7 +35,7 @@ def record(
     for asked in lab.rallies:
         path = folder / asked.name
         if path.exists():
-            open_rally(path)
+            open_folder(path)
             continue
         if part_path(path).exists():
             raise UsageError(
@@ -47,11 +47,26 @@ def record(
         played += 1
         if rally.manifest.ended == "interrupted":
             raise KeyboardInterrupt
+    if lab.sweep is not None:
+        tell(f"{lab.slug}/{lab.sweep.name}")
+        played += sweep_work.play(lab, _seed(lab), folder / lab.sweep.name, balls)
     return played
 
 
+def _seed(lab: Lab) -> int:
+    return int(str(lab.value("parameters.seed")))
+
+
 def _plan(lab: Lab, asked: LabRally, balls: int | None) -> Plan:
-    serving: dict[str, Any] = {"loop": "open", "rate_hz": asked.rate_hz} if asked.rate_hz else {}
+    if asked.drill is not None:
+        return drill_plan(
+            asked.drill.to_do,
+            min(balls or asked.balls, asked.balls),
+            _seed(lab) + asked.boot,
+            kernel=asked.kernel,
+            load=asked.load,
+            load_options=asked.load_options,
+        )
     return plan_of(
         kernel=asked.kernel,
         load=asked.load,
@@ -60,6 +75,6 @@ def _plan(lab: Lab, asked: LabRally, balls: int | None) -> Plan:
         bottom_half=asked.bottom_half,
         priorities=asked.priorities,
         balls=min(balls or asked.balls, asked.balls),
-        seed=int(str(lab.value("parameters.seed"))) + asked.boot,
-        **serving,
+        seed=_seed(lab) + asked.boot,
+        **asked.serving,
     )

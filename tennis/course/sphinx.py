@@ -25,7 +25,16 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from sphinx.util.typing import ExtensionMetadata, OptionSpec
 
-from tennis.course.labs import LABS, Lab, Question, load_course, load_lab, write
+from tennis.course.labs import (
+    LABS,
+    Lab,
+    LabRally,
+    LabSweep,
+    Question,
+    load_course,
+    load_lab,
+    write,
+)
 from tennis.course.work import starter_of
 from tennis.errors import TennisError
 from tennis.publications import result
@@ -119,7 +128,7 @@ class LabConsole(LabDirective):
 
 
 class LabRallies(LabDirective):
-    """``{lab-rallies} NAME...``: the commands that play rallies of the lab."""
+    """``{lab-rallies} NAME...``: the commands that play rallies, drills or the sweep of the lab."""
 
     optional_arguments = 1
     final_argument_whitespace = True
@@ -127,7 +136,9 @@ class LabRallies(LabDirective):
     def content_of(self, lab: Lab) -> list[nodes.Node]:
         """Return the block."""
         names = self.arguments[0].split() if self.arguments else []
-        known = {rally.name: rally for rally in lab.rallies}
+        every: list[LabRally | LabSweep] = [*lab.rallies]
+        every += [lab.sweep] if lab.sweep else []
+        known = {one.name: one for one in every}
         unknown = [name for name in names if name not in known]
         if unknown:
             raise ValueError(

@@ -18,7 +18,7 @@ from tennis.checkout import ROOT
 from tennis.course.labs import LABS, Lab, LabError, Question, load_course
 from tennis.course.starters import starter
 from tennis.errors import RallyError, TennisError, UsageError
-from tennis.rally import Rally, open_rally
+from tennis.rally import Rally, open_folder, open_rally
 from tennis.rally.disk import writing
 from tennis.rally.text import plain
 
@@ -143,7 +143,7 @@ def read(folder: Path, lab: Lab | None = None) -> Work:
             if not path.exists():
                 trouble[asked.name] = "it is not there"
             else:
-                rallies[asked.name] = open_rally(path)
+                rallies[asked.name] = open_folder(path) if asked.drill else open_rally(path)
         except RallyError as error:
             trouble[asked.name] = str(error).replace(f"{folder}/", "")
     return Work(folder, found, answers, rallies, trouble)
@@ -228,6 +228,8 @@ def _question(lab: Lab, question: Question) -> list[str]:
 def _readme(lab: Lab, student: str) -> str:
     seed = seed_of(lab, student)
     commands = "\n".join(rally.shown(seed) for rally in lab.rallies)
+    if lab.sweep is not None:
+        commands = "\n".join([*filter(None, [commands]), lab.sweep.shown(seed)])
     if lab.match is not None:
         match = [
             f"$ tennis match {PLAN} --out {lab.match.name}",

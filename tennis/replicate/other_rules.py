@@ -71,11 +71,17 @@ class _Cell:
 
     @property
     def measured(self) -> Measured:
+        """Return what of its repetitions is compared."""
         return "deviation" if self.name == "periodic" else "duration"
 
     @property
     def words(self) -> str:
         return f"periodic {self.period_us:g} us" if self.name == "periodic" else self.name
+
+    @property
+    def short(self) -> str:
+        """Return what tells it from the others that are measured alike."""
+        return self.words.removeprefix("periodic ")
 
     def side(self, context: DrillContext, *loads: str) -> Side:
         return _drill(self.name, context, self.period_us, loads, self.measured)
@@ -150,7 +156,7 @@ def _rankings(cells: list[_Cell]) -> Iterator[Rule]:
                     source=ARM,
                     id=f"table{cell.tables[load_name]}-{later}-{sooner}"
                     + ("" if cell.name != "periodic" else f"-{cell.period_us:g}us"),
-                    title=f"{load_name}, worst {cell.measured}: {cell.words}, {later} > {sooner}",
+                    title=f"{load_name}, worst {cell.measured}: {cell.short}, {later} > {sooner}",
                     published=f"{format_us(pair[later])} against {format_us(pair[sooner])}: "
                     f"{ratio:.3g} times",
                     kind="ranking",

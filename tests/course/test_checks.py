@@ -4,6 +4,7 @@
 
 import json
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from tennis.cli import cli
 from tennis.course import Lab, load_course, load_lab
 from tennis.course.checking import Result, check
 from tennis.course.work import starter_of
+from tennis.rally import Rally, open_folder, open_rally
+from tennis.stats.pairing import pairing
 from tests.support.hand_ins import make_work
 
 LABS = load_course()[1]
@@ -29,6 +32,12 @@ def us(folder: Path, *, scheduling: bool = False) -> np.ndarray:
     balls = pq.read_table(folder / "balls.parquet")
     rise, fall = (np.asarray(balls[name], float) for name in ("rise_ticks", "fall_ticks"))
     return (fall - rise if scheduling else rise) / 1000
+
+
+def served(rally: Rally) -> list[int]:
+    """Return the ns from each repetition of a drill to the next, as the instrument saw them."""
+    times = pq.read_table(rally.path / "balls.parquet")["served_ns"].to_pylist()
+    return [later - sooner for sooner, later in pairwise(times)]
 
 
 def at(values: np.ndarray, share: float) -> float:
@@ -73,6 +82,17 @@ def computed(lab: Lab, work: Path) -> dict[str, float]:  # noqa: PLR0911 (a lab 
             return {"price": medians[0] - medians[1], "bottom": tasklet / thread}
         case 6:
             return {"share": 100 * float((us(work / "rt-hog") > 10).mean())}
+        case 8:
+            beats = (open_folder(work / f"beat-{name}") for name in ("user", "user-rt"))
+            off = [max(abs(a - 1_000_000) for a in served(beat)) for beat in beats]
+            # as hand_ins makes them: one in a hundred inside, one in fifty outside
+            return {"apart": off[0] / off[1], "late-inside": 20, "late-outside": 40}
+        case 9:
+            late = us(work / "closed") > 10
+            share = 100 * (1 - pairing(open_rally(work / "open")).share)
+            rates = [int(path.name[:-3]) for path in (work / "rates").glob("*-hz")]
+            breaks = min(rate for rate in rates if rate >= 70_000)
+            return {"closed-share": 100 * late.mean(), "unpaired": share, "breaks": breaks}
         case 11:
             return {"factor": 800_000 / 5_000}
         case 7:
@@ -128,6 +148,7 @@ def test_a_wrong_answer_fails(path, tmp_path):
         answers=wrong.get("answers"),
         rallies=wrong.get("rallies"),
         match=wrong.get("match"),
+        sweep=wrong.get("sweep"),
     )
     for name in lab.files:
         text = (work / name).read_text()
@@ -165,5 +186,5 @@ def test_every_lab_has_wrong_answers_for_every_check_that_judges():
             f"check_choice[{q.id}]" for q in lab.questions if q.kind == "choice" and not q.computed
         }
         # what plays rallies again is tried on real ones
-        assert (own - {"check_match_honest"}) | choices <= judged, lab.slug
+        assert (own - {"check_match_honest", "check_sweep_honest"}) | choices <= judged, lab.slug
         assert any(name.startswith(("check_rally", "check_match")) for name in judged)

@@ -104,6 +104,7 @@ def test_the_courses_labs_ask_for_what_exists():
     assert labs
     for lab in labs:
         assert lab.rallies or lab.match
+        assert not lab.sweep or lab.sweep.kernel in kernels
         for rally in lab.rallies:
             assert rally.kernel in kernels
             assert (ROOT / "loads" / rally.load / "load.toml").is_file()

@@ -21,7 +21,8 @@ from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab, work
 from tennis.course.notebook_page import pdf
 from tennis.course.notebooks import VARIABLE, rallies
-from tests.support.hand_ins import make_match
+from tennis.rally import open_folder
+from tests.support.hand_ins import make_lab_drill, make_match, make_sweep
 from tests.support.synthetic import make_rally
 
 LABS = load_course()[1]
@@ -50,8 +51,15 @@ def played(folder: Path, lab) -> str:
     if lab.match is not None:
         make_match(folder / lab.match.name, lab, "zoe")
         return str(folder / lab.match.name)
+    if lab.sweep is not None:
+        make_sweep(folder / lab.sweep.name, lab, "zoe")
+    for asked in lab.rallies:
+        if asked.drill is not None:
+            make_lab_drill(folder, asked, 7 + asked.boot)
     made = (
-        make_rally(
+        open_folder(folder / asked.name)
+        if asked.drill
+        else make_rally(
             folder / asked.name,
             kernel=asked.kernel,
             load=asked.load,
@@ -60,10 +68,13 @@ def played(folder: Path, lab) -> str:
             priorities=asked.priorities,
             seed=7 + asked.boot,
             misses=2,
+            rate_hz=asked.rate_hz,
         )
         for asked in lab.rallies
     )
-    return os.pathsep.join(str(rally.path) for rally in made)
+    paths = [rally.path for rally in made]
+    paths += [folder / lab.sweep.name] if lab.sweep else []
+    return os.pathsep.join(map(str, paths))
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.slug)

@@ -7,16 +7,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tennis.checkout import ROOT
-from tennis.course import hand_in, work
-from tennis.course.labs import LABS, Lab
+from tennis.course import hand_in, sweep_work, work
+from tennis.course.labs import LABS, Lab, LabRally
 from tennis.course.solutions import load_solution
 from tennis.course.starters import solved
 from tennis.match.folder import Record
 from tennis.match.plan import parse_plan
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally.manifest import OWN
+from tennis.stats.pairing import pairing
+from tennis.sweep.folder import Record as RecordOfSweep
+from tennis.sweep.search import next_rate
 from tests.support.synthetic import TIME_NOTE, make_rally
+from tests.support.synthetic_drill import make_drill
 from tests.support.synthetic_match import bursts
 
 # interrupt latency of most balls, and of one in a hundred; ns
@@ -56,6 +62,7 @@ def make_work(
     answers: Mapping[str, Any] | None = None,
     rallies: Mapping[str, Mapping[str, Any] | None] | None = None,
     match: Mapping[str, Any] | None = None,
+    sweep: Mapping[str, Any] | None = None,
     minutes: int = 80,
 ) -> Path:
     """Do a lab: answers that are right but for ``answers`` (None: none), rallies but for those."""
@@ -73,9 +80,14 @@ def make_work(
     path.write_text(text + "\n".join(lines) + "\n")
     if lab.match is not None and (match or {}).get("there", True):
         make_match(folder / lab.match.name, lab, student, **(match or {}))
+    if lab.sweep is not None and (sweep or {}).get("there", True):
+        make_sweep(folder / lab.sweep.name, lab, student, **(sweep or {}))
     for asked in lab.rallies:
         about = (rallies or {}).get(asked.name, {})
         if about is None:
+            continue
+        if asked.drill is not None:
+            make_lab_drill(folder, asked, work.seed_of(lab, student) + asked.boot, **about)
             continue
         settings = {
             "kernel": asked.kernel,
@@ -86,12 +98,81 @@ def make_work(
             "balls": asked.balls,
             "seed": work.seed_of(lab, student) + asked.boot,
             "rate_hz": asked.rate_hz,
+            "gap_us": asked.gap_us,
             "bench": "virtual",
             "module": OWN if asked.racquet else "racquet",
         }
         settings = {**settings, **about}
+        gap_us = settings.pop("gap_us")
+        if gap_us is not None:
+            settings |= {
+                "gap_min_ns": round(gap_us[0] * 1000),
+                "gap_max_ns": round(gap_us[1] * 1000),
+            }
         make_rally(folder / asked.name, **{**settings, "rate_hz": settings["rate_hz"] or None})
     return folder
+
+
+def make_lab_drill(folder: Path, asked: LabRally, seed: int, **about: Any) -> None:
+    """Make up a drill: most repetitions on time, one in a hundred not, half of these unseen."""
+    assert asked.drill is not None
+    settings = {"context": asked.drill.context, "period_us": asked.drill.period_us, **about}
+    drill = asked.drill.model_copy(
+        update={key: settings.pop(key) for key in ("context", "period_us")}
+    ).to_do
+    balls = settings.pop("balls", asked.balls)
+    random = np.random.default_rng(seed)
+    off_ns = {"user": 9_000_000, "user-rt": 17_000}.get(drill.context, 900)
+    intervals = np.full(balls - 1, drill.period_ns) + random.integers(-20, 20, balls - 1)
+    intervals[50::100] += off_ns
+    inside = np.full(balls, 8_000) + random.integers(-20, 20, balls)
+    outside = inside + 3_600
+    inside[20::100] += 6_000
+    outside[20::50] += 6_000
+    make_drill(
+        folder / asked.name,
+        drill,
+        intervals,
+        inside,
+        outside=outside,
+        seed=seed,
+        bench=settings.pop("bench", "virtual"),
+        **{"kernel": asked.kernel, "load": asked.load, **settings},
+    )
+
+
+def make_sweep(
+    folder: Path, lab: Lab, own: str, *, student: str = "", rates: int | None = None
+) -> None:
+    """Make up a lab's sweep that breaks at 70 kHz: of ``student`` where it is not one's own."""
+    asked = sweep_work.asked_for(lab, work.seed_of(lab, student or own))
+    folder.mkdir()
+    record = RecordOfSweep(
+        tennis="0",
+        created="2026-01-01T00:00:00+00:00",
+        bench="virtual",
+        time_note=TIME_NOTE,
+        range=asked.range,
+        plan=asked.plan,
+    )
+    record.write(folder)
+    shares: dict[int, float] = {}
+    while (rate_hz := next_rate(asked.range, shares)) is not None and len(shares) != rates:
+        planned = record.at(rate_hz)
+        protocol = planned.plan.protocol
+        rise = np.full(protocol.balls, 1_000) + np.arange(protocol.balls) % 7
+        made = make_rally(
+            folder / planned.name,
+            rise=rise,
+            schedule=np.full(protocol.balls, 500),
+            misses=0 if rate_hz < 70_000 else protocol.balls // 4,
+            kernel=planned.plan.kernel,
+            load=planned.plan.load,
+            bottom_half=planned.plan.bottom_half,
+            bench="virtual",
+            protocol=protocol,
+        )
+        shares[rate_hz] = pairing(made).share
 
 
 def make_match(

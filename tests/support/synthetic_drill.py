@@ -40,13 +40,14 @@ def make_drill(
     duration: NDArray[np.int64],
     *,
     line_ns: int = 300,
+    outside: NDArray[np.int64] | None = None,
     seed: int = 1,
     **about: Any,
 ) -> Rally:
     """Seal a drill at ``out``: ns from each repetition to the next, and ns that each took.
 
-    There is one interval less than repetitions. The instrument sees the same intervals, and
-    durations that are longer by ``line_ns``.
+    There is one interval less than repetitions. The instrument sees the same intervals; durations
+    that are longer by ``line_ns``, or those ``outside``.
     """
     served = np.concatenate([[1_000_000], 1_000_000 + np.cumsum(intervals)]).astype(np.int64)
     since_last = np.concatenate([[0], intervals])
@@ -78,7 +79,7 @@ def make_drill(
             pa.array(np.arange(served.size, dtype=np.uint32)),
             pa.array(served),
             pa.array(np.zeros(served.size, np.uint32)),
-            pa.array((duration + line_ns).astype(np.uint32)),
+            pa.array((duration + line_ns if outside is None else outside).astype(np.uint32)),
         ],
         schema=schema(TICK_HZ),
     )

@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Lab 8: what can be computed from a student's own drills."""
+
+import numpy as np
+
+from tennis.course.checks import check, expect, near, number
+from tennis.course.work import Work
+from tennis.rally import Rally
+from tennis.stats.drill import spans_of
+
+
+@check(
+    question="apart",
+    needs=["check_answered[apart]", "check_rally[beat-user]", "check_rally[beat-user-rt]"],
+)
+def check_apart(work: Work) -> None:
+    """The factor is that of your own drills, to 5 percent.
+
+    Hint: `tennis stats beat-user` has a line *off the period*; take the column *outside*.
+    """
+    user, user_rt = (_off_ns(work.rallies[name]) for name in ("beat-user", "beat-user-rt"))
+    value = number(work, "apart")
+    expect(near(value, user / user_rt, 5), f"{value:g} times: your drills say otherwise")
+
+
+@check(question="late-inside", needs=["check_answered[late-inside]", "check_rally[switch]"])
+def check_late_inside(work: Work) -> None:
+    """The count is that of the target's own clock.
+
+    Hint: the notebook has both series, in ns.
+    """
+    _count(work, "late-inside", 0)
+
+
+@check(question="late-outside", needs=["check_answered[late-outside]", "check_rally[switch]"])
+def check_late_outside(work: Work) -> None:
+    """The count is that of the instrument's clock.
+
+    Hint: each clock has a median of its own: the instrument's holds the line's cost, too.
+    """
+    _count(work, "late-outside", 1)
+
+
+def _off_ns(rally: Rally) -> int:
+    period_ns = rally.manifest.drill.period_ns if rally.manifest.drill else 0
+    return int(np.abs(spans_of(rally).intervals[1] - period_ns).max())
+
+
+def _count(work: Work, question: str, side: int) -> None:
+    took_ns = spans_of(work.rallies["switch"]).durations[side]
+    over_ns = 1000 * float(str(work.lab.parameters["over_us"]))
+    right = int((took_ns > np.median(took_ns) + over_ns).sum())
+    value = number(work, question)
+    expect(abs(value - right) < 1, f"{value:g} switches: your drill says otherwise")

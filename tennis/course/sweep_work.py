@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A lab's sweep: what is to be played, and whether a sweep is the one that was asked for.
+
+It has more rates than anybody wants to play again for each student: some are, which follow from
+the balls themselves, so that nobody knows them before the sweep is played.
+"""
+
+import contextlib
+import hashlib
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+from tennis.course.checks import Inconclusive, NotRun, Wrong
+from tennis.course.labs import Lab, LabError, LabSweep
+from tennis.course.work import Work
+from tennis.errors import RallyError, TennisError
+from tennis.play import replaying
+from tennis.play.planning import bench_of, plan_of
+from tennis.play.player import unversioned
+from tennis.play.rally import Observer
+from tennis.play.sweep import Asked, play_sweep
+from tennis.rally import open_rally
+from tennis.rally.folder import BALLS
+from tennis.rally.text import plain
+from tennis.sweep.folder import Sweep, open_sweep
+from tennis.sweep.search import Range, next_rate
+
+# as `tennis sweep` has them where nobody says
+RATES_PER_DECADE, PAIRED_PERCENT, RESOLUTION_PERCENT = 5, 99.0, 2.0
+
+
+def asked_for(lab: Lab, seed: int, balls: int | None = None) -> Asked:
+    """Return a lab's sweep with a student's seed; ``balls``: fewer at each rate."""
+    sweep = _sweep(lab)
+    plan = plan_of(
+        kernel=sweep.kernel,
+        load=sweep.load,
+        load_options=sweep.load_options,
+        balls=min(balls or sweep.balls, sweep.balls),
+        seed=seed,
+        loop="open",
+        rate_hz=float(sweep.from_hz),
+    )
+    rates = Range(
+        from_hz=sweep.from_hz,
+        to_hz=sweep.to_hz,
+        rates_per_decade=RATES_PER_DECADE,
+        paired_percent=PAIRED_PERCENT,
+        resolution_percent=RESOLUTION_PERCENT,
+    )
+    return Asked(plan, rates)
+
+
+def play(lab: Lab, seed: int, out: Path, balls: int | None = None) -> int:
+    """Play a lab's sweep into ``out``, or the rest of it; return how many rates it has now.
+
+    Raises TennisError, KeyboardInterrupt.
+    """
+    before = len(list(out.glob("*-hz")))
+    done = play_sweep(
+        bench_of("virtual"), asked_for(lab, seed, balls), out, lambda _: _silent(), lambda: False
+    )
+    if done.interrupted:
+        raise KeyboardInterrupt
+    return len(done.sweep.rates) - before
+
+
+def whole_sweep(work: Work) -> Sweep:
+    """Return a student's sweep, all of it and as it was asked for. Raises Wrong, Inconclusive."""
+    asked = _sweep(work.lab)
+    wanted = asked_for(work.lab, work.seed)
+    try:
+        sweep = open_sweep(work.folder / asked.name)
+    except RallyError as error:
+        raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 200)) from error
+    if sweep.record.bench == "replay":
+        raise Inconclusive("it was not played here: its bench is replay")
+    ours, theirs = unversioned(wanted.plan), unversioned(sweep.record.plan)
+    if theirs.protocol.seed != ours.protocol.seed:
+        raise Wrong(f"its seed is {theirs.protocol.seed}; yours is {ours.protocol.seed}")
+    if (theirs, sweep.record.range) != (ours, wanted.range):
+        raise Wrong("it is another sweep than README.md of your folder asks for")
+    if next_rate(sweep.record.range, sweep.shares) is not None:
+        raise Wrong("it was not played to its end: the same `tennis sweep` goes on")
+    if sweep.suspect:
+        rate, why = next(iter(sweep.suspect.items()))
+        raise Inconclusive(f"{rate} Hz is suspect: {why}")
+    return sweep
+
+
+def play_some_again(work: Work) -> list[int]:
+    """Play some rates of a sweep again; return them, in Hz. Raises as checks do."""
+    sweep = whole_sweep(work)
+    if sweep.record.bench != "virtual":
+        raise Inconclusive(
+            f"it was played on the bench {sweep.record.bench}, which does not repeat"
+        )
+    digest = hashlib.sha256(balls_of(sweep).encode()).digest()
+    chosen = random.Random(digest)  # noqa: S311 (to be repeated)
+    rates = sorted(
+        chosen.sample(sorted(sweep.rates), min(_sweep(work.lab).replays, len(sweep.rates)))
+    )
+    if not rates:
+        raise NotRun("there is nothing to be played again")
+    for rate_hz in rates:
+        try:
+            replaying.check(sweep.path / f"{rate_hz}-hz")
+        except RallyError as error:
+            raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
+        except TennisError as error:
+            raise Inconclusive(plain(str(error), 300)) from error
+    return rates
+
+
+def balls_of(sweep: Sweep) -> str:
+    """Return the SHA-256 of the balls of all rates, in the order of the rates."""
+    rallies = (open_rally(sweep.path / f"{rate_hz}-hz") for rate_hz in sorted(sweep.rates))
+    return "".join(rally.manifest.files[BALLS] for rally in rallies)
+
+
+def _sweep(lab: Lab) -> LabSweep:
+    if lab.sweep is None:
+        raise LabError(f"lab {lab.slug} has no sweep")
+    return lab.sweep
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[Observer]:
+    yield lambda _: None

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A lab's sweep: the one that was asked for, and some of it is played again."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tennis.course import load_lab, sweep_work, work
+from tennis.course.checks import Wrong
+from tennis.course.sweep_work import play_some_again, whole_sweep
+from tennis.rally.manifest import seal_of
+
+LAB = load_lab("09-faster-until-it-breaks")
+# as small as it can be: two rates, both of which hold
+SMALL = LAB.model_copy(
+    update={
+        "sweep": LAB.sweep.model_copy(update={"balls": 60, "to_hz": 12_000})  # type: ignore[union-attr]
+    }
+)
+LOW, HIGH = "10000-hz", "12000-hz"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory) -> Path:
+    """Return a student's folder with a real sweep."""
+    folder = tmp_path_factory.mktemp("sweep") / "w"
+    work.start(LAB, "zoe", folder)
+    assert sweep_work.play(SMALL, work.seed_of(LAB, "zoe"), folder / "rates") == 2
+    return folder
+
+
+def opened(folder: Path) -> work.Work:
+    return replace(work.read(folder), lab=SMALL)
+
+
+@pytest.mark.virtual
+def test_some_of_a_sweep_is_played_again(played, tmp_path):
+    assert sorted(whole_sweep(opened(played)).rates) == [10_000, 12_000]
+    assert play_some_again(opened(played)) == [10_000, 12_000]
+
+    # of another seed
+    other = tmp_path / "other"
+    work.start(LAB, "max", other)
+    shutil.copytree(played / "rates", other / "rates")
+    with pytest.raises(Wrong, match="its seed is"):
+        whole_sweep(opened(other))
+
+    # one rate's balls, sealed anew as if they were another's: only playing them again tells
+    forged = tmp_path / "forged"
+    shutil.copytree(played, forged)
+    low, high = (forged / "rates" / name for name in (LOW, HIGH))
+    protocol = json.loads((low / "manifest.json").read_text())["protocol"]
+    shutil.rmtree(low)
+    shutil.copytree(high, low)
+    with pytest.raises(Wrong, match="protocol"):
+        whole_sweep(opened(forged))
+    content = json.loads((low / "manifest.json").read_text())
+    content["protocol"] = protocol
+    content["seal"] = seal_of(content)
+    (low / "manifest.json").write_text(json.dumps(content))
+    whole_sweep(opened(forged))
+    with pytest.raises(Wrong, match="does not repeat: ball"):
+        play_some_again(opened(forged))
+
+
+@pytest.mark.virtual
+def test_what_is_missing_and_what_is_another(played, tmp_path):
+    half = tmp_path / "half"
+    shutil.copytree(played, half)
+    shutil.rmtree(half / "rates" / HIGH)
+    with pytest.raises(Wrong, match="it was not played to its end"):
+        whole_sweep(opened(half))
+    shutil.rmtree(half / "rates")
+    with pytest.raises(Wrong, match="rates is no folder"):
+        whole_sweep(opened(half))
+    with pytest.raises(Wrong, match="another sweep"):
+        whole_sweep(work.read(played))  # that of the whole lab
