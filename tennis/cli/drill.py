@@ -29,19 +29,8 @@ from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import Drill, DrillContext, DrillName
 from tennis.rally.text import quoted
 from tennis.stats.drill import DrillSummary, Sides, Spread, summarize_drill
+from tennis.stats.drill_words import FIGURES, WHAT, claims, primary
 from tennis.units import format_bytes, format_count, format_ns
-
-# what a drill is about
-WHAT = {
-    "periodic": "from one to the next",
-    "response": "the response took",
-    "mailbox": "sending took",
-    "priority": "the change took",
-    "allocate": "allocating took",
-    "vmalloc": "allocating took",
-    "semaphore": "the signal took",
-    "switch": "the switch took",
-}
 
 
 @click.command(
@@ -236,27 +225,13 @@ def print_drill(summary: DrillSummary, *, as_json: bool) -> None:
         paragraph(console, line, columns=columns)
 
 
-def primary(summary: DrillSummary) -> Sides | None:
-    """Return the spans that a drill is about; None where there was one repetition only."""
-    return summary.interval_ns if summary.name == "periodic" else summary.duration_ns
-
-
 def _table(title: str, both: Sides) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column(title, no_wrap=True)
     for name in ("inside", "outside", "outside - inside"):
         table.add_column(name, justify="right", no_wrap=True)
-    rows = {
-        "mean": "mean",
-        "sd": "sd",
-        "min": "minimum",
-        "median": "median",
-        "p99": "99 %",
-        "max": "maximum",
-        "deviation": "off the period",
-    }
     three: tuple[Spread, ...] = (both.inside, both.outside, both.difference)
-    for key, label in rows.items():
+    for key, label in FIGURES.items():
         values = [getattr(one, key) for one in three]
         if values[0] is not None:
             style = "bold" if key in {"mean", "max", "deviation"} else None
@@ -275,21 +250,3 @@ def _sizes(summary: DrillSummary) -> Table:
         times = (time for one in spreads for time in (one.median, one.p99, one.max))
         table.add_row(format_bytes(size), *map(format_ns, times))
     return table
-
-
-def claims(summary: DrillSummary) -> list[str]:
-    """Say what the figures are of."""
-    count = format_count(summary.repetitions, "repetition")
-    played = (
-        f"Bench: {summary.bench} ({summary.time_note}); {count} every "
-        f"{format_ns(summary.period_ns)}, {format_count(summary.overruns, 'overrun')}, "
-        f"{format_count(summary.page_faults, 'page fault')} meanwhile"
-        f"{f', {summary.failures} REFUSED' if summary.failures else ''}"
-        f"{'; SUSPECT' if summary.suspect else ''}."
-    )
-    costs = (
-        f"Nothing is subtracted: reading the clock takes {format_ns(round(summary.clock_ns))}, "
-        f"writing the line {format_ns(round(summary.line_ns))}, a round of an empty loop "
-        f"{format_ns(round(summary.loop_ns))} (each the mean of 1,000, before the drill)."
-    )
-    return [played, costs]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``tennis report``: one HTML page about one or more rallies."""
+"""``tennis report``: one HTML page about one or more rallies, or drills."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ import click
 
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo
-from tennis.pages.rally import write_report
-from tennis.rally import open_rally
+from tennis.errors import UsageError
+from tennis.rally import open_folder
 from tennis.rally.disk import refuse_existing
 
 
@@ -24,13 +24,26 @@ from tennis.rally.disk import refuse_existing
 )
 @click.option("--force", is_flag=True, help="Overwrite a page that exists.")
 def report(folders: tuple[Path, ...], out: Path, *, force: bool) -> None:
-    """Write one self-contained HTML page about the rallies in DIR...
+    """Write one self-contained HTML page about the rallies, or the drills, in DIR...
 
     \b
     Examples:
       tennis report first
       tennis report mainline-stress rt-stress --out compared.html
+      tennis report jitter switch --out drills.html
     """
+    from tennis.pages.drill import write_drill_report
+    from tennis.pages.rally import write_report
+
     refuse_existing(out, force=force)
-    write_report([open_rally(folder) for folder in folders], out, force=force)
+    opened = [open_folder(folder) for folder in folders]
+    drills = [one for one in opened if one.manifest.drill is not None]
+    if not drills:
+        write_report(opened, out, force=force)
+    elif len(drills) == len(opened):
+        write_drill_report(drills, out, force=force)
+    else:
+        raise UsageError(
+            f"{drills[0].path} is a drill, and others are rallies", next_step="write a page of each"
+        )
     echo(out)

@@ -106,10 +106,11 @@ def print_verdicts(
 def _print_claim(console: Console, claim: Claim, told: set[str]) -> None:
     """Print a claim with its parts; what ``told`` holds is not said twice."""
     n = f" (N = {claim.n:,}, {format_count(claim.boots, 'boot')})" if claim.n else ""
-    name = claim.id if _thesis(claim) else f"{claim.source} {claim.id}"
-    lead = Text(f"{name:<{_NAME}}" if len(name) < _NAME else f"{name}  ")
+    ours = _thesis(claim)
+    lead = Text(f"{claim.id if ours else '':<{_NAME}}")
     lead.append(f"{claim.verdict.upper():<{_VERDICT}}", style=STYLES[claim.verdict])
-    paragraph(console, claim.title + n, lead, style="" if claim.n else "dim")
+    title = claim.title if ours else f"{claim.source} {claim.id}: {claim.title}"
+    paragraph(console, title + n, lead, style="" if claim.n else "dim")
     if claim.verdict == "not addressed":
         paragraph(console, claim.why, _space(_NAME + _VERDICT), style="dim")
         return

@@ -354,7 +354,7 @@ def open_rally(path: Path) -> Rally:
     if rally.manifest.drill is not None:
         raise RallyError(
             f"{path} is a drill, which nobody served",
-            next_step="`tennis stats` and `tennis plot` take drills",
+            next_step="`tennis stats`, `tennis plot` and `tennis report` take drills",
         )
     return rally
 

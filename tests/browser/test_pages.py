@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from click.testing import CliRunner
@@ -17,14 +18,17 @@ from tennis.cli import cli
 from tennis.cli.umpire import umpire
 from tennis.course import load_lab
 from tennis.explain.explanation import Explanation
+from tennis.pages.drill import write_drill_report
 from tennis.pages.explain import PAGE, write
 from tennis.pages.match import write_match_report
 from tennis.pages.rally import write_report
+from tennis.rally.manifest import Drill
 from tennis.replicate.verdicts import Replication
 from tests.explain.test_explain import late_ball
 from tests.support.hand_ins import make_work, zipped
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
+from tests.support.synthetic_drill import make_drill
 from tests.support.synthetic_match import MatchMaker, bursts
 
 # width in CSS pixels, colours, medium; a sheet of A4 without its margins is 688 pixels wide
@@ -39,7 +43,7 @@ BOOKS = {
     "handouts": ("index", "before-you-start", "01-first-serve", "05-preempt-rt", "07-worst-case"),
 }
 
-OWN = ("rally", "rallies", "match", "explain", "umpire", "feedback", "class")
+OWN = ("rally", "rallies", "match", "drills", "rtcap", "explain", "umpire", "feedback", "class")
 KINDS = [*OWN, *(f"{b}/{name}" for b in BOOKS for name in BOOKS[b])]
 
 
@@ -107,6 +111,18 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     write_report(rallies[:1], written["rally"])
     write_report(rallies, written["rallies"])
     write_match_report(Replication(maker.sealed()), written["match"])
+    drill = Drill(name="periodic", context="kernel", period_ns=1_000_000)
+    sizes = Drill(name="allocate", context="user", period_ns=1_000_000)
+    beat = bursts(1_016_083, 299, base=1_000_000)
+    drills = [
+        make_drill(out / "beat", drill, beat, np.arange(300) % 7 + 900),
+        make_drill(out / "sizes", sizes, beat, np.arange(300) % 15 * 90 + 900),
+    ]
+    write_drill_report(drills, written["drills"])
+    other = MatchMaker(out / "rtcap")
+    for load in ("idle", "memory"):
+        other.drill("rt", load, drill, bursts(1_016_083, 3000, base=1_000_000), np.full(3001, 900))
+    write_match_report(Replication(other.sealed()), written["rtcap"])
     written["class"], written["feedback"] = graded(out / "grades")
     for book, names in BOOKS.items():
         for name in names:

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""One HTML page about one or more drills: what the target believed, and what happened."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tennis import __version__
+from tennis.pages.rally import CONSOLE_BYTES, Shown, shown, template
+from tennis.plots.drill import kinds_of
+from tennis.rally import Rally
+from tennis.rally.disk import write_whole
+from tennis.rally.inside import MARK
+from tennis.rally.text import plain
+from tennis.stats.drill import DrillSummary, Sides, summarize_drill
+from tennis.stats.drill_words import FIGURES, WHAT, claims, primary
+
+
+@dataclass(frozen=True)
+class DrillSection:
+    """A drill as the page shows it."""
+
+    name: str
+    summary: DrillSummary
+    what: str
+    sides: Sides | None
+    claims: list[str]
+    facts: dict[str, str]
+    pictures: list[Shown]
+    console: str
+
+
+def write_drill_report(
+    drills: Sequence[Rally], out: Path, *, force: bool = False, title: str = "Tennis drills"
+) -> None:
+    """Write one self-contained HTML page about the drills.
+
+    Raises UsageError where ``out`` exists (unless ``force``), DiskFullError, RallyError.
+    """
+    write_whole(out, drill_report(drills, title).encode(), force=force)
+
+
+def drill_report(drills: Sequence[Rally], title: str = "Tennis drills") -> str:
+    """Return the page: the same drills give the same bytes. Raises RallyError."""
+    sections = [_section(drill) for drill in drills]
+    benches = {f"{one.summary.bench} bench: {one.summary.time_note}" for one in sections}
+    bench = plain("; ".join(sorted(benches)), 400)
+    return template("drill.html.j2").render(
+        title=title,
+        bench=bench[:1].upper() + bench[1:],
+        version=__version__,
+        sections=sections,
+        figures=FIGURES,
+    )
+
+
+def _section(drill: Rally) -> DrillSection:
+    summary = summarize_drill(drill)
+    manifest = drill.manifest
+    target = manifest.target
+    facts = {
+        "kernel": plain(f"{target.kernel}, {target.release}", 120),
+        "command line": plain(target.command_line, 300),
+        "load": plain(manifest.load.command or manifest.load.name, 200),
+        "seed": str(manifest.protocol.seed),
+        "instrument": plain(f"{manifest.instrument.kind}, {manifest.instrument.tick_hz:,} Hz", 80),
+        "created": plain(manifest.created, 60),
+        "tennis": plain(manifest.tool.tennis, 60),
+    }
+    told_of = claims(summary)
+    mark = MARK.decode()
+    lines = drill.console(1 << 22).splitlines()
+    told = [line for line in lines if not line.startswith(mark)]  # the figures themselves
+    return DrillSection(
+        name=plain(f"{drill.path.name}: {summary.label}", 120),
+        summary=summary,
+        what=WHAT[summary.name],
+        sides=primary(summary),
+        claims=told_of,
+        facts=facts,
+        pictures=[shown(draw(drill), told_of[0]) for draw in kinds_of(drill).values()],
+        console="\n".join(told)[-CONSOLE_BYTES:],
+    )

@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A drill's figures in words, the same in a terminal and on a page."""
+
+from tennis.stats.drill import DrillSummary, Sides
+from tennis.units import format_count, format_ns
+
+# what a drill is about
+WHAT = {
+    "periodic": "from one to the next",
+    "response": "the response took",
+    "mailbox": "sending took",
+    "priority": "the change took",
+    "allocate": "allocating took",
+    "vmalloc": "allocating took",
+    "semaphore": "the signal took",
+    "switch": "the switch took",
+}
+# fields of a Spread, in this order
+FIGURES = {
+    "mean": "mean",
+    "sd": "sd",
+    "min": "minimum",
+    "median": "median",
+    "p99": "99 %",
+    "max": "maximum",
+    "deviation": "off the period",
+}
+
+
+def primary(summary: DrillSummary) -> Sides | None:
+    """Return the spans that a drill is about; None where there was one repetition only."""
+    return summary.interval_ns if summary.name == "periodic" else summary.duration_ns
+
+
+def claims(summary: DrillSummary) -> list[str]:
+    """Say what the figures are of."""
+    count = format_count(summary.repetitions, "repetition")
+    played = (
+        f"Bench: {summary.bench} ({summary.time_note}); {count} every "
+        f"{format_ns(summary.period_ns)}, {format_count(summary.overruns, 'overrun')}, "
+        f"{format_count(summary.page_faults, 'page fault')} meanwhile"
+        f"{f', {summary.failures} REFUSED' if summary.failures else ''}"
+        f"{'; SUSPECT' if summary.suspect else ''}."
+    )
+    costs = (
+        f"Nothing is subtracted: reading the clock takes {format_ns(round(summary.clock_ns))}, "
+        f"writing the line {format_ns(round(summary.line_ns))}, a round of an empty loop "
+        f"{format_ns(round(summary.loop_ns))} (each the mean of 1,000, before the drill)."
+    )
+    return [played, costs]

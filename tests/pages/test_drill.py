@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The page of drills: both clocks, self-contained, safe with what others wrote."""
+
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli import cli
+from tennis.pages.drill import drill_report
+from tennis.rally.manifest import Drill
+from tests.pages.test_rally import Reader
+from tests.support.synthetic import make_rally
+from tests.support.synthetic_drill import make_drill
+from tests.support.synthetic_match import bursts
+
+BEAT = Drill(name="periodic", context="user-rt", period_ns=1_000_000)
+SIZES = Drill(name="allocate", context="kernel", period_ns=1_000_000)
+
+
+@pytest.fixture(scope="module")
+def drills(tmp_path_factory):
+    out = tmp_path_factory.mktemp("drills")
+    intervals = bursts(1_016_083, 299, base=1_000_000)
+    evil = '"><img src=x onerror=alert(1)>{{ 7 * 7 }}'
+    return [
+        make_drill(out / "beat", BEAT, intervals, np.arange(300) % 7 + 900),
+        make_drill(out / "sizes", SIZES, intervals, np.arange(300) % 15 * 90, kernel=evil),
+    ]
+
+
+@pytest.fixture(scope="module")
+def page(drills):
+    return drill_report(drills)
+
+
+def test_the_page_is_well_formed_and_self_contained(page):
+    reader = Reader()
+    reader.feed(page)
+    assert not reader.open
+    assert not {tag for tag, _ in reader.tags} & {"script", "link", "iframe", "object"}
+    images = [attributes for tag, attributes in reader.tags if tag == "img"]
+    assert len(images) == 1 + 2  # sizes have a picture of their own
+    for attributes in images:
+        assert attributes["src"].startswith("data:image/svg+xml;base64,")
+        assert len(attributes["alt"]) > 60
+    assert "onerror=alert(1)&gt;{{ 7 * 7 }}" in page
+
+
+def test_both_clocks_and_their_bench_are_said(page):
+    for caption in re.findall(r"<figcaption>(.*?)</", page, re.DOTALL):
+        assert caption.startswith("Bench: replay (synthetic data")
+        assert "300 repetitions every 1.00 ms, 0 overruns, 0 page faults" in caption
+    row = re.search(r'<th scope="row">off the period</th>(.*?)</tr>', page)
+    assert row
+    assert re.findall(r"<td>(.*?)</td>", row[1]) == ["16.1 µs", "16.1 µs", "-"]
+    assert "1,048,576 bytes" in page
+    assert "tennis: inside" not in page  # the figures themselves, in base64
+
+
+def test_the_same_drills_give_the_same_page(drills, page):
+    assert drill_report(drills) == page
+
+
+def test_drills_and_rallies_have_pages_of_their_own(drills, tmp_path):
+    rally = make_rally(tmp_path / "r", balls=20)
+    out = tmp_path / "page.html"
+    words = ["report", str(drills[0].path), str(rally.path), "--out", str(out)]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code != 0
+    assert not out.exists()
+    done = CliRunner().invoke(cli, ["report", str(drills[0].path), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "user-rt" in out.read_text()
