@@ -20,6 +20,7 @@ from tennis.match.plan import RALLIES_MAX, MatchPlan, Name, NotPlayed, Scheduled
 from tennis.rally import Rally, open_rally, part_path
 from tennis.rally.disk import write_whole
 from tennis.rally.folder import open_folder
+from tennis.rally.inside import read_inside
 from tennis.rally.manifest import BenchKind, StrictModel, Text
 from tennis.rally.text import plain
 
@@ -186,6 +187,8 @@ class MatchFolder:
             return "is begun" if part_path(folder).exists() else "is not played yet"
         try:
             rally = open_folder(folder) if planned.plan.drill else open_rally(folder)
+            if planned.plan.drill and rally.manifest.drill:
+                read_inside(rally)  # what the target measured may be damaged, too
         except RallyError as error:
             return f"cannot be used: {plain(str(error), 200)}"
         self._distinct += rally.interrupt.values.size + rally.scheduling.values.size

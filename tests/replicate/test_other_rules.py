@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Verdicts on the tables of Arm et al. and of Koeker et al., from made-up drills and rallies."""
 
+import hashlib
 import json
 from collections import Counter
 from itertools import product
@@ -13,7 +14,7 @@ from tennis.match.folder import open_match
 from tennis.pages.drills import drill_rows
 from tennis.pages.match import match_report
 from tennis.publications import load
-from tennis.rally.manifest import Drill
+from tennis.rally.manifest import Drill, seal_of
 from tennis.replicate.other_rules import CALLS, CONTEXTS, PERIODIC, RATE_HZ, other_rules
 from tennis.replicate.samples import boot_of
 from tennis.replicate.verdicts import Replication
@@ -151,6 +152,24 @@ def test_a_rally_that_poses_as_a_drill_is_not_used(maker):
     whys = list(again.damaged().values())
     assert "is not the rally that match.json lists (drill" in whys[0]
     assert "is a drill" in whys[1]
+
+
+def test_a_drill_whose_own_times_are_damaged_is_left_out_and_said(maker):
+    """The others speak, and the page is written."""
+    drill = periodic("kernel", 1000)
+    maker.drill("rt", "idle", drill, np.full(9, 1_000_000), np.full(10, 9), boots=2)
+    match = maker.sealed()
+    first = match.path / match.scheduled[0].name
+    console = (first / "console.log").read_bytes().replace(b"tennis: fact inside", b"tennis: lost")
+    (first / "console.log").write_bytes(console)
+    content = json.loads((first / "manifest.json").read_text())
+    content["files"]["console.log"] = hashlib.sha256(console).hexdigest()
+    content["seal"] = seal_of(content)
+    (first / "manifest.json").write_text(json.dumps(content))
+    again = open_match(match.path)
+    assert "cannot be used" in again.trouble(first.name)
+    assert [row.boots for row in drill_rows(again)] == [1]
+    assert "cannot be used" in match_report(Replication(again))
 
 
 def quartiles(q1: int, q2: int, q3: int, largest: int) -> np.ndarray:
