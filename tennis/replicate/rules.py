@@ -61,7 +61,7 @@ class Side(_Rules):
     loads: Annotated[tuple[str, ...], Field(min_length=1)]
     latency: Measured
     command_line: str = ""
-    rate_hz: float | None = None  # of an open loop; None: however it was served
+    rate_hz: float | None = None  # of an open loop; None: a closed one
     drill: Drill | None = None
 
     @property

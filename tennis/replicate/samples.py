@@ -72,16 +72,14 @@ def find(match: MatchFolder, rules: Replication, side: Side, load: str) -> Sampl
     """Find the rallies of a side under a load, and say which of them may speak."""
     sample = Sample(side, load)
     alike = [entry for entry in match.scheduled if _is_one(entry, rules, side, load)]
-    scheduled = [
-        entry
-        for entry in alike
-        if side.rate_hz is None or entry.plan.protocol.rate_hz == side.rate_hz
-    ]
+    # in an open loop an answer later than a period is no answer: another question
+    scheduled = [entry for entry in alike if entry.plan.protocol.rate_hz == side.rate_hz]
     if not scheduled:
         left = [entry.why for entry in match.not_played if _is_one(entry, rules, side, load)]
         sample.missing = plain(left[0]) if left else "not in the plan"
         if alike:
-            sample.missing = f"not played in an open loop of {side.rate_hz:g} Hz"
+            wanted = f"an open loop of {side.rate_hz:g} Hz" if side.rate_hz else "a closed loop"
+            sample.missing = f"not played in {wanted}"
         return sample
     doubted: dict[str, list[str]] = {}  # why -> rallies
     foreign = []

@@ -219,6 +219,15 @@ def test_another_rate_is_not_koekers(maker):
     assert "not played in an open loop of 10000 Hz" in claim.why
 
 
+def test_an_open_loop_says_nothing_of_the_thesis(maker):
+    """There, an answer later than a period is a miss; the thesis waited for each."""
+    for kernel, priorities in (("mainline", "default"), ("rt", "chrt")):
+        maker.cell(kernel, priorities, "idle", bursts(5000), rate_hz=1000.0)
+    claim = Replication(maker.sealed()).claim("knutsson-2008", "c1")
+    assert claim.verdict == "not addressed"
+    assert "not played in a closed loop" in claim.why
+
+
 def test_a_lost_ball_leaves_no_mean(maker):
     for load_name, misses in (("idle", 0), ("ping-flood", 3)):
         for added in ("", PERIODIC):
