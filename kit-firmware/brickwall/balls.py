@@ -627,6 +627,55 @@ def decide(
 
 
 @micropython.viper
+def listen(state: ptr32, records: ptr32, reply: ptr32, reply_edges: ptr32) -> int:
+    """Write a ball for each pulse of the reply line: served when it rose, its fall when it ended.
+
+    Nobody serves, and nothing is late. A line that was up when all began has no pulse: nobody knows
+    since when it was. Returns NOTHING_MORE, FRAME_FULL or COMPLETE.
+    """
+    at = reply[READ]
+    code = NOTHING_MORE
+    while code == NOTHING_MORE:
+        if state[RECORDS] >= state[RECORDS_MAX]:
+            code = FRAME_FULL
+            break
+        if reply[OUT] - at < 2:
+            break
+        t = reply_edges[at & (EDGES - 1)]
+        fall = reply_edges[(at + 1) & (EDGES - 1)] - t
+        at += 2
+        if at == 2:
+            if t == 0:
+                continue
+        # the upper half of its time: it is close to now
+        high = state[NOW_HIGH]
+        if state[NOW_LOW] - t >= 0:
+            if uint(t) > uint(state[NOW_LOW]):
+                high -= 1
+        elif uint(t) < uint(state[NOW_LOW]):
+            high += 1
+        if uint(fall) > uint(state[TIMEOUT]):
+            fall = -1
+            state[MISSES] += 1
+        to = state[RECORDS]
+        state[RECORDS] = to + 1
+        to = to << 2
+        low = t + state[CLOCK_LOW]
+        records[to] = low
+        upper = high + state[CLOCK_HIGH]
+        if uint(low) < uint(t):
+            upper += 1
+        records[to + 1] = upper
+        records[to + 2] = 0
+        records[to + 3] = fall
+        state[BALLS] += 1
+        if state[BALLS] == state[TOTAL]:
+            code = COMPLETE
+    reply[READ] = at
+    return code
+
+
+@micropython.viper
 def write_events(state: ptr32, events: ptr32):
     """Count and write what ``decide`` came across: at most two events."""
     t = state[_WHEN]

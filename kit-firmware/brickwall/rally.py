@@ -11,6 +11,7 @@ import micropython
 import server
 import wire
 import wires
+from machine import Pin
 from memory import zeros
 from micropython import const
 from programs import PULSE_AGAIN_TICKS, SERVE_CLOSED_TICKS, SERVE_OPEN_TICKS
@@ -84,12 +85,17 @@ class Settings:
             return given[name] * tick_hz // _NS_A_S
 
         self.closed = given["loop"] == "closed"
+        self.listens = given["loop"] == "listen"
         self.first, self.total = given["first"], given["balls"] - given["first"]
         self.pulse = ticks("pulse_ns")
         self.timeout = ticks("timeout_ns") & ~1
         self.settle = ticks("settle_ns")
         self.give_up = ticks("give_up_ns")
-        if self.closed:
+        self.own = self.gap_min = self.gap_max = shortest = 0
+        if self.listens:
+            if self.first:
+                raise PlayError("what was not heard cannot be heard again: first is 0", "balls")
+        elif self.closed:
             self.gap_min, self.gap_max = ticks("gap_min_ns"), ticks("gap_max_ns")
             self.own = SERVE_CLOSED_TICKS
             shortest = server.CLOSED_GAP_MIN_TICKS
@@ -99,10 +105,10 @@ class Settings:
             shortest = server.OPEN_PERIOD_MIN_TICKS
         if not 0 < self.total <= BALLS_MAX:
             raise PlayError("1 to %d balls a play, not %d" % (BALLS_MAX, self.total), "balls")
-        if self.pulse < PULSE_MIN_TICKS:
+        if self.pulse < PULSE_MIN_TICKS and not self.listens:
             raise PlayError("a pulse has %d ticks at least" % PULSE_MIN_TICKS, "pulse")
         shortest = max(shortest, self.pulse + PULSE_AGAIN_TICKS)
-        if self.gap_min < shortest:
+        if self.gap_min < shortest and not self.listens:
             raise PlayError(
                 "the gap or period is %d ticks; after this pulse %d at least"
                 % (self.gap_min, shortest),
@@ -126,8 +132,8 @@ def _numbers(parameters):
         if not given[name].isdigit():
             raise PlayError("not a number: %s=%s" % (name, given[name]), "parameters")
         given[name] = int(given[name])
-    if given["loop"] not in ("closed", "open"):
-        raise PlayError("loop is closed or open", "parameters")
+    if given["loop"] not in ("closed", "open", "listen"):
+        raise PlayError("loop is closed, open or listen", "parameters")
     try:
         if len(given["rally"]) != 8:
             raise ValueError
@@ -187,6 +193,9 @@ class Rally:
         self._now_us = time.ticks_us()
         self._panel.playing()
         self.playing = True
+        if settings.listens:
+            self._listen()
+            return
         self._server.plan(given["seed"], settings.gap_min, settings.gap_max, settings.own)
         self._server.start(
             self._pins["ping"],
@@ -204,6 +213,59 @@ class Rally:
             self._grant()
         self.step = self._steps()
         self._silence_ms = longest * 1000 // settings.tick_hz + _NO_PING_MS
+
+    def _listen(self):
+        """Begin to listen: the ping stays down, and every pulse of the reply wire is a ball."""
+        Pin(self._pins["ping"], Pin.OUT, value=0)
+        self._stampers.start(self._pins["ping"], self._pins["reply"])
+        self._now_us = time.ticks_us()
+        self._heard = 0
+        self._heard_ms = time.ticks_ms()
+        self._silence_ms = self.settings.parameters["give_up_ns"] // 10**6
+        self.step = self._listening()
+
+    def _listening(self):
+        """Return the function that does one step of listening; it says whether there is more."""
+        state, stampers = self._state, self._stampers
+        reply, pushed = stampers.reply, stampers.pushed
+        reply_state, reply_edges = reply.state, reply.edges
+        reply_a, reply_b = reply.rings
+        which = balls.PUSHED_REPLY
+        job = reply.job(pushed, which)
+
+        @micropython.native
+        def step():
+            self._pass_time()
+            overrun = stampers.look()
+            if overrun:
+                self._fault(overrun)
+                return False
+            left_runts = False
+            room = state[balls.EVENTS] < balls.EVENTS_MAX - 1
+            if (room and balls.pair_same(job)) and balls.pair_edges(
+                reply_state, reply_a, reply_b, reply_edges, pushed, which
+            ):
+                left_runts = self._drop_runts(reply, job, which, 1)
+            # without room for a frame, edges wait in the rings: an overrun is named
+            code = balls.NOTHING_MORE
+            if self._spare():
+                code = balls.listen(state, self._balls_slot.payload, reply_state, reply_edges)
+            if code == balls.COMPLETE:
+                self.end(_REASON_COMPLETE)
+                return False
+            if code == balls.FRAME_FULL:
+                self._seal_balls()
+            self._flush()
+            now = time.ticks_ms()
+            if state[balls.BALLS] != self._heard:
+                self._heard = state[balls.BALLS]
+                self._heard_ms = now
+            elif time.ticks_diff(now, self._heard_ms) > self._silence_ms:
+                self.end(_REASON_NO_ANSWER)
+                return False
+            return code or left_runts or reply_state[balls.LEFT]
+
+        return step
 
     def _steps(self):  # noqa: PLR0915 (one place for all that the loop needs)
         """Return the function that does one step of this play; it says whether there is more.

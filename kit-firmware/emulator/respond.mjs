@@ -7,7 +7,8 @@
  * All times are whole clk_sys cycles at the pads: `rise` from the rise of the ping to the rise of
  * the reply, `width` from there to its fall. `glitches`: besides, up to `runts` pulses of one cycle
  * in each of three phases (before the rise, while up, up to `after` cycles after the fall), `spaces`
- * cycles apart.
+ * cycles apart. `pulses`: of itself, `count` of them from cycle `from` on, `period` cycles apart, each
+ * up to a fifth of that later, as a target that answers nobody.
  */
 import { appendFileSync, writeFileSync } from 'node:fs';
 
@@ -32,6 +33,7 @@ const KINDS = {
   held: [],
   random: ['seed', 'rise', 'width'],
   glitches: ['seed', 'rise', 'width', 'runts'],
+  pulses: ['seed', 'from', 'count', 'period', 'width'],
 };
 
 /** @returns {Record<string, any>} the script, checked */
@@ -48,6 +50,17 @@ export function respond(board, script, { ping, reply }) {
   board.drive(reply, script.kind === 'held' ? 1 : 0);
   if (script.kind === 'silent' || script.kind === 'held') return;
   if (script.log) writeFileSync(script.log, '');
+  if (script.kind === 'pulses') {
+    for (let n = 0; n < script.count; n++) {
+      const late = draw(script.seed, 2 * n, 0, Math.max(1, Math.floor(script.period / 5)));
+      const width = draw(script.seed, 2 * n + 1, ...script.width);
+      const rise = script.from + n * script.period + late;
+      board.drive(reply, 1, rise);
+      board.drive(reply, 0, rise + width);
+      if (script.log) appendFileSync(script.log, `${rise} ${width}\n`);
+    }
+    return;
+  }
   let ball = 0;
 
   const pulse = (cycle, rise, width) => {

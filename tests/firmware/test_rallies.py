@@ -209,6 +209,60 @@ def test_the_open_loop_keeps_its_grid():
     assert played.balls[0][1:] == (3000, NONE)
 
 
+LISTEN = {
+    **{"loop": "listen", "pulse_ns": 0, "gap_min_ns": 0, "gap_max_ns": 0, "settle_ns": 0},
+    **{"timeout_ns": 4_000_000_000, "give_up_ns": 1_500_000_000},
+}
+FROM = 3 * MHZ_125  # it has booted by then, and listens
+
+
+@pytest.mark.parametrize("rate_hz", [1_000, 20_000])
+def test_it_only_listens(rate_hz, tmp_path):
+    """Every pulse to the cycle; the truth is what the emulator did at the pad."""
+    log = tmp_path / "truth"
+    about = {"period": MHZ_125 // rate_hz, "width": [3, 2000], "from": FROM, "count": 1500}
+    with Host(*respond("pulses", seed=5, log=str(log), **about)) as host:
+        played = host.play(balls=1500, **LISTEN)
+    truth = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
+    assert played.end[:-1] == ("complete", 1500, 0, 0, 0, 0)
+    assert played.events == []
+    assert [(ball.rise, ball.fall) for ball in played.balls] == [(0, width) for _, width in truth]
+    # on a clock that began when the stampers did
+    offsets = {ball.served - rise for ball, (rise, _) in zip(played.balls, truth, strict=True)}
+    assert len(offsets) == 1
+
+
+def test_silence_ends_listening():
+    about = {"period": 12_500, "width": [3, 2000], "from": FROM, "count": 40}
+    with Host(*respond("pulses", seed=5, **about)) as host:
+        played = host.play(balls=100, **LISTEN)
+        assert played.end[:-1] == ("no_answer", 40, 0, 0, 0, 0)
+        assert len(played.balls) == 40
+        assert host.play(balls=100, **LISTEN).end.reason == "no_answer"  # it is ready again
+
+
+def test_runts_are_no_pulses_and_are_counted(tmp_path):
+    log = tmp_path / "truth"
+    about = {"period": 12_500, "width": [1, 4], "from": FROM, "count": 300}
+    with Host(*respond("pulses", seed=5, log=str(log), **about)) as host:
+        played = host.play(balls=300, **LISTEN)
+    widths = [int(line.split()[1]) for line in log.read_text().splitlines()]
+    runts = widths.count(1)
+    assert runts > 50
+    assert [ball.fall for ball in played.balls] == [width for width in widths if width > 1]
+    assert played.end[:-1] == ("no_answer", 300 - runts, 0, runts, 0, 0)
+    assert [(event.what, event.value) for event in played.events] == [("runt", 1)] * runts
+
+
+def test_pulses_that_come_too_fast_are_an_overrun():
+    """Nothing may be lost in silence."""
+    about = {"period": 250, "width": [3, 100], "from": FROM, "count": 20_000}
+    with Host(*respond("pulses", seed=5, **about)) as host:
+        played = host.play(balls=20_000, **LISTEN)
+    assert played.end.reason == "instrument_fault"
+    assert [event.what for event in played.events][-1:] == ["overrun"]
+
+
 def test_a_play_is_stopped_and_another_one_begins():
     with Host(*respond("answer", rise=300, width=200)) as host:
         for _ in range(3):
@@ -335,6 +389,7 @@ def test_the_generator_answers_as_it_was_told(source):
         ({"timeout_ns": 31 * 10**9}, "timeout"),
         ({"timeout_ns": 29 * 10**9, "gap_max_ns": 9 * 10**9}, "timeout"),
         ({"loop": "square"}, "parameters"),
+        ({"loop": "listen", "first": 3}, "balls"),
         ({"seed": "x"}, "parameters"),
         ({"rally": "zz"}, "parameters"),
         ({"serves": 1}, "parameters"),
