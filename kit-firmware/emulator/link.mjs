@@ -9,7 +9,7 @@
  * looking ahead with a copy of pads and PIO. So neither side ever runs past an edge of the other,
  * with one exception: while the serve machine has no word, nobody can say when the ping will
  * change. Then the board leads until it is known; a reply edge in what it has already lived
- * through comes late, and is never silent.
+ * through comes late, and is never silent. A board that only listens never leads: its ping stays.
  *
  * Messages of 16 bytes: u64 time_ns, u32 kind, u32 value (little endian).
  */
@@ -30,6 +30,8 @@ const ENDINGS = { [TARGET_ENDED]: 'target_ended', 3: 'never_ready' };
 const NS_PER_SECOND = 1000000000n;
 // an end for looking ahead at machines that go on without touching the ping
 const LOOK_AHEAD_STEPS = 20000;
+// how far QEMU may run at once while nothing can change the ping
+const LISTEN_NS = 1000000n;
 
 /** Common time: cycles of clk_sys as nanoseconds. */
 export class CommonTime {
@@ -96,6 +98,8 @@ export class Link {
     this.ended = false;
     /** The next GO is the answer to READY. */
     this.first = false;
+    /** The play that begins at READY serves nothing. */
+    this.listens = false;
     /** How far QEMU has come; it waits there for GO. */
     this.qemu_ns = 0n;
     /** The cycle up to which the board is still to follow. */
@@ -146,6 +150,7 @@ export class Link {
     board.fabric.onTouch = () => {
       board.stop = true;
     };
+    this.listens = Buffer.from(this.at_ready).includes('loop=listen');
     board.send(this.at_ready);
     this.at_ready = null;
   }
@@ -160,7 +165,8 @@ export class Link {
     const first = this.first;
     this.first = false;
     const known = first ? this.qemu_ns : this.ping_changes[0]?.time_ns;
-    const horizon_ns = known ?? this.nextPingChange();
+    const until = this.listens ? this.qemu_ns + LISTEN_NS : null;
+    const horizon_ns = known ?? this.nextPingChange() ?? until;
     if (horizon_ns === null) {
       // lead until somebody gives the machines something to do
       board.run(limit);

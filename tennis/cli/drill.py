@@ -37,7 +37,10 @@ from tennis.units import format_bytes, format_count, format_ns
     cls=Grouped,
     groups={
         "What to do": ("--context", "--period-us", "--repetitions", "--seed", "--out"),
-        "On what": ("--kernel", "--load", "--load-option", "--command-line", "--instruction-ns"),
+        "On what": (
+            *("--kernel", "--load", "--load-option", "--command-line", "--instruction-ns"),
+            "--instrument",
+        ),
     },
 )
 @click.argument("name", metavar="DRILL", type=click.Choice(get_args(DrillName)), required=False)
@@ -104,6 +107,12 @@ from tennis.units import format_bytes, format_count, format_ns
     type=click.Choice(["1", "2", "4"]),
     callback=lambda _ctx, _parameter, text: text and int(text),
     help="How long an instruction takes. [default: 2]",
+)
+@click.option(
+    "--instrument",
+    type=click.Choice(["builtin", "pico"]),
+    help="What listens: builtin is fast; pico is the Brickwall's firmware on an emulated Pico, up "
+    "to some 30,000 repetitions a second. [default: builtin]",
 )
 @quiet_option
 @click.option("--out", type=Folder(), metavar="DIR", help="The drill's folder; it must not exist.")

@@ -319,7 +319,7 @@ def drill_plan(drill: Drill, repetitions: int, seed: int, **about: Any) -> Plan:
     """Return the plan of a drill. Raises UsageError where it cannot be.
 
     ``about``: what ``plan_of`` takes of the target: kernel, load, load_options, command_line,
-    instruction_ns.
+    instruction_ns; and of the instrument.
     """
     known = CONTEXTS[drill.name]
     if drill.context not in known:
@@ -328,6 +328,11 @@ def drill_plan(drill: Drill, repetitions: int, seed: int, **about: Any) -> Plan:
             next_step=f"use {' or '.join(known)}",
         )
     plan = plan_of(**about)
+    if drill.name == "response" and plan.instrument == "pico":
+        raise UsageError(
+            "--instrument pico: the drill response takes a wire from the reply line back to the "
+            "target, which only the built-in instrument has"
+        )
     protocol = Protocol(
         loop="listen",
         balls=repetitions,

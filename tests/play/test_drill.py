@@ -303,3 +303,34 @@ def test_lines_that_are_not_base64_or_not_what_was_announced(periodic, tmp_path)
     assert read_inside(sealed_again(copy, good)).clock_ns == pytest.approx(0.001)
     with pytest.raises(RallyError, match="not those that the target announced"):
         read_inside(sealed_again(copy, good.replace(b"sha256 ", b"sha256 0", 1)))
+
+
+def test_the_brickwall_listens_as_well(tmp_path):
+    """A second opinion: the real firmware on an emulated Pico, of the same target."""
+    out = tmp_path / "d"
+    asked = words("periodic", "kernel", repetitions=300, period_us=1000)
+    done = run(*asked, "--instrument", "pico", "--out", out)
+    assert done.exit_code == 0, done.output
+    rally = open_folder(out)
+    assert rally.manifest.instrument.kind == "brickwall"
+    assert rally.tick_hz == 125_000_000
+    inside, outside = spans_of(rally).intervals
+    # a tick of 8 ns at each end, and the target's clock has steps of 16
+    assert np.abs(outside - inside).max() <= 40
+    assert summarize_drill(rally).page_faults == 0
+    again = run(*asked, "--instrument", "pico", "--out", tmp_path / "again")
+    assert again.exit_code == 0, again.output
+    assert open_folder(tmp_path / "again").manifest.files == rally.manifest.files
+
+
+def test_what_the_brickwall_cannot_listen_to(tmp_path):
+    asked = words("response", "kernel")
+    done = run(*asked, "--instrument", "pico", "--out", tmp_path / "r")
+    assert done.exit_code != 0
+    assert "only the built-in instrument has" in done.output
+    # faster than it can keep up with: it says so, and what it heard is kept
+    asked = words("periodic", "kernel", repetitions=4000, period_us=12)
+    done = run(*asked, "--instrument", "pico", "--out", tmp_path / "fast")
+    assert done.exit_code != 0
+    assert "overrun" in done.output
+    assert open_folder(tmp_path / "fast").manifest.suspect

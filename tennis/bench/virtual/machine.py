@@ -32,6 +32,7 @@ TARGET = ROOT / "target"
 # KASLR, which differs from boot to boot, would also turn on kernel page-table isolation, as it does
 # on a board whose firmware gives a seed: QEMU takes three times as long with it
 COMMAND_LINE = "console=ttyAMA0 panic=-1 oops=panic kpti=off"
+LISTENS_US = 200_000  # until a Brickwall surely listens
 MEMORY_MB = 1024  # the root is in memory, and stress fills it
 PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
 
@@ -232,6 +233,9 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
     }
     if parts.drill:
         files[f"/tennis/drill{parts.drill.suffix}"] = parts.drill
+        if parts.plan.instrument == "pico":
+            # the Brickwall begins to listen when the target is ready, and that takes it a while
+            files["/tennis/after"] = f"#!/bin/sh\nusleep {LISTENS_US}\n".encode()
     for name, content in load.files(parts.load_programs).items():
         files[f"/tennis/load/{name}"] = content
     host = load.host_command(PEER_TARGET)

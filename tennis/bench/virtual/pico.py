@@ -49,6 +49,7 @@ class PicoSession:
         self._link.waiting = self._machine.refuse_silence
         self._brickwall = Brickwall(self._link)
         self._protocol = parts.plan.protocol
+        self._drills = parts.plan.drill is not None
         self._ending: int | None = None
         self._said: list[str] = []
 
@@ -74,7 +75,15 @@ class PicoSession:
                 frame = frame._replace(  # noqa: PLW2901
                     payload=struct.pack("<I", self._ending) + frame.payload[4:]
                 )
+            if frame.kind == wire.END and self._drills:
+                yield from self._while_it_tells()
             yield frame
+
+    def _while_it_tells(self) -> Iterator[None]:
+        """Let the target tell what it measured: nothing is measured any more, and it powers off."""
+        while not ENDINGS.keys() & set(self._link.notes):
+            self._link.read(1.0)
+            yield None
 
     def _look_after_the_target(self) -> None:
         """Let the Brickwall end where the guest has ended: what it holds still comes."""
