@@ -59,8 +59,9 @@ def commands_of(page: Path) -> list[list[str]]:
     ):
         if kind.startswith("{lab-rallies}"):
             lab, names = labs[page.stem], kind.split()[1:]
-            asked = [rally for rally in lab.rallies if not names or rally.name in names]
-            found += [shlex.split(rally.command(7))[1:] for rally in asked]
+            every = [*lab.rallies, *([lab.sweep] if lab.sweep else [])]
+            asked = [one for one in every if not names or one.name in names]
+            found += [shlex.split(one.command(7))[1:] for one in asked]
             continue
         text = labs[page.stem].fill(block, prose=False) if kind == "{lab-console}" else block
         lines = text.replace("\\\n", " ").splitlines()
