@@ -15,12 +15,14 @@ import { PAD_COUNT, override } from './pads.mjs';
 import { PioRegisters } from './pio-registers.mjs';
 import { installRom } from './rom.mjs';
 import { PowerOnMachine, Sio } from './sio.mjs';
+import { SystemControl } from './system-control.mjs';
 import { VoltageRegulator } from './regulator.mjs';
 import { Timer } from './timer.mjs';
 import { UsbController, UsbHost } from './usb.mjs';
 import { CachedCore } from './xip-cache.mjs';
 
 export const FLASH_SIZE = 2 * 1024 * 1024;
+const RAM = 0x20000000;
 const VECTOR_TABLE = 0x10000100;
 const PIO_IRQS = [7, 9];
 const PAD_AT_RESET = 0x56;
@@ -56,7 +58,9 @@ class Chip extends RP2040 {
 export class Board {
   /**
    * @param {object} options
-   * @param {Uint8Array} options.flash at most 2 MB, MicroPython first
+   * @param {Uint8Array} [options.flash] at most 2 MB, MicroPython first
+   * @param {import('./elf.mjs').Segment[]} [options.program] for RAM, whose first word is executed
+   *   first, as the boot ROM does it
    * @param {number} [options.flash_miss_cycles] how long a miss of the flash's cache takes; 0: flash
    *   that never misses
    * @param {boolean} [options.skipping] false: step every cycle (slow; for tests)
@@ -64,7 +68,8 @@ export class Board {
    * @param {[number, number][]} [options.wires] pairs of pads
    */
   constructor({
-    flash,
+    flash = new Uint8Array(0),
+    program = [],
     flash_miss_cycles = 0,
     skipping = true,
     unique_id = DEFAULT_UNIQUE_ID,
@@ -74,6 +79,7 @@ export class Board {
     this.flash = new Uint8Array(FLASH_SIZE).fill(0xff);
     this.flash.set(flash);
     this.options = { flash_miss_cycles, skipping, unique_id };
+    this.program = program;
     this.wires = wires;
     /** Called when levels of pads change: (mask, cycle). */
     this.pad_listeners = [];
@@ -118,6 +124,7 @@ export class Board {
     const { flash_miss_cycles } = this.options;
     mcu.core = flash_miss_cycles ? new CachedCore(mcu, flash_miss_cycles) : new Core(mcu);
     mcu.sio = new Sio(mcu);
+    mcu.ppb = new SystemControl(mcu, clock);
     installRom(mcu);
     mcu.flash.set(this.flash);
     mcu.onFlashChange = (offset, length) => {
@@ -151,9 +158,14 @@ export class Board {
     this.setUpPads();
 
     const { core } = mcu;
-    core.VTOR = VECTOR_TABLE;
-    core.SP = mcu.readUint32(VECTOR_TABLE);
-    core.PC = (mcu.readUint32(VECTOR_TABLE + 4) & ~1) >>> 0;
+    if (this.program.length) {
+      for (const { address, bytes } of this.program) mcu.sram.set(bytes, address - RAM);
+      core.PC = RAM;
+    } else {
+      core.VTOR = VECTOR_TABLE;
+      core.SP = mcu.readUint32(VECTOR_TABLE);
+      core.PC = (mcu.readUint32(VECTOR_TABLE + 4) & ~1) >>> 0;
+    }
     /** The cycle in which the processor may execute its next instruction. */
     this.processor_at = cycle;
     fabric.outputsChanged();

@@ -8,13 +8,10 @@
  * it does. Memory is read and written directly. Cycle counts are rp2040js'. Mended on the way, as
  * core.test.mjs shows: SEV sets the event register, carry of shifts by a register, carry and
  * overflow of ADCS and SBCS, STM with its base in the list, BLX by the link register. What is rare
- * is still executed by rp2040js (`super`), as are exceptions and special registers.
+ * is still executed by rp2040js (`super`), as are special registers; exceptions are in exceptions.mjs.
  */
-import { RP2040 } from 'rp2040js';
+import { ExceptionCore } from './exceptions.mjs';
 import { INSTRUCTIONS } from './instructions.mjs';
-
-// not exported by the package
-const CortexM0Core = new RP2040().core.constructor;
 
 const SRAM = 0x20000000;
 const OTHER = 0;
@@ -28,7 +25,7 @@ INSTRUCTIONS.forEach(([, mask, value], i) => {
 /** By that number, what it does: (core, op, pc) => cycles. */
 const EXECUTE = [null, ...INSTRUCTIONS.map(([, , , execute]) => execute)];
 
-export class Core extends CortexM0Core {
+export class Core extends ExceptionCore {
   constructor(rp2040) {
     super(rp2040);
     this.flash16 = new Uint16Array(rp2040.flash.buffer);
@@ -160,18 +157,14 @@ export class Core extends CortexM0Core {
     return condition ? this.branch((op << 24) >> 23) : 1;
   }
 
-  /** In WFI or WFE: go on if there is a reason to. */
-  wakeIfPending() {
-    if (this.interruptsUpdated && this.checkForInterrupts()) this.waiting = false;
-    if (this.eventRegistered) {
-      this.eventRegistered = false;
-      this.waiting = false;
-    }
-  }
-
-  /** Execute one instruction; returns how many cycles it takes. */
+  /** Execute one instruction, or enter or leave a handler; returns how many cycles it takes. */
   executeInstruction() {
-    if (this.interruptsUpdated && this.checkForInterrupts()) this.waiting = false;
+    if (this.interruptsUpdated) this.checkForInterrupts();
+    if (this.owed_cycles) {
+      const cycles = this.owed_cycles;
+      this.owed_cycles = 0;
+      return cycles;
+    }
     const r = this.registers;
     const pc = r[15] & ~1;
     const op = this.readUint16(pc);

@@ -17,15 +17,16 @@ import { Fabric } from './fabric.mjs';
 import { EndOfPipe, readExactly, writeAll } from './pipes.mjs';
 
 const MESSAGE_SIZE = 16;
-const READY = 1;
-const REPLY = 2;
-const REACHED = 3;
-const END = 4;
+export const READY = 1;
+export const REPLY = 2;
+export const REACHED = 3;
+export const END = 4;
 const GO = 1;
-const QUIT = 2;
+export const QUIT = 2;
 // what END gives as its reason: as in wire.py
 const TARGET_ENDED = 2;
-const ENDINGS = { [TARGET_ENDED]: 'target_ended', 3: 'never_ready' };
+export const NEVER_READY = 3;
+const ENDINGS = { [TARGET_ENDED]: 'target_ended', [NEVER_READY]: 'never_ready' };
 
 const NS_PER_SECOND = 1000000000n;
 // an end for looking ahead at machines that go on without touching the ping
@@ -84,7 +85,7 @@ export class Link {
   /**
    * @param {import('./board.mjs').Board} board
    * @param {{ping: number, reply: number}} pins
-   * @param {{read: Function, write: Function}} pipes as QemuPipes
+   * @param {{read: Function, write: Function}} pipes as QemuPipes, or a TargetBoard
    */
   constructor(board, { ping, reply }, pipes) {
     this.board = board;

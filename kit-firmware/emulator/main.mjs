@@ -6,10 +6,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Board } from './board.mjs';
+import { segmentsOf } from './elf.mjs';
 import { Link, QemuPipes } from './link.mjs';
 import { serveLockstep } from './lockstep.mjs';
 import { PAD_COUNT } from './pads.mjs';
 import { parseScript, respond } from './respond.mjs';
+import { TargetBoard } from './target-board.mjs';
 import { serveTcp } from './tcp.mjs';
 
 const USAGE = `usage: main.mjs [options] tcp PORT[,CLOCK] | lockstep [IN,OUT]
@@ -24,6 +26,8 @@ const USAGE = `usage: main.mjs [options] tcp PORT[,CLOCK] | lockstep [IN,OUT]
   --connect A-B,...  wires between pads, for example 2-6,7-3
   --respond JSON     a scripted target on the pads ping and reply
   --link [IN,OUT]    lockstep: a target in QEMU; descriptors from it (5) and to it (6)
+  --target ELF       lockstep: a target on a second Pico, which shares the time
+  --console FILE     where that target's UART writes to
   --ping PAD         the pad of the ping (2)
   --reply PAD        the pad of the reply (3)
   --unique-id HEX    the board's unique ID, 16 hexadecimal digits
@@ -71,6 +75,14 @@ function descriptorsOf(text, option) {
   return text.split(',').map(Number);
 }
 
+function targetOf(elf, console_file) {
+  try {
+    return new TargetBoard(segmentsOf(readFileSync(elf)), console_file);
+  } catch (error) {
+    return fail(`${elf}: ${error.message}`);
+  }
+}
+
 function options() {
   try {
     return parseArgs({
@@ -83,6 +95,8 @@ function options() {
         connect: { type: 'string' },
         respond: { type: 'string' },
         link: { type: 'string' },
+        target: { type: 'string' },
+        console: { type: 'string', default: '/dev/stderr' },
         ping: { type: 'string', default: '2' },
         reply: { type: 'string', default: '3' },
         'unique-id': { type: 'string' },
@@ -136,7 +150,7 @@ function main() {
   if (values.respond) respond(board, scriptOf(values.respond), pins);
   const [mode, argument] = positionals;
   if (mode === 'tcp' && /^\d+(,\d+)?$/.test(argument ?? '')) {
-    if (values.link) fail('--link needs lockstep');
+    if (values.link || values.target) fail('--link and --target need lockstep');
     const onError = (error) => {
       console.error(`emulator: ${error.message}`);
       process.exit(1);
@@ -144,7 +158,9 @@ function main() {
     const [port, clock_port = 0] = argument.split(',').map(Number);
     serveTcp(board, { port, clock_port, fast: values.fast, onError });
   } else if (mode === 'lockstep') {
-    const link = values.link && new QemuPipes(...descriptorsOf(values.link, '--link'));
+    const link = values.target
+      ? targetOf(values.target, values.console)
+      : values.link && new QemuPipes(...descriptorsOf(values.link, '--link'));
     const host = descriptorsOf(argument ?? '3,4', 'lockstep');
     serveLockstep(board, host, link ? new Link(board, pins, link) : null);
   } else fail(`a mode is needed: tcp PORT or lockstep\n${USAGE}`);
