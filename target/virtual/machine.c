@@ -23,13 +23,16 @@ EXPORT int qemu_plugin_version = PLUGIN_API;
 
 /* line 3 is the machine's power button */
 static int64_t ping_line, reply_line = 1, ready_line = 2, over_line = 4;
+static int64_t gpio; /* address of the PL061 with these lines; 0: there is only one */
 static int64_t answer_seed, answer_min, answer_max;
 static const struct parameter own_parameters[] = {
 	{ "ping_line", &ping_line },   { "reply_line", &reply_line },
 	{ "ready_line", &ready_line }, { "answer_seed", &answer_seed },
 	{ "answer_min", &answer_min }, { "answer_max", &answer_max },
-	{ "over_line", &over_line },
+	{ "over_line", &over_line },   { "gpio", &gpio },
 };
+
+#define DEVICES_MAX 256
 
 static const struct instrument *instrument;
 static qemu_timer cold_timer, timer;
@@ -199,14 +202,33 @@ static void ready_edge(void *opaque, int line, int level)
 	set_timer();
 }
 
+/* A device's path says nothing about where it lies; the address of its registers does. */
+static void *controller_at(uint64_t address)
+{
+	for (int i = 0; i < DEVICES_MAX; i++) {
+		char path[64];
+		void *registers;
+
+		snprintf(path, sizeof(path), "/machine/unattached/device[%d]/pl061[0]", i);
+		registers = object_resolve_path(path, NULL);
+		if (!registers || object_property_get_uint(registers, "addr", NULL) != address)
+			continue;
+		*strrchr(path, '/') = 0;
+		return object_resolve_path(path, NULL);
+	}
+	return NULL;
+}
+
 /* Wires up as soon as the machine exists. */
 static void connect_lines(void *opaque)
 {
 	bool ambiguous = false;
-	void *pl061 = object_resolve_path_type("", "pl061", &ambiguous);
+	void *pl061 = gpio ? controller_at(gpio)
+			   : object_resolve_path_type("", "pl061", &ambiguous);
 
 	if (!pl061 || ambiguous)
-		fail("the machine has no single PL061 GPIO controller");
+		fail(gpio ? "the machine has no PL061 GPIO controller at that address"
+			  : "the machine has no single PL061 GPIO controller");
 	ping = qdev_get_gpio_in(pl061, ping_line);
 	over = qdev_get_gpio_in(pl061, over_line);
 	qdev_connect_gpio_out(pl061, reply_line, qemu_allocate_irq(reply_edge, NULL, reply_line));

@@ -33,6 +33,8 @@ extern void timer_init_full(void *timer, void *list_group, int clock, int scale,
 extern void timer_mod_ns(void *timer, int64_t expire_ns);
 extern void timer_del(void *timer);
 extern void *object_resolve_path_type(const char *path, const char *type, bool *ambiguous);
+extern void *object_resolve_path(const char *path, bool *ambiguous);
+extern uint64_t object_property_get_uint(void *object, const char *name, void *errp);
 extern qemu_irq qdev_get_gpio_in(void *device, int line);
 extern void qdev_connect_gpio_out(void *device, int line, qemu_irq irq);
 extern qemu_irq qemu_allocate_irq(void (*handler)(void *opaque, int line, int level), void *opaque,

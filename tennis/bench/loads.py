@@ -25,7 +25,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
@@ -39,6 +39,9 @@ TARGET = "{target}"  # in ``host``: the target's address
 TASKS = re.compile(rb"tennis-tasks=(posix|evl|alchemy)\0")
 CORE_TASKS = {"evl": "evl", "cobalt": "alchemy"}
 
+# what a target runs: SLOTH has loads of its own, which are tasks (target/sloth)
+System = Literal["linux", "sloth"]
+CALLED: dict[System, str] = {"linux": "Linux", "sloth": "SLOTH"}
 Name = Annotated[str, StringConstraints(pattern=r"[a-z][a-z0-9_-]*")]
 
 
@@ -51,6 +54,7 @@ class Parameter(BaseModel):
     default: int
     minimum: int
     maximum: int
+    system: System | None = None  # None: of each that has the load
 
 
 class LoadFile(BaseModel):
@@ -61,6 +65,7 @@ class LoadFile(BaseModel):
     title: str
     about: str
     source: str
+    systems: list[System] = ["linux"]
     also: list[Name] = []  # loads that are a part of this one
     command: str = ""  # run by the target's shell; empty: nothing, or the script ``start``
     # run by the shell of the computer at the other end of the target's network; it stays in the
@@ -232,20 +237,29 @@ class Load:
         return files
 
 
-def names() -> list[str]:
-    """Return the names of all loads."""
-    return sorted(path.parent.name for path in FOLDER.glob("*/load.toml"))
+def names(system: System = "linux") -> list[str]:
+    """Return the names of all loads that there are for a system."""
+    every = (path.parent.name for path in FOLDER.glob("*/load.toml"))
+    return sorted(name for name in every if system in _parts(name)[-1].file.systems)
 
 
-def find(name: str, options: Mapping[str, int] | None = None) -> Load:
+def find(name: str, options: Mapping[str, int] | None = None, system: System = "linux") -> Load:
     """Return a load; ``options`` override its parameters and those of its parts.
 
     Raises UsageError for an unknown load or option, or a value out of range.
     """
-    if name not in names():
-        raise UsageError(f"no load {name!r}", next_step=f"use {', '.join(names())}")
+    if name not in names(system):
+        others: tuple[System, ...] = get_args(System)
+        there = any(name in names(other) for other in others)
+        why = f"the load {name} is not for {CALLED[system]}" if there else f"no load {name!r}"
+        raise UsageError(why, next_step=f"use {', '.join(names(system))}")
     parts = tuple(_parts(name))
-    parameters = {p: entry for part in parts for p, entry in part.file.parameters.items()}
+    parameters = {
+        p: entry
+        for part in parts
+        for p, entry in part.file.parameters.items()
+        if entry.system in {None, system}
+    }
     values = {parameter: entry.default for parameter, entry in parameters.items()}
     for option, value in (options or {}).items():
         entry = parameters.get(option)

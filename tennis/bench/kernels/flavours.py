@@ -3,16 +3,22 @@
 """Which Racquet plays on which kernel, from where it can answer there, and in which threads."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from tennis.bench.kernels.configuration import Flavour
 from tennis.errors import UsageError
 from tennis.rally.manifest import BottomHalf, TopHalf
 from tennis.rally.priorities import PRESETS, entries
 
+Player = Flavour | Literal["sloth"]  # SLOTH is no kernel of Linux: target/sloth
+
 
 @dataclass(frozen=True)
 class Racquet:
-    """A kernel module of ``target/racquet``; the first of each tuple is what nobody asked for."""
+    """What answers; the first of each tuple is what nobody asked for.
+
+    Of Linux it is a module of ``target/racquet``.
+    """
 
     module: str
     top_halves: tuple[TopHalf, ...]
@@ -38,10 +44,17 @@ RACQUETS: dict[Flavour, Racquet] = {
     "cobalt": Racquet("racquet_cobalt", ("hard",), ("thread",), ("native",)),
 }
 
+SLOTH = Racquet("target/sloth", ("hard",), ("task",), ("native",))
 
-def check(flavour: Flavour, top_half: str, bottom_half: str, priorities: str) -> None:
+
+def racquet_of(player: Player) -> Racquet:
+    """Return what answers on a kernel of a flavour, or on SLOTH."""
+    return SLOTH if player == "sloth" else RACQUETS[player]
+
+
+def check(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> None:
     """Raise UsageError where a kernel of this flavour cannot be answered from like that."""
-    racquet = RACQUETS[flavour]
+    racquet = racquet_of(flavour)
     mapped = priorities not in PRESETS and bool(racquet.threads)
     for option, asked, possible in (
         ("--top-half", top_half, racquet.top_halves),
@@ -64,14 +77,14 @@ def check(flavour: Flavour, top_half: str, bottom_half: str, priorities: str) ->
             )
 
 
-def _threads(flavour: Flavour, top_half: str, bottom_half: str) -> set[str]:
+def _threads(flavour: Player, top_half: str, bottom_half: str) -> set[str]:
     """Return which threads take part in an answer."""
     there = {
         "irq": top_half == "threaded" or bottom_half == "thread",
         "kworker": bottom_half == "workqueue",
         "user": bottom_half == "user",
     }
-    return {name for name in RACQUETS[flavour].threads if there.get(name, True)}
+    return {name for name in racquet_of(flavour).threads if there.get(name, True)}
 
 
 def priorities_on(flavour: Flavour, top_half: str, bottom_half: str, priorities: str) -> str:

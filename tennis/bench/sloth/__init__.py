@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""SLOTH on bare metal: tasks that the interrupt controller schedules (target/sloth)."""
+
+# the names that `--kernel` takes, and their processors (image.CORES)
+PICO = "sloth-pico"  # on an emulated Pico; the others are QEMU's
+KERNELS = {"sloth": "m3", "sloth-m33": "m33", "sloth-m0": "m0", PICO: "m0"}
+
+
+def is_sloth(kernel: str) -> bool:
+    """Tell whether ``--kernel`` names SLOTH."""
+    return kernel in KERNELS

@@ -1,0 +1,173 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A SLOTH application for a Cortex-M of QEMU's, built once and cached.
+
+One of somebody's own is built in a box, as a module of one's own is (kernels/own_module.py).
+"""
+
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tennis.bench import box
+from tennis.bench.cache import digest, once
+from tennis.bench.commands import run
+from tennis.checkout import ROOT
+from tennis.errors import BenchError, UsageError
+from tennis.rally.disk import open_regular
+from tennis.rally.text import plain
+
+SLOTH = ROOT / "target" / "sloth"
+COMPILER = "arm-none-eabi-gcc"
+OWN = "racquet"  # what an application of one's own is called in the box
+BOXED = Path("/sloth")  # where target/sloth is in the box
+LIMIT_S = 60.0
+SIZE_MAX = 1 << 20  # bytes
+SAID = re.compile(r"(?:\S*/)?([\w-]+\.[chS]):(\d+):(?:\d+:)? (?:fatal )?error: (.*)")
+FLAGS = (
+    *(
+        "-mfloat-abi=soft",
+        "-mthumb",
+        "-masm-syntax-unified",
+        "-O2",
+        "-std=gnu17",
+        "-ffreestanding",
+        "-nostdlib",
+    ),
+    *("-Wall", "-Wextra", "-Werror", "-fno-common", "-fno-toplevel-reorder"),
+    "-Wno-type-limits",  # a configuration may have no alarm at all
+    "-fno-ipa-icf",  # tasks that do the same must not jump from one to another
+    "-Wl,--build-id=none",
+)
+
+
+@dataclass(frozen=True)
+class Core:
+    """A processor: how the compiler calls it, and how QEMU does."""
+
+    gcc: str
+    qemu: str
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board: its header in target/sloth, and where code and memory lie."""
+
+    header: str
+    code: int
+    code_size: int
+    ram: int
+    ram_size: int
+
+
+CORES = {
+    "m0": Core("cortex-m0plus", "cortex-m0"),
+    "m3": Core("cortex-m3", "cortex-m3"),
+    "m33": Core("cortex-m33+nodsp+nofp", "cortex-m33"),
+}
+LM3S6965 = Board("board-lm3s6965.h", 0, 256 << 10, 0x2000_0000, 64 << 10)
+RP2040 = Board("board-rp2040.h", 0x2000_0000, 64 << 10, 0x2001_0000, 192 << 10)
+
+
+def compiler_version() -> str:
+    """Return the first line that the compiler says of itself. Raises BenchError."""
+    return run([COMPILER, "--version"], what="the compiler for Cortex-M").splitlines()[0]
+
+
+def image(
+    application: Path,
+    core: Core,
+    board: Board = LM3S6965,
+    *,
+    checked: bool = False,
+    defines: Mapping[str, int] | None = None,
+) -> Path:
+    """Build an application, NAME.c with its configuration NAME.h beside it; return the ELF file.
+
+    ``checked``: with OSEK's extended status. ``defines``: what the configuration may ask for.
+    Raises BenchError with the compiler's first complaint: a configuration that cannot be is one.
+    """
+    kernel = [SLOTH / "sloth.c", *([SLOTH / "checks.c"] if checked else [])]
+    words = _words(core, board, application.stem, checked=checked, defines=defines or {})
+    sources = _sources()
+    own = [application, application.with_suffix(".h")]
+    key = digest(*sources, *own, compiler_version(), *words)
+
+    def build(folder: Path) -> None:
+        command: list[str | Path] = [COMPILER, *words, f"-I{application.parent}", f"-I{SLOTH}"]
+        command += ["-T", SLOTH / "link.ld", "-o", folder / "image.elf", *kernel, application]
+        run(command, what=f"building {application.name}")
+
+    return once("sloth", f"{application.stem}-{key}", build) / "image.elf"
+
+
+def own_image(
+    application: Path, core: Core, board: Board = LM3S6965, *, defines: Mapping[str, int]
+) -> Path:
+    """Build an application of somebody's own, FILE.c with FILE.h beside it; return the ELF file.
+
+    The place in the box is always the same: the same source gives the same bytes. Raises UsageError
+    where a file cannot be read, BenchError with the compiler's first complaint.
+    """
+    if application.suffix != ".c":
+        raise UsageError(f"{application} is no C file", next_step="name FILE.c, with FILE.h beside")
+    texts = [_read(application.with_suffix(suffix)) for suffix in (".c", ".h")]
+    words = _words(core, board, OWN, checked=False, defines=defines)
+    key = digest(*texts, *_sources(), compiler_version(), *words)
+
+    def build(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="tennis-sloth-") as scratch:
+            Path(scratch).chmod(0o755)
+            work, out = Path(scratch) / "work", Path(scratch) / "out"
+            for place in (work, out):
+                place.mkdir()
+            for suffix, text in zip((".c", ".h"), texts, strict=True):
+                (work / f"{OWN}{suffix}").write_bytes(text)
+            # one's own first: a configuration of the kit's has the same name
+            command = [COMPILER, *words, "-I.", f"-I{BOXED}", "-T", f"{BOXED}/link.ld"]
+            command += ["-o", f"{box.OUT}/image.elf", f"{BOXED}/sloth.c", f"{OWN}.c"]
+            ended = box.run(command, work, out, {BOXED: SLOTH}, {}, LIMIT_S)
+            if ended.code:
+                said = (SAID.search(line) for line in ended.words.splitlines())
+                errors = [f"{match[1]}:{match[2]}: {match[3]}" for match in said if match]
+                last = ended.words.strip().splitlines()[-1:] or [f"exit code {ended.code}"]
+                why = f"it did not end within {LIMIT_S:g} s" if ended.too_long else last[0]
+                raise BenchError(
+                    f"{application} is not built for SLOTH: {plain((errors or [why])[0], 200)}"
+                )
+            (folder / "image.elf").write_bytes(_read(out / "image.elf"))
+
+    return once("sloth", f"own-{key}", build) / "image.elf"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with open_regular(path) as file:
+            content: bytes = file.read(SIZE_MAX + 1)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror})") from error
+    if len(content) > SIZE_MAX:
+        raise UsageError(f"{path} is larger than {SIZE_MAX >> 10} kB")
+    return content
+
+
+def _sources() -> list[Path]:
+    return [*sorted(SLOTH.glob("*.[ch]")), SLOTH / "link.ld"]
+
+
+def _words(
+    core: Core, board: Board, name: str, *, checked: bool, defines: Mapping[str, int]
+) -> list[str]:
+    """Return the compiler's options; ``name`` is that of the application."""
+    return [
+        f"-mcpu={core.gcc}",
+        *FLAGS,
+        f'-DBOARD="{board.header}"',
+        f"-DCONFIG=<{name}.h>",  # not with quotes: those find what lies beside sloth.h
+        *(["-DSLOTH_CHECKED"] if checked else []),
+        *(f"-D{name}={value}" for name, value in sorted(defines.items())),
+        f"-Wl,--defsym=CODE={board.code:#x},--defsym=CODE_SIZE={board.code_size:#x}",
+        f"-Wl,--defsym=RAM={board.ram:#x},--defsym=RAM_SIZE={board.ram_size:#x}",
+    ]

@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""SLOTH in QEMU, on a board with a Cortex-M, played by the virtual bench's built-in instrument."""
+
+import os
+import select
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from tennis import wire
+from tennis.bench.sloth.image import Core
+from tennis.bench.targets.console import LIMIT_BYTES, Console
+from tennis.bench.virtual import plugins
+from tennis.rally.folder import CONSOLE
+from tennis.rally.journal import Frame
+from tennis.rally.manifest import Protocol
+
+MACHINE = "lm3s6965evb"
+GPIO = 0x4000_5000  # port B, one of seven PL061
+INSTRUCTION_NS = 2
+READY_NS = 10_000_000_000  # of virtual time, until the application says that it is ready
+TICK_S = 0.2  # how often None comes while nothing happens
+
+
+class SlothSession:
+    """A rally that is being played; the console goes to ``folder``."""
+
+    doing = ""
+
+    def __init__(
+        self,
+        image: Path,
+        core: Core,
+        protocol: Protocol,
+        folder: Path,
+        instruction_ns: int = INSTRUCTION_NS,
+    ) -> None:
+        qemu = plugins.find_qemu()
+        self._decoder = wire.Decoder()
+        self._console = Console(folder / CONSOLE)
+        self._log = folder / "qemu.log"
+        self._reader, writer = os.pipe()
+        settings = plugins.parameters(protocol, instruction_ns, writer)
+        settings |= {"gpio": GPIO, "ready_timeout": READY_NS}
+        words = [f"{name}={value}" for name, value in settings.items()]
+        console = str(folder / CONSOLE).replace(",", ",,")
+        command = [
+            *(str(qemu.path), "-M", MACHINE, "-cpu", core.qemu, "-seed", str(protocol.seed)),
+            *(
+                "-icount",
+                f"shift={instruction_ns.bit_length() - 1},sleep=off,rr=record,rrfile={os.devnull}",
+            ),
+            *("-nodefaults", "-nic", "none", "-display", "none", "-monitor", "none"),
+            *("-no-reboot", "-chardev", f"file,id=console,path={console}"),
+            *("-serial", "chardev:console", "-kernel", str(image)),
+            *("-plugin", ",".join([str(plugins.build(qemu)).replace(",", ",,"), *words])),
+        ]
+        with self._log.open("wb") as log:
+            # a session of its own: Ctrl-C is for the host, which then asks QEMU to end
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[writer],
+                start_new_session=True,
+            )
+        os.close(writer)
+
+    @property
+    def garbage_bytes(self) -> int:
+        """Return how many bytes were of no frame."""
+        return self._decoder.garbage_bytes
+
+    def frames(self) -> Iterator[Frame | None]:
+        """Yield the instrument's frames; None every now and then while there are none."""
+        while True:
+            ready, _, _ = select.select([self._reader], [], [], TICK_S)
+            data = os.read(self._reader, 1 << 16) if ready else b""
+            if ready and not data:
+                yield from (Frame(*frame) for frame in self._decoder.finish())
+                return
+            decoded = self._decoder.feed(data)
+            yield from (Frame(*frame) for frame in decoded)
+            if not decoded:
+                yield None
+
+    def stop(self) -> None:
+        """Ask QEMU to end; the instrument sends what it holds."""
+        if self._process.poll() is None:
+            self._process.terminate()
+
+    def close(self) -> None:
+        """End QEMU; keep what it said with the target's console. Safe to call twice."""
+        try:
+            self._process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._log.exists():
+            with self._log.open(errors="replace") as log:
+                self._console.add_emulator_output(log.read(LIMIT_BYTES))
+            self._log.unlink()
+        if self._reader >= 0:
+            os.close(self._reader)
+            self._reader = -1

@@ -1,0 +1,312 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Rallies against SLOTH: their folders, what is refused, an application of one's own."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tennis.bench.sloth import KERNELS, bench
+from tennis.bench.sloth.image import SLOTH
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.errors import BenchError, UsageError
+from tennis.match.plan import MatchPlan
+from tennis.play import replaying
+from tennis.play.explain import explain
+from tennis.play.planning import command_again, plan_of
+from tennis.play.rally import Watch, play, resume
+from tennis.play.schedule import scheduled_rallies
+from tennis.rally import open_rally, part_path
+from tennis.rally.manifest import seal_of
+from tennis.rally.plan import Plan
+from tests.support.virtual import played
+
+pytestmark = pytest.mark.virtual
+
+HOG = {"load": "hog", "load_options": {"hold_us": 100, "period_us": 1000, "ceiling": 2}}
+
+
+@pytest.fixture(scope="module")
+def hog(tmp_path_factory):
+    """Return a rally in which the bottom half waits for a resource."""
+    return played(tmp_path_factory.mktemp("sloth") / "r", kernel="sloth", balls=500, **HOG)
+
+
+def answers(rally):
+    return replaying.balls_of(rally)[:, 1:]
+
+
+def test_the_folder_says_who_answered_and_with_which_priorities(hog):
+    target, manifest = hog.manifest.target, hog.manifest
+    assert (manifest.schema_version, manifest.ended, manifest.suspect) == (2, "complete", False)
+    assert (target.kernel, target.bottom_half, target.priorities) == ("sloth", "task", "native")
+    assert {task.task: task.priority for task in target.tasks} == {"Raise": 3, "Lower": 2, "Hog": 1}
+    assert {task.policy for task in target.tasks} == {"NVIC"}
+    assert {c.resource: c.ceiling for c in target.ceilings} == {"Line": 2}
+    assert (target.board, target.release) == ("QEMU lm3s6965evb, Cortex-M3", "SLOTH")
+    assert manifest.load.command == "HOLD_US=100 PERIOD_US=1000 CEILING=2"
+    assert [event["what"] for event in hog.each_event()] == ["ready"]
+
+
+def test_the_ceiling_decides_who_waits(hog):
+    rise, fall = answers(hog).T
+    assert set(rise) == {26}
+    assert 90_000 < (fall - rise).max() < 100_200
+
+
+@pytest.mark.parametrize(("kernel", "rise"), [("sloth-m33", 26), ("sloth-m0", 32)])
+def test_other_processors_play(tmp_path, kernel, rise):
+    rally = played(tmp_path / "r", kernel=kernel, balls=100)
+    assert set(answers(rally)[:, 0]) == {rise}
+    assert KERNELS[kernel].upper() in rally.manifest.target.board
+
+
+@pytest.mark.parametrize("nanoseconds", [1, 4])
+def test_what_an_instruction_takes_can_be_chosen(tmp_path, nanoseconds):
+    """Answers take as many instructions; who holds a resource holds it as long."""
+    options = {"hold_us": 200, "period_us": 1000, "ceiling": 3}
+    rally = played(
+        tmp_path / "r",
+        kernel="sloth",
+        balls=300,
+        load="hog",
+        load_options=options,
+        instruction_ns=nanoseconds,
+    )
+    rise = answers(rally)[:, 0]
+    assert rise.min() == 13 * nanoseconds
+    assert 180_000 < rise.max() < 200_000 + 40 * nanoseconds
+
+
+def test_a_rally_is_played_again_ball_by_ball(hog, tmp_path):
+    assert replaying.check(hog.path).balls == 500
+    again = played(tmp_path / "r", kernel="sloth", balls=500, **HOG)
+    for name in ("balls.parquet", "console.log", "events.jsonl"):
+        assert (again.path / name).read_bytes() == (hog.path / name).read_bytes()
+    other = played(tmp_path / "other", kernel="sloth", balls=500, seed=2, **HOG)
+    assert not np.array_equal(answers(other), answers(hog))
+
+
+def test_an_interrupted_rally_goes_on(tmp_path, hog):
+    plan = plan_of(kernel="sloth", balls=500, **HOG)
+    seen = []
+
+    def stop():
+        return bool(seen) and seen[-1] > 100
+
+    first = play(VirtualBench(), plan, tmp_path / "r", Watch(lambda p: seen.append(p.balls), stop))
+    assert first.manifest.ended == "interrupted"
+    assert first.balls > 100
+    if first.balls < 500:  # QEMU may be done before it is asked to stop
+        assert command_again(tmp_path / "r", plan) == f"tennis rally --resume {tmp_path / 'r'}"
+        resumed = resume(VirtualBench(), tmp_path / "r", Watch())
+        assert np.array_equal(replaying.balls_of(resumed), replaying.balls_of(hog))
+
+
+def test_a_folder_of_schema_1_is_read(tmp_path):
+    """Tennis before SLOTH knew neither tasks nor ceilings."""
+    rally = played(tmp_path / "r", kernel="sloth", balls=50)
+    path = rally.path / "manifest.json"
+    content = json.loads(path.read_text())
+    content["schema_version"] = 1
+    content["target"].pop("ceilings")
+    content["target"]["bottom_half"] = "tasklet"
+    content["seal"] = seal_of(content)
+    path.write_text(json.dumps(content))
+    assert open_rally(rally.path).manifest.target.ceilings == []
+    plan = tmp_path / "plan.json"
+    plan_of(kernel="mainline").write(tmp_path)
+    plan.write_text(plan.read_text().replace('"schema_version": 2', '"schema_version": 1'))
+    assert Plan.read(tmp_path).kernel == "mainline"
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"load": "stress"}, "the load stress is not for SLOTH: use hog, idle, storm"),
+        ({"load": "hog", "load_options": {"softirqs": 1}}, "has no option softirqs"),
+        ({"load": "hog", "load_options": {"ceiling": 4}}, "takes 1 to 3"),
+        ({"load": "hog", "load_options": {"hold_us": 9000}}, "must be less than period_us"),
+        ({"bottom_half": "tasklet"}, "bottom-half tasklet is not for .* sloth.*use task"),
+        ({"top_half": "threaded"}, "top-half threaded is not for"),
+        ({"priorities": "chrt"}, "priorities chrt is not for .*use native"),
+        ({"witness": "cyclictest"}, "--witness cyclictest is not for SLOTH"),
+        ({"instrument": "pico"}, "--instrument pico is not for --kernel sloth, .* sloth-pico"),
+        ({"kernel": "sloth-pico", "instrument": "builtin"}, "use --instrument pico"),
+        ({"kernel": "sloth-pico", "instruction_ns": 4}, "--instruction-ns is QEMU's"),
+        ({"command_line": "quiet"}, "--command-line is not for SLOTH"),
+        ({"timeout_ms": 5000}, "at most 4 s"),
+        ({"load": "storm", "racquet": Path("r.c")}, "storm is an application of its own"),
+    ],
+)
+def test_what_sloth_has_not_is_refused_before_play(tmp_path, asked, words):
+    plan = plan_of(**{"kernel": "sloth", **asked})
+    with pytest.raises(UsageError, match=words):
+        play(VirtualBench(), plan, tmp_path / "r", Watch())
+    assert not part_path(tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("asked", [{"load": "storm"}, {"load_options": {"ceiling": 3}}])
+def test_what_linux_has_not_is_refused_before_play(tmp_path, asked):
+    with pytest.raises(UsageError, match=r"storm is not for Linux|has no option ceiling"):
+        play(VirtualBench(), plan_of(**{"load": "hog", **asked}), tmp_path / "r", Watch())
+
+
+def test_an_emulator_without_the_board(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench, "_machines", lambda _: frozenset({"virt"}))
+    with pytest.raises(BenchError, match="has no board lm3s6965evb: use the QEMU of Debian"):
+        play(VirtualBench(), plan_of(kernel="sloth"), tmp_path / "r", Watch())
+
+
+def test_a_ball_is_explained_of_linux_only(hog):
+    with pytest.raises(UsageError, match="explained of Linux only"):
+        explain(hog.path)
+
+
+# --- in a match ---
+
+
+def test_a_match_plays_it_beside_linux():
+    """A load that only one of them has is left out for the other, and the plan says so."""
+    plan = MatchPlan.model_validate(
+        {
+            "title": "both",
+            "kernels": {"mainline": {}, "sloth": {}},
+            "loads": {"hog": {}, "stress": {}, "storm": {}},
+        }
+    )
+    rallies, left = scheduled_rallies(plan, {}, Path())
+    assert {rally.name for rally in rallies} == {
+        "mainline-hog-default-tasklet",
+        "mainline-stress-default-tasklet",
+        "sloth-hog-native-task",
+        "sloth-storm-native-task",
+    }
+    assert {entry.name: entry.why for entry in left} == {
+        "sloth-stress-native-task": "the load stress is not for SLOTH",
+        "mainline-storm-default-tasklet": "the load storm is not for Linux",
+    }
+
+
+# --- an application of one's own ---
+
+
+def own(folder: Path, code: str = "", header: str = "") -> Path:
+    """Write the kit's Racquet as one's own, with some of it replaced."""
+    for suffix, changed in ((".c", code), (".h", header)):
+        text = (SLOTH / f"racquet{suffix}").read_text()
+        if changed:
+            old, new = changed.split(" -> ")
+            assert old in text
+            text = text.replace(old, new, 1)
+        (folder / f"mine{suffix}").write_text(text)
+    return folder / "mine.c"
+
+
+def test_ones_own_application_plays(tmp_path, hog):
+    """The kit's own text gives the kit's balls; another priority gives others."""
+    source = own(tmp_path)
+    rally = played(tmp_path / "r", kernel="sloth", balls=500, racquet=source, **HOG)
+    assert np.array_equal(answers(rally), answers(hog))
+    assert rally.manifest.target.module == "racquet, one's own"
+    assert replaying.check(rally.path, racquet=source).balls == 500
+    with pytest.raises(UsageError, match="somebody's own"):
+        replaying.check(rally.path)
+    # a bottom half that is as high as the top half runs behind it all the same
+    other = own(tmp_path, header="FREE_LINE(0), 2 -> FREE_LINE(0), 3")
+    idle = played(tmp_path / "s", kernel="sloth", balls=100, racquet=other)
+    assert {task.priority for task in idle.manifest.target.tasks} == {3, 1}
+    assert not idle.misses
+
+
+@pytest.mark.parametrize(
+    ("code", "header", "words"),
+    [
+        ("reply_up(); -> reply_upp();", "", r"racquet\.c:8: .*reply_upp"),
+        ("", "U(Hog, Line) -> U(Raise, Line)", "Line: its ceiling is below its user Raise"),
+        ("", "FREE_LINE(1), 1 -> FREE_LINE(0), 1", "two tasks have the same line"),
+        ('"sloth.h" -> "/etc/hostname"', "", r"racquet\.c:4: /etc/hostname: No such file"),
+    ],
+)
+def test_what_cannot_be_built_is_one_line(tmp_path, code, header, words):
+    plan = plan_of(
+        kernel="sloth", racquet=own(tmp_path, code, header), load="hog", load_options={"ceiling": 1}
+    )
+    with pytest.raises(BenchError, match=words) as caught:
+        play(VirtualBench(), plan, tmp_path / "r", Watch())
+    assert "\n" not in str(caught.value)
+
+
+def test_ones_own_application_without_its_configuration(tmp_path):
+    source = own(tmp_path)
+    source.with_suffix(".h").unlink()
+    plan = plan_of(kernel="sloth", racquet=source)
+    with pytest.raises(UsageError, match=r"mine\.h cannot be read"):
+        play(VirtualBench(), plan, tmp_path / "r", Watch())
+    plan = plan_of(kernel="sloth", racquet=tmp_path / "mine.h")
+    with pytest.raises(UsageError, match="is no C file"):
+        play(VirtualBench(), plan, tmp_path / "r", Watch())
+
+
+def test_ones_own_application_that_is_never_ready(tmp_path):
+    """The instrument waits for ten seconds of virtual time, and says so."""
+    source = own(tmp_path, "ready_up(); -> ;")
+    rally = played(tmp_path / "r", kernel="sloth", balls=10, racquet=source)
+    assert (rally.balls, rally.manifest.ended) == (0, "fault")
+    assert [fault.code for fault in rally.manifest.faults] == ["never_ready"]
+
+
+def test_ones_own_application_that_does_not_answer(tmp_path):
+    source = own(tmp_path, "reply_down(); -> ;")
+    rally = played(tmp_path / "r", kernel="sloth", balls=10, racquet=source, timeout_ms=10)
+    assert rally.misses == rally.balls == 10
+
+
+def test_ones_own_application_that_faults(tmp_path):
+    source = own(tmp_path, 'reply_up(); -> __asm__("udf #0");')
+    rally = played(tmp_path / "r", kernel="sloth", balls=10, racquet=source, timeout_ms=10)
+    assert [fault.code for fault in rally.manifest.faults] == ["guest_panic"]
+    assert rally.misses == rally.balls
+
+
+@pytest.fixture(scope="module")
+def picos(tmp_path_factory):
+    """Return a rally between two emulated Picos; a resource is held below both halves."""
+    out = tmp_path_factory.mktemp("picos") / "r"
+    options = {**HOG["load_options"], "ceiling": 2}
+    return played(out, kernel="sloth-pico", balls=200, load="hog", load_options=options)
+
+
+def test_two_picos_play_each_other(picos):
+    """The Brickwall's PIO stamps what the other Pico's processor does, to the cycle."""
+    manifest = picos.manifest
+    assert (manifest.ended, picos.misses) == ("complete", 0)
+    assert (manifest.instrument.kind, manifest.instrument.tick_hz) == ("brickwall", 125_000_000)
+    assert manifest.target.board == "emulated Raspberry Pi Pico, Cortex-M0+"
+    assert manifest.time_note == "virtual time, cycles of 8 ns"
+    assert {task.task: task.priority for task in manifest.target.tasks} == {
+        "Raise": 3,
+        "Lower": 2,
+        "Hog": 1,
+    }
+    rise, fall = answers(picos).T
+    # 47 cycles, and a tick of SysTick that is before it
+    assert rise.min() == np.median(rise) == 47
+    assert rise.max() < 110
+    assert np.median(fall - rise) == 88
+    assert 10_000 < (fall - rise).max() < 12_700
+
+
+def test_two_picos_repeat(picos, tmp_path):
+    options = picos.manifest.load.options
+    again = played(tmp_path / "r", kernel="sloth-pico", balls=200, load="hog", load_options=options)
+    assert again.manifest.files == picos.manifest.files
+
+
+def test_a_pico_that_is_never_ready(tmp_path):
+    source = own(tmp_path, "ready_up(); -> ;")
+    rally = played(tmp_path / "r", kernel="sloth-pico", balls=10, racquet=source)
+    assert (rally.balls, rally.manifest.ended) == (0, "fault")
+    assert [fault.code for fault in rally.manifest.faults] == ["never_ready"]

@@ -1,0 +1,318 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""SLOTH on QEMU's Cortex-M and an emulated Pico: orders, what is refused, what cannot be built."""
+
+import contextlib
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tennis import wire
+from tennis.bench.sloth import emulated, services
+from tennis.bench.sloth.image import CORES, RP2040, SLOTH, Core, image
+from tennis.bench.sloth.services import SERVICES, count, count_cycles
+from tennis.bench.sloth.session import SlothSession
+from tennis.errors import BenchError
+from tennis.rally.balls import records
+from tennis.rally.folder import CONSOLE
+from tennis.rally.manifest import Protocol
+
+pytestmark = pytest.mark.virtual
+
+HERE = Path(__file__).parent / "sloth"
+# pings so close together that they meet each instruction of the services
+STORM = {
+    "settle_ns": 1_000_000,
+    "gap_min_ns": 1000,
+    "gap_max_ns": 5000,
+    "pulse_ns": 500,
+    "timeout_ns": 1_000_000,
+}
+CONFIGURATION = """#define TASKS(T) T(One, FREE_LINE(0), 1) T(Two, FREE_LINE(1), 2)
+#define RESOURCES(R) R(Both, 2)
+#define USERS(U) U(One, Both) U(Two, Both)
+#define ALARMS(A) A(Often, One)
+#define TICK_CYCLES 1000
+"""
+APPLICATION = """#include "sloth.h"
+TASK(One) { TerminateTask(); }
+TASK(Two) { TerminateTask(); }
+void IdleHook(void) { board_end(); }
+int main(void) { board_start(); StartOS(); }
+"""
+
+
+def said(core: Core, elf: Path) -> list[str]:
+    """Run an image until it ends itself; return the lines of its console."""
+    done = subprocess.run(
+        [
+            *("qemu-system-aarch64", "-M", "lm3s6965evb", "-cpu", core.qemu, "-nodefaults"),
+            *("-nic", "none", "-display", "none", "-monitor", "none", "-no-reboot"),
+            *("-icount", "shift=1,sleep=off", "-semihosting", "-serial", "stdio"),
+            *("-kernel", str(elf)),
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+PICO = "pico"  # another interrupt controller, written by others
+PLACES = [*CORES, PICO]
+
+
+def told(place: str, application: Path, *, checked: bool = False) -> list[str]:
+    """Run an application on one of QEMU's processors, or on a Pico; return its console."""
+    if place == PICO:
+        elf = image(application, CORES["m0"], RP2040, checked=checked)
+        return emulated.play(elf, 20_000_000).console.splitlines()
+    return said(CORES[place], image(application, CORES[place], checked=checked))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_order_of_tasks(place):
+    """Figure 1.3 of the thesis, and what priorities and ceilings say of the others."""
+    assert told(place, HERE / "orders.c") == [
+        "nested: 13321",
+        "ceiling: 1g1312r1",
+        "ceilings: 1g3h2r",
+        "chain up: 12c3",
+        "chain down: 13c2.1.",
+        "chain for ever: ",
+        "stack: bounded",
+        "end below: 121",
+        "equal: 11s",
+        "inside: 1gh2r",
+        "return: 1",
+        "alarm: 222223",
+        "r7: kept",
+    ]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_order_is_the_same_in_a_checking_build(place, tmp_path):
+    """Checks change no order; a second activation is refused there, and lost otherwise."""
+    text = (HERE / "orders.c").read_text() + '\nvoid ErrorHook(StatusType error)\n{\n\tstep("!");\n'
+    (tmp_path / "orders.c").write_text(text + "\t(void)error;\n}\n")
+    (tmp_path / "orders.h").write_text((HERE / "orders.h").read_text())
+    lines = told(place, tmp_path / "orders.c", checked=True)
+    plain = told(place, HERE / "orders.c")
+    wanted = [line.replace("equal: 11s", "equal: 1!1s") for line in plain]
+    assert lines == wanted
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_each_misuse_is_refused_with_its_own_error(place):
+    """OSEK OS 2.2.3, extended status: what the service returns, what the hook gets, how often."""
+    found = dict(line.split(": ") for line in told(place, HERE / "misuse.c", checked=True))
+    assert found == {
+        "no such task": "3 3 1",
+        "a line without a task": "3 3 1",
+        "terminate outside of tasks": "2 2 1",
+        "chain outside of tasks": "2 2 1",
+        "right": "0 0 0",
+        "taken twice": "1 1 1",
+        "right inside": "0 0 0",
+        "wrong nesting": "5 5 1",
+        "terminate with a resource": "6 6 1",
+        "chain with a resource": "6 6 1",
+        "release inside": "0 0 0",
+        "not taken": "5 5 1",
+        "activate": "0 0 0",
+        "pending already": "4 4 1",
+        "release": "0 0 0",
+        "chain to nobody": "3 3 1",
+        "chain to what is pending": "4 4 1",
+        "returned with resources": "0 6 2",
+        "and another one runs": "0 0 0",
+        "ceiling below the caller": "1 1 1",
+        "another task's": "5 5 1",
+        "no such alarm": "3 3 1",
+        "in no ticks": "8 8 1",
+        "off already": "5 5 1",
+        "alarm": "0 0 0",
+        "on already": "7 7 1",
+        "cancel": "0 0 0",
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("Two, FREE_LINE(1)", "Two, FREE_LINE(0)", "two tasks have the same line"),
+        ("FREE_LINE(1), 2", "FREE_LINE(1), 9", "Two: this port has priorities from 1 to 7"),
+        ("FREE_LINE(0), 1", "FREE_LINE(0), 0", "One: this port has priorities from 1 to 7"),
+        ("FREE_LINE(1), 2", "FREE_LINE(1), 3", "Both: its ceiling is below its user Two"),
+        ("R(Both, 2)", "R(Both, 8)", "Both: this port has ceilings from 1 to 7"),
+        ("FREE_LINE(1), 2", "70, 2", "Two: there is no such line"),
+    ],
+)
+def test_a_configuration_that_cannot_be_is_one_line(tmp_path, old, new, words):
+    assert old in CONFIGURATION
+    (tmp_path / "app.c").write_text(APPLICATION)
+    (tmp_path / "app.h").write_text(CONFIGURATION.replace(old, new, 1))
+    with pytest.raises(BenchError, match=words) as caught:
+        image(tmp_path / "app.c", CORES["m3"])
+    assert "\n" not in str(caught.value)
+
+
+def test_more_levels_than_armv6_m_has(tmp_path):
+    (tmp_path / "app.c").write_text(APPLICATION)
+    (tmp_path / "app.h").write_text(CONFIGURATION.replace("R(Both, 2)", "R(Both, 5)"))
+    with pytest.raises(BenchError, match="Both: this port has ceilings from 1 to 3"):
+        image(tmp_path / "app.c", CORES["m0"])
+    assert image(tmp_path / "app.c", CORES["m3"]).is_file()
+
+
+def test_without_the_compiler(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BenchError, match=r"arm-none-eabi-gcc is not installed; .*--pico"):
+        image(HERE / "orders.c", CORES["m3"])
+
+
+# --- the virtual bench's instrument plays ---
+
+
+def played(folder, application, core="m3", *, defines=None, **more):
+    """Return the balls, and all that the instrument sent."""
+    protocol = Protocol(
+        **{
+            "loop": "closed",
+            "balls": 1000,
+            "seed": 1,
+            "gap_min_ns": 500_000,
+            "gap_max_ns": 1_500_000,
+            "pulse_ns": 1000,
+            "timeout_ns": 200_000_000,
+            "settle_ns": 1_000_000_000,
+            **more,
+        }
+    )
+    elf = image(SLOTH / f"{application}.c", CORES[core], defines=defines)
+    with contextlib.closing(SlothSession(elf, CORES[core], protocol, folder)) as session:
+        frames = [frame for frame in session.frames() if frame is not None]
+    assert f"tennis: fact sloth {application}" in (folder / CONSOLE).read_text()
+    return np.concatenate([records(f.payload) for f in frames if f.kind == wire.BALLS]), frames
+
+
+@pytest.mark.parametrize(
+    ("core", "rise", "fall"), [("m0", 32, 106), ("m3", 26, 68), ("m33", 26, 68)]
+)
+def test_every_ball_is_answered_alike(tmp_path, core, rise, fall):
+    """2 ns an instruction; entering an exception is none in QEMU, and takes 12 to 16 cycles."""
+    balls, _ = played(tmp_path, "racquet", core)
+    assert balls.size == 1000
+    assert set(balls["rise"]) == {rise}
+    assert set(balls["fall"]) == {fall}
+
+
+@pytest.mark.parametrize("ceiling", [3, 2, 1])
+def test_who_waits_for_a_held_resource_the_ceiling_decides(tmp_path, ceiling):
+    """The known answer: it is held for 100 us, and nobody waits longer."""
+    defines = {"HOLD_US": 100, "PERIOD_US": 1000, "CEILING": ceiling}
+    balls, _ = played(tmp_path, "racquet", defines=defines)
+    rise, width = balls["rise"], balls["fall"] - balls["rise"]
+    for waits, spans, usual in ((ceiling == 3, rise, 26), (ceiling == 2, width, 42)):
+        if waits:
+            assert 90_000 < spans.max() < 100_000 + 2 * usual
+            # one in ten pings comes while it is held
+            assert np.mean(spans > usual + 20) == pytest.approx(0.1, abs=0.03)
+        else:
+            assert spans.max() < usual + 100
+
+
+@pytest.mark.parametrize(("core", "count"), [("m3", 30_000), ("m0", 10_000)])
+def test_a_ping_at_any_instruction_of_the_services(tmp_path, core, count):
+    balls, _ = played(tmp_path, "storm", core, balls=count, **STORM)
+    assert balls.size == count
+    assert not np.any(balls["fall"] == wire.NONE_TICKS)
+
+
+@pytest.mark.parametrize("core", ["m3", "m0"])
+def test_a_ceiling_that_is_too_low_is_found_by_the_storm(tmp_path, core):
+    balls, _ = played(tmp_path, "storm", core, balls=200, defines={"SHARED": 1}, **STORM)
+    assert np.mean(balls["fall"] == wire.NONE_TICKS) > 0.5
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path):
+    defines = {"HOLD_US": 100}
+    sent = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        (tmp_path / name).mkdir()
+        _, frames = played(tmp_path / name, "racquet", balls=300, seed=seed, defines=defines)
+        sent.append([(frame.kind, frame.payload) for frame in frames])
+    assert sent[0] == sent[1]
+    assert sent[0] != sent[2]
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_what_the_services_cost(tmp_path, core):
+    """How many instructions, the compiler decides; which service costs more, SLOTH."""
+    found = count(CORES[core], tmp_path)
+    assert list(found) == list(SERVICES)
+    # to activate a task is to pend a line: some loads, a store, two barriers
+    assert 3 <= found["activate_task"] <= 8
+    assert found["release_resource"] <= found["get_resource"] <= 12
+    assert found["activate_task"] + 7 <= found["activate_task_dispatch"] <= 40
+    assert 7 <= found["terminate_task"] <= 20
+    assert found["terminate_task"] < found["terminate_task_dispatch"] < 50
+    assert found["terminate_task_dispatch"] < found["chain_task_dispatch"] < 60
+    assert found["release_resource"] + 7 <= found["release_resource_dispatch"] <= 40
+
+
+def test_what_the_services_cost_in_cycles_of_an_m0_plus(tmp_path):
+    """The same instructions as on QEMU's M0, which take at least a cycle; exceptions cost more."""
+    cycles, instructions = count_cycles(), count(CORES["m0"], tmp_path)
+    for name in SERVICES:
+        passes = services.EXCEPTIONS.get(name)
+        exception = {"enters": 15, "leaves": 14, "goes to the next": 7}.get(passes, 0)
+        # one to three cycles an instruction: loads, stores and barriers take more than one
+        assert 1 <= (cycles[name] - exception) / instructions[name] <= 3, name
+    # by hand: ldr and str (2 cycles each, PPB), dsb and isb (3 each), an SIO store (1)
+    assert cycles["activate_task"] == 11
+
+
+def test_a_ball_on_an_emulated_pico_takes_as_long_as_counted():
+    """Whatever the ping's moment; the bottom half follows without the stack between."""
+    rng = np.random.default_rng(1)
+    elf = image(SLOTH / "racquet.c", CORES["m0"], RP2040)
+    found = emulated.play(elf, 5_000_000, rng.integers(1000, 9000, 500))
+    assert found.rises.size == 500
+    assert set(found.rises - found.pings) == {47}
+    assert set(found.falls - found.pings) == {135}
+
+
+@pytest.mark.parametrize("ceiling", [3, 2, 1])
+def test_who_waits_on_an_emulated_pico_the_ceiling_decides(ceiling):
+    defines = {"HOLD_US": 100, "PERIOD_US": 1000, "CEILING": ceiling}
+    rng = np.random.default_rng(2)
+    elf = image(SLOTH / "racquet.c", CORES["m0"], RP2040, defines=defines)
+    found = emulated.play(elf, 60_000_000, rng.integers(40_000, 90_000, 600))
+    rise, width = found.rises - found.pings, found.falls - found.rises
+    assert rise.size == 600
+    for waits, spans in ((ceiling == 3, rise), (ceiling == 2, width)):
+        # cycles of 8 ns; a tick of SysTick may come first
+        assert (11_000 < spans.max() < 12_700) if waits else (spans.max() < 200)
+
+
+@pytest.mark.parametrize(("shared", "answers"), [(2, 10_000), (1, 0)])
+def test_a_ping_at_any_instruction_on_an_emulated_pico(shared, answers):
+    rng = np.random.default_rng(3)
+    elf = image(SLOTH / "storm.c", CORES["m0"], RP2040, defines={"SHARED": shared})
+    found = emulated.play(elf, 10_000_000, rng.integers(125, 625, 10_000))
+    if answers:
+        assert found.rises.size == answers
+    else:  # the ceiling is too low
+        assert found.rises.size < 100
+
+
+def test_services_whose_pulses_do_not_come_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(services, "image", lambda *_: image(HERE / "orders.c", CORES["m3"]))
+    monkeypatch.setattr(services, "SILENT_TICKS", 5)
+    with pytest.raises(BenchError, match="0 pulses came of 90"):
+        count(CORES["m3"], tmp_path, repetitions=10)
