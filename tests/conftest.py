@@ -20,6 +20,7 @@ MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "")
 # where programs may be that no package holds: built here, made by a test, Python's own
 OURS = (ROOT, Path(tempfile.gettempdir()), Path.home() / ".cache", Path(sys.prefix))
 LISTED = {program.name for program in programs.programs()}
+DISPENSABLE = {"fc-list"}  # matplotlib asks it once for its list of fonts, and does without it
 
 
 def pytest_sessionstart() -> None:
@@ -43,7 +44,11 @@ def _listed_only(event: str, arguments: tuple[object, ...]) -> None:
         return
     executable = os.fsdecode(arguments[0])  # type: ignore[arg-type]
     where = executable if "/" in executable else programs.find(executable)
-    if where is None or Path(where).name in LISTED or Path(executable).name.startswith("python"):
+    if (
+        where is None
+        or Path(where).name in LISTED | DISPENSABLE
+        or Path(executable).name.startswith("python")
+    ):
         return
     if any(Path(where).is_relative_to(place) for place in OURS) or not Path(where).exists():
         return

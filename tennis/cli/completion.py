@@ -25,8 +25,9 @@ class Folder(click.Path):
 def kernels(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Offer the kernels that have a name, or folders once it cannot be one."""
     from tennis.bench.kernels.catalogue import catalogue
+    from tennis.bench.sloth import KERNELS
 
-    named = _beginning(catalogue(), incomplete)
+    named = _beginning([*catalogue(), *KERNELS], incomplete)
     return named or Folder().shell_complete(ctx, parameter, incomplete)
 
 
@@ -34,7 +35,7 @@ def loads(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> It
     """Offer the loads."""
     from tennis.bench import loads as every
 
-    return _beginning(every.names(), incomplete)
+    return _beginning({*every.names(), *every.names("sloth")}, incomplete)
 
 
 def _beginning(names: Any, incomplete: str) -> Items:

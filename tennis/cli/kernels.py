@@ -44,6 +44,7 @@ def list_kernels(*, as_json: bool = False) -> None:
       tennis kernels list --json
     """
     from tennis.bench.kernels import catalogue as known
+    from tennis.bench.sloth import KERNELS
 
     if as_json:
         listed = [
@@ -63,7 +64,8 @@ def list_kernels(*, as_json: bool = False) -> None:
         release = known.find(name).release if known.is_fetched(name) else "not fetched"
         table.add_row(name, release, entry["about"])
     Console().print(table)
-    echo("\n--kernel also takes the folder of a built arm64 kernel tree (5.10 or newer).")
+    echo("\n--kernel also takes the folder of a built arm64 kernel tree (5.10 or newer),")
+    echo(f"and SLOTH, which is no Linux: {', '.join(KERNELS)} (docs/sloth.md).")
 
 
 @kernels.command(short_help="Fetch kernels by name, and the target's programs.")

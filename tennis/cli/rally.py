@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from tennis.bench import loads
+from tennis.bench.sloth import is_sloth
 from tennis.cli.completion import Folder, kernels
 from tennis.cli.completion import loads as load_names
 from tennis.cli.numbers import Real, Whole
@@ -45,7 +46,7 @@ def load_option(text: str) -> tuple[str, int]:
         ),
         "More of the target": (
             *("--load-option", "--command-line", "--instruction-ns"),
-            *("--racquet", "--interrupt-cpu", "--load-cpus"),
+            *("--racquet", "--beneath", "--interrupt-cpu", "--load-cpus"),
         ),
         "When balls are served": (
             *("--loop", "--rate-hz", "--gap-min-us", "--gap-max-us"),
@@ -104,22 +105,23 @@ def load_option(text: str) -> tuple[str, int]:
     "--instrument",
     type=click.Choice(["builtin", "pico"]),
     help="What times the balls on the virtual bench: builtin is fast; pico is the Brickwall's "
-    "firmware on an emulated Pico, end to end. [default: builtin]",
+    "firmware on an emulated Pico, end to end. [default: builtin; with --kernel sloth-pico: pico]",
 )
 @click.option(
     "--kernel",
     metavar="NAME|DIR",
     shell_complete=kernels,
-    help="A name from `tennis kernels`, or the folder of a built arm64 kernel tree, also one with "
-    "EVL (Xenomai 4) or Cobalt (Xenomai 3); on a physical bench, what the target runs. [default: "
-    "mainline; with --bench pi: unknown]",
+    help="A name from `tennis kernels`, sloth among them, or the folder of a built arm64 kernel "
+    "tree, also one with EVL (Xenomai 4) or Cobalt (Xenomai 3); on a physical bench, what the "
+    "target runs. [default: mainline; with --bench pi: unknown]",
 )
 @click.option(
     "--load",
     metavar="NAME",
     shell_complete=load_names,
-    help=f"What keeps the target busy: {', '.join(loads.names())}; hog is the known answer. On a "
-    "physical bench, what you started there. [default: idle; with --bench pi: unknown]",
+    help=f"What keeps the target busy: {', '.join(loads.names())}; hog is the known answer. SLOTH "
+    f"has {', '.join(loads.names('sloth'))}. On a physical bench, what you started there. "
+    "[default: idle; with --bench pi: unknown]",
 )
 @click.option(
     "--load-option",
@@ -136,17 +138,18 @@ def load_option(text: str) -> tuple[str, int]:
 )
 @click.option(
     "--bottom-half",
-    type=click.Choice(["tasklet", "thread", "workqueue", "user"]),
-    help="What lowers the reply line. [default: tasklet, on EVL and Cobalt thread, the only one "
-    "there; with --bench pi: unknown]",
+    type=click.Choice(["tasklet", "thread", "workqueue", "user", "task"]),
+    help="What lowers the reply line. [default: tasklet, on EVL and Cobalt thread, on SLOTH task, "
+    "the only one there; with --bench pi: unknown]",
 )
 @click.option(
     "--priorities",
     metavar="NAME|MAP",
     help="default; chrt: the answering threads at SCHED_FIFO 99, as in the thesis; thesis-2008: "
     "all softirq threads at 50, as a 2.6 kernel had them; or a map of your own, as in "
-    "irq=90,ksoftirqd=50,rcuc=1. native: that core's highest on EVL and Cobalt, the only one "
-    "there. [default: default, on EVL and Cobalt native; with --bench pi: unknown]",
+    "irq=90,ksoftirqd=50,rcuc=1. native: that core's highest on EVL and Cobalt, on SLOTH "
+    "that of its configuration, the only one there. [default: default, on EVL, Cobalt and SLOTH "
+    "native; with --bench pi: unknown]",
 )
 @click.option(
     "--command-line",
@@ -177,8 +180,17 @@ def load_option(text: str) -> tuple[str, int]:
     type=click.Path(path_type=Path),
     metavar="FILE.c",
     help="A Racquet of your own on the virtual bench: one C file upon "
-    "target/racquet/racquet-device.h, which is built in a box. With --resume and --check: the one "
+    "target/racquet/racquet-device.h, or with --kernel sloth upon target/sloth/sloth.h, and "
+    "FILE.h beside it; it is built in a box. With --resume and --check: the one "
     "that the rally was played with.",
+)
+@click.option(
+    "--beneath",
+    type=click.Choice(["none", "sloth"]),
+    default="none",
+    show_default=True,
+    help="sloth: SLOTH answers beneath a kernel of Debian's that nobody changed, and takes all "
+    "interrupts first (virtual bench; docs/sloth-beneath-linux.md).",
 )
 @click.option(
     "--witness",
@@ -282,6 +294,8 @@ def rally(
         return
     if not resume and not out:
         raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
+    if stages and (is_sloth(asked["kernel"] or "") or asked["beneath"] != "none"):
+        raise UsageError("--stages: the stages of an answer are those of Linux")
     if stages and (asked["bench"] != "virtual" or asked["instrument"] == "pico"):
         raise UsageError(
             "--stages: only a rally of the virtual bench with its built-in instrument can be "

@@ -10,7 +10,6 @@ from pathlib import Path
 from tennis.bench.instruments import sigrok
 from tennis.errors import UsageError
 from tennis.rally.folder import CAPTURE
-from tennis.rally.manifest import Protocol
 from tennis.rally.plan import Plan
 from tennis.umpire.rally import SIMULATED
 from tennis.umpire.simulate import Analyser, Played, simulate
@@ -20,9 +19,12 @@ LONGER, MARGIN_S = 1.1, 3.0  # answers take their time, too
 SIMULATED_PPM = 20.0
 
 
-def needed_s(protocol: Protocol) -> float:
-    """Return about how long a rally takes, from the first sample to the last answer."""
-    return LONGER * protocol.length_ns / 1e9 + MARGIN_S
+def needed_s(plan: Plan) -> float:
+    """Return about how long a rally or drill takes, from the first sample to the last answer."""
+    length_ns = plan.protocol.length_ns
+    if plan.drill:
+        length_ns = plan.protocol.balls * plan.drill.period_ns
+    return LONGER * length_ns / 1e9 + MARGIN_S
 
 
 def warnings(plan: Plan) -> list[str]:
@@ -30,7 +32,7 @@ def warnings(plan: Plan) -> list[str]:
     if not plan.umpire or plan.bench == "virtual":
         return []
     chosen = sigrok.settings(plan.analyser)
-    return chosen.warnings(plan.protocol.pulse_ns, needed_s(plan.protocol))
+    return chosen.warnings(plan.protocol.pulse_ns, needed_s(plan))
 
 
 @contextmanager
@@ -44,9 +46,7 @@ def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
         yield trouble
         return
     chosen = sigrok.settings(plan.analyser)
-    chosen = replace(
-        chosen, seconds=None if chosen.analyser.continuous else needed_s(plan.protocol)
-    )
+    chosen = replace(chosen, seconds=None if chosen.analyser.continuous else needed_s(plan))
     with sigrok.capturing(chosen, part / CAPTURE) as capture:
         yield trouble
     if capture.trouble:

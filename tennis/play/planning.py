@@ -15,10 +15,12 @@ from tennis.bench.kernels.configuration import Flavour
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.replay import ReplayBench
+from tennis.bench.sloth import PICO, is_sloth
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
 from tennis.rally.manifest import (
     BenchKind,
+    Beneath,
     BottomHalf,
     Drill,
     DrillContext,
@@ -78,7 +80,8 @@ def replay_of(recording: Path, speed: float, operator: str | None) -> tuple[Repl
 
 def _to_be_named(plan: Plan) -> dict[str, str]:
     """Return the options without which a rally of this plan does not go on."""
-    own_tree = plan.bench == "virtual" and plan.kernel not in catalogue.catalogue()
+    named = plan.kernel in catalogue.catalogue() or is_sloth(plan.kernel)
+    own_tree = plan.bench == "virtual" and not named
     recorded = {
         "--kernel": plan.kernel if own_tree else None,
         "--racquet": plan.racquet,
@@ -149,6 +152,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     instruction_ns: InstructionNs | None = None,
     racquet: Path | None = None,
     witness: Witness = "none",
+    beneath: Beneath = "none",
     operator: str | None = None,
     umpire: bool = False,
     analyser: str | None = None,
@@ -165,9 +169,12 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
         kernel = _kernel("mainline" if kernel is None else kernel)
     if racquet is not None:
         top_half, bottom_half = _of_own_racquet(top_half, bottom_half)
+    if beneath != "none" and (bench != "virtual" or is_sloth(kernel or "")):
+        raise UsageError("--beneath belongs to Linux on --bench virtual")
     if bench == "virtual" or target is not None:
         load = "idle" if load is None else load
-        bottom_half, priorities = _usual(bench, kernel, bottom_half, priorities)
+        who = (bench, kernel or "", beneath)
+        bottom_half, priorities = _usual(who, bottom_half, priorities)
     if instruction_ns is not None and bench != "virtual":
         raise UsageError("--instruction-ns belongs to --bench virtual: only there it can be chosen")
     if racquet is not None and bench != "virtual":
@@ -188,7 +195,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
     try:
         return Plan(
             bench=bench,
-            instrument=instrument or ("builtin" if bench == "virtual" else "pico"),
+            instrument=instrument or _usual_instrument(bench, kernel),
             port=port,
             target=target,
             kernel=UNKNOWN if kernel is None else kernel,
@@ -203,6 +210,7 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
             instruction_ns=instruction_ns or 2,
             racquet=str(racquet.resolve()) if racquet else None,
             witness=witness,
+            beneath=beneath,
             operator=operator,
             umpire=umpire,
             analyser=analyser,
@@ -249,28 +257,38 @@ def _serving(asked: Mapping[str, Any]) -> Serving:
 
 def _kernel(asked: str) -> str:
     """Return what names the kernel from anywhere, so that the rally can be resumed from there."""
+    if is_sloth(asked):
+        return asked
     if asked and asked not in catalogue.catalogue() and catalogue.is_folder(Path(asked)):
         return str(Path(asked).resolve())
     return asked
 
 
 def _usual(
-    bench: BenchKind,
-    kernel: str | None,
+    who: tuple[BenchKind, str, Beneath],
     bottom_half: BottomHalf | None,
     priorities: Priorities | None,
 ) -> tuple[BottomHalf, Priorities]:
     """Return bottom half and priorities, the kernel's usual ones where nobody said."""
     if bottom_half is not None and priorities is not None:
         return bottom_half, priorities  # without reading a configuration, which is long
-    flavour = _flavour(kernel) if bench == "pi" else catalogue.flavour_of(kernel or "")
-    racquet = flavours.RACQUETS[flavour]
+    racquet = flavours.racquet_of(_player(*who))
     return bottom_half or racquet.bottom_halves[0], priorities or racquet.priorities[0]
+
+
+def _player(bench: BenchKind, kernel: str, beneath: Beneath) -> flavours.Player:
+    if bench == "pi":
+        return _flavour(kernel)
+    return "sloth" if is_sloth(kernel) or beneath != "none" else catalogue.flavour_of(kernel)
 
 
 def _flavour(asked: str | None) -> Flavour:
     """Return the flavour that a board is asked to run; mainline where nobody said."""
     return next((flavour for flavour in flavours.RACQUETS if flavour == asked), "mainline")
+
+
+def _usual_instrument(bench: BenchKind, kernel: str | None) -> InstrumentKind:
+    return "builtin" if bench == "virtual" and kernel != PICO else "pico"
 
 
 def _check_instrument(
@@ -319,7 +337,7 @@ def drill_plan(drill: Drill, repetitions: int, seed: int, **about: Any) -> Plan:
     """Return the plan of a drill. Raises UsageError where it cannot be.
 
     ``about``: what ``plan_of`` takes of the target: kernel, load, load_options, command_line,
-    instruction_ns; and of the instrument.
+    instruction_ns; of the instrument; and of the bench.
     """
     known = CONTEXTS[drill.name]
     if drill.context not in known:
@@ -327,11 +345,16 @@ def drill_plan(drill: Drill, repetitions: int, seed: int, **about: Any) -> Plan:
             f"--context {drill.context}: the drill {drill.name} cannot be done there",
             next_step=f"use {' or '.join(known)}",
         )
+    if about.get("bench", "virtual") != "virtual" and about.get("target") is None:
+        raise UsageError(
+            "--bench pi without --target: nobody would start the drill there",
+            next_step="name the board that tennis manages",
+        )
     plan = plan_of(**about)
     if drill.name == "response" and plan.instrument == "pico":
         raise UsageError(
-            "--instrument pico: the drill response takes a wire from the reply line back to the "
-            "target, which only the built-in instrument has"
+            "the drill response takes a wire from the reply line back to the target, which only "
+            "the virtual bench's built-in instrument has"
         )
     protocol = Protocol(
         loop="listen",

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from tennis import wire
 from tennis.bench import RunRecord, Session
 from tennis.bench.kernels import catalogue
+from tennis.bench.sloth import is_sloth
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import COMMAND_LINE
 from tennis.errors import RallyError, UsageError
@@ -149,13 +150,13 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
             "only rallies with the built-in instrument can be played again so far; play it "
             "without --instrument pico"
         )
-    if not manifest.target.command_line.startswith(COMMAND_LINE):
+    kernel = manifest.target.kernel
+    if not is_sloth(kernel) and not manifest.target.command_line.startswith(COMMAND_LINE):
         raise UsageError(
             f"{rally.path} was played with other kernel parameters than tennis gives: "
             "it cannot be played again"
         )
-    kernel = manifest.target.kernel
-    named = kernel in catalogue.catalogue()
+    named = kernel in catalogue.catalogue() or is_sloth(kernel)
     if manifest.tool.versions.get("kernel", "").startswith("/") or not named:
         if tree is None:
             raise UsageError(
@@ -181,6 +182,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
             command_line=manifest.target.added,
             instruction_ns=_instruction_ns(manifest.time_note),
             witness=manifest.target.witness,
+            beneath=manifest.target.beneath,
             protocol=manifest.protocol,
             drill=manifest.drill,
             versions={},

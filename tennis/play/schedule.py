@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from tennis.bench import loads as load_folder
 from tennis.bench.kernels import catalogue, flavours
-from tennis.bench.kernels.configuration import Flavour
+from tennis.bench.sloth import is_sloth
 from tennis.errors import UsageError
 from tennis.match.plan import (
     RALLIES_MAX,
@@ -34,7 +34,7 @@ from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 
 # a kernel that is called one of these must be one: verdicts go by the names
-CALLED: dict[str, set[Flavour]] = {
+CALLED: dict[str, set[flavours.Player]] = {
     "mainline": {"mainline"},
     "rt": {"rt"},
     "xenomai": {"evl", "cobalt"},
@@ -57,7 +57,7 @@ def scheduled_rallies(
             f"--kernel {name}=...: the plan has no kernel {name!a}", next_step="use one of its"
         )
     known = {name: _Kernel(plan, name, given.get(name), beside) for name in sorted(named)}
-    _check_loads(plan)
+    _check_loads(plan, known)
     _check_drills(plan)
     scheduled: list[ScheduledRally] = []
     left: list[NotPlayed] = []
@@ -117,7 +117,7 @@ def _check_bench(plan: MatchPlan) -> None:
         raise UsageError("rallies = false, and no [[drill]]: nothing is left to play")
 
 
-def _check_loads(plan: MatchPlan) -> None:
+def _check_loads(plan: MatchPlan, known: "Mapping[str, _Kernel]") -> None:
     """Raise UsageError for a load that is not there, or an option it does not have."""
     wanted = [(name, load.options) for name, load in plan.loads.items()]
     wanted += [(rally.load, rally.load_options) for rally in plan.rally]
@@ -125,16 +125,25 @@ def _check_loads(plan: MatchPlan) -> None:
         for name in axis.loads or []:
             if name not in plan.loads:
                 raise UsageError(f"kernels.{kernel}.loads: {name} is not among the plan's loads")
+    systems = sorted({kernel.system for kernel in known.values()})
     for name, options in wanted:
-        try:
-            load_folder.find(name, options)
-        except UsageError as error:
-            raise UsageError(f"loads: {error}") from error
+        found = [_not_for(name, options, system) for system in systems]
+        if all(found):
+            raise UsageError(f"loads: {found[0]}")
     for number, skip in enumerate(plan.skip):
         if skip.kernel is not None and skip.kernel not in plan.kernels:
             raise UsageError(f"skip.{number}.kernel: the plan has no kernel {skip.kernel!a}")
         if skip.load is not None and skip.load not in plan.loads:
             raise UsageError(f"skip.{number}.load: the plan has no load {skip.load!a}")
+
+
+def _not_for(name: str, options: Mapping[str, int], system: load_folder.System) -> str:
+    """Say why there is no such load for a system; empty where there is."""
+    try:
+        load_folder.find(name, options, system)
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def _check_drills(plan: MatchPlan) -> None:
@@ -160,7 +169,9 @@ class _Kernel:
         self.axis = plan.kernels.get(name, KernelAxis())
         self.place = given or self.axis.tree
         self.there = self.place is not None or not self.axis.optional
-        self.flavour: Flavour = "evl" if name == "xenomai" else "mainline"  # until it is known
+        self.flavour: flavours.Player = (
+            "evl" if name == "xenomai" else "mainline"
+        )  # until it is known
         if not self.there:
             return
         if plan.bench == "virtual":
@@ -177,6 +188,9 @@ class _Kernel:
         """Find a kernel of the virtual bench; a folder in the plan is relative to ``beside``."""
         if beside and self.axis.tree and self.axis.tree not in catalogue.catalogue():
             self.place = str(beside / self.axis.tree)
+        if is_sloth(self.place or self.name):
+            self.flavour = "sloth"
+            return "SLOTH"
         try:
             kernel = catalogue.find(self.place or self.name)
         except UsageError as error:
@@ -198,9 +212,14 @@ class _Kernel:
         return name
 
     @property
+    def system(self) -> load_folder.System:
+        """Return whose loads it takes."""
+        return "sloth" if self.flavour == "sloth" else "linux"
+
+    @property
     def usual(self) -> tuple[Priorities, TopHalf, BottomHalf]:
         """Return priorities, top half and bottom half where nobody says which."""
-        racquet = flavours.RACQUETS[self.flavour]
+        racquet = flavours.racquet_of(self.flavour)
         return racquet.priorities[0], racquet.top_halves[0], racquet.bottom_halves[0]
 
 
@@ -300,12 +319,14 @@ def _why_not(plan: MatchPlan, wanted: _Wanted, known: Mapping[str, _Kernel]) -> 
     return why
 
 
-def _impossible(kernel: _Kernel, wanted: _Wanted) -> str:
+def _impossible(kernel: _Kernel, wanted: _Wanted) -> str:  # noqa: PLR0911 (a reason each)
     """Say why a combination cannot be played; empty where it can."""
+    if wanted.load not in load_folder.names(kernel.system):
+        return f"the load {wanted.load} is not for {load_folder.CALLED[kernel.system]}"
     if wanted.drill:
         linux = kernel.flavour in {"mainline", "rt"}
         return "" if linux else f"drills are for Linux so far, not for {kernel.flavour} kernels"
-    racquet = flavours.RACQUETS[kernel.flavour]
+    racquet = flavours.racquet_of(kernel.flavour)
     preset = wanted.priorities in priority_map.PRESETS
     if wanted.priorities not in racquet.priorities and (preset or not racquet.threads):
         possible = " or ".join(racquet.priorities)

@@ -108,7 +108,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
     elif any(fault.code == "miscounted" for fault in faults):
         ended = "fault"
     manifest = Manifest(
-        schema_version=1,
+        schema_version=2,
         bench=plan.bench,
         time_note=bench.time_note(plan),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -139,7 +139,13 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
 
     if plan.umpire and plan.bench == "virtual" and totals.balls:
         events = list(_events(known, journal, tick_hz))
-        played = Played(plan.protocol, tick_hz, events, lambda: plain_balls(balls()))
+        played = Played(
+            plan.protocol,
+            tick_hz,
+            events,
+            lambda: plain_balls(balls()),
+            pinged=plan.drill is None,
+        )
         outcome.umpire.append(simulated(part, played))
     notes = ({"what": "umpire", "text": text} for text in outcome.umpire)
     every = itertools.chain(_events(known, journal, tick_hz), notes)

@@ -127,7 +127,7 @@ class Rally:
             ]
             return " / ".join(plain(word, 40) for word in parts if word)
         bottom_half = "own Racquet" if target.module == OWN else target.bottom_half
-        parts = [target.kernel, self.manifest.load.name, bottom_half, target.priorities]
+        parts = [target.system, self.manifest.load.name, bottom_half, target.priorities]
         parts += ["threaded"] if target.top_half == "threaded" else []
         parts += [target.added] if target.added else []
         parts += [f"with {target.witness}"] if target.witness != "none" else []

@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 from tennis.rally import command_line as parameters
 from tennis.rally import priorities as priority_map
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 1: no task and no ceiling of SLOTH; such folders are read as they are
 
 Text = Annotated[str, StringConstraints(max_length=4096)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -29,14 +29,16 @@ Count = Annotated[int, Field(ge=0, le=2**40)]
 # Durations of up to eleven days.
 Ns = Annotated[int, Field(ge=0, le=10**15)]
 PositiveNs = Annotated[int, Field(gt=0, le=10**15)]
-# "unknown": on a target that tennis does not manage, where nobody said
-BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "unknown"]
+# "task": SLOTH's. "unknown": on a target that tennis does not manage, where nobody said
+BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "task", "unknown"]
 # "threaded": the kernel lets the interrupt's handler run in a thread, as PREEMPT_RT does by itself
 TopHalf = Literal["hard", "threaded", "unknown"]
 OWN = "racquet, one's own"  # the target's module, where somebody else wrote it
+# what is beneath Linux on the same processor
+Beneath = Literal["none", "sloth"]
 Witness = Literal["none", "cyclictest", "timerlat", "osnoise"]
 # A preset, or a map. "native": the answering task belongs to EVL or Cobalt, and its priority is
-# that core's highest
+# that core's highest; or to SLOTH, and it is the one of its configuration
 Priorities = Annotated[Text, BeforeValidator(priority_map.canonical)]
 # as taskset and the kernel write it: 0, 2-3, 0,2-3
 CpuList = Annotated[
@@ -121,9 +123,16 @@ class Line(StrictModel):
 class Priority(StrictModel):
     """The scheduling policy of a task that takes part in the answer."""
 
-    task: Text  # "irq/23-racquet", "ksoftirqd/0"
-    policy: Text  # "SCHED_FIFO", "SCHED_OTHER"
+    task: Text  # "irq/23-racquet", "ksoftirqd/0", of SLOTH "Raise"
+    policy: Text  # "SCHED_FIFO", "SCHED_OTHER", of SLOTH "NVIC": the interrupt controller
     priority: Annotated[int, Field(ge=0, le=99)]
+
+
+class Ceiling(StrictModel):
+    """A resource of SLOTH's: who holds it is not preempted by tasks up to its ceiling."""
+
+    resource: Text
+    ceiling: Annotated[int, Field(ge=0, le=99)]
 
 
 class Target(StrictModel):
@@ -143,9 +152,16 @@ class Target(StrictModel):
     bottom_half: BottomHalf
     governor: Text | None = None
     witness: Witness = "none"  # what looked on from inside
+    beneath: Beneath = "none"  # and answered, where there was something
     priorities: Priorities
     tasks: Annotated[list[Priority], Field(max_length=256)]
+    ceilings: Annotated[list[Ceiling], Field(max_length=64)] = []  # of SLOTH's resources
     managed: Text = "by tennis"  # or not: then it is what the operator said
+
+    @property
+    def system(self) -> str:
+        """Return the kernel, and what answers beneath it, as people read it."""
+        return self.kernel if self.beneath == "none" else f"{self.kernel} above {self.beneath}"
 
 
 class Health(StrictModel):
@@ -269,7 +285,7 @@ def seal_of(content: dict[str, Any]) -> str:
 class Manifest(StrictModel):
     """All of ``manifest.json``."""
 
-    schema_version: Literal[1]
+    schema_version: Literal[1, 2]
     bench: BenchKind
     time_note: Text  # what a nanosecond means here; said on every table and plot
     created: Text  # ISO 8601, wall clock

@@ -14,7 +14,9 @@ from tennis.errors import RallyError
 from tennis.rally.disk import sync, writing
 from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.manifest import (
+    SCHEMA_VERSION,
     BenchKind,
+    Beneath,
     BottomHalf,
     CommandLine,
     Cpu,
@@ -39,7 +41,7 @@ UNKNOWN: Literal["unknown"] = "unknown"  # on a target that is not managed, wher
 class Plan(StrictModel):
     """What to play. ``versions`` must still hold when the rally is resumed."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[1, 2] = 2
     bench: BenchKind
     instrument: InstrumentKind = "builtin"
     port: Text | None = None  # of the Pico; None: the only one
@@ -56,6 +58,7 @@ class Plan(StrictModel):
     instruction_ns: InstructionNs = 2
     racquet: Text | None = None  # the C file of a Racquet of one's own, on the virtual bench
     witness: Witness = "none"  # looks on from inside the target
+    beneath: Beneath = "none"  # answers in Linux' place
     protocol: Protocol
     drill: Drill | None = None  # in place of the Racquet
     recording: Text | None = None  # the rally that the replay bench plays
@@ -87,7 +90,7 @@ class Plan(StrictModel):
                 raise RallyError(f"{path} is not a plan; {hint}")
             text = path.read_bytes()
             version = from_json(text).get("schema_version")
-            if isinstance(version, int) and version > 1:
+            if isinstance(version, int) and version > SCHEMA_VERSION:
                 raise RallyError(f"{path} was written by a newer tennis", next_step="update tennis")
             return cls.model_validate_json(text)
         except (OSError, ValueError, AttributeError) as error:

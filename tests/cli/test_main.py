@@ -146,7 +146,7 @@ def test_an_unfinished_rally_that_somebody_made_up(tmp_path):
     assert done.returncode == 1
     assert "plan.json is a link or something else" in done.stderr
     (part / "plan.json").unlink()
-    (part / "plan.json").write_text('{"schema_version": 2}')
+    (part / "plan.json").write_text('{"schema_version": 3}')
     assert "newer tennis" in tennis("rally", "--resume", tmp_path / "r").stderr
     for text in ("[]", "{", "\x00", "{}"):
         (part / "plan.json").write_text(text)

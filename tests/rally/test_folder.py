@@ -320,7 +320,7 @@ def test_files_that_are_not_listed_are_not_looked_at(rally):
 
 
 def test_a_newer_schema_asks_for_an_update(rally):
-    rewrite(rally, schema_version=2)
+    rewrite(rally, schema_version=3)
     refused(rally, "newer tennis", "update tennis")
 
 

@@ -16,6 +16,8 @@ from tennis.bench import RunRecord, Session, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.instruments import emulated
 from tennis.bench.kernels import catalogue, configuration, flavours, modules, own_module
+from tennis.bench.sloth import PICO, beneath, is_sloth
+from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import drivers, initramfs
 from tennis.bench.virtual import plugins as instrument
@@ -42,7 +44,7 @@ TICK_S = 0.2  # how often an empty chunk comes while nothing happens
 
 
 class VirtualBench:
-    """Plays plans on the virtual bench."""
+    """Plays plans on the virtual bench; those whose kernel is SLOTH it hands over."""
 
     kind: BenchKind = "virtual"
     repeats = True
@@ -50,21 +52,26 @@ class VirtualBench:
     def __init__(self, extras: Extras | None = None) -> None:
         self.extras = extras or Extras()
         self._parts: Parts | None = None
+        self._sloth = SlothBench()
 
     @staticmethod
     def time_note(plan: Plan) -> str:
         """Return what a nanosecond of a rally means."""
+        if plan.kernel == PICO:
+            return "virtual time, cycles of 8 ns"
         return f"virtual time, {plan.instruction_ns} ns per instruction"
 
     def parts(self, plan: Plan) -> Parts:
-        """Find and build what the plan needs. Raises UsageError or BenchError."""
+        """Find and build what a plan with Linux needs. Raises UsageError or BenchError."""
         plan = plan.model_copy(update={"versions": {}})
         if self._parts is None or self._parts.plan != plan:
             _check(plan)
             load = load_folder.find(plan.load, plan.load_options)
             kernel = catalogue.find(plan.kernel)
             _check_witness(plan, kernel)
-            if plan.racquet:
+            if plan.beneath != "none":
+                _check_beneath(plan, kernel)
+            elif plan.racquet:
                 _check_own_racquet(plan, kernel)
             elif plan.drill is None:
                 flavours.check(kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities)
@@ -90,11 +97,14 @@ class VirtualBench:
                 },
                 drivers.network(kernel) if needs_network else {},
                 _drill(plan, kernel),
+                beneath.image(kernel, self.extras.beneath) if plan.beneath != "none" else None,
             )
         return self._parts
 
     def versions(self, plan: Plan) -> dict[str, str]:
         """Return the versions on which the bytes of a rally depend."""
+        if is_sloth(plan.kernel):
+            return self._sloth.versions(plan)
         parts = self.parts(plan)
         return {
             "tennis": __version__,
@@ -114,6 +124,7 @@ class VirtualBench:
                 parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"
             ),
             **_network_versions(parts),
+            **_beneath_versions(parts),
             "compiler": modules.compiler_version(),
             "pyarrow": pa.__version__,
             **witnesses.versions(plan.witness),
@@ -122,6 +133,8 @@ class VirtualBench:
 
     def start(self, plan: Plan, folder: Path) -> Session:
         """Boot the target and let the instrument wait for it."""
+        if is_sloth(plan.kernel):
+            return self._sloth.start(plan, folder)
         kind = PicoSession if plan.instrument == "pico" else BuiltInSession
         return kind(self.parts(plan), self.extras, folder)
 
@@ -130,6 +143,8 @@ class VirtualBench:
 
         What took part was recorded when the rally began; the checkout may have changed since.
         """
+        if is_sloth(plan.kernel):
+            return self._sloth.circumstances(plan, folder)
         recorded = plan.versions
         report = Console(folder / CONSOLE).report()
         facts = report.facts
@@ -141,6 +156,7 @@ class VirtualBench:
             config_sha256=recorded["kernel_config_sha256"],
             command_line=facts.get("command_line", "unknown: the target did not come up"),
             witness=plan.witness,
+            beneath=plan.beneath,
             added=plan.command_line,
             module=recorded["racquet"],
             module_sha256=recorded["racquet_sha256"],
@@ -199,8 +215,31 @@ def _check_own_racquet(plan: Plan, kernel: catalogue.Kernel) -> None:
         )
 
 
+def _check_beneath(plan: Plan, kernel: catalogue.Kernel) -> None:
+    """Raise UsageError where SLOTH cannot answer beneath Linux."""
+    refused = {
+        "--instrument pico": plan.instrument == "pico",
+        "--racquet": plan.racquet is not None,
+        "tennis drill": plan.drill is not None,
+        f"a kernel of flavour {kernel.flavour}": kernel.flavour not in {"mainline", "rt"},
+    }
+    for what, asked in refused.items():
+        if asked:
+            raise UsageError(f"--beneath sloth: {what} does not go with it")
+    flavours.check("sloth", plan.top_half, plan.bottom_half, plan.priorities)
+
+
+def _beneath_versions(parts: Parts) -> dict[str, str]:
+    if parts.beneath is None:
+        return {}
+    monitor = parts.beneath.with_name("monitor.elf")
+    return {"beneath_sha256": _sha256(monitor, *beneath.sources())}
+
+
 def _racquet(plan: Plan, kernel: catalogue.Kernel) -> Path:
-    """Build the Racquet: the kit's, or one's own."""
+    """Build the Racquet: the kit's, or one's own; beneath Linux, Linux' end of the pipes."""
+    if plan.beneath != "none":
+        return beneath.module(kernel)
     if plan.racquet:
         return own_module.built(Path(plan.racquet), kernel)
     name = flavours.RACQUETS[kernel.flavour].module

@@ -19,6 +19,7 @@ from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.kernels.flavours import priorities_on
 from tennis.bench.loads import Load
 from tennis.bench.patience import USUAL, Patience
+from tennis.bench.sloth import beneath
 from tennis.bench.targets.console import LIMIT_BYTES, Console
 from tennis.bench.virtual import initramfs
 from tennis.bench.virtual.plugins import Qemu
@@ -26,13 +27,14 @@ from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Witness
-from tennis.rally.plan import Plan
+from tennis.rally.plan import UNKNOWN, Plan
 
 TARGET = ROOT / "target"
 # KASLR, which differs from boot to boot, would also turn on kernel page-table isolation, as it does
 # on a board whose firmware gives a seed: QEMU takes three times as long with it
 COMMAND_LINE = "console=ttyAMA0 panic=-1 oops=panic kpti=off"
 LISTENS_US = 200_000  # until a Brickwall surely listens
+MACHINE = "virt,gic-version=2,dtb-randomness=on"
 MEMORY_MB = 1024  # the root is in memory, and stress fills it
 PEER_TARGET = "10.77.0.1"  # the target's address, as the script network sets it
 
@@ -74,6 +76,7 @@ class Extras:
     answers: Mapping[str, int] = field(default_factory=dict)
     monitor: Path | None = None  # the socket at which QEMU tells where the processor is
     patience: Patience = USUAL
+    beneath: str = beneath.APPLICATIONS[0]  # which application of SLOTH's, beneath Linux
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ class Parts:
     load_programs: Mapping[str, Path]
     drivers: Mapping[str, bytes]  # modules of the kernel's own for the network, in their order
     drill: Path | None = None  # a module or a program, in place of the Racquet
+    beneath: Path | None = None  # the image of SLOTH's monitor and the kernel
 
 
 class Machine:
@@ -107,12 +111,18 @@ class Machine:
     ) -> None:
         self.console = Console(folder / CONSOLE)
         self._stderr = folder / "qemu.log"
-        self._said, self._size_before = folder / CONSOLE, _size(folder / CONSOLE)
+        self._said = folder / CONSOLE
+        # of a rally that goes on: all of it is said again, and QEMU may not have begun to
+        self._said.unlink(missing_ok=True)
         self._patience = extras.patience
         self._spoke = False
         packages = packages_of(parts.load, parts.plan.witness)
         image = initramfs.pack({**_target_files(parts), **extras.files}, packages)
         command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
+        files = [image]
+        if parts.beneath:
+            files.append(beneath.device_tree(command))
+            command += ["-dtb", f"/proc/self/fd/{files[-1]}"]
         if extras.instrument:
             command += _plugin(parts.plugin, {**plugin, **extras.answers})
         if extras.plugin:
@@ -125,10 +135,11 @@ class Machine:
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
-                pass_fds=[*descriptors, image],
+                pass_fds=[*descriptors, *files],
                 start_new_session=True,
             )
-        os.close(image)
+        for file in files:
+            os.close(file)
 
     @property
     def running(self) -> bool:
@@ -139,7 +150,7 @@ class Machine:
         """Raise BenchError where the kernel has not said its first word in time; call it often."""
         if self._spoke or self._worked_s() < self._patience.first_word_s:
             return
-        self._spoke = _size(self._said) not in {0, self._size_before}
+        self._spoke = self._said.exists() and self._said.stat().st_size > 0
         if not self._spoke:
             raise BenchError(
                 f"the kernel said nothing within {self._patience.first_word_s:g} s of work: "
@@ -181,10 +192,6 @@ class Machine:
             self._stderr.unlink()
 
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
-
-
 def packages_of(load: Load, witness: Witness) -> list[str]:
     """Return the Debian packages of a load and a witness: here target and peer are one machine."""
     return sorted({*load.packages, *load.host_packages, *witnesses.packages(witness)})
@@ -198,7 +205,8 @@ def _plugin(path: Path, parameters: Mapping[str, int]) -> list[str]:
 def command_line(parts: Parts, extras: Extras) -> str:
     """Return the kernel's command line."""
     plan = parts.plan
-    own = f"tennis.bottom_half={plan.bottom_half} tennis.phase_us={phase_us(plan.protocol.seed)}"
+    bottom_half = UNKNOWN if parts.beneath else plan.bottom_half  # that of Linux' own Racquet
+    own = f"tennis.bottom_half={bottom_half} tennis.phase_us={phase_us(plan.protocol.seed)}"
     priorities = priorities_on(
         parts.kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities
     )
@@ -261,14 +269,14 @@ def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> li
     seed = parts.plan.protocol.seed
     return [
         str(parts.qemu.path),
-        *("-M", "virt,gic-version=2,dtb-randomness=on", "-cpu", "cortex-a57", "-smp", "1"),
+        *("-M", beneath.MACHINE if parts.beneath else MACHINE, "-cpu", "cortex-a57", "-smp", "1"),
         *("-m", str(MEMORY_MB), "-seed", str(seed), "-rtc", "base=2026-01-01,clock=vm"),
         *("-icount", f"shift={shift},sleep=off,rr=record,rrfile={os.devnull}"),
         *("-nodefaults", "-display", "none", "-monitor", _monitor(extras), "-no-reboot"),
         *("-chardev", f"file,id=console,path={_escape(console)}", "-serial", "chardev:console"),
         *(
             "-kernel",
-            str(parts.kernel.image),
+            str(parts.beneath or parts.kernel.image),
             "-initrd",
             str(image),
             "-append",

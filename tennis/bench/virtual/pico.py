@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A rally on the virtual bench with the real Brickwall: its firmware on an emulated Pico.
 
-Pico and guest keep one common time (target/virtual/link.c): every run of a plan gives the same
-bytes, as with the built-in instrument.
+Pico and target keep one common time, for a guest of QEMU's by target/virtual/link.c: every run of a
+plan gives the same bytes, as with the built-in instrument.
 """
 
 import os
@@ -14,42 +14,30 @@ from pathlib import Path
 from tennis import wire
 from tennis.bench.instruments import emulated
 from tennis.bench.instruments.brickwall import Brickwall, Hello, play_of
+from tennis.bench.instruments.lockstep import LockstepLink
+from tennis.bench.targets.console import Console
 from tennis.bench.virtual.machine import Extras, Machine, Parts
 from tennis.rally.journal import Frame
+from tennis.rally.plan import Plan
 
 EMULATOR_LOG = "emulator.log"
 # why the guest's end of the link closed, as link.c says it: an END reason of wire.py
 ENDINGS = {"target_ended": 2, "never_ready": 3}
 
 
-class PicoSession:
-    """QEMU and an emulated Pico, each waiting for the other."""
+class LinkedSession:
+    """The Brickwall's firmware on an emulated Pico, and a target that shares its time."""
 
     doing = ""
     garbage_bytes = 0  # the line's is repaired
 
-    def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
-        self._log = folder / EMULATOR_LOG
-        pico_reads, qemu_writes = os.pipe()
-        qemu_reads, pico_writes = os.pipe()
-        settings = {"to_pico": qemu_writes, "from_pico": qemu_reads}
-        self._machine = Machine(parts, extras, folder, settings, [qemu_writes, qemu_reads])
-        os.close(qemu_writes)
-        os.close(qemu_reads)
-        try:
-            self._link = emulated.start(linked=(pico_reads, pico_writes), log=self._log)
-        except BaseException:
-            self._machine.stop()
-            self._machine.close()
-            raise
-        finally:
-            os.close(pico_reads)
-            os.close(pico_writes)
-        # neither of the two moves on while the other one does not
-        self._link.waiting = self._machine.refuse_silence
-        self._brickwall = Brickwall(self._link)
-        self._protocol = parts.plan.protocol
-        self._drills = parts.plan.drill is not None
+    def __init__(self, link: LockstepLink, plan: Plan, console: Console, log: Path) -> None:
+        self._link = link
+        self._brickwall = Brickwall(link)
+        self._protocol = plan.protocol
+        self._drills = plan.drill is not None
+        self._console = console
+        self._log = log  # the emulator's
         self._ending: int | None = None
         self._said: list[str] = []
 
@@ -102,11 +90,41 @@ class PicoSession:
     def close(self) -> None:
         """End both."""
         self._brickwall.close()
-        self._machine.stop()
-        self._machine.close()
+        self._end_target()
         if self._log.exists():
             self._said += self._log.read_text(errors="replace").splitlines()
             self._log.unlink()
         if self._said:
-            self._machine.console.add_emulator_output("\n".join(self._said) + "\n")
+            self._console.add_emulator_output("\n".join(self._said) + "\n")
             self._said.clear()
+
+    def _end_target(self) -> None:
+        """End what the Brickwall played against."""
+
+
+class PicoSession(LinkedSession):
+    """QEMU and an emulated Pico, each waiting for the other."""
+
+    def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
+        log = folder / EMULATOR_LOG
+        pico_reads, qemu_writes = os.pipe()
+        qemu_reads, pico_writes = os.pipe()
+        settings = {"to_pico": qemu_writes, "from_pico": qemu_reads}
+        self._machine = Machine(parts, extras, folder, settings, [qemu_writes, qemu_reads])
+        os.close(qemu_writes)
+        os.close(qemu_reads)
+        try:
+            link = emulated.start(linked=(pico_reads, pico_writes), log=log)
+        except BaseException:
+            self._end_target()
+            raise
+        finally:
+            os.close(pico_reads)
+            os.close(pico_writes)
+        # neither of the two moves on while the other one does not
+        link.waiting = self._machine.refuse_silence
+        super().__init__(link, parts.plan, self._machine.console, log)
+
+    def _end_target(self) -> None:
+        self._machine.stop()
+        self._machine.close()

@@ -55,7 +55,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
         {"/tennis/before": _DUMP.format(filter=_FUNCTIONS)},
         f"reading the functions' names of Linux {kernel.release} (once)",
     )
-    load = [parts.load_module] if parts.load_module else []
+    loaded = [module for module in (parts.load_module, parts.drill) if module]
     modules = _told(
         "modules-"
         + digest(
@@ -64,7 +64,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
             parts.qemu.version,
             _DUMP,
             parts.racquet,
-            *load,
+            *loaded,
             *parts.drivers.values(),
             parts.load.name,
             parts.plan.command_line,

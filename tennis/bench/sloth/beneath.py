@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""SLOTH beneath Linux: a monitor at EL2 in front of a kernel that nobody changed (target/slothful).
+
+What the boot loader gets is one image: the monitor's 2 MiB, and behind it the kernel's own. Linux
+is told of the monitor's memory, and of its end of the pipes, by the device tree.
+"""
+
+import os
+import struct
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tennis.bench.cache import digest, once
+from tennis.bench.commands import run
+from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.modules import PREFIX, compiler_version, kernel_module
+from tennis.checkout import ROOT
+from tennis.errors import BenchError
+
+SLOTHFUL = ROOT / "target" / "slothful"
+MODULE = "racquet_sloth"  # Linux' end of the pipes, in the Racquet's place
+# the virtual machine with EL2, for which a GICv2 has its virtual parts
+MACHINE = "virt,virtualization=on,gic-version=2,dtb-randomness=on"
+GIC_INTERRUPT = "interrupts = <0x01 0x09"  # of the GIC's node: the maintenance interrupt, PPI 9
+FLAGS = (
+    *("-O2", "-Wall", "-Wextra", "-Werror", "-std=c17", "-ffreestanding", "-nostdlib", "-static"),
+    *("-mgeneral-regs-only", "-mstrict-align", "-fno-pic", "-mcmodel=small"),
+    *("-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-common"),
+    *("-Wl,--build-id=none", "-Wl,--no-warn-rwx-segments"),
+)
+MONITOR_SIZE = 0x200000
+APPLICATIONS = ("racquet", "services")  # C files with a header NAME-tasks.h beside
+# of an arm64 Image's header (Documentation/arch/arm64/booting.rst): its size in memory, its mark
+IMAGE_HEADER, IMAGE_MAGIC = struct.Struct("<8xQQQ24xI4x"), 0x644D5241
+
+
+def sources() -> list[Path]:
+    """Return what the monitor is made of."""
+    return [
+        *sorted(SLOTHFUL.glob("*.[chS]")),
+        SLOTHFUL / "link.ld",
+        SLOTHFUL / "linux.dtsi",
+        SLOTHFUL / "linux" / "pipe.h",
+    ]
+
+
+def image(kernel: Kernel, application: str = APPLICATIONS[0], defines: Sequence[str] = ()) -> Path:
+    """Return one image of the monitor and a kernel; ``monitor.elf`` lies beside it.
+
+    ``application``: whose tasks they are. ``defines`` are for tests. Raises BenchError for a kernel
+    that is no plain arm64 Image.
+    """
+    with kernel.image.open("rb") as file:
+        header = file.read(64)
+    _, size, _, magic = IMAGE_HEADER.unpack(header) if len(header) == 64 else (0, 0, 0, 0)
+    if magic != IMAGE_MAGIC or not size:
+        raise BenchError(
+            f"{kernel.name} is no plain arm64 Image: SLOTH cannot lie beneath it",
+            next_step="use a kernel of Debian's (tennis kernels)",
+        )
+    words = [*FLAGS, f"-DIMAGE_SIZE={MONITOR_SIZE + size:#x}", *(f"-D{word}" for word in defines)]
+    words.append(f'-DCONFIG="{application}-tasks.h"')
+    others = set(APPLICATIONS) - {application}
+
+    def build(folder: Path) -> None:
+        compiler, elf, plain = f"{PREFIX}gcc", folder / "monitor.elf", folder / "monitor.bin"
+        what = "building SLOTH's monitor"
+        script = folder / "link.ld"
+        run(
+            [compiler, "-E", "-P", "-x", "c", f"-I{SLOTHFUL}", "-o", script, SLOTHFUL / "link.ld"],
+            what=what,
+        )
+        code = [path for path in sorted(SLOTHFUL.glob("*.c")) if path.stem not in others]
+        files = [SLOTHFUL / "entry.S", *code]
+        run([compiler, *words, f"-I{SLOTHFUL}", "-T", script, "-o", elf, *files], what=what)
+        run([f"{PREFIX}objcopy", "-O", "binary", elf, plain], what=what)
+        content = plain.read_bytes().ljust(MONITOR_SIZE, b"\0")
+        (folder / "Image").write_bytes(content + kernel.image.read_bytes())
+        plain.unlink()
+
+    key = digest(*sources(), kernel.image, compiler_version(), *words)
+    return once("slothful", f"{kernel.name}-{key}", build) / "Image"
+
+
+def module(kernel: Kernel) -> Path:
+    """Return Linux' end of the pipes, built for a kernel."""
+    return kernel_module(SLOTHFUL / "linux" / f"{MODULE}.c", kernel)
+
+
+def device_tree(command: Sequence[str]) -> int:
+    """Return QEMU's own device tree with what Linux must know besides, as a file descriptor.
+
+    ``command`` is QEMU's, with the rally's seed: what is random in the tree comes from that.
+    Raises BenchError where the machine has no virtual GICv2.
+    """
+    with tempfile.TemporaryDirectory(prefix="tennis-tree-") as scratch:
+        blob = Path(scratch) / "virt.dtb"
+        words = list(command)
+        for option in ("-kernel", "-initrd", "-append"):  # nothing is booted
+            at = words.index(option)
+            del words[at : at + 2]
+        where = words.index("-M") + 1
+        words[where] += f",dumpdtb={blob}"
+        run(words, what="asking QEMU for its device tree")
+        own = run(["dtc", "-q", "-I", "dtb", "-O", "dts", blob], what="reading QEMU's device tree")
+    if GIC_INTERRUPT not in own:
+        raise BenchError(
+            "this machine's interrupt controller has no virtual parts: SLOTH cannot lie beneath "
+            "Linux",
+            next_step="use QEMU's virt board with virtualization=on and gic-version=2",
+        )
+    done = subprocess.run(
+        ["dtc", "-q", "-I", "dts", "-O", "dtb"],
+        input=(own + (SLOTHFUL / "linux.dtsi").read_text()).encode(),
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()
+        raise BenchError(f"the device tree cannot be put together: {said[-200:]}")
+    descriptor = os.memfd_create("tennis-device-tree", 0)
+    os.write(descriptor, done.stdout)
+    os.set_inheritable(descriptor, True)
+    return descriptor

@@ -1,0 +1,244 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""SLOTH beneath Linux: what Linux does, or tries, does not change an answer."""
+
+import re
+import signal
+
+import pytest
+
+from tennis.bench.kernels.catalogue import find
+from tennis.bench.kernels.modules import program
+from tennis.bench.sloth import beneath
+from tennis.bench.virtual.bench import Extras, VirtualBench
+from tennis.errors import BenchError, UsageError
+from tennis.play import replaying
+from tennis.play.planning import plan_of
+from tennis.play.rally import Watch, play
+from tennis.play.services import count_beneath
+from tests.support.masked_windows import Monitor
+from tests.support.virtual import GUEST, played, script
+
+pytestmark = pytest.mark.virtual
+
+RISE, WIDTH = 104, 66  # ns, where nothing is in the way
+# of masked code, in instructions; entering EL2 takes none in QEMU
+WINDOW = 104
+
+
+def answers(rally):
+    rise, fall = replaying.balls_of(rally)[:, 1:].T
+    return rise, fall - rise
+
+
+def figures(console):
+    """Return what /sys/kernel/debug/sloth said."""
+    return {name: int(number) for name, number in re.findall(r"figure (\w+) (\d+)", console)}
+
+
+def after(*lines):
+    return {"/tennis/after": script("\n".join(lines))}
+
+
+TELL = "sed 's/^/figure /' /sys/kernel/debug/sloth > /dev/console"
+
+
+@pytest.mark.parametrize("kernel", ["mainline", "rt"])
+def test_a_hog_is_not_seen(tmp_path, kernel):
+    """100 us without interrupts, as Linux says: the same module, and Linux' Racquet waits."""
+    asked = {"kernel": kernel, "load": "hog", "balls": 500}
+    rally = played(tmp_path / "r", beneath="sloth", **asked)
+    rise, width = answers(rally)
+    assert (rally.balls, rally.misses) == (500, 0)
+    assert rise.min() == RISE
+    assert rise.max() <= RISE + 2 * WINDOW
+    assert set(width) == {WIDTH}
+    target = rally.manifest.target
+    assert (target.beneath, target.module, target.bottom_half) == ("sloth", "racquet_sloth", "task")
+    assert {t.task: t.priority for t in target.tasks if t.policy == "GIC"} == {
+        "Raise": 4, "Lower": 3, "Echo": 2, "Refill": 1
+    }  # fmt: skip
+    assert "fact beneath sloth" in rally.console()
+    assert [e for e in rally.each_event() if e["what"] == "console_warning"] == []
+    if kernel == "mainline":
+        alone = played(tmp_path / "alone", **asked)
+        assert answers(alone)[0].max() > 80_000
+        assert replaying.check(rally.path).balls == 500
+
+
+def test_linux_panics_and_every_ball_is_answered(tmp_path):
+    files = after("(sleep 2; echo c > /proc/sysrq-trigger) &")
+    rally = played(
+        tmp_path / "r", Extras(files=files, parameters="panic=0"), beneath="sloth", balls=2000
+    )
+    rise, width = answers(rally)
+    assert (rally.balls, rally.misses) == (2000, 0)
+    assert rise.max() <= RISE + 2 * WINDOW
+    assert set(width) == {WIDTH}
+    assert "guest_panic" in {fault.code for fault in rally.manifest.faults}
+    panicked_s = float(re.search(r"\[ *([\d.]+)\] Kernel panic", rally.console())[1])
+    assert replaying.balls_of(rally)[-1, 0] > panicked_s * 1e9 + 1e8
+
+
+def test_root_cannot_reach_the_tasks(tmp_path):
+    """Memory, the controls of virtual interrupts, lines and GPIO lines: each tried from Linux."""
+    tries = {
+        "monitor": "0x40200000",
+        "monitor written": "0x40200000 32 0",
+        "interface": "0x08030000",
+        "interface written": "0x08030100 32 0",
+    }
+    lines = ["("]
+    for name, words in tries.items():
+        lines.append(f"/bin/busybox devmem {words} > /dev/null 2>&1")
+        lines.append(f'echo "tried {name}: $?" > /dev/console')
+    lines += [
+        # all lines of the controller off, their priority the lowest, nothing pending; the
+        # CPU interface off, which is the virtual one, for a moment
+        *(f"/bin/busybox devmem {at:#x} 32 0xffffffff" for at in range(0x08000180, 0x080001A4, 4)),
+        *(f"/bin/busybox devmem {at:#x} 32 0xffffffff" for at in range(0x08000280, 0x080002A4, 4)),
+        "/bin/busybox devmem 0x08000424 32 0xffffffff",
+        "/bin/busybox devmem 0x08000000 32 0",
+        # the reply line up, its direction, the ping's interrupt off and cleared
+        "/bin/busybox devmem 0x09030008 32 2",
+        "/bin/busybox devmem 0x09030400 32 0",
+        "/bin/busybox devmem 0x09030410 32 0",
+        "/bin/busybox devmem 0x0903041c 32 0xff",
+        "echo tried all > /dev/console",
+        TELL,
+        ") &",
+    ]
+    rally = played(
+        tmp_path / "r",
+        Extras(files=after(*lines), parameters="iomem=relaxed"),
+        beneath="sloth",
+        balls=1500,
+    )
+    console = rally.console()
+    tried = dict(re.findall(r"tried ([\w ]+): (\d+)", console))
+    assert tried == dict.fromkeys(tries, str(128 + signal.SIGBUS))
+    assert figures(console)["refused"] == len(tries)
+    assert (rally.balls, rally.misses) == (1500, 0)
+    rise, width = answers(rally)
+    assert rise.max() <= RISE + 2 * WINDOW
+    assert set(width) == {WIDTH}
+
+
+def test_pipes_lose_nothing_and_tear_nothing(tmp_path):
+    """10,000 activations by Linux under stress, while pings' records come the same way."""
+    pipe = program(GUEST / "sloth-pipe" / "sloth-pipe.c")
+    rally = played(
+        tmp_path / "r",
+        Extras(
+            files={
+                "/tennis/sloth-pipe": pipe,
+                **after(f"(sleep 1.5; /tennis/sloth-pipe 10000 > /dev/console; {TELL}) &"),
+            }
+        ),
+        beneath="sloth",
+        load="stress",
+        balls=3000,
+    )
+    console = rally.console()
+    match = re.search(r"sloth-pipe: (.*)", console)
+    said = {name: int(number) for name, number in re.findall(r"(\w+) (\d+)", match[1])}
+    told = figures(console)
+    assert said["sent"] == said["echoed"] == told["echoed"] == told["activations"] == 10_000
+    assert said["misplaced"] == said["torn"] == 0
+    assert said["read"] > 10_000  # pings' records, too
+    # who reads too late loses records, and both sides say how many
+    assert (said["gaps"] == 0) == (told["to_linux_overruns"] == 0) or told["to_linux_overruns"] > 0
+    rise, _ = answers(rally)
+    assert rally.misses == 0
+    assert rise.max() <= RISE + 2 * 2 * WINDOW
+
+
+def test_a_pipe_that_nobody_reads(tmp_path):
+    """It takes no more, counts what was lost, and no answer waits."""
+    rally = played(
+        tmp_path / "r",
+        Extras(files=after(f"(sleep 1; sleep 0.5; {TELL}) &")),
+        beneath="sloth",
+        balls=2000,
+    )
+    told = figures(rally.console())
+    assert 100 < told["to_linux_overruns"] < 2000
+    assert told["full"] == 0
+    assert set(answers(rally)[1]) == {WIDTH}
+
+
+def test_more_interrupts_than_list_registers(tmp_path, monkeypatch):
+    """Two registers only: Linux' interrupts wait for one, and none is lost."""
+    image = beneath.image
+    monkeypatch.setattr(beneath, "image", lambda k, a: image(k, a, ["LIST_REGISTERS=2"]))
+    pipe = program(GUEST / "sloth-pipe" / "sloth-pipe.c")
+    lines = (
+        "(while :; do /tennis/sloth-pipe 100 > /dev/null; done) &",
+        f"(sleep 1.2; {TELL}) &",
+    )
+    rally = played(
+        tmp_path / "r",
+        Extras(files={"/tennis/sloth-pipe": pipe, **after(*lines)}),
+        beneath="sloth",
+        load="ping-flood",
+        balls=1200,
+    )
+    told = figures(rally.console())
+    assert told["full"] > 0
+    assert told["echoed"] == told["activations"] > 1000
+    assert (rally.manifest.ended, rally.misses, rally.manifest.faults) == ("complete", 0, [])
+
+
+def test_what_the_services_cost_beneath_linux(tmp_path):
+    """Each ball is a service; Linux' timer comes into some, and the least is the service's own."""
+    found = count_beneath("mainline", tmp_path / "r", repetitions=10)
+    # by hand: a store and two barriers
+    assert found["activate_task"] == found["release_resource"] == 3
+    assert found["release_resource"] < found["get_resource"] < 20
+    # only to a more urgent task, and back, the way is through the vectors
+    assert 10 < found["terminate_task_dispatch"] < found["chain_task_dispatch"] < 30
+    assert found["chain_task_dispatch"] < found["terminate_task"] < found["activate_task_dispatch"]
+    assert found["activate_task_dispatch"] == found["release_resource_dispatch"] < 60
+
+
+def test_how_long_masked_code_keeps_a_task_waiting():
+    """From the binary: every path, counted; the first of them counted by hand, too."""
+    elf = beneath.image(find("mainline")).with_name("monitor.elf")
+    windows = Monitor(elf).windows()
+    # save: 15; bl; dispatch's own beginning: 6; the question to the controller
+    assert windows["vector 0x480"] == windows["vector 0x280"] == 15 + 1 + 6 + 1
+    assert max(windows.values()) == WINDOW
+    assert len(windows) > 12
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"bottom_half": "tasklet"}, "use task"),
+        ({"priorities": "chrt"}, "use native"),
+        ({"instrument": "pico"}, "--instrument pico does not go with it"),
+        ({"racquet": "r.c"}, "--racquet does not go with it"),
+    ],
+)
+def test_what_does_not_go_together(tmp_path, asked, words):
+    if "racquet" in asked:
+        asked = {"racquet": tmp_path / "r.c"}
+    with pytest.raises(UsageError, match=words):
+        play(VirtualBench(), plan_of(beneath="sloth", **asked), tmp_path / "r", Watch())
+
+
+def test_sloth_beneath_what_is_no_linux():
+    with pytest.raises(UsageError, match="--beneath belongs to Linux"):
+        plan_of(kernel="sloth", beneath="sloth")
+    with pytest.raises(UsageError, match="--beneath belongs to Linux"):
+        plan_of(bench="pi", beneath="sloth")
+
+
+def test_a_controller_without_virtual_parts():
+    """QEMU's virt board without EL2 has such a GICv2."""
+    plan = plan_of(kernel="mainline")
+    words = [str(VirtualBench().parts(plan).qemu.path), "-M", "virt,gic-version=2"]
+    words += ["-cpu", "cortex-a57", "-nodefaults", "-display", "none"]
+    words += ["-kernel", "k", "-initrd", "i", "-append", "a"]
+    with pytest.raises(BenchError, match="has no virtual parts"):
+        beneath.device_tree(words)
