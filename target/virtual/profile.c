@@ -102,6 +102,7 @@ static int32_t here = -1; /* node; -1: not known yet */
 static uint32_t here_flags;
 static uint64_t task;
 static int64_t name_offset = -1;
+static char name_when_switched[16] = "?"; /* user space may have no kernel mapped (KPTI) */
 static int32_t root = -1;
 static struct frame {
 	uint64_t at, return_address;
@@ -192,7 +193,7 @@ static void enter_task(void)
 	size_t c;
 
 	if (name_offset < 0 || !read_memory(task + name_offset, context.name, sizeof(context.name)))
-		strcpy(context.name, "?");
+		memcpy(context.name, name_when_switched, sizeof(context.name));
 	for (c = 0; c < context_count; c++) {
 		if (!memcmp(&contexts[c], &context, sizeof(context)))
 			break;
@@ -212,6 +213,9 @@ static void switches(unsigned int vcpu, void *data)
 	if (!task)
 		find_names(read_register(0));
 	task = read_register(1);
+	if (name_offset < 0 ||
+	    !read_memory(task + name_offset, name_when_switched, sizeof(name_when_switched)))
+		strcpy(name_when_switched, "?");
 	if (counting)
 		root = -1; /* looked up when the next block begins */
 }

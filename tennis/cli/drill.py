@@ -41,6 +41,8 @@ from tennis.units import format_bytes, format_count, format_ns
             *("--kernel", "--load", "--load-option", "--command-line", "--instruction-ns"),
             "--instrument",
         ),
+        "Who else looks on": ("--umpire", "--analyser"),
+        "Another bench": ("--bench", "--target", "--port"),
     },
 )
 @click.argument("name", metavar="DRILL", type=click.Choice(get_args(DrillName)), required=False)
@@ -114,6 +116,22 @@ from tennis.units import format_bytes, format_count, format_ns
     help="What listens: builtin is fast; pico is the Brickwall's firmware on an emulated Pico, up "
     "to some 30,000 repetitions a second. [default: builtin]",
 )
+@click.option(
+    "--umpire",
+    is_flag=True,
+    help="Let a logic analyser look on, as for `tennis rally`: on the virtual bench its capture is "
+    "made from the drill itself.",
+)
+@click.option("--analyser", metavar="SPEC", help="With --umpire, as for `tennis rally`.")
+@click.option(
+    "--bench",
+    type=click.Choice(["virtual", "pi"]),
+    default="virtual",
+    show_default=True,
+    help="Where to do it, as for `tennis rally`.",
+)
+@click.option("--target", metavar="HOST", help="The board, with --bench pi.")
+@click.option("--port", metavar="PORT", help="The Brickwall's serial port, with --bench pi.")
 @quiet_option
 @click.option("--out", type=Folder(), metavar="DIR", help="The drill's folder; it must not exist.")
 @click.option(
@@ -150,9 +168,11 @@ def drill(
       tennis drill periodic --period-us 25 --context kernel --load memory \\
           --repetitions 1000000 --out table-8
       tennis drill switch --context user-rt --period-us 50 --out switch
+      tennis drill switch --bench pi --target pi4 --context user-rt --out board
       tennis stats jitter --json
 
-    Ctrl-C ends it, and --resume goes on (virtual bench).
+    Ctrl-C ends it, and --resume goes on (virtual bench). On a board that tennis manages a drill in
+    the kernel is built there, which takes the kernel's headers.
     """
     from tennis.play import rally as player
     from tennis.play.planning import bench_again, bench_of, drill_plan
@@ -179,7 +199,7 @@ def drill(
         asked["load_options"] = dict(map(load_option, load_options))
         wanted = Drill(name=name, context=context, period_ns=round(period_us * 1000))
         plan = drill_plan(wanted, repetitions, **asked)
-        bench = bench_of("virtual")
+        bench = bench_of(plan.bench, plan.port, plan.target)
     with listening(lambda line: echo(f"tennis: {line}", err=True)), shown("drill") as observe:
         watch = player.Watch(observe, stop)
         if resume is not None:

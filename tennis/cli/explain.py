@@ -33,7 +33,7 @@ ROWS = 8
 
 @click.command()
 @click.argument("rally", metavar="RALLY", type=Folder())
-@click.option("--ball", type=int, help="Explain this ball (the first is 0).")
+@click.option("--ball", type=int, help="Explain this ball or repetition (the first is 0).")
 @click.option("--worst", type=int, help="Explain this many of the latest balls.  [default: 20]")
 @click.option(
     "--over", metavar="TIME", help="Explain all balls that waited longer, as in 100us or 1.5ms."
@@ -74,12 +74,13 @@ def explain(
     as_json: bool,
     out: Path | None,
 ) -> None:
-    """Name the kernel code that ran while the late balls of a RALLY waited.
+    """Name the kernel code that ran while the late balls of a RALLY, or of a drill, waited.
 
     The rally is played again on the virtual bench up to the last ball that is asked about, with a
     profiler that counts every instruction and costs no virtual time. Every ball of the replay must
     be the rally's, tick for tick. The latest balls are those with the longest time from the ping
-    to the reply's fall, missed ones first.
+    to the reply's fall, missed ones first. Of a drill they are repetitions: the latest came
+    longest after their period was over or, where nothing is periodic, took longest.
 
     \b
     Examples:
@@ -91,6 +92,7 @@ def explain(
       tennis explain first --try command-line=rcu_nocbs=0
       tennis explain first --try kernel=rt-7 --over 100us
       tennis explain evl-idle --kernel ../linux-evl
+      tennis explain switches --over 4us
     """
     over_ns = None if over is None else _time_ns(over)
     if settings:
@@ -205,7 +207,8 @@ def _print(explanation: Explanation, out: Path | None) -> None:
     if len(explanation.stories) > 1:
         line("Their causes:")
         for cause, balls, ns in explanation.causes()[:ROWS]:
-            line(f"  {format_count(balls, 'ball')}, {format_ns(ns)}: {cause}")
+            noun = explanation.story.noun
+            line(f"  {format_count(balls, noun)}, {format_ns(ns)}: {cause}")
         line("")
     target = explanation.rally.manifest.target
     had = {
@@ -214,7 +217,7 @@ def _print(explanation: Explanation, out: Path | None) -> None:
         "command-line": target.added,
     }
     helpful = remedies(explanation.story.sentence, had)
-    if helpful:
+    if helpful and not explanation.rally.manifest.drill:
         line("May help; to see whether it does:")
         for remedy in helpful:
             line(f"  tennis explain {quoted(explanation.rally.path)} --try {remedy.setting}")
@@ -229,7 +232,7 @@ def _print(explanation: Explanation, out: Path | None) -> None:
 
 def _table(explanation: Explanation) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("share", "time", "balls"):
+    for title in ("share", "time", f"{explanation.story.noun}s"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("what ran")
     table.add_column("mostly in", overflow="fold")

@@ -26,7 +26,13 @@ from tennis.plots.sweep import SPEAKS
 from tennis.rally.serving import BALLS_MAX
 from tennis.stats.pairing import percent_floor
 from tennis.sweep.folder import Sweep
-from tennis.sweep.search import RATE_MAX_HZ, RATE_MIN_HZ
+from tennis.sweep.search import (
+    PAIRED_PERCENT,
+    RATE_MAX_HZ,
+    RATE_MIN_HZ,
+    RATES_PER_DECADE,
+    RESOLUTION_PERCENT,
+)
 from tennis.units import format_ns
 
 
@@ -111,7 +117,7 @@ from tennis.units import format_ns
 @click.option(
     "--rates-per-decade",
     type=Whole(1, 30),
-    default=5,
+    default=RATES_PER_DECADE,
     show_default=True,
     metavar="COUNT",
     help="How many rates to play between a rate and ten times that.",
@@ -119,7 +125,7 @@ from tennis.units import format_ns
 @click.option(
     "--paired-percent",
     type=Real(0.01, 100),
-    default=99.0,
+    default=PAIRED_PERCENT,
     show_default=True,
     metavar="PERCENT",
     help="Pairing has broken at a rate where fewer pings have a reply that can only be theirs.",
@@ -127,7 +133,7 @@ from tennis.units import format_ns
 @click.option(
     "--resolution-percent",
     type=Real(0.1, 100),
-    default=2.0,
+    default=RESOLUTION_PERCENT,
     show_default=True,
     metavar="PERCENT",
     help="How narrow to make the interval of rates in which pairing breaks.",

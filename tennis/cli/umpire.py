@@ -210,7 +210,7 @@ def simulate(
       tennis umpire simulate first --clock-ppm 30 --interrupt-bias-ns 430 --out thesis.sr
       tennis umpire simulate first --swap --invert reply --glitches 20 --out bad.sr
     """
-    from tennis.rally import open_rally
+    from tennis.rally import open_folder
     from tennis.umpire import simulate as simulator
 
     analyser = simulator.Analyser(
@@ -219,7 +219,7 @@ def simulate(
         **_inverted(invert),
         **asked,
     )
-    simulator.simulate(open_rally(rally), out, analyser)
+    simulator.simulate(open_folder(rally), out, analyser)
     echo(f"{out}; now: tennis umpire check {quoted(rally)} --capture {quoted(out)}")
 
 
@@ -261,7 +261,7 @@ def simulate(
 def check(
     rally: Path, captures: tuple[Path, ...], out: Path | None, force: bool, **asked: Any
 ) -> None:
-    """Check a rally by a capture of it: bias, spread, unmatched balls, clocks, and a verdict.
+    """Check a rally or drill by a capture of it: bias, spread, unmatched balls, clocks, a verdict.
 
     The exit code is 0 only for the verdict pass. Errors are Brickwall minus analyser.
 
@@ -272,7 +272,7 @@ def check(
       tennis umpire check first --capture scope.csv --threshold-v 1.4 \\
           --out umpire.html
     """
-    from tennis.rally import open_rally
+    from tennis.rally import open_folder
     from tennis.rally.disk import refuse_existing
     from tennis.umpire import Wires
     from tennis.umpire import rally as player
@@ -286,7 +286,7 @@ def check(
         **_inverted(asked["invert"]),
         threshold=Threshold(asked["threshold_v"], asked["hysteresis_v"]),
     )
-    result = player.umpire(open_rally(rally), captures, wires, asked["tolerance_ns"])
+    result = player.umpire(open_folder(rally), captures, wires, asked["tolerance_ns"])
     if asked["as_json"]:
         echo(json.dumps(result.as_json(), indent=2))
     else:

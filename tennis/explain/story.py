@@ -18,6 +18,13 @@ from tennis.units import format_count, format_ns
 
 STEPS_MAX = 40
 Latency = Literal["interrupt", "scheduling"]
+Span = Literal["period", "duration"]  # of a drill's repetition: what was too long
+# from which moment to which, of a repetition
+_MOMENTS: dict[str, tuple[str, str]] = {
+    "period": ("its period is over", "it comes"),
+    "duration": ("it begins", "it is done"),
+}
+_SPANS: dict[str, str] = {"period": "after its period", "duration": "while it lasted"}
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,10 @@ class FlameFrame:
 
 @dataclass(frozen=True)
 class Story:
-    """One ball: when things happened (ns since the ping), what ran, and who is to blame."""
+    """One ball: when things happened (ns since the ping), what ran, and who is to blame.
+
+    Of a drill it is a repetition; ``served_ns`` is then when its period was over, or it began.
+    """
 
     ball: int
     served_ns: int
@@ -101,13 +111,20 @@ class Story:
     bottom_half: int | None
     answerer: str  # the task in which the bottom half ran; empty: it did not
     cause: Blame | None
-    latency: Latency  # the one that the cause is about
+    latency: Latency | Span  # what the cause is about
     sentence: str
     parts: tuple[Segments, ...]
 
     @property
+    def noun(self) -> str:
+        """Return what it is the story of."""
+        return "repetition" if self.latency in _MOMENTS else "ball"
+
+    @property
     def moments(self) -> list[tuple[str, int]]:
         """Return what happened when, in order, in ns since the ping."""
+        if self.latency in _MOMENTS:
+            return list(zip(_MOMENTS[self.latency], (0, self.waited), strict=True))
         named = {
             "ping rises": 0,
             "interrupt taken": self.taken,
@@ -216,10 +233,12 @@ def shares(stories: Sequence[Story]) -> list[Share]:
 
 def flame(stories: Sequence[Story]) -> FlameFrame:
     """Return the call stacks of balls as one tree: latency, task, functions."""
-    root = FlameFrame(f"{format_count(len(stories), 'late ball')}")
+    noun = stories[0].noun if stories else "ball"
+    root = FlameFrame(format_count(len(stories), f"late {noun}"))
     for story in stories:
         for part in story.parts:
             title = "interrupt latency" if part.phase.phase == 0 else "scheduling latency"
+            title = _SPANS.get(story.latency, title)
             for node in np.flatnonzero(part.node_ns).tolist():
                 ns, masked_ns = int(part.node_ns[node]), int(part.node_masked_ns[node])
                 what = part.what(node, 2 * masked_ns > ns)
@@ -458,7 +477,8 @@ def causes(stories: Sequence[Story]) -> list[tuple[str, int, int]]:
     waits: dict[str, list[int]] = defaultdict(list)
     for story in stories:
         if story.cause:
-            waits[f"{story.latency} latency: {story.cause.short}"].append(story.cause.ns)
+            what = _SPANS.get(story.latency, f"{story.latency} latency")
+            waits[f"{what}: {story.cause.short}"].append(story.cause.ns)
     rows = [(cause, len(times), sum(times)) for cause, times in waits.items()]
     return sorted(rows, key=lambda row: -row[2])
 

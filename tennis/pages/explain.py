@@ -17,6 +17,7 @@ from tennis.explain.story import Story
 from tennis.pages.flame import flame_svg
 from tennis.pages.rally import template
 from tennis.pages.timeline import timeline_svg
+from tennis.rally import Rally
 from tennis.rally.disk import writing
 from tennis.units import format_ns
 
@@ -63,16 +64,21 @@ def note(explanation: Explanation) -> str:
     rally = explanation.rally
     suspect = "; suspect" if rally.manifest.suspect else ""
     return (
-        f"{rally.label}; {rally.manifest.time_note}; {rally.balls:,} balls, "
-        f"{rally.misses} missed{suspect}"
+        f"{rally.label}; {rally.manifest.time_note}; "
+        + (f"{rally.balls:,} repetitions" if rally.manifest.drill else _balls(rally))
+        + suspect
     )
+
+
+def _balls(rally: Rally) -> str:
+    return f"{rally.balls:,} balls, {rally.misses} missed"
 
 
 def about(explanation: Explanation) -> str:
     """Return where the explanation comes from, in a sentence or two."""
     text = (
-        f"{note(explanation)}. The rally was played again: {explanation.replayed:,} balls, all "
-        "the same in every tick."
+        f"{note(explanation)}. It was played again: {explanation.replayed:,} "
+        f"{explanation.story.noun}s, all the same in every tick."
     )
     if explanation.changed:
         text += f" (Changed since, without effect on them: {', '.join(explanation.changed)}.)"
@@ -84,7 +90,8 @@ def pictures(explanation: Explanation) -> tuple[str, str]:
     root = explanation.flame()
     flame = flame_svg(root, f"Where {root.name} waited {format_ns(root.ns)}", note(explanation))
     story = explanation.story
-    caption = f"Ball {story.ball} waited {format_ns(story.waited)}"
+    verb = "took" if story.latency == "duration" else "waited"
+    caption = f"{story.noun.capitalize()} {story.ball} {verb} {format_ns(story.waited)}"
     return flame, timeline_svg(story, caption, note(explanation))
 
 
@@ -93,7 +100,7 @@ def page(explanation: Explanation, flame: str, timeline: str) -> str:
     story: Story = explanation.story
     return template("explain.html.j2").render(
         version=__version__,
-        title=f"Ball {story.ball}: why it was late",
+        title=f"{story.noun.capitalize()} {story.ball}: why it was late",
         about=about(explanation),
         note=note(explanation),
         rule=explanation.rule[0].upper() + explanation.rule[1:],

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from tennis import __version__
 from tennis.match.folder import REPORT, MatchFolder
 from tennis.match.plan import ScheduledRally
-from tennis.pages.drills import drill_rows
+from tennis.pages.match_drills import drill_rows
 from tennis.pages.rally import Shown, shown, template
 from tennis.plots import histogram, overview
 from tennis.plots.published import Beside, beside

@@ -72,7 +72,7 @@ def thesis_table(rallies: Iterable[Rally]) -> list[Row]:
         load = rally.manifest.load.name
         rows.append(
             Row(
-                kernel=plain(target.kernel, 40),
+                kernel=plain(target.system, 40),
                 load=plain(load, 40),
                 priorities=target.priorities,
                 top_half=target.top_half,
@@ -201,6 +201,7 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         "Reply path": f"{target.module}, top half: {target.top_half}, "
         f"bottom half: {target.bottom_half}",
         "Priorities": f"{target.priorities}" + (f": {tasks}" if tasks else ""),
+        "Ceilings": ", ".join(f"{c.resource} {c.ceiling}" for c in target.ceilings),
         "Governor": target.governor or "",
         "Unsound": _unsound(rally),
         "Load": f"{manifest.load.name}: {manifest.load.command}".rstrip(": "),

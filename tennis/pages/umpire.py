@@ -23,7 +23,10 @@ def write_page(result: Check, out: Path, *, force: bool = False) -> None:
 def page(result: Check) -> str:
     """Return the page: the same check gives the same bytes."""
     pictures = []
-    for picture in (agreement(result), persistence(result)):
+    drawn = [agreement(result)]
+    if not result.rally.manifest.drill:
+        drawn.append(persistence(result))
+    for picture in drawn:
         data = base64.b64encode(picture.render("png")).decode()
         pictures.append(
             Shown(f"data:image/png;base64,{data}", picture.title, picture.alt, picture.alt)

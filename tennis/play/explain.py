@@ -8,7 +8,7 @@ held against the rally: what is explained is what happened then, not something l
 """
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -16,24 +16,33 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tennis.bench.sloth import is_sloth
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
 from tennis.bench.virtual.profiler import Profile, Window
 from tennis.errors import BenchError, UsageError
+from tennis.explain import repetition as repetitions
 from tennis.explain.explanation import Explanation
+from tennis.explain.phases import Phase
 from tennis.explain.segments import Names
-from tennis.explain.story import Latency, Story, tell
+from tennis.explain.story import Latency, Span, Story, tell
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE, balls_of, changes, plan_again, replay, unlike
-from tennis.rally import Rally, open_rally
-from tennis.rally.folder import CONSOLE
+from tennis.rally import Rally
+from tennis.rally.folder import CONSOLE, open_folder
 from tennis.rally.plan import Plan
 from tennis.units import format_count, format_ns, format_round_ns
 
 WORST = 20
 WORST_MAX = 1000
+# how the latest balls are chosen
+_SINCE: dict[Span | None, str] = {
+    None: "from the ping to the reply's fall, missed ones first",
+    "period": "by how long after their period they came",
+    "duration": "by how long they took",
+}
 Found = TypeVar("Found")
 
 
@@ -47,43 +56,61 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     kernel: str | None = None,
     watch: Watch | None = None,
 ) -> Explanation:
-    """Play a rally again as far as needed, and explain one ball or the latest ones.
+    """Play a rally or drill again as far as needed, and explain one ball or the latest ones.
 
     ``ball`` counts from 0; ``worst`` is how many of the latest (default 20, or all that there are);
     ``over_ns`` takes all that waited longer, and those that were missed.
     The latest are those with the longest time from the ping to the reply's fall, and missed balls
     before them. ``about``: the latency to find the cause of, by default a ball's longer one.
-    ``kernel`` is the built tree of a rally that was played on one.
+    ``kernel`` is the built tree of a rally that was played on one. Of a drill they are repetitions:
+    a periodic one is as late as it came after its period was over, another one as long as it took.
 
     Raises UsageError for what cannot be meant or explained, RallyError where the replay's balls are
     not the rally's, BenchError, and KeyboardInterrupt when told to stop.
     """
-    rally = path if isinstance(path, Rally) else open_rally(path)
+    rally = path if isinstance(path, Rally) else open_folder(path)
     plan = plan_again(rally, kernel)
+    if is_sloth(plan.kernel):
+        raise UsageError(
+            f"{rally.path} was played on SLOTH: balls are explained of Linux only",
+            next_step="docs/sloth.md says who waits for whom there",
+        )
+    if plan.beneath != "none":
+        raise UsageError(
+            f"{rally.path}: SLOTH answered beneath Linux; Linux' answers are explained"
+        )
     if sum(asked is not None for asked in (ball, worst, over_ns)) > 1:
         raise UsageError("--ball, --worst and --over", next_step="use one of them")
     if not rally.balls:
         raise UsageError(f"{rally.path} holds no balls: there is nothing to explain")
+    noun = "repetition" if rally.manifest.drill else "ball"
     if ball is not None and not 0 <= ball < rally.balls:
-        raise UsageError(f"--ball {ball}: the rally has the balls 0 to {rally.balls - 1}")
+        raise UsageError(f"--ball {ball}: there are the {noun}s 0 to {rally.balls - 1}")
     if worst is not None and not 1 <= worst <= WORST_MAX:
         raise UsageError(f"--worst {worst}", next_step=f"use 1 to {WORST_MAX}")
     table = balls_of(rally)
+    waits = _waits(rally, table)
     if ball is not None:
         chosen = [ball]
     elif over_ns is not None:
-        chosen = _over(rally, table, over_ns)
+        chosen = _over(rally, waits, over_ns)
     else:
-        chosen = _latest(table, worst or WORST)
-    told = look(rally, plan, table, chosen, lambda story: story, about=about, watch=watch)
+        chosen = _latest(waits, worst or WORST)
+    if chosen and waits[chosen[-1]] <= 0:
+        raise UsageError(f"repetition {chosen[-1]} was not late: there is nothing to explain")
+    # of what takes always some time, only a typical one shows what was too much
+    typical = int(np.argsort(waits, kind="stable")[rally.balls // 2])
+    also = {typical} if _span(rally) == "duration" else set()
+    told = look(rally, plan, table, {*chosen, *also}, lambda story: story, about=about, watch=watch)
     by_ball = {story.ball: story for story in told.found}
     stories = [by_ball[number] for number in chosen]
-    rule = f"ball {ball}, as asked for"
+    if also:
+        stories = [repetitions.against(story, by_ball[typical]) for story in stories]
+    rule = f"{noun} {ball}, as asked for"
     if ball is None:
-        these = format_count(len(chosen), "latest ball", "latest balls")
+        these = format_count(len(chosen), f"latest {noun}", f"latest {noun}s")
         over = f"over {format_round_ns(over_ns)}, " if over_ns is not None else ""
-        rule = f"the {these} of {rally.balls:,}, {over}from the ping to the reply's fall, "
-        rule += "missed ones first"
+        rule = f"the {these} of {rally.balls:,}, {over}{_SINCE[_span(rally)]}"
     return Explanation(rally, rule, stories, told.replayed, told.changed)
 
 
@@ -100,7 +127,7 @@ def look(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of the
     rally: Rally,
     plan: Plan,
     table: NDArray[np.int64],
-    chosen: Sequence[int],
+    chosen: Iterable[int],
     each: Callable[[Story], Found],
     *,
     about: Latency | None = None,
@@ -116,9 +143,12 @@ def look(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of the
     parts = bench.parts(plan)
     functions = symbols.functions(parts, _facts(rally))
     ordered = sorted(chosen)
+    telling = _telling(rally, table, about)
     windows = [_window(rally, table, number) for number in ordered]
-    # the instrument ends QEMU with its last ball, before the profile of that ball is written
-    protocol = plan.protocol.model_copy(update={"balls": plan.protocol.balls + 1})
+    protocol = plan.protocol
+    if not rally.manifest.drill:
+        # the instrument ends QEMU with its last ball, before the profile of that ball is written
+        protocol = protocol.model_copy(update={"balls": protocol.balls + 1})
     with (
         Profile(parts.qemu, functions, windows) as profile,
         tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
@@ -142,10 +172,7 @@ def look(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of the
         for number, pair in zip(ordered, zip(phases, phases, strict=False), strict=False):
             if (pair[0].ball, pair[1].ball) != (number, number):
                 raise BenchError(f"the profile holds ball {pair[0].ball} where {number} should be")
-            story = tell(
-                number, int(table[number, 0]), _edges(table, number), pair, names, about=about
-            )
-            found.append(each(story))
+            found.append(each(telling(number, pair, names)))
     if len(found) < len(ordered):
         raise BenchError(
             f"ball {ordered[len(found)]} came, but its profile did not: is the disk of "
@@ -154,32 +181,81 @@ def look(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of the
     return Looked(found, min(replayed, rally.balls), changed)
 
 
+def _telling(
+    rally: Rally, table: NDArray[np.int64], about: Latency | None
+) -> Callable[[int, tuple[Phase, Phase], Names], Story]:
+    """Return what makes a story of a ball's two phases."""
+
+    def ball(number: int, pair: tuple[Phase, Phase], names: Names) -> Story:
+        served_ns, edges = int(table[number, 0]), _edges(table, number)
+        return tell(number, served_ns, edges, pair, names, about=about)
+
+    span = _span(rally)
+    if span is None:
+        return ball
+
+    def repetition(number: int, pair: tuple[Phase, Phase], names: Names) -> Story:
+        return repetitions.tell(number, pair[0].began, span, pair[0], names)
+
+    return repetition
+
+
 def _facts(rally: Rally) -> dict[str, str]:
     console = rally.file(CONSOLE)
     return Console(console).report().facts if console else {}
 
 
-def _latest(table: NDArray[np.int64], count: int) -> list[int]:
-    """Return the numbers of the latest balls, the latest first; missed ones count as latest."""
-    order = np.argsort(-table[:, 2], kind="stable")
-    return [int(number) for number in order[:count]]
+def _span(rally: Rally) -> Span | None:
+    """Return what of a drill's repetitions is looked at; None of a rally."""
+    if rally.manifest.drill is None:
+        return None
+    return "period" if rally.manifest.drill.name == "periodic" else "duration"
 
 
-def _over(rally: Rally, table: NDArray[np.int64], over_ns: int) -> list[int]:
+def _waits(rally: Rally, table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how long each ball waited, in ns; int64, shape (balls,); NONE: it was missed.
+
+    Of a drill's repetitions: how late they came, or how long they took; 0 or below: not late.
+    """
+    match _span(rally):
+        case "period":
+            waits = np.diff(table[:, 0], prepend=table[0, 0]) - _period_ns(rally)
+        case "duration":
+            waits = np.where(table[:, 2] == NONE, 0, table[:, 2])
+        case _:
+            waits = table[:, 2]
+    return waits.astype(np.int64)
+
+
+def _period_ns(rally: Rally) -> int:
+    return rally.manifest.drill.period_ns if rally.manifest.drill else 0
+
+
+def _latest(waits: NDArray[np.int64], count: int) -> list[int]:
+    """Return the numbers of the latest balls, the latest first; missed ones count as latest.
+
+    Of a drill only repetitions that were late, if there are any.
+    """
+    order = np.argsort(-waits, kind="stable")
+    late = int(np.count_nonzero(waits > 0))
+    return [int(number) for number in order[: max(1, min(count, late))]]
+
+
+def _over(rally: Rally, waits: NDArray[np.int64], over_ns: int) -> list[int]:
     """Return the balls that waited longer, the latest first. Raises UsageError."""
-    falls = table[:, 2]
-    count = int(np.count_nonzero((falls > over_ns) | (falls == NONE)))
+    noun = "repetition" if rally.manifest.drill else "ball"
+    count = int(np.count_nonzero((waits > over_ns) | (waits == NONE)))
     if not count:
         raise UsageError(
-            f"--over {format_round_ns(over_ns)}: the latest ball of {rally.path} waited "
-            f"{format_ns(int(falls.max()))}"
+            f"--over {format_round_ns(over_ns)}: the latest {noun} of {rally.path} waited "
+            f"{format_ns(max(0, int(waits.max())))}"
         )
     if count > WORST_MAX:
         raise UsageError(
-            f"--over {format_round_ns(over_ns)}: {format_count(count, 'ball')} waited longer",
+            f"--over {format_round_ns(over_ns)}: {format_count(count, noun)} waited longer",
             next_step=f"use a longer time, or --worst {WORST_MAX}",
         )
-    return _latest(table, count)
+    return _latest(waits, count)
 
 
 def _edges(table: NDArray[np.int64], ball: int) -> tuple[int | None, int | None]:
@@ -188,7 +264,14 @@ def _edges(table: NDArray[np.int64], ball: int) -> tuple[int | None, int | None]
 
 
 def _window(rally: Rally, table: NDArray[np.int64], ball: int) -> Window:
-    """Return when a ball waited; a missed one until it was given up, or the next was served."""
+    """Return when a ball waited; a missed one until it was given up, or the next was served.
+
+    Of a drill's repetition there is one phase only.
+    """
+    if span := _span(rally):
+        at_ns, wait = int(table[ball, 0]), int(_waits(rally, table)[ball])
+        began, end = (at_ns - wait, at_ns) if span == "period" else (at_ns, at_ns + wait)
+        return Window(ball, began, end, end)
     served = int(table[ball, 0])
     rise, fall = _edges(table, ball)
     end = served + rally.manifest.protocol.timeout_ns

@@ -68,7 +68,7 @@ def _left(
     """Yield each side's latest ball, unless it is explained already."""
     for sample in replication.compared:
         if sample.side.drill or sample.side.latency not in LATENCIES:
-            continue  # a drill's repetition cannot be explained yet
+            continue  # `tennis explain` tells of a drill's repetitions, one folder at a time
         name, rally, ball, ns = latest(sample)
         there = known.get(sample.name)
         if there is None or (there.rally, there.ball) != (name, ball):

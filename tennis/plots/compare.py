@@ -43,10 +43,10 @@ def colors(rallies: Sequence[Rally]) -> list[str]:
     """Return a colour for each rally: one for each kernel."""
     of = dict(KERNELS)
     for rally in rallies:
-        kernel = rally.manifest.target.kernel
+        kernel = rally.manifest.target.system
         if kernel not in of:
             of[kernel] = OTHER_KERNELS[(len(of) - len(KERNELS)) % len(OTHER_KERNELS)]
-    return [of[rally.manifest.target.kernel] for rally in rallies]
+    return [of[rally.manifest.target.system] for rally in rallies]
 
 
 def dashes(rallies: Sequence[Rally]) -> list[Dash]:
@@ -74,7 +74,7 @@ def names(rallies: Sequence[Rally]) -> list[str]:
         priorities = "" if target.priorities == "default" else target.priorities
         top_half = "threaded" if target.top_half == "threaded" else ""
         more = (target.bottom_half, rally.manifest.bench, rally.path.name)
-        parts = (target.kernel, load.name, priorities, top_half, *(more[index] for index in extra))
+        parts = (target.system, load.name, priorities, top_half, *(more[index] for index in extra))
         return ", ".join(plain(word, 24) for word in parts if word)
 
     for extra in ((), (0,), (1,), (2,), (0, 1), (0, 1, 2)):

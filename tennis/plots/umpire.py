@@ -29,7 +29,7 @@ def check_note(result: Check) -> str:
         f"a sample each {result.capture.resolution_ns:.3g} ns" if result.capture else "no capture"
     )
     text = f"{manifest.bench} bench: {manifest.time_note}  ·  {rate}"
-    return f"{text}  ·  {format_count(result.balls, 'ball')}, {result.unmatched} unmatched"
+    return f"{text}  ·  {format_count(result.balls, result.noun)}, {result.unmatched} unmatched"
 
 
 @drawn
@@ -38,13 +38,13 @@ def agreement(result: Check) -> Picture:
     title = f"Brickwall - analyser: {result.rally.label}"
     picture = Picture(WIDTH, 4.2, title, _agreement_words(result))
     picture.head(check_note(result))
-    panels = picture.subplots(1, 2)
-    for axes, kind in zip(panels, LATENCIES, strict=True):
-        axes.set_title(f"{kind} latency")
+    panels = np.atleast_1d(picture.subplots(1, len(result.kinds)))
+    for axes, kind in zip(panels, result.kinds, strict=True):
+        axes.set_title(result.kind_words(kind))
         points = result.points.get(kind)
         difference = getattr(result, kind)
         if difference is None or points is None or not len(points.table):
-            nothing(axes, "no ball that both saw")
+            nothing(axes, f"no {result.noun} that both saw")
             continue
         _, mean, off = points.table.T
         axes.plot(mean, off, ".", color=LATENCIES[kind], ms=2.5, alpha=0.55, rasterized=True)
@@ -79,14 +79,15 @@ def agreement(result: Check) -> Picture:
 
 def _agreement_words(result: Check) -> str:
     sentences = [f"Bland-Altman plot of {result.rally.label}."]
-    for kind in LATENCIES:
+    for kind in result.kinds:
         difference = getattr(result, kind)
+        words = result.kind_words(kind)
         if difference is None:
-            sentences.append(f"No {kind} latency was compared.")
+            sentences.append(f"No {words} was compared.")
             continue
         low, high = difference.bias_ci_ns
         sentences.append(
-            f"{kind.capitalize()} latency of {format_count(difference.balls, 'ball')}: bias "
+            f"{words.capitalize()} of {format_count(difference.balls, result.noun)}: bias "
             f"{difference.bias_ns:+.1f} ns (95 %: {low:.1f} to {high:.1f} ns), standard deviation "
             f"{difference.sd_ns:.1f} ns."
         )

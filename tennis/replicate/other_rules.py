@@ -4,40 +4,27 @@
 
 Both ran RTAI, on other processors and with other timers. So only growth in orders of magnitude, and
 who is later than whom, is held against a match. The thresholds were written before any match with
-drills, or of 10 kHz, was looked at; docs/match.md has them in words.
+drills, or of 10 kHz, was looked at; single drills (docs/evidence/drills.md) had been. docs/match.md
+has them in words.
 """
 
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+from tennis.publications.arm import CALLS, CONTEXTS
 from tennis.publications.load import load
 from tennis.rally.manifest import Drill, DrillContext, DrillName
-from tennis.replicate.rules import Measure, Measured, Rule, RulePart, Side
+from tennis.replicate.rules import Measure, Measured, Rule, RulePart, Side, replication
 from tennis.units import format_us
 
 ARM, KOEKER = "arm-2016", "koeker"
-SAME_ORDER = 3.162  # as rules.toml has it
-TIE = 1.1
 # Linux' nearest to RTAI's periodic mode: no high-resolution timers, and a tick that never stops
 PERIODIC = "highres=off nohz=off"
 TICK_US = 4000  # of Debian's kernels: no other period can be kept without high-resolution timers
 CALL_US = 171.3  # from call to call: no divisor of any load's period
 RATE_HZ = 10_000.0
 ALIKE = 1.25  # times: what "no significant difference" of medians is here
-CONTEXTS: dict[str, DrillContext] = {
-    "user_soft": "user",
-    "user_hard": "user-rt",
-    "kernel": "kernel",
-}
-CALLS: dict[
-    str, tuple[DrillName, int, int]
-] = {  # key of the table -> drill, tables idle and loaded
-    "interrupt_response": ("response", 10, 10),
-    "context_switch": ("switch", 11, 12),
-    "semaphore_signal": ("semaphore", 13, 14),
-    "mailbox_send": ("mailbox", 15, 16),
-}
 # in words, by measure, in table 3
 _MOVED: tuple[tuple[str, Measure, str], ...] = (
     ("mean", "mean", "mean"),
@@ -118,11 +105,12 @@ def _cells(figures: dict[str, Any]) -> Iterator[_Cell]:
 
 def _growths(cells: list[_Cell]) -> Iterator[Rule]:
     """Yield a rule for each context of each pair of tables: idle against loaded."""
+    same_order = replication().tables.same_order
     for cell in cells:
         for context, loaded_us in cell.max_us["memory"].items():
             idle_us = cell.max_us["idle"][context]
             growth = loaded_us / idle_us
-            low, high = growth / SAME_ORDER, growth * SAME_ORDER
+            low, high = growth / same_order, growth * same_order
             yield Rule(
                 source=ARM,
                 id=f"table{cell.tables['memory']}-{cell.name}-{context}",
@@ -150,7 +138,7 @@ def _rankings(cells: list[_Cell]) -> Iterator[Rule]:
                 pair = {name: cell.max_us[load_name][name] for name in (one, other)}
                 later, sooner = sorted(pair, key=lambda name: -pair[name])
                 ratio = pair[later] / pair[sooner]
-                if ratio < TIE:
+                if ratio < replication().tables.tie:
                     continue
                 yield Rule(
                     source=ARM,
@@ -209,6 +197,7 @@ def _modes() -> Rule:
 
 def _spaces(figures: dict[str, Any]) -> Rule:
     """Return the rule for c2: user-rt like the kernel, user without bounds."""
+    same_order = replication().tables.same_order
     cells = [cell for cell in _cells(figures) if cell.name == "periodic"]
     parts = []
     for cell in cells:
@@ -220,8 +209,8 @@ def _spaces(figures: dict[str, Any]) -> Rule:
                     "as the kernel's",
                     of=cell.side("user-rt", load_name),
                     to=cell.side("kernel", load_name),
-                    above=1 / SAME_ORDER,
-                    below=SAME_ORDER,
+                    above=1 / same_order,
+                    below=same_order,
                     published_value=maxima["user-rt"] / maxima["kernel"],
                 )
             )
@@ -249,6 +238,7 @@ def _spaces(figures: dict[str, Any]) -> Rule:
 
 def _koeker() -> Iterator[Rule]:
     """Yield the rules of tables 2 and 3 and of c1, for each kernel."""
+    same_order = replication().tables.same_order
     figures = load(KOEKER)
     quartiles = {(row["mode"], row["load"]): row for row in figures["quartiles"]}
     latencies = {(row["mode"], row["load"]): row for row in figures["latency"]}
@@ -271,7 +261,7 @@ def _koeker() -> Iterator[Rule]:
 
         def grows(mode: str, what: str, measure: Measure, idle: float, loaded: float) -> RulePart:
             growth = loaded / idle
-            low, high = growth / SAME_ORDER, growth * SAME_ORDER
+            low, high = growth / same_order, growth * same_order
             return RulePart(
                 says=f"{words[mode]}: the {what} grows {low:.3g} to {high:.3g} times",
                 measure=measure,

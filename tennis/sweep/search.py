@@ -16,6 +16,8 @@ from tennis.rally.manifest import StrictModel
 
 RATE_MIN_HZ, RATE_MAX_HZ = 10, 500_000  # the upper one: a ping of 1 us is half of a period
 RATES_MAX = 200
+# of a sweep where nobody says
+RATES_PER_DECADE, PAIRED_PERCENT, RESOLUTION_PERCENT = 5, 99.0, 2.0
 
 Rate = Annotated[int, Field(ge=RATE_MIN_HZ, le=RATE_MAX_HZ)]
 

@@ -4,6 +4,7 @@
 
 from tennis.rally import Rally
 from tennis.umpire.edges import Capture, CaptureError
+from tennis.umpire.one_wire import one_wire
 from tennis.umpire.probes import other_wiring, wiring_words
 from tennis.umpire.result import TOLERANCE_NS, Check
 from tennis.umpire.side_by_side import SideBySide
@@ -23,13 +24,16 @@ def check(rally: Rally, capture: Capture, tolerance_ns: float | None = None) -> 
     if result.reason:
         return result
     try:
-        run = SideBySide(rally, capture, result)
+        # nobody serves a drill: whatever else the capture holds is not looked at
+        looked_at = one_wire(capture) if rally.manifest.drill else capture
+        run = SideBySide(rally, looked_at, result)
         wrong = run.pair()
         if wrong:
             # a wire on which nothing happens is not mended by another name
             seen = result.decoder
             alive = seen is not None and seen.ping.count > 0 and seen.reply.count > 0
-            better = other_wiring(rally, capture) if alive else None
+            tried = alive and not rally.manifest.drill
+            better = other_wiring(rally, capture) if tried else None
             reason = wiring_words(better, capture) if better is not None else wrong
             # nothing that was counted means anything
             return Check("not run", reason, rally, capture, tolerance_ns)
@@ -44,9 +48,10 @@ def check(rally: Rally, capture: Capture, tolerance_ns: float | None = None) -> 
 def _cannot(rally: Rally, capture: Capture) -> str:
     """Say why a capture cannot be checked at all; empty where it can."""
     pulse = rally.manifest.protocol.pulse_ns
+    noun = "repetition" if rally.manifest.drill else "ball"
     if rally.balls == 0:
-        return "the rally has no ball: play it again"
-    if capture.resolution_ns > pulse:
+        return f"it has no {noun}: play it again"
+    if not rally.manifest.drill and capture.resolution_ns > pulse:
         return (
             f"the ping is up for {format_ns(pulse)}, and the analyser looked every "
             f"{format_ns(round(capture.resolution_ns))}: it cannot see each ball; capture at "

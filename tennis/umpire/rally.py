@@ -11,6 +11,7 @@ from tennis.rally import Rally
 from tennis.rally.folder import CAPTURE
 from tennis.umpire import Capture, Check, Wires, check, open_capture
 from tennis.umpire.table import open_pair
+from tennis.units import format_count
 
 USUAL = Wires()
 # what a report checks by the way: a minute and a half at 24 MHz
@@ -52,7 +53,7 @@ def umpire(
     if capture is None:
         reason = (
             f"{rally.path} has no {CAPTURE}: name one with --capture, or play with "
-            "`tennis rally --umpire`"
+            f"`tennis {'drill' if rally.manifest.drill else 'rally'} --umpire`"
         )
         return Check("not run", reason, rally, None, tolerance_ns or 0.0)
     result = check(rally, capture, tolerance_ns)
@@ -79,17 +80,22 @@ def in_a_line(rally: Rally) -> str:
 
 def facts(result: Check) -> dict[str, str]:
     """Return what a check found, in words, for a terminal or a page."""
-    rows = {"Rally": f"{result.rally.label}: {result.rally.balls} balls"}
+    noun = result.noun
+    what = "Drill" if result.rally.manifest.drill else "Rally"
+    rows = {what: f"{result.rally.label}: {format_count(result.rally.balls, noun)}"}
     capture = result.capture
     if capture is None:
         return rows
     seconds = float(capture.end_ticks / capture.tick_hz)
-    rows["Capture"] = f"{capture.form}, {seconds:.3f} s, ping {capture.ping}, reply {capture.reply}"
+    wires = f"ping {capture.ping}, reply {capture.reply}"
+    if result.rally.manifest.drill:
+        wires = f"reply {capture.reply}"
+    rows["Capture"] = f"{capture.form}, {seconds:.3f} s, {wires}"
     rows["Resolution"] = (
         f"Brickwall {result.tick_ns:g} ns, analyser {capture.resolution_ns:.4g} ns; two edges of "
         f"the analyser: {capture.resolution_ns / 6**0.5:.3g} ns (sd)"
     )
-    rows["Balls"] = (
+    rows[f"{noun.capitalize()}s"] = (
         f"{result.balls} paired, {result.unmatched_brickwall} only in the rally, "
         f"{result.unmatched_analyser} only in the capture, {result.uncovered} not covered"
     )
@@ -97,11 +103,12 @@ def facts(result: Check) -> dict[str, str]:
         f"{result.disagree} answered by one and missed by the other, {result.off} far off, "
         f"{result.unseen} too short to be seen"
     )
-    for kind in ("interrupt", "scheduling"):
+    for kind in result.kinds:
         difference = getattr(result, kind)
         if difference is not None:
             low, high = difference.bias_ci_ns
-            rows[f"{kind.capitalize()} bias"] = (
+            name = result.kind_words(kind).removesuffix(" latency")
+            rows[f"{name.capitalize()} bias"] = (
                 f"{difference.bias_ns:+.2f} ns (95 %: {low:.2f} to {high:.2f} ns), residual sd "
                 f"{difference.sd_ns:.2f} ns"
             )
@@ -130,12 +137,13 @@ def table(result: Check) -> list[dict[str, Any]]:
     """Return rows in the form of table 6.1: analyser, Brickwall, error; in microseconds."""
     return [
         {
-            "kind": kind,
+            "kind": result.kind_words(kind).removesuffix(" latency"),
             "balls": balls,
             "analyser_us": analyser / 1000,
             "brickwall_us": brickwall / 1000,
             "error_ns": brickwall - analyser,
         }
-        for kind, classes in result.classes.items()
-        for balls, analyser, brickwall in classes.rows()
+        for kind in result.kinds
+        if kind in result.classes
+        for balls, analyser, brickwall in result.classes[kind].rows()
     ]

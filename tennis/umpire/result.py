@@ -52,6 +52,20 @@ class Check:
     lost: bool = False  # from some ball on nothing fits any more
 
     @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Return what is compared: both latencies, or how long a drill's repetitions took."""
+        return ("scheduling",) if self.rally.manifest.drill else KINDS
+
+    def kind_words(self, kind: Kind) -> str:
+        """Return what is compared in words."""
+        return "duration" if self.rally.manifest.drill else f"{kind} latency"
+
+    @property
+    def noun(self) -> str:
+        """Return what is paired."""
+        return "repetition" if self.rally.manifest.drill else "ball"
+
+    @property
     def unmatched(self) -> int:
         """Return the balls that only one of both saw."""
         return self.unmatched_brickwall + self.unmatched_analyser
@@ -70,8 +84,14 @@ class Check:
             "reason": self.reason,
             "balls": self.balls,
             "unmatched": self.unmatched,
-            "interrupt": _difference(self.interrupt),
-            "scheduling": _difference(self.scheduling),
+            **(
+                {"duration": _difference(self.scheduling)}
+                if self.rally.manifest.drill
+                else {
+                    "interrupt": _difference(self.interrupt),
+                    "scheduling": _difference(self.scheduling),
+                }
+            ),
             "clock_ppm": self.clock.ppm if self.clock else None,
             "clock_ppm_ci": list(self.clock_ci) if self.clock_ci else None,
             "offset_ns": self.offset_ns,

@@ -32,11 +32,16 @@ def _decoder(rally: Rally, capture: Capture) -> Decoder:
     protocol = rally.manifest.protocol
     # a little longer: of an answer in the last moment the clocks may think differently
     timeout = protocol.timeout_ns * (1 + MAX_CLOCK_PPM * 1e-6) + 2 * capture.resolution_ns
-    return Decoder(timeout / capture.tick_ns, protocol.pulse_ns / capture.tick_ns)
+    pulse_ns = 0 if rally.manifest.drill else protocol.pulse_ns
+    return Decoder(timeout / capture.tick_ns, pulse_ns / capture.tick_ns)
 
 
 def _scale(rally: Rally, capture: Capture) -> Scale:
-    protocol = rally.manifest.protocol
+    protocol, drill = rally.manifest.protocol, rally.manifest.drill
+    if drill:
+        return Scale(
+            tick_ns(rally.tick_hz), capture.tick_ns, capture.resolution_ns, drill.period_ns, True
+        )
     is_open = protocol.loop == "open" and protocol.rate_hz
     gap = 1e9 / protocol.rate_hz if is_open and protocol.rate_hz else protocol.gap_min_ns
     even = bool(is_open) or protocol.gap_max_ns - protocol.gap_min_ns < 10 * capture.resolution_ns
@@ -241,6 +246,8 @@ class SideBySide:
     def _wrong_wires(self) -> str:
         """Say what shows that these are not the two wires; empty where nothing does."""
         result = self._found
+        if self._rally.manifest.drill:
+            return ""
         width = self._decoder.ping.median
         pulse = self._rally.manifest.protocol.pulse_ns
         if width is not None:

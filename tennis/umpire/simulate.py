@@ -58,11 +58,19 @@ class Played:
     tick_hz: int
     events: list[dict[str, Any]]
     balls: Callable[[], Iterator[RallyBalls]]
+    pinged: bool = True  # a drill is not
 
     @classmethod
     def of(cls, rally: Rally) -> "Played":
         """Return what a sealed rally holds."""
-        return cls(rally.manifest.protocol, rally.tick_hz, rally.events, lambda: rally_balls(rally))
+        manifest = rally.manifest
+        return cls(
+            manifest.protocol,
+            rally.tick_hz,
+            rally.events,
+            lambda: rally_balls(rally),
+            pinged=manifest.drill is None,
+        )
 
 
 @dataclass(frozen=True)
@@ -195,7 +203,8 @@ class Sampled:
                 every = np.arange(count, count + served.size)
                 seen = every % self._it.lose_every != self._it.lose_every - 1
             count += served.size
-            at = np.column_stack([served[seen], served[seen] + pulse]).ravel()
+            pinged = served[seen] if self._played.pinged else np.zeros(0)
+            at = np.column_stack([pinged, pinged + pulse]).ravel()
             ping = ping.and_more(at, np.tile([True, False], at.size // 2))
             rose, fell = balls.rise >= 0, (balls.rise >= 0) & (balls.fall >= 0)
             interrupt = balls.rise * tick - self._it.interrupt_bias_ns

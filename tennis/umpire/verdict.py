@@ -5,7 +5,7 @@
 from tennis.rally.folder import CAPTURE
 from tennis.rally.manifest import Verdict
 from tennis.umpire.fit import Difference
-from tennis.umpire.result import KINDS, MAX_CLOCK_PPM, Check
+from tennis.umpire.result import MAX_CLOCK_PPM, Check, Kind
 from tennis.units import format_count
 
 MIN_BALLS = 100  # for a verdict
@@ -25,7 +25,7 @@ def judge(result: Check) -> tuple[Verdict, str]:
             f"{where}: samples were lost there, or a clock jumped; capture again at a lower rate, "
             "with nothing else on the analyser's USB bus"
         )
-    scope = f"{format_count(result.balls, 'ball')}"
+    scope = format_count(result.balls, result.noun)
     if result.uncovered:
         scope += f" of {result.rally.balls} (the capture does not cover the others)"
     if result.disagree or result.off or result.unmatched:
@@ -35,13 +35,14 @@ def judge(result: Check) -> tuple[Verdict, str]:
             f"{result.unseen} replies were shorter than a sample and were not seen: capture at a "
             "higher rate"
         )
-    results: list[tuple[str, Difference]] = []
-    for kind in KINDS:
+    results: list[tuple[Kind, Difference]] = []
+    for kind in result.kinds:
         difference = getattr(result, kind)
         if difference is None or difference.balls < MIN_BALLS:
+            count = difference.balls if difference else 0
             return "inconclusive", (
-                f"too few balls ({difference.balls if difference else 0} of {MIN_BALLS} with an "
-                f"answer that both saw): play more of them"
+                f"too few {result.noun}s ({count} of {MIN_BALLS} with an answer that both saw): "
+                "play more of them"
             )
         results.append((kind, difference))
     return _by_intervals(result, results, scope)
@@ -52,12 +53,12 @@ def _contradicted(result: Check, glitches: int) -> tuple[Verdict, str]:
     reasons = []
     if result.unmatched_brickwall:
         reasons.append(
-            f"{format_count(result.unmatched_brickwall, 'ball')} of the rally not seen by the "
-            "analyser"
+            f"{format_count(result.unmatched_brickwall, result.noun)} of the rally not seen by "
+            "the analyser"
         )
     if result.unmatched_analyser:
         reasons.append(
-            f"{format_count(result.unmatched_analyser, 'ball')} seen by the analyser "
+            f"{format_count(result.unmatched_analyser, result.noun)} seen by the analyser "
             "and not in the rally"
         )
     if result.disagree:
@@ -79,7 +80,7 @@ def _contradicted(result: Check, glitches: int) -> tuple[Verdict, str]:
 
 
 def _by_intervals(
-    result: Check, results: list[tuple[str, Difference]], scope: str
+    result: Check, results: list[tuple[Kind, Difference]], scope: str
 ) -> tuple[Verdict, str]:
     tolerance = result.tolerance_ns
     wide = []
@@ -87,7 +88,7 @@ def _by_intervals(
         low, high = difference.bias_ci_ns
         if low > tolerance or high < -tolerance:
             return "fail", (
-                f"the Brickwall's {kind} latency is off by {difference.bias_ns:+.1f} ns "
+                f"the Brickwall's {result.kind_words(kind)} is off by {difference.bias_ns:+.1f} ns "
                 f"({low:.1f} to {high:.1f}), more than {tolerance:.0f} ns: run tennis verify, and "
                 "look at both wires with short leads"
             )
@@ -110,8 +111,8 @@ def _by_intervals(
                 "two of them; choose another sample rate, or a closed loop"
             )
         return "inconclusive", (
-            f"the {kind} bias may be {low:.1f} to {high:.1f} ns, the tolerance is {tolerance:.0f} "
-            f"ns: {step}"
+            f"the bias of the {result.kind_words(kind)} may be {low:.1f} to {high:.1f} ns, the "
+            f"tolerance is {tolerance:.0f} ns: {step}"
         )
     if result.by_order and not _own(result):
         return "inconclusive", (

@@ -15,11 +15,13 @@ import pytest
 
 from tennis.bench.kernels import catalogue
 from tennis.bench.virtual.bench import VirtualBench
+from tennis.bench.virtual.machine import Machine
 from tennis.errors import DiskFullError
 from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally
+from tennis.rally.folder import CONSOLE
 from tests.support.patience import end_of, wait_until
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
@@ -102,6 +104,23 @@ def test_killed_twice_and_resumed_it_equals_the_undisturbed_one(tmp_path, whole)
     assert open_rally(out).manifest.files == whole.manifest.files
     assert not part.exists()
     assert "sealed: there is nothing to resume" in tennis("rally", "--resume", out).stderr
+
+
+def test_a_resumed_target_that_says_no_more_than_before_is_not_silent(tmp_path, monkeypatch):
+    """Playing again what is kept takes long, and the console is as it was: that is no silence."""
+    out = tmp_path / "r"
+    process = begin(out)
+    process.kill()
+    process.wait()
+    before = (tmp_path / "r.part" / CONSOLE).stat().st_size
+    assert before
+
+    def worked_s(machine: Machine) -> float:
+        said = machine._said
+        return 1e9 if said.exists() and said.stat().st_size == before else 0.0
+
+    monkeypatch.setattr(Machine, "_worked_s", worked_s)
+    assert resume(VirtualBench(), out, Watch()).balls == BALLS
 
 
 def test_ctrl_c_seals_what_there_is(tmp_path, whole):

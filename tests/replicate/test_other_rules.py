@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from tennis.match.folder import open_match
-from tennis.pages.drills import drill_rows
 from tennis.pages.match import match_report
+from tennis.pages.match_drills import drill_rows
 from tennis.publications import load
+from tennis.publications.arm import CALLS, CONTEXTS
 from tennis.rally.manifest import Drill, seal_of
-from tennis.replicate.other_rules import CALLS, CONTEXTS, PERIODIC, RATE_HZ, other_rules
+from tennis.replicate.other_rules import PERIODIC, RATE_HZ, other_rules
 from tennis.replicate.samples import boot_of
 from tennis.replicate.verdicts import Replication
 from tests.support.synthetic_match import MatchMaker, bursts

@@ -139,6 +139,9 @@ def _files(folder: Path, kernel: catalogue.Kernel) -> dict[str, bytes | Path]:
         **files,
         "init": INIT.encode(),
         f"lib/modules/{kernel.release}/extra/racquet.ko": racquet,
+        f"usr/local/lib/tennis/drills/{kernel.release}/periodic.ko": modules.kernel_module(
+            ROOT / "target" / "drills" / "periodic.c", kernel
+        ),
         f"boot/config-{kernel.release}": kernel.config,
         "etc/modprobe.d/racquet.conf": options,
         "etc/ssh/sshd_config": CONFIG.encode(),

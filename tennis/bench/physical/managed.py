@@ -10,6 +10,7 @@ measurements in one: that is a fault, and the rally is suspect.
 
 import hashlib
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +34,7 @@ from tennis.listener import say
 from tennis.rally.disk import writing
 from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
 from tennis.rally.journal import Frame
-from tennis.rally.manifest import BenchKind, Fault, LoadRecord, Priority, Protocol, Target
+from tennis.rally.manifest import BenchKind, Drill, Fault, LoadRecord, Priority, Protocol, Target
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.text import plain
 from tennis.units import NS_PER_S
@@ -41,6 +42,8 @@ from tennis.units import NS_PER_S
 MANAGED = "managed by tennis over SSH"
 INSTALLED = "/usr/local/lib/tennis/loads"  # on the target, where provisioning puts the loads
 RACQUET_USER = ROOT / "target" / "racquet" / "racquet-user.c"
+DRILLS = ROOT / "target" / "drills"
+DRILL_OVER_S = 5.0  # then every pulse of a drill that ended has come
 # what a witness tells, packed and in base64: a sample of each millisecond, a stamp of each ball
 SAMPLE_BYTES, STAMP_BYTES = 6, 8
 TRACERS = (
@@ -113,6 +116,7 @@ class PiBench:
                 "target_config_sha256": seen.config_sha256 or UNKNOWN,
                 "target_module": seen.module,
                 "target_module_sha256": known.get(f"{seen.module}.sha256", UNKNOWN),
+                **(_drill_versions(plan.drill) if plan.drill else {}),
                 "load": load.command,
                 **({"load_builds": " ".join(builds)} if builds else {}),
                 **({"load_tasks": tasks} if tasks else {}),
@@ -186,7 +190,10 @@ class PiBench:
                 f"{host} runs {flavour} ({seen.line('release')}), not {plan.kernel}: "
                 f"boot it with `tennis boot {host} {plan.kernel}`"
             )
-        flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
+        if plan.drill is None:
+            flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
+        elif flavour not in {"mainline", "rt"}:
+            raise UsageError(f"drills are for Linux so far: {host} runs {flavour}")
         running = seen.line("command_line") or ""
         missing = [word for word in plan.command_line.split() if word not in running.split()]
         if missing:
@@ -264,6 +271,12 @@ class PiBench:
                 "after a break",
                 next_step="play it anew under another name",
             )
+        if plan.drill and position.balls:
+            self.target.close()
+            raise UsageError(
+                "a drill on a board is done in one go: what the target measured ended with it",
+                next_step="do it anew under another name",
+            )
         seen = self._seen or self.target.facts()
         with writing(folder / BEFORE):
             if not (folder / BEFORE).exists():
@@ -282,7 +295,7 @@ class PiBench:
             # nobody gets a lease while a rally is played; somebody may have got one just before
             leases.refuse_if_held(self.target, self._holder)
 
-        return PiSession(wired, agent, self.target, Setting(steps, confirm))
+        return PiSession(wired, agent, self.target, Setting(steps, confirm), plan.drill)
 
     def _set_up(
         self, plan: Plan, seen: snapshot.Snapshot, agent: AgentSession, folder: Path
@@ -309,18 +322,25 @@ class PiBench:
             files["racquet-user"] = modules.program(RACQUET_USER)
         if plan.witness != "none":
             files["witness"] = witnesses.SCRIPT
+        if plan.drill:
+            files.update(_drill_files(plan.drill))
         (folder / AFTER).unlink(missing_ok=True)
         agent.doing = f"copying to {self.target.host}"
         agent.copy(
             files,
             {
-                "module": seen.module,
+                "module": _module(plan, seen),
                 # Xenomai's have one bottom half only, and no parameter for it
                 "module_parameters": _module_parameters(plan, seen.module),
                 "bottom_half": plan.bottom_half,
-                "priorities": flavours.priorities_on(
+                "priorities": ""
+                if plan.drill
+                else flavours.priorities_on(
                     seen.flavour, plan.top_half, plan.bottom_half, plan.priorities
                 ),
+                "drill": plan.drill.name if plan.drill else "",
+                "context": plan.drill.context if plan.drill else "",
+                "period_ns": plan.drill.period_ns if plan.drill else "",
                 "interrupt_cpu": "" if plan.interrupt_cpu is None else plan.interrupt_cpu,
                 "load_cpus": plan.load_cpus or "",
                 "load_module": load.file.module or "",
@@ -407,6 +427,34 @@ def seconds_of(protocol: Protocol) -> float:
     return (protocol.settle_ns + protocol.balls * between_ns) / NS_PER_S
 
 
+def _in_kernel(drill: Drill) -> bool:
+    return drill.context in {"kernel", "hrtimer"}
+
+
+def _module(plan: Plan, seen: snapshot.Snapshot) -> str:
+    """Return which module is loaded; empty where a drill is a process."""
+    if plan.drill is None:
+        return seen.module
+    return plan.drill.name if _in_kernel(plan.drill) else ""
+
+
+def _drill_files(drill: Drill) -> dict[str, bytes | Path]:
+    """Return what the target needs of a drill: a program, or what its module is built from."""
+    if _in_kernel(drill):
+        return {f"drill-source/{path.name}": path for path in sorted(DRILLS.iterdir())}
+    return {"drill": modules.program(DRILLS / f"{drill.name}.c")}
+
+
+def _drill_versions(drill: Drill) -> dict[str, str]:
+    """Return what must stay the same of a drill; of a module, which is built there, its sources."""
+    content = (
+        path if isinstance(path, bytes) else path.read_bytes()
+        for _, path in sorted(_drill_files(drill).items())
+    )
+    sha256 = hashlib.sha256(b"".join(content)).hexdigest()
+    return {"target_module": f"drill {drill.name}", "target_module_sha256": sha256}
+
+
 def _installed(part: str, program: str, flavour: str) -> str:
     return f"{INSTALLED}/{part}/{program}.{flavour}"
 
@@ -487,11 +535,13 @@ class PiSession:
         agent: AgentSession,
         target: SshTarget,
         setting: Setting,
+        drill: Drill | None = None,
     ) -> None:
         self._wired = wired
         self._agent = agent
         self._target = target
         self._setting = setting
+        self._drill = drill
         self._plays = False
         self._stopped = False
 
@@ -519,7 +569,20 @@ class PiSession:
             return
         self._plays = True
         stopped = False
+        waits = self._drill is not None
+        over_s: float | None = None  # since when the drill is
         for frame in self._wired.frames():
+            if waits and frame is not None:  # the Brickwall said that it listens
+                waits = False
+                self._agent.go()
+            if over_s is None and self._agent.told("drill_done"):
+                over_s = time.monotonic()
+            if over_s is not None and time.monotonic() - over_s > DRILL_OVER_S:
+                self._agent.complain(
+                    "repetitions_lost",
+                    "the drill is over, and the instrument saw fewer repetitions: check the reply "
+                    "wire, or use a longer period",
+                )
             yield frame
             if self._agent.trouble and not stopped:
                 stopped = True

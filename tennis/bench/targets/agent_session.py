@@ -190,6 +190,25 @@ class AgentSession:
         if self._peer_folder is not None:
             shutil.rmtree(self._peer_folder, ignore_errors=True)
 
+    def go(self) -> None:
+        """Tell the target that its drill may begin."""
+        process = self._process
+        assert process is not None  # noqa: S101 (it is ready)
+        assert process.stdin is not None  # noqa: S101
+        with contextlib.suppress(OSError, ValueError):  # its end is told elsewhere
+            process.stdin.write(b"go\n")
+            process.stdin.flush()
+
+    def told(self, fact: str) -> bool:
+        """Tell whether the target said a fact."""
+        return fact in self._facts
+
+    def complain(self, code: str, message: str) -> None:
+        """Note a fault of the rally, once, as if the target had told it."""
+        if not self.trouble:
+            self._append(f"tennis: error {code} {message}")
+            self._trouble(f"{message} ({code})")
+
     # --- what goes on meanwhile, in threads of their own ---
 
     def _beat(self) -> None:

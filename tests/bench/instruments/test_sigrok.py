@@ -185,7 +185,7 @@ def test_a_rally_on_a_physical_bench_is_watched(tmp_path):
     """The demo driver stands for an analyser: the capture begins and ends with the rally."""
     plan = plan_of(bench="pi", umpire=True, analyser="demo", balls=100)
     assert warnings(plan) == []
-    assert 3 < needed_s(plan.protocol) < 10
+    assert 3 < needed_s(plan) < 10
     with watching(plan, tmp_path) as trouble:
         time.sleep(0.2)
     assert trouble == []

@@ -19,10 +19,12 @@ from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.errors import BenchError, RallyError
 from tennis.play.doctor.target import examine_target
-from tennis.play.planning import plan_of
+from tennis.play.planning import drill_plan, plan_of
 from tennis.play.rally import NothingPlayedError, Watch, play
 from tennis.rally import Rally, witness
 from tennis.rally.folder import CONSOLE
+from tennis.rally.inside import read_inside
+from tennis.rally.manifest import Drill
 from tests.support.fake_brickwall import FakeBrickwall
 from tests.support.small_board import HOST, SmallBoard
 
@@ -89,6 +91,59 @@ def test_a_rally_leaves_the_board_as_it_was(target, tmp_path, bottom_half, answe
     assert "Linux version" not in rally.console()  # the kernel's words since the rally began
     assert f"bottom half: {bottom_half}" in rally.console()
     assert state(target) == before
+
+
+def drilled(out: Path, name: str, context: str, *, rate: float = 1e9, **asked) -> Rally:
+    """Do a drill: the board's side is real, the pulses that the instrument saw are made up."""
+    with FakeBrickwall(ball=lambda _, clock: (clock, 0, 625)) as fake:
+        fake.balls_a_second = rate
+        drill = Drill(name=name, context=context, period_ns=1_000_000)
+        plan = drill_plan(
+            drill, 300, 1, **{"bench": "pi", "port": fake.port, "target": HOST, **asked}
+        )
+        return play(PiBench(HOST, fake.port), plan, out, Watch())
+
+
+@pytest.mark.parametrize(
+    ("name", "context", "tasks"),
+    [
+        ("switch", "user-rt", {"drill": ("SCHED_FIFO", 98)}),
+        ("switch", "user", {"drill": ("SCHED_OTHER", 0)}),
+        ("periodic", "kernel", {"drill": ("SCHED_FIFO", 98)}),
+        ("periodic", "hrtimer", {}),
+    ],
+)
+def test_a_drill_leaves_the_board_as_it_was(target, tmp_path, name, context, tasks):
+    target.run("modprobe racquet bottom_half=workqueue", what="loading")  # as at boot
+    before = state(target) + target.run("ls /sys/module | wc -l", what="looking")
+    rally = drilled(tmp_path / "d", name, context, load="stress")
+    manifest = rally.manifest
+    assert (rally.balls, manifest.faults, manifest.ended) == (300, [], "complete")
+    assert manifest.target.module == f"drill {name}"
+    inside = read_inside(rally)
+    assert inside.duration_ns.size == 300
+    assert inside.failures == 0
+    if name == "periodic":  # the board's own clock counted on; late ones skip periods
+        took_ns = int(inside.since_last_ns.sum(dtype=np.int64))
+        assert took_ns >= 0.99 * 299 * 1_000_000
+    found = {task.task: (task.policy, task.priority) for task in manifest.target.tasks}
+    assert tasks.items() <= found.items()
+    assert state(target) + target.run("ls /sys/module | wc -l", what="looking") == before
+
+
+def test_a_drill_whose_pulses_do_not_come_is_suspect(target, tmp_path):
+    before = state(target)
+    rally = drilled(tmp_path / "d", "switch", "user-rt", rate=20)
+    assert [fault.code for fault in rally.manifest.faults] == ["repetitions_lost"]
+    assert rally.manifest.suspect
+    assert state(target) == before
+
+
+@pytest.mark.usefixtures("target")
+def test_a_drill_in_the_kernel_needs_headers(tmp_path):
+    with pytest.raises(BenchError, match=r"install the headers of .* there, or use --context user"):
+        drilled(tmp_path / "d", "switch", "kernel")
+    assert not (tmp_path / "d").exists()
 
 
 @pytest.mark.parametrize("doing", ["loading the Racquet", "checking that the load loads"])

@@ -8,20 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from tennis.match.folder import MatchFolder
+from tennis.publications.arm import CALLS, CONTEXTS
 from tennis.publications.load import load
 from tennis.rally import Rally
 from tennis.rally.manifest import Drill
 from tennis.stats.drill import Sides, sides, spans_of
 from tennis.units import format_us
 
-# where Arm et al. have their figures: key, and contexts
-_TABLES = {
-    "response": "interrupt_response",
-    "switch": "context_switch",
-    "semaphore": "semaphore_signal",
-    "mailbox": "mailbox_send",
-}
-_CONTEXTS = {"user": "user_soft", "user-rt": "user_hard", "kernel": "kernel"}
+_TABLES: dict[str, str] = {name: table for table, (name, _, _) in CALLS.items()}
+_CONTEXTS: dict[str, str] = {context: column for column, context in CONTEXTS.items()}
 
 
 @dataclass(frozen=True)
