@@ -130,6 +130,7 @@ def _settings(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]
         ]
     pairs: list[tuple[str, object, object]] = [
         ("kernel", target.kernel, asked.kernel),
+        ("beneath it", target.beneath, asked.beneath),
         ("load", load.name, asked.load),
         ("Racquet", "your own" if target.module == OWN else "the kit's", _racquet(asked)),
     ]

@@ -23,7 +23,7 @@ from tennis.course.notebook_page import pdf
 from tennis.course.work import ANSWERS, NOTEBOOK, NOTEBOOK_PDF, Work, WorkError
 from tennis.errors import RallyError, UsageError
 from tennis.match.folder import MATCH, open_match
-from tennis.rally import open_rally
+from tennis.rally import Rally, open_rally
 from tennis.rally.disk import write_whole, writing
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, MANIFEST
 from tennis.rally.text import plain
@@ -119,8 +119,12 @@ def _files(work: Work) -> Iterator[tuple[Path, str]]:
     yield from _match_files(work)
     yield from _sweep_files(work)
     for name, rally in sorted(work.rallies.items()):
-        for file in sorted({MANIFEST, *rally.manifest.files} & OF_RALLY):
-            yield rally.path / file, f"{name}/{file}"
+        yield from _rally_files(rally, name)
+
+
+def _rally_files(rally: Rally, name: str) -> Iterator[tuple[Path, str]]:
+    for file in sorted({MANIFEST, *rally.manifest.files} & OF_RALLY):
+        yield rally.path / file, f"{name}/{file}"
 
 
 def _match_files(work: Work) -> Iterator[tuple[Path, str]]:
@@ -134,8 +138,7 @@ def _match_files(work: Work) -> Iterator[tuple[Path, str]]:
         return  # the checks say so
     yield folder / MATCH, f"{name}/{MATCH}"
     for rally in match.rallies():
-        for file in sorted({MANIFEST, *rally.manifest.files} & OF_RALLY):
-            yield rally.path / file, f"{name}/{rally.path.name}/{file}"
+        yield from _rally_files(rally, f"{name}/{rally.path.name}")
 
 
 def _sweep_files(work: Work) -> Iterator[tuple[Path, str]]:
@@ -149,9 +152,7 @@ def _sweep_files(work: Work) -> Iterator[tuple[Path, str]]:
         return  # the checks say so
     yield folder / SWEEP, f"{name}/{SWEEP}"
     for rate_hz in sweep.rates:
-        rally = open_rally(folder / f"{rate_hz}-hz")
-        for file in sorted({MANIFEST, *rally.manifest.files} & OF_RALLY):
-            yield rally.path / file, f"{name}/{rally.path.name}/{file}"
+        yield from _rally_files(open_rally(folder / f"{rate_hz}-hz"), f"{name}/{rate_hz}-hz")
 
 
 def file_name(work: Work) -> str:

@@ -20,9 +20,17 @@ from pydantic import (
     model_validator,
 )
 
+from tennis.bench.sloth import is_sloth
 from tennis.checkout import ROOT
 from tennis.errors import TennisError
-from tennis.rally.manifest import BottomHalf, Drill, DrillContext, DrillName, TopHalf
+from tennis.rally.manifest import (
+    Beneath,
+    BottomHalf,
+    Drill,
+    DrillContext,
+    DrillName,
+    TopHalf,
+)
 
 LABS = ROOT / "labs"
 
@@ -32,7 +40,7 @@ Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$", max_
 RallyName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=60)]
 Slug = Annotated[str, StringConstraints(pattern=r"^[0-9]{2}-[a-z0-9-]+$", max_length=60)]
 Value = int | float | str | list[int] | list[float] | list[str]
-FileName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*\.c$", max_length=40)]
+FileName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*\.[ch]$", max_length=40)]
 Kind = Literal["prediction", "number", "choice", "text", "file"]
 
 COLUMNS = 76  # of a command in a handout
@@ -96,6 +104,7 @@ class LabRally(StrictPart):
     load: Line = "idle"
     bottom_half: BottomHalf = "tasklet"
     top_half: TopHalf = "hard"
+    beneath: Beneath = "none"
     priorities: Line = "default"
     balls: Annotated[int, Field(gt=0, le=10**7)]
     load_options: dict[Identifier, int] = {}
@@ -121,13 +130,17 @@ class LabRally(StrictPart):
 
     def options(self, seed: int) -> list[str]:
         """Return the command's options that play it, with a student's seed."""
-        words = ["--kernel", self.kernel, "--load", self.load]
-        for name, value in self.load_options.items():
-            words += ["--load-option", f"{name}={value}"]
+        words = under_load(self)
         if self.drill:
             words += ["--context", self.drill.context, "--period-us", f"{self.drill.period_us:g}"]
             return [*words, "--repetitions", str(self.balls), "--seed", str(seed + self.boot)]
-        usual = {"bottom_half": "tasklet", "top_half": "hard", "priorities": "default"}
+        sloth = is_sloth(self.kernel) or self.beneath == "sloth"
+        usual = {
+            "bottom_half": "task" if sloth else "tasklet",
+            "top_half": "hard",
+            "priorities": "native" if sloth else "default",
+            "beneath": "none",
+        }
         for option, default in usual.items():
             if getattr(self, option) != default:
                 words += [f"--{option.replace('_', '-')}", getattr(self, option)]
@@ -163,9 +176,7 @@ class LabSweep(StrictPart):
 
     def options(self, seed: int) -> list[str]:
         """Return the options of `tennis sweep` that play it, with a student's seed."""
-        words = ["--kernel", self.kernel, "--load", self.load]
-        for name, value in self.load_options.items():
-            words += ["--load-option", f"{name}={value}"]
+        words = under_load(self)
         words += ["--from-hz", str(self.from_hz), "--to-hz", str(self.to_hz)]
         return [*words, "--balls", str(self.balls), "--seed", str(seed)]
 
@@ -176,6 +187,14 @@ class LabSweep(StrictPart):
     def shown(self, seed: int) -> str:
         """Return the command as people read and copy it."""
         return in_short_lines(self.command(seed))
+
+
+def under_load(asked: LabRally | LabSweep) -> list[str]:
+    """Return the options that say which kernel plays, and what keeps it busy."""
+    words = ["--kernel", asked.kernel, "--load", asked.load]
+    for name, value in asked.load_options.items():
+        words += ["--load-option", f"{name}={value}"]
+    return words
 
 
 def in_short_lines(command: str) -> str:

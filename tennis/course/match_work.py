@@ -6,17 +6,14 @@ A match has more rallies than anybody wants to play again for each student: some
 from the balls themselves, so that nobody knows them before the match is played.
 """
 
-import hashlib
-import random
-
 from tennis.checkout import ROOT
-from tennis.course.checks import Inconclusive, NotRun, Wrong
+from tennis.course.checks import Inconclusive, Wrong
 from tennis.course.labs import Lab, LabError, LabMatch
+from tennis.course.replays import chosen, play_again
 from tennis.course.work import Work, plan_of_match
 from tennis.errors import RallyError, TennisError
 from tennis.match.folder import MatchFolder, another, open_match
 from tennis.match.plan import ScheduledRally, parse_plan
-from tennis.play import replaying
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally.folder import BALLS
 from tennis.rally.text import plain
@@ -57,21 +54,10 @@ def whole_match(work: Work) -> MatchFolder:
 def play_some_again(work: Work) -> list[str]:
     """Play some rallies of a match again; return their names. Raises as checks do."""
     match = whole_match(work)
-    if match.bench != "virtual":
-        raise Inconclusive(f"it was played on the bench {match.bench}, which does not repeat")
     rallies = {rally.path.name: rally for rally in match.rallies()}
     balls = "".join(sorted(rally.manifest.files[BALLS] for rally in rallies.values()))
-    chosen = random.Random(hashlib.sha256(balls.encode()).digest())  # noqa: S311 (to be repeated)
-    names = sorted(chosen.sample(sorted(rallies), min(_match(work.lab).replays, len(rallies))))
-    for name in names:
-        try:
-            replaying.check(rallies[name].path)
-        except RallyError as error:
-            raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
-        except TennisError as error:
-            raise Inconclusive(plain(str(error), 300)) from error
-    if not names:
-        raise NotRun("there is nothing to be played again")
+    names = chosen(balls, rallies, _match(work.lab).replays)
+    play_again(work, match.bench, [rallies[name].path for name in names])
     return names
 
 

@@ -25,7 +25,7 @@ body {{ max-width: 900px; margin: 2em auto; padding: 0 1em; }}
 pre, code {{ font: 13px/1.45 {CODE_FONT}; white-space: pre-wrap; overflow-wrap: anywhere; }}
 .jp-Cell-inputWrapper pre, .input pre {{ background: {LIGHT["panel"]}; padding: .6em .8em; }}
 img, svg {{ max-width: 100%; height: auto; }}
-table {{ border-collapse: collapse; }}
+table {{ border-collapse: collapse; break-inside: avoid; }}
 th, td {{ border: 1px solid #999; padding: .2em .5em; text-align: right; }}
 .anchor-link {{ display: none; }}
 @media print {{

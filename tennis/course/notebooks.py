@@ -22,7 +22,7 @@ from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.rally import play as play_rally
 from tennis.rally import Rally, open_folder
-from tennis.rally.manifest import Drill
+from tennis.rally.manifest import OWN
 from tennis.stats import summarize
 from tennis.sweep.folder import Sweep, is_sweep, open_sweep
 from tennis.units import format_ns
@@ -57,7 +57,8 @@ def rallies(lab: Lab) -> list[Rally]:
     chosen, missing = [], []
     for asked in lab.rallies:
         kind = asked.drill.to_do if asked.drill else None
-        rally = names.get(asked.name) or settings.get((asked.kernel, asked.load, kind))
+        wanted = (asked.kernel, asked.beneath, bool(asked.racquet), asked.load, kind)
+        rally = names.get(asked.name) or settings.get(wanted)
         chosen += [rally] if rally else []
         missing += [] if rally else [asked.name]
     if missing:
@@ -110,6 +111,7 @@ def _named(asked: LabRally) -> dict[str, Any]:
         "load": asked.load,
         "load_options": asked.load_options,
         "priorities": asked.priorities,
+        "beneath": asked.beneath,
     }
     if asked.racquet is not None:
         settings["racquet"] = Path(asked.racquet)
@@ -190,9 +192,12 @@ def _given() -> list[Path]:
     return [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
 
 
-def _settings(rally: Rally) -> tuple[str, str, Drill | None]:
+def _settings(rally: Rally) -> tuple[object, ...]:
     """Return what tells most rallies apart, whatever their folders are called."""
-    return rally.manifest.target.kernel, rally.manifest.load.name, rally.manifest.drill
+    manifest = rally.manifest
+    target = manifest.target
+    own = target.module == OWN
+    return target.kernel, target.beneath, own, manifest.load.name, manifest.drill
 
 
 _folders: list[tempfile.TemporaryDirectory[str]] = []  # each lives until Python ends

@@ -73,6 +73,7 @@ def _plan(lab: Lab, asked: LabRally, balls: int | None) -> Plan:
         load_options=asked.load_options,
         top_half=asked.top_half,
         bottom_half=asked.bottom_half,
+        beneath=asked.beneath,
         priorities=asked.priorities,
         balls=min(balls or asked.balls, asked.balls),
         seed=_seed(lab) + asked.boot,

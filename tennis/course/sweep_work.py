@@ -7,16 +7,14 @@ the balls themselves, so that nobody knows them before the sweep is played.
 """
 
 import contextlib
-import hashlib
-import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from tennis.course.checks import Inconclusive, NotRun, Wrong
+from tennis.course.checks import Inconclusive, Wrong
 from tennis.course.labs import Lab, LabError, LabSweep
+from tennis.course.replays import chosen, play_again
 from tennis.course.work import Work
-from tennis.errors import RallyError, TennisError
-from tennis.play import replaying
+from tennis.errors import RallyError
 from tennis.play.planning import bench_of, plan_of
 from tennis.play.player import unversioned
 from tennis.play.rally import Observer
@@ -25,10 +23,13 @@ from tennis.rally import open_rally
 from tennis.rally.folder import BALLS
 from tennis.rally.text import plain
 from tennis.sweep.folder import Sweep, open_sweep
-from tennis.sweep.search import Range, next_rate
-
-# as `tennis sweep` has them where nobody says
-RATES_PER_DECADE, PAIRED_PERCENT, RESOLUTION_PERCENT = 5, 99.0, 2.0
+from tennis.sweep.search import (
+    PAIRED_PERCENT,
+    RATES_PER_DECADE,
+    RESOLUTION_PERCENT,
+    Range,
+    next_rate,
+)
 
 
 def asked_for(lab: Lab, seed: int, balls: int | None = None) -> Asked:
@@ -93,24 +94,8 @@ def whole_sweep(work: Work) -> Sweep:
 def play_some_again(work: Work) -> list[int]:
     """Play some rates of a sweep again; return them, in Hz. Raises as checks do."""
     sweep = whole_sweep(work)
-    if sweep.record.bench != "virtual":
-        raise Inconclusive(
-            f"it was played on the bench {sweep.record.bench}, which does not repeat"
-        )
-    digest = hashlib.sha256(balls_of(sweep).encode()).digest()
-    chosen = random.Random(digest)  # noqa: S311 (to be repeated)
-    rates = sorted(
-        chosen.sample(sorted(sweep.rates), min(_sweep(work.lab).replays, len(sweep.rates)))
-    )
-    if not rates:
-        raise NotRun("there is nothing to be played again")
-    for rate_hz in rates:
-        try:
-            replaying.check(sweep.path / f"{rate_hz}-hz")
-        except RallyError as error:
-            raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
-        except TennisError as error:
-            raise Inconclusive(plain(str(error), 300)) from error
+    rates = chosen(balls_of(sweep), sweep.rates, _sweep(work.lab).replays)
+    play_again(work, sweep.record.bench, [sweep.path / f"{rate_hz}-hz" for rate_hz in rates])
     return rates
 
 

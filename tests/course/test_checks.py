@@ -93,6 +93,9 @@ def computed(lab: Lab, work: Path) -> dict[str, float]:  # noqa: PLR0911 (a lab 
             rates = [int(path.name[:-3]) for path in (work / "rates").glob("*-hz")]
             breaks = min(rate for rate in rates if rate >= 70_000)
             return {"closed-share": 100 * late.mean(), "unpaired": share, "breaks": breaks}
+        case 10:
+            waited = us(work / "own", scheduling=True) > 1
+            return {"waited": 100 * waited.mean(), "latest": us(work / "mainline").max()}
         case 11:
             return {"factor": 800_000 / 5_000}
         case 7:
@@ -150,11 +153,13 @@ def test_a_wrong_answer_fails(path, tmp_path):
         match=wrong.get("match"),
         sweep=wrong.get("sweep"),
     )
+    changes = {change["from"]: change["to"] for change in wrong.get("replace", ())}
+    every = "".join((work / name).read_text() for name in lab.files)
+    assert all(old in every for old in changes)
     for name in lab.files:
         text = (work / name).read_text()
-        for change in wrong.get("replace", ()):
-            assert change["from"] in text
-            text = text.replace(change["from"], change["to"])
+        for old, new in changes.items():
+            text = text.replace(old, new)
         (work / name).write_text(starter_of(lab, name) if wrong.get("starter") else text)
     found = results(work)
     assert found[wrong["check"]].verdict == "fail"

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tennis.bench.sloth import KERNELS
 from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab
 from tennis.course.solutions import load_solution
+from tennis.publications.load import load
 
 SOUND = """
 title = "A lab"
@@ -99,7 +101,7 @@ def test_a_value_that_is_not_there(tmp_path, path):
 
 
 def test_the_courses_labs_ask_for_what_exists():
-    kernels = tomllib.loads((ROOT / "target/kernels/debian.toml").read_text())
+    kernels = {*tomllib.loads((ROOT / "target/kernels/debian.toml").read_text()), *KERNELS}
     _course, labs = load_course()
     assert labs
     for lab in labs:
@@ -161,3 +163,21 @@ def test_recorded_figures_are_those_of_the_evidence(core):
         assert cells == [
             lab.parameters[f"{name}_{kind}_us"] for kind in ("interrupt", "scheduling")
         ]
+
+
+def test_lab_8_has_the_figures_of_their_sources():
+    """The paper's own, and those that were measured here, in docs/drills.md."""
+    given = load_lab("08-what-services-cost").parameters
+    (row,) = (
+        row
+        for row in load("arm-2016")["periodic"]
+        if (row["mode"], row["period_us"], row["load"]) == ("oneshot", 1000, True)
+    )
+    assert given["paper_kernel_us"] == row["kernel"]["max"]
+    assert given["paper_hard_us"] == row["user_hard"]["max"]
+    assert given["paper_soft_us"] == row["user_soft"]["max"]
+    words = " ".join((ROOT / "docs/drills.md").read_text().split())
+    assert (
+        f"latest of 2,000 was {given['response_us']} µs; a rally's pings, which come whenever they "
+        f"like, found {given['ping_ms']} ms in one of 1,000" in words
+    )

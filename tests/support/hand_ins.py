@@ -95,6 +95,7 @@ def make_work(
             "bottom_half": asked.bottom_half,
             "top_half": asked.top_half,
             "priorities": asked.priorities,
+            "beneath": asked.beneath,
             "balls": asked.balls,
             "seed": work.seed_of(lab, student) + asked.boot,
             "rate_hz": asked.rate_hz,

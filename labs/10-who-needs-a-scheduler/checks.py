@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Lab 10: an application of SLOTH's is built, played, and its books are looked at."""
+
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+from tennis.bench.sloth.image import CORES, own_image
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.course.checks import Inconclusive, Wrong, check, expect, near, number
+from tennis.course.work import Work
+from tennis.errors import BenchError, TennisError
+from tennis.play.planning import plan_of
+from tennis.play.rally import Watch, play
+from tennis.rally import Rally
+from tennis.stats import summarize
+from tennis.units import format_ns
+
+SOURCE = "racquet.c"
+HOG = {"hold_us": 100, "period_us": 1000}  # each tenth ball, and no waiting for the check
+AT_ONCE_NS = 1000  # an edge that waits for nobody
+
+
+@check(question="builds", needs=["check_answered[builds]"])
+def check_builds(work: Work) -> None:
+    """It builds for three processors, and the compiler has nothing to say.
+
+    Hint: the number behind racquet.c or racquet.h is a line. The first error is the one to mend.
+    """
+    for name, core in CORES.items():
+        try:
+            own_image(work.folder / SOURCE, core, defines={"HOLD_US": 100, "PERIOD_US": 1000})
+        except BenchError as error:
+            _, _, what = str(error).partition("not built for SLOTH: ")
+            if not what:
+                raise Inconclusive(str(error)) from error
+            raise Wrong(f"Cortex-{name.upper()}: {what}") from error
+
+
+@check(question="answers", needs=["check_answered[answers]", "check_builds"])
+def check_answers(work: Work) -> None:
+    """Each ball is answered, none is entered in the middle of an audit, and Raise never waits.
+
+    Hint: who takes the books, and who is the highest of them? That is their ceiling.
+    """
+    for kernel in ("sloth", "sloth-m0"):
+        try:
+            _judge(kernel, work.folder / SOURCE)
+        except TennisError as error:
+            raise Inconclusive(str(error)) from error
+
+
+def _judge(kernel: str, source: Path) -> None:
+    plan = plan_of(
+        kernel=kernel,
+        racquet=source,
+        load="hog",
+        load_options=HOG,
+        balls=200,
+        timeout_ms=5,
+        settle_s=0.02,
+    )
+    with tempfile.TemporaryDirectory(prefix="tennis-lab-") as scratch:
+        rally = play(VirtualBench(), plan, Path(scratch) / "own", Watch())
+        if rally.manifest.faults:
+            fault = rally.manifest.faults[0]
+            raise Wrong(f"{kernel}: {fault.message} ({fault.code})")
+        expect(
+            not rally.misses,
+            f"{kernel}: {rally.misses} of {rally.balls} balls have no answer: the books were torn, "
+            "or nobody lowers the line",
+        )
+        rise_ns, width_ns = _edges(rally)
+        latest = int(rise_ns.max())
+        expect(
+            latest < AT_ONCE_NS,
+            f"{kernel}: a rising edge waited for {format_ns(latest)}: for whom?",
+        )
+        expect(
+            width_ns.max() > HOG["hold_us"] * 500,
+            f"{kernel}: no ball ever waited for an audit of {HOG['hold_us']} us",
+        )
+
+
+def _edges(rally: Rally) -> tuple["pd.Series[float]", "pd.Series[float]"]:
+    """Return how late the rising edges are, and how long the line was up, in ns."""
+    balls = pd.read_parquet(rally.path / "balls.parquet").dropna()
+    to_ns = 1e9 / rally.tick_hz
+    rise, fall = balls["rise_ticks"] * to_ns, balls["fall_ticks"] * to_ns
+    return rise, fall - rise
+
+
+@check(question="waited", needs=["check_answered[waited]", "check_rally[own]"])
+def check_waited(work: Work) -> None:
+    """The share is that of your own rally, to 5 percent.
+
+    Hint: the notebook counts them; a share of 0.027 is 2.7 %.
+    """
+    _, width_ns = _edges(work.rallies["own"])
+    limit_ns = 1000 * float(str(work.lab.parameters["limit_us"]))
+    right = 100 * float((width_ns > limit_ns).mean())
+    value = number(work, "waited")
+    expect(near(value, right, 5), f"{value:g} %: your rally says otherwise")
+
+
+@check(question="latest", needs=["check_answered[latest]", "check_rally[mainline]"])
+def check_latest(work: Work) -> None:
+    """The latency is that of your own rally, to 2 percent.
+
+    Hint: `tennis stats mainline`, the row maximum, the column interrupt. In µs.
+    """
+    right = summarize(work.rallies["mainline"]).interrupt_ns.max
+    value = number(work, "latest")
+    expect(right is not None and near(1000 * value, right, 2), f"{value:g} µs: not in your rally")
