@@ -98,7 +98,7 @@ def test_every_example_works(page, tmp_path):
 
     What a lab's students complete lies there completed.
     """
-    for file in (ROOT / "labs" / page.stem).glob("*.c"):
+    for file in (ROOT / "labs" / page.stem).glob("*.[ch]"):
         (tmp_path / file.name).write_text(solved(file.read_text()))
     for words in commands_of(page):
         few = FEW.get(words[0], [])
