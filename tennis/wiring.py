@@ -42,6 +42,7 @@ class Ground(_Part):
 
     pico_pin: int
     target_pin: int
+    target_pico_pin: int  # where the target is a second Pico
 
 
 class Wire(_Part):
@@ -52,6 +53,8 @@ class Wire(_Part):
     pico_pin: int
     target_bcm: int | None = None
     target_pin: int | None = None
+    target_pico_gpio: int | None = None
+    target_pico_pin: int | None = None
     resistor_ohm: int | None = None  # in series
     direction: Literal["to target", "to Pico", "from Pico"]
     purpose: str
@@ -110,6 +113,9 @@ def _contradictions(wiring: Wiring) -> list[str]:
             wire.target_bcm is not None and TARGET_PINS.get(wire.target_bcm) != wire.target_pin
         ):
             wrong.append(f"{wire.name}: BCM{wire.target_bcm} is not pin {wire.target_pin}")
+        second = wire.target_pico_gpio
+        if second is not None and PICO_PINS.get(second) != wire.target_pico_pin:
+            wrong.append(f"{wire.name}: GP{second} is not pin {wire.target_pico_pin} of a Pico")
     used: tuple[list[int | str], ...] = (
         [wire.pico_gpio for wire in wiring.wires],
         [wire.target_bcm for wire in wiring.wires if wire.target_bcm is not None],
@@ -120,8 +126,9 @@ def _contradictions(wiring: Wiring) -> list[str]:
     names = {wire.name for wire in wiring.wires}
     for jumper in wiring.jumpers:
         wrong += [f"no wire {name}" for name in (jumper.origin, jumper.to) if name not in names]
-    if wiring.ground.pico_pin not in PICO_GROUND_PINS:
-        wrong.append(f"pin {wiring.ground.pico_pin} of a Pico is not ground")
+    for pin in (wiring.ground.pico_pin, wiring.ground.target_pico_pin):
+        if pin not in PICO_GROUND_PINS:
+            wrong.append(f"pin {pin} of a Pico is not ground")
     if wiring.ground.target_pin not in TARGET_GROUND_PINS:
         wrong.append(f"pin {wiring.ground.target_pin} of the header is not ground")
     return wrong

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A Sphinx extension: the wiring of the physical bench, from ``kit-firmware/wiring.toml``.
 
-``{tennis-wiring} table`` writes a table of the wires, ``{tennis-wiring} picture`` draws them.
+``{tennis-wiring} table`` writes a table of the wires, ``{tennis-wiring} picture`` draws them;
+``{tennis-wiring} two-picos`` is the table where the target is a second Pico.
 """
 
 from html import escape
@@ -37,6 +38,18 @@ def table(known: Wiring) -> str:
         rows.append(f"| {wire.name} | {pico} | {target} | {resistor(wire)} | {wire.purpose} |")
     ground = known.ground
     rows.append(f"| ground | pin {ground.pico_pin} | pin {ground.target_pin} | | the return |")
+    return "\n".join(rows)
+
+
+def two_picos(known: Wiring) -> str:
+    """Return the wires to a second Pico, the target, as a Markdown table."""
+    rows = ["| wire | Brickwall | target | in series |", "|---|---|---|---|"]
+    for wire in known.wires:
+        if wire.target_pico_pin:
+            ends = f"pin {wire.pico_pin} (GP{wire.pico_gpio}) | pin {wire.target_pico_pin}"
+            rows.append(f"| {wire.name} | {ends} (GP{wire.target_pico_gpio}) | {resistor(wire)} |")
+    ground = known.ground
+    rows.append(f"| ground | pin {ground.pico_pin} | pin {ground.target_pico_pin} | |")
     return "\n".join(rows)
 
 
@@ -134,15 +147,16 @@ def _text(x: int, y: int, words: str, anchor: str = "start") -> str:
 
 
 class TennisWiring(SphinxDirective):
-    """``{tennis-wiring} table`` or ``{tennis-wiring} picture``."""
+    """``{tennis-wiring} table``, ``picture`` or ``two-picos``."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Return the table or the picture."""
         self.env.note_dependency(str(SOURCE))
-        if self.arguments[0] == "table":
-            return self.parse_text_to_nodes(table(wiring()))
+        tables = {"table": table, "two-picos": two_picos}
+        if self.arguments[0] in tables:
+            return self.parse_text_to_nodes(tables[self.arguments[0]](wiring()))
         # WeasyPrint knows no variables in a picture
         on_paper = self.env.app.tags.has("print")
         drawn = picture(wiring(), "#fff") if on_paper else picture(wiring())

@@ -15,7 +15,7 @@ from tennis.bench.kernels.configuration import Flavour
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.replay import ReplayBench
-from tennis.bench.sloth import PICO, is_sloth
+from tennis.bench.sloth import PICO, PICO2, is_sloth
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
 from tennis.rally.manifest import (
@@ -175,6 +175,10 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
         load = "idle" if load is None else load
         who = (bench, kernel or "", beneath)
         bottom_half, priorities = _usual(who, bottom_half, priorities)
+    if bench == "pi" and is_sloth(kernel or ""):
+        top_half, bottom_half, priorities = _on_a_pico(
+            kernel or "", target, (top_half, bottom_half, priorities)
+        )
     if instruction_ns is not None and bench != "virtual":
         raise UsageError("--instruction-ns belongs to --bench virtual: only there it can be chosen")
     if racquet is not None and bench != "virtual":
@@ -274,6 +278,26 @@ def _usual(
         return bottom_half, priorities  # without reading a configuration, which is long
     racquet = flavours.racquet_of(_player(*who))
     return bottom_half or racquet.bottom_halves[0], priorities or racquet.priorities[0]
+
+
+def _on_a_pico(
+    kernel: str,
+    target: str | None,
+    asked: tuple[TopHalf | None, BottomHalf | None, Priorities | None],
+) -> tuple[TopHalf, BottomHalf, Priorities]:
+    """Return where SLOTH answers from on a second Pico. Raises UsageError."""
+    if kernel not in {PICO, PICO2}:
+        raise UsageError(
+            f"--kernel {kernel} is QEMU's: it runs on no board", next_step=f"use {PICO} or {PICO2}"
+        )
+    if target is not None:
+        raise UsageError(
+            f"--target: tennis manages boards with Linux, and {kernel} is a Pico's",
+            next_step="leave it out; `tennis kernels uf2` makes what the Pico takes",
+        )
+    halves = (asked[0] or "hard", asked[1] or "task", asked[2] or "native")
+    flavours.check("sloth", *halves)
+    return halves
 
 
 def _player(bench: BenchKind, kernel: str, beneath: Beneath) -> flavours.Player:

@@ -25,6 +25,8 @@ def test_the_firmware_gets_its_pins():
         ("target_pin = 13", "target_pin = 15", "reply: BCM27 is not pin 15"),
         ("pico_gpio = 3\npico_pin = 5", "pico_gpio = 2\npico_pin = 4", "2 is used twice"),
         ("pico_pin = 3 ", "pico_pin = 4 ", "pin 4 of a Pico is not ground"),
+        ("target_pico_pin = 3 ", "target_pico_pin = 5 ", "pin 5 of a Pico is not ground"),
+        ("target_pico_pin = 4\n", "target_pico_pin = 6\n", "ping: GP2 is not pin 6 of a Pico"),
         ("target_pin = 9 ", "target_pin = 10 ", "pin 10 of the header is not ground"),
         ('to = "listen"', 'to = "ears"', "no wire ears"),
         ('name = "ping"', 'nome = "ping"', "restore it"),

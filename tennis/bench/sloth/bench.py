@@ -7,7 +7,6 @@ Instruments, protocol and folder are those of the virtual bench; what answers is
 """
 
 import hashlib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -15,43 +14,20 @@ import pyarrow as pa
 
 from tennis import __version__
 from tennis.bench import RunRecord, Session
-from tennis.bench import loads as load_folder
 from tennis.bench.commands import run
 from tennis.bench.instruments import emulated
 from tennis.bench.kernels import flavours
-from tennis.bench.sloth import KERNELS, PICO
-from tennis.bench.sloth.image import (
-    CORES,
-    LM3S6965,
-    RP2040,
-    SLOTH,
-    Core,
-    compiler_version,
-    image,
-    own_image,
-)
+from tennis.bench.sloth import KERNELS, PICO, PICO2
+from tennis.bench.sloth.application import Application, application
+from tennis.bench.sloth.image import CORES, compiler_version
 from tennis.bench.sloth.pico import PicoTargetSession
 from tennis.bench.sloth.session import MACHINE, SlothSession
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import plugins
 from tennis.errors import BenchError, UsageError
 from tennis.rally.folder import CONSOLE
-from tennis.rally.manifest import OWN, Ceiling, Instrument, LoadRecord, Priority, Target
+from tennis.rally.manifest import Ceiling, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
-
-# what a load is to the application: the kit's Racquet takes it, and one's own may
-DEFINES = {"hold_us": "HOLD_US", "period_us": "PERIOD_US", "ceiling": "CEILING"}
-STORM = "storm"  # this load is an application of its own
-
-
-@dataclass(frozen=True)
-class _Parts:
-    core: Core
-    elf: Path
-    header: Path  # the configuration
-    application: str  # what answers
-    load: str  # what it does besides
-
 
 class SlothBench:
     """Plays plans whose kernel is SLOTH; ``VirtualBench`` hands them over."""
@@ -61,29 +37,29 @@ class SlothBench:
 
         Raises UsageError or BenchError where the plan cannot be played.
         """
-        parts = self._parts(plan)
+        built = self._application(plan)
         own = sorted(Path(__file__).parent.glob("*.py"))
         return {
             "tennis": __version__,
             **_emulators(plan),
             "kernel": f"SLOTH on a {_called(plan)}",
             "kernel_name": plan.kernel,
-            "kernel_image_sha256": _sha256(parts.elf),
-            "kernel_config_sha256": _sha256(parts.header),
-            "load": parts.load,
+            "kernel_image_sha256": _sha256(built.elf),
+            "kernel_config_sha256": _sha256(built.header),
+            "load": built.load,
             "bench_sha256": _sha256(*own),
-            "racquet": parts.application,
-            "racquet_sha256": _sha256(parts.elf),
+            "racquet": built.name,
+            "racquet_sha256": _sha256(built.elf),
             "compiler": compiler_version(),
             "pyarrow": pa.__version__,
         }
 
     def start(self, plan: Plan, folder: Path) -> Session:
         """Start the processor, and let the instrument wait for it."""
-        parts = self._parts(plan)
+        built = self._application(plan)
         if plan.kernel == PICO:
-            return PicoTargetSession(parts.elf, plan, folder)
-        return SlothSession(parts.elf, parts.core, plan.protocol, folder, plan.instruction_ns)
+            return PicoTargetSession(built.elf, plan, folder)
+        return SlothSession(built.elf, built.core, plan.protocol, folder, plan.instruction_ns)
 
     def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
         """Return what took part, as it was when the rally began, and what the console told."""
@@ -114,23 +90,10 @@ class SlothBench:
         )
 
     @staticmethod
-    def _parts(plan: Plan) -> _Parts:
+    def _application(plan: Plan) -> Application:
         _check(plan)
-        load = load_folder.find(plan.load, plan.load_options, "sloth")
-        core = CORES[KERNELS[plan.kernel]]
-        defines = {DEFINES[name]: value for name, value in load.values.items()}
-        told = " ".join(f"{name}={value}" for name, value in defines.items())
-        board = RP2040 if plan.kernel == PICO else LM3S6965
-        if plan.kernel != PICO:
-            defines["NS_PER_INSTRUCTION"] = plan.instruction_ns
-        if plan.racquet:
-            source = Path(plan.racquet)
-            elf = own_image(source, core, board, defines=defines)
-            return _Parts(core, elf, source.with_suffix(".h"), OWN, told)
-        name = STORM if plan.load == STORM else "racquet"
-        source = SLOTH / f"{name}.c"
-        elf = image(source, core, board, defines=defines)
-        return _Parts(core, elf, source.with_suffix(".h"), f"SLOTH {name}", told)
+        own = Path(plan.racquet) if plan.racquet else None
+        return application(plan.kernel, plan.load, plan.load_options, own, plan.instruction_ns)
 
 
 def _check(plan: Plan) -> None:
@@ -146,6 +109,11 @@ def _check(plan: Plan) -> None:
             raise UsageError(
                 f"{option} is not for SLOTH, which is no Linux", next_step="leave it out"
             )
+    if plan.kernel == PICO2:
+        raise UsageError(
+            f"there is no emulator of a Pico 2 here: --kernel {PICO2} plays on a board",
+            next_step=f"use --kernel {PICO}, or --bench pi (docs/sloth.md)",
+        )
     if plan.kernel == PICO:
         _check_pico(plan)
     elif plan.instrument == "pico":
@@ -157,11 +125,6 @@ def _check(plan: Plan) -> None:
         raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
     if not plan.racquet:
         flavours.check("sloth", plan.top_half, plan.bottom_half, plan.priorities)
-    elif plan.load == STORM:
-        raise UsageError(
-            f"--load {STORM} is an application of its own: --racquet has no place in it",
-            next_step="use --load idle or hog",
-        )
     if plan.kernel != PICO and MACHINE not in _machines(path := plugins.find_qemu().path):
         raise BenchError(
             f"{path} has no board {MACHINE}", next_step="use the QEMU of Debian, Ubuntu or Fedora"

@@ -68,7 +68,9 @@ CORES = {
     "m33": Core("cortex-m33+nodsp+nofp", "cortex-m33"),
 }
 LM3S6965 = Board("board-lm3s6965.h", 0, 256 << 10, 0x2000_0000, 64 << 10)
+# their programs are in RAM
 RP2040 = Board("board-rp2040.h", 0x2000_0000, 64 << 10, 0x2001_0000, 192 << 10)
+RP2350 = Board("board-rp2350.h", 0x2000_0000, 64 << 10, 0x2001_0000, 192 << 10)
 
 
 def compiler_version() -> str:
