@@ -37,8 +37,8 @@ enum board_resets {
  * What tells the boot ROM that this is a program for its Arm processor: the block IMAGE_DEF (RP2350
  * datasheet, "Minimum Arm IMAGE_DEF"). The vectors are where the program begins, as it expects them.
  */
-#define BOARD_ENTRY                                                                      \
-	__attribute__((used, section(".vectors.definition"))) static const uint32_t      \
+#define BOARD_ENTRY                                                                 \
+	__attribute__((used, section(".vectors.definition"))) static const uint32_t \
 		image_definition[] = { 0xffffded3, 0x10210142, 0x000001ff, 0, 0xab123579 };
 
 /* Pads are isolated from reset on; an input's buffer is off. */

@@ -62,8 +62,14 @@ static uint32_t bits_of(unsigned int line)
 	return hardware ? LR_HARDWARE | line << 10 : 0;
 }
 
+/*
+ * Only where Linux has turned the line on: one that no driver has asked for is never ended by Linux,
+ * and holds all others back.
+ */
 void inject(unsigned int line)
 {
+	if (!(GICD_ISENABLER(line) & BIT(line)))
+		return;
 	interrupts_off();
 	list(line, 0);
 	interrupts_on();

@@ -81,4 +81,5 @@ void monitor_start(uint64_t current_level)
 	gpio_start();
 	interrupts_start();
 	memory_start();
+	StartupHook();
 }

@@ -2,11 +2,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The Racquet beneath Linux: the ping's interrupt raises the reply line, a lower task lowers it and
- * tells Linux when. Echo gives back what Linux sends.
+ * tells Linux when. Echo gives back what Linux sends. Report writes a line for people now and then:
+ * cat /dev/sloth1.
  */
 #include "racquet.h"
 
+#define REPORT_US 250000
+
 static uint64_t rise;
+static uint32_t pings;
 
 void Raise_task(void)
 {
@@ -22,10 +26,17 @@ void Raise_task(void)
 		gpio_forward(lines & ~TASKS_GPIO);
 }
 
+/* Not a part of Lower: nothing of it is to be done before the line is down. */
+static __attribute__((noinline)) void tell(void)
+{
+	pings++;
+	WriteRecord(rise, counter());
+}
+
 void Lower_task(void)
 {
 	GPIO_LINES(REPLY) = 0;
-	WritePipe(rise, counter());
+	tell();
 }
 
 void Echo_task(void)
@@ -33,10 +44,20 @@ void Echo_task(void)
 	struct sloth_record record;
 	uint32_t pipe;
 
-	while (ReadPipe(&record)) {
+	while (ReadRecord(&record)) {
 		pipe = GetResource(3); /* Lower writes there, too */
-		WritePipe(record.rise, record.fall);
+		WriteRecord(record.rise, record.fall);
 		ReleaseResource(pipe);
 		shared->figures.echoed++;
 	}
+}
+
+void Report_task(void)
+{
+	WritefPipe(LOG, "%u pings, %u records from Linux\n", pings, shared->figures.echoed);
+}
+
+void StartupHook(void)
+{
+	SetRelAlarm(Now_and_then, ticks_of_us(REPORT_US), ticks_of_us(REPORT_US));
 }

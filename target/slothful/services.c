@@ -105,3 +105,7 @@ void Three_task(void)
 void Echo_task(void)
 {
 }
+
+void StartupHook(void)
+{
+}

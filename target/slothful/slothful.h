@@ -48,7 +48,8 @@
 #define FREE_LINE(n) (232 + (n)) /* SPIs that no device of the board has */
 #define PING_TASK_LINE 39 /* the GPIO chip's */
 #define MAINTENANCE_LINE 25 /* a list register became free */
-#include CONFIG /* TASKS(T): the application's */
+#define TIMER_LINE 26 /* EL2's own timer */
+#include CONFIG /* TASKS(T), and ALARMS(A) where there are any: the application's */
 #define HIGHEST 8
 #define PRIORITY(priority) \
 	((0x90 - 0x10 * (priority)) & 0xff) /* the GIC's: smaller is more urgent */
@@ -115,10 +116,47 @@ static inline void ReleaseResource(uint32_t before)
 	__asm__ volatile("dsb sy\n\tisb" ::: "memory");
 }
 
+void StartupHook(void); /* the application's; once, before Linux */
+
+/*
+ * --- alarms.c: A(name, task), counted by the task Tick on TIMER_LINE ---
+ *
+ * Times are ticks of the counter. An alarm comes when Tick may run, so that Tick's priority says whom
+ * alarms may delay. One that comes late keeps its phase, and activates its task once.
+ */
+#ifdef ALARMS
+#define A(name, task) name,
+enum alarm { ALARMS(A) SLOTH_ALARMS };
+#undef A
+/* An alarm that is on begins anew. offset above 0; cycle 0: once. One task at a time may set one. */
+void SetRelAlarm(enum alarm alarm, uint64_t offset, uint64_t cycle);
+void CancelAlarm(enum alarm alarm);
+#endif
+
+static inline uint64_t ticks_of_us(uint64_t us)
+{
+	uint64_t hz;
+
+	__asm__("mrs %0, cntfrq_el0" : "=r"(hz));
+	return us * hz / 1000000;
+}
+
 /* --- pipes.c --- */
 #define shared ((volatile struct sloth_shared *)SHARED_AT)
-bool WritePipe(uint64_t rise, uint64_t fall); /* to Linux; false: it was full. One task only */
-bool ReadPipe(struct sloth_record *record); /* from Linux; false: it is empty */
+bool WriteRecord(uint64_t rise, uint64_t fall); /* to Linux; false: it was full. One task only */
+bool ReadRecord(struct sloth_record *record); /* from Linux; false: it is empty */
+
+/*
+ * Text to Linux, /dev/sloth1 and on; false: the pipe was full. A text is cut at TEXT_SIZE characters.
+ * The format knows %s %c %d %u %x, l for 64 bits, and %%. Where more than one task writes to a pipe,
+ * each takes the Locked form, with the priority of the highest of them as the ceiling.
+ */
+enum pipe { LOG, OTHER };
+#define PRINTF(at) __attribute__((format(printf, at, (at) + 1)))
+bool WritePipe(enum pipe pipe, const char *text);
+bool WritefPipe(enum pipe pipe, const char *format, ...) PRINTF(2);
+bool WritePipeLocked(enum pipe pipe, unsigned int ceiling, const char *text);
+bool WritefPipeLocked(enum pipe pipe, unsigned int ceiling, const char *format, ...) PRINTF(3);
 
 /* --- interrupts.c --- */
 void interrupts_start(void);

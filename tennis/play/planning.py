@@ -171,14 +171,11 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
         top_half, bottom_half = _of_own_racquet(top_half, bottom_half)
     if beneath != "none" and (bench != "virtual" or is_sloth(kernel or "")):
         raise UsageError("--beneath belongs to Linux on --bench virtual")
+    top_half, bottom_half, priorities = _answered_from(
+        (bench, kernel or "", beneath), target, (top_half, bottom_half, priorities)
+    )
     if bench == "virtual" or target is not None:
         load = "idle" if load is None else load
-        who = (bench, kernel or "", beneath)
-        bottom_half, priorities = _usual(who, bottom_half, priorities)
-    if bench == "pi" and is_sloth(kernel or ""):
-        top_half, bottom_half, priorities = _on_a_pico(
-            kernel or "", target, (top_half, bottom_half, priorities)
-        )
     if instruction_ns is not None and bench != "virtual":
         raise UsageError("--instruction-ns belongs to --bench virtual: only there it can be chosen")
     if racquet is not None and bench != "virtual":
@@ -265,6 +262,20 @@ def _kernel(asked: str) -> str:
         return asked
     if asked and asked not in catalogue.catalogue() and catalogue.is_folder(Path(asked)):
         return str(Path(asked).resolve())
+    return asked
+
+
+def _answered_from(
+    who: tuple[BenchKind, str, Beneath],
+    target: str | None,
+    asked: tuple[TopHalf | None, BottomHalf | None, Priorities | None],
+) -> tuple[TopHalf | None, BottomHalf | None, Priorities | None]:
+    """Return where a target answers from, None where nobody knows. Raises UsageError."""
+    bench, kernel, _ = who
+    if bench == "pi" and is_sloth(kernel):
+        return _on_a_pico(kernel, target, asked)
+    if bench == "virtual" or target is not None:
+        return asked[0], *_usual(who, asked[1], asked[2])
     return asked
 
 

@@ -106,7 +106,7 @@ def evaluated(chip: str, ours: dict[str, str], sdk: Path, tmp_path: Path) -> lis
     lines = re.search(r"enum board_lines \{(.*?)\};", text, re.DOTALL)
     names = [name for name in ours if re.match(r"[A-Z]\w+(\(\w+\))?$", name)]
     defines = "\n".join(re.findall(r"^#define (?!BOARD_ENTRY)(?:.*\\\n)*.*", text, re.MULTILINE))
-    numbers = {n: e for n, e in re.findall(r"(\w+) = ([^,]+?)\s*(?:,|$)", resets[1] + lines[1])}
+    numbers = dict(re.findall(r"(\w+) = ([^,]+?)\s*(?:,|$)", resets[1] + lines[1]))
     own = tmp_path / "own.c"
     own.write_text(
         f"#define REGISTER(address) (address)\n{defines}\n"
@@ -194,13 +194,13 @@ def loaded(elf: Path) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("kernel", "core", "board", "family"),
+    ("kernel", "idle", "family"),
     [
-        ("sloth-pico", "m0", RP2040, "RP2040_FAMILY_ID"),
-        ("sloth-pico2", "m33", RP2350, "RP2350_ARM_S_FAMILY_ID"),
+        ("sloth-pico", ("m0", RP2040), "RP2040_FAMILY_ID"),
+        ("sloth-pico2", ("m33", RP2350), "RP2350_ARM_S_FAMILY_ID"),
     ],
 )
-def test_a_uf2_file_holds_the_program(kernel, core, board, family, sdk, tmp_path):
+def test_a_uf2_file_holds_the_program(kernel, idle, family, sdk, tmp_path):
     out = tmp_path / "sloth.uf2"
     words = ["kernels", "uf2", kernel, "--load", "hog", "--load-option", "hold_us=50"]
     done = CliRunner().invoke(cli, [*words, "--out", str(out)])
@@ -224,8 +224,8 @@ def test_a_uf2_file_holds_the_program(kernel, core, board, family, sdk, tmp_path
     program = loaded(elf)
     assert memory[: len(program)] == program
     assert not any(memory[len(program) :])
-    idle = image(SLOTH / "racquet.c", CORES[core], board)
-    assert loaded(idle) != program  # the load is in it
+    core, board = idle
+    assert loaded(image(SLOTH / "racquet.c", CORES[core], board)) != program  # the load is in it
     again = CliRunner().invoke(cli, [*words, "--out", str(out)])
     assert again.exit_code != 0
 

@@ -29,6 +29,7 @@ from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Ceiling, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
 
+
 class SlothBench:
     """Plays plans whose kernel is SLOTH; ``VirtualBench`` hands them over."""
 

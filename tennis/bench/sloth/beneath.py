@@ -29,6 +29,7 @@ FLAGS = (
     *("-O2", "-Wall", "-Wextra", "-Werror", "-std=c17", "-ffreestanding", "-nostdlib", "-static"),
     *("-mgeneral-regs-only", "-mstrict-align", "-fno-pic", "-mcmodel=small"),
     *("-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-common"),
+    "-mno-outline-atomics",
     *("-Wl,--build-id=none", "-Wl,--no-warn-rwx-segments"),
 )
 MONITOR_SIZE = 0x200000
@@ -47,11 +48,14 @@ def sources() -> list[Path]:
     ]
 
 
-def image(kernel: Kernel, application: str = APPLICATIONS[0], defines: Sequence[str] = ()) -> Path:
+def image(
+    kernel: Kernel, application: str | Path = APPLICATIONS[0], defines: Sequence[str] = ()
+) -> Path:
     """Return one image of the monitor and a kernel; ``monitor.elf`` lies beside it.
 
-    ``application``: whose tasks they are. ``defines`` are for tests. Raises BenchError for a kernel
-    that is no plain arm64 Image.
+    ``application``: whose tasks they are, one of ``APPLICATIONS`` or, for tests, a C file NAME.c
+    with NAME-tasks.h beside it. ``defines`` are for tests, too. Raises BenchError for a kernel that
+    is no plain arm64 Image, or what the compiler complains about first.
     """
     with kernel.image.open("rb") as file:
         header = file.read(64)
@@ -62,8 +66,10 @@ def image(kernel: Kernel, application: str = APPLICATIONS[0], defines: Sequence[
             next_step="use a kernel of Debian's (tennis kernels)",
         )
     words = [*FLAGS, f"-DIMAGE_SIZE={MONITOR_SIZE + size:#x}", *(f"-D{word}" for word in defines)]
-    words.append(f'-DCONFIG="{application}-tasks.h"')
-    others = set(APPLICATIONS) - {application}
+    chosen = SLOTHFUL / f"{application}.c" if isinstance(application, str) else application
+    tasks = chosen.with_name(f"{chosen.stem}-tasks.h")
+    words.append(f'-DCONFIG="{tasks.name}"')
+    others = {SLOTHFUL / f"{name}.c" for name in APPLICATIONS}
 
     def build(folder: Path) -> None:
         compiler, elf, plain = f"{PREFIX}gcc", folder / "monitor.elf", folder / "monitor.bin"
@@ -73,15 +79,17 @@ def image(kernel: Kernel, application: str = APPLICATIONS[0], defines: Sequence[
             [compiler, "-E", "-P", "-x", "c", f"-I{SLOTHFUL}", "-o", script, SLOTHFUL / "link.ld"],
             what=what,
         )
-        code = [path for path in sorted(SLOTHFUL.glob("*.c")) if path.stem not in others]
-        files = [SLOTHFUL / "entry.S", *code]
-        run([compiler, *words, f"-I{SLOTHFUL}", "-T", script, "-o", elf, *files], what=what)
+        code = [path for path in sorted(SLOTHFUL.glob("*.c")) if path not in others]
+        files = [SLOTHFUL / "entry.S", *code, chosen]
+        places = [f"-I{SLOTHFUL}", f"-I{chosen.parent}"]
+        run([compiler, *words, *places, "-T", script, "-o", elf, *files], what=what)
         run([f"{PREFIX}objcopy", "-O", "binary", elf, plain], what=what)
         content = plain.read_bytes().ljust(MONITOR_SIZE, b"\0")
         (folder / "Image").write_bytes(content + kernel.image.read_bytes())
         plain.unlink()
 
-    key = digest(*sources(), kernel.image, compiler_version(), *words)
+    own = [] if chosen.parent == SLOTHFUL else [chosen, tasks]
+    key = digest(*sources(), *own, kernel.image, compiler_version(), *words)
     return once("slothful", f"{kernel.name}-{key}", build) / "Image"
 
 

@@ -76,7 +76,7 @@ class Extras:
     answers: Mapping[str, int] = field(default_factory=dict)
     monitor: Path | None = None  # the socket at which QEMU tells where the processor is
     patience: Patience = USUAL
-    beneath: str = beneath.APPLICATIONS[0]  # which application of SLOTH's, beneath Linux
+    beneath: str | Path = beneath.APPLICATIONS[0]  # which application of SLOTH's, beneath Linux
 
 
 @dataclass(frozen=True)
