@@ -69,7 +69,8 @@ def list_kernels(*, as_json: bool = False) -> None:
         table.add_row(name, release, entry["about"])
     Console().print(table)
     echo("\n--kernel also takes the folder of a built arm64 kernel tree (5.10 or newer),")
-    echo(f"and SLOTH, which is no Linux: {', '.join(KERNELS)} (docs/sloth.md).")
+    echo("and SLOTH, which is no Linux (docs/sloth.md):")
+    echo(f"{', '.join(KERNELS)}.")
 
 
 @kernels.command(short_help="Fetch kernels by name, and the target's programs.")

@@ -118,7 +118,18 @@ def _named(svg: str, title: str, alt: str) -> str:
         f'\n <desc id="{name}-desc">{escape(alt)}</desc>'
     )
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
-    return head + svg[start:end] + attributes + ">" + label + svg[end + 1 :]
+    return head + svg[start:end] + attributes + ">" + label + _clips_by_number(svg[end + 1 :])
+
+
+def _clips_by_number(svg: str) -> str:
+    """Name clip paths by their order: matplotlib takes the address of some in memory."""
+    names = dict.fromkeys(re.findall(r'<clipPath id="(p[0-9a-f]+)"', svg))
+    numbers = {name: f"clip-{number}" for number, name in enumerate(names, 1)}
+    return re.sub(
+        r'(id="|url\(#)(p[0-9a-f]+)(?=[")])',
+        lambda found: found[1] + numbers.get(found[2], found[2]),
+        svg,
+    )
 
 
 def drawn(draw: Callable[P, Picture]) -> Callable[P, Picture]:
