@@ -6,7 +6,8 @@ import fcntl
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tennis.checkout import cache_folder
@@ -23,13 +24,42 @@ def digest(*parts: str | bytes | Path) -> str:
     return sha.hexdigest()[:32]
 
 
-def once(kind: str, name: str, build: Callable[[Path], None], *, again: bool = False) -> Path:
+_asked: list[tuple[str, str]] | None = None
+
+
+@contextmanager
+def asked_for() -> Iterator[list[tuple[str, str]]]:
+    """Return what is asked of the cache meanwhile: kind and name of each folder, as it comes."""
+    global _asked  # noqa: PLW0603 (whoever asks does not know who listens)
+    before, _asked = _asked, []
+    try:
+        yield _asked
+    finally:
+        _asked = before
+
+
+def note(kind: str, name: str) -> None:
+    """Say that a folder of the cache is used, for ``asked_for``; ``once`` says so itself."""
+    if _asked is not None and (kind, name) not in _asked:
+        _asked.append((kind, name))
+
+
+def once(
+    kind: str,
+    name: str,
+    build: Callable[[Path], None],
+    *,
+    again: bool = False,
+    cache: Path | None = None,
+) -> Path:
     """Return the cache's folder ``kind/name``; ``build`` fills an empty folder if there is none.
 
     Safe against interruption and against a second process: the folder appears by one rename, under
-    a lock. ``again`` builds it anew even if it is there.
+    a lock. ``again`` builds it anew even if it is there. ``cache``: another cache than this
+    process's.
     """
-    home = cache_folder() / kind
+    note(kind, name)
+    home = (cache or cache_folder()) / kind
     folder = home / name
     if folder.is_dir() and not again:
         return folder

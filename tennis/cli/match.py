@@ -4,6 +4,7 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -16,6 +17,9 @@ from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
+
+if TYPE_CHECKING:
+    from tennis.play.cluster.client import Cluster
 
 TARGET_BYTES = 3 << 29  # of the host's memory: a target's 1 GiB, QEMU, and what plays it
 
@@ -78,6 +82,27 @@ def kernel_of(text: str) -> tuple[str, str]:
     help="How many rallies to play at once on the virtual bench. It changes how long a match "
     "takes, and no ball.",
 )
+@click.option(
+    "--cluster",
+    "address",
+    metavar="ADDRESS",
+    help="Let a Dask cluster play, with its scheduler at ADDRESS (docs/cluster.md); takes --store.",
+)
+@click.option(
+    "--store",
+    metavar="URL",
+    help="With --cluster: where its machines leave rallies for this one, a folder that all of them "
+    "see or a bucket (s3://bucket/tennis).",
+)
+@click.option(
+    "--check-every",
+    type=Whole(0, 100_000),
+    default=50,
+    show_default=True,
+    metavar="COUNT",
+    help="With --cluster: one of so many rallies is played again by another worker, and compared; "
+    "0: none.",
+)
 @quiet_option
 @click.option(
     "--list", "list_only", is_flag=True, help="Say what would be played, and how long it may take."
@@ -89,6 +114,9 @@ def match(
     repetitions: int | None,
     instruction_ns: str | None,
     workers: int,
+    address: str | None,
+    store: str | None,
+    check_every: int,
     *,
     list_only: bool,
 ) -> None:
@@ -105,6 +133,8 @@ def match(
       tennis match plans/quick.toml --instruction-ns 4 --out quick-4ns
       tennis match plans/knutsson.toml --kernel xenomai=../linux-evl \\
           --out chapter-7
+      tennis match plans/knutsson.toml --cluster tcp://head:8786 \\
+          --store /shared/tennis --out chapter-7
 
     Ctrl-C seals the rally that is being played. The same command goes on: after Ctrl-C, after
     `kill -9`, or when there is room on the disk again. A rally that fails or is suspect is marked,
@@ -119,6 +149,7 @@ def match(
 
     if out is None:
         out = Path(plan.stem)
+    cluster = _cluster(address, store, check_every)
     changed: dict[str, int] = {}
     if repetitions is not None:
         changed["repetitions"] = repetitions
@@ -139,7 +170,7 @@ def match(
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
     with listening(tell):
-        outcome = play_match(wanted, out, shown, Stop(), workers)
+        outcome = play_match(wanted, out, shown, Stop(), cluster or workers)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost: the same command plays the rest")
     replication = Replication(outcome.folder)
@@ -153,6 +184,23 @@ def match(
             f"{name}: {why}; failed ones are tried again by the same command, others once they "
             "are moved away"
         )
+
+
+def _cluster(address: str | None, store: str | None, check_every: int) -> "Cluster | None":
+    """Return the cluster that plays; None: this machine does. Raises UsageError."""
+    if address is None:
+        if store is not None:
+            raise UsageError("--store belongs to --cluster")
+        return None
+    if store is None:
+        raise UsageError(
+            "--cluster takes --store: where its machines leave rallies for this one",
+            next_step="name a folder that all of them see, or a bucket",
+        )
+    from tennis.play.cluster.client import Cluster
+
+    place = store if "://" in store else str(Path(store).absolute())
+    return Cluster(address, place, check_every)
 
 
 def _list(console: Console, wanted: object, workers: int) -> None:

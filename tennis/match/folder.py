@@ -29,7 +29,7 @@ SCHEMA_VERSION = 1  # of a match's record, and of a sweep's
 MAX_DISTINCT = 1 << 23
 MATCH = "match.json"
 REPORT = "report.html"
-SIZE_MAX = 1 << 24  # bytes
+SIZE_MAX = 1 << 26  # bytes
 
 
 # what match.json calls them

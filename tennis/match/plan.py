@@ -34,7 +34,7 @@ from tennis.rally.serving import Balls, Serving, Settle
 from tennis.rally.text import plain
 
 SIZE_MAX = 1 << 20  # bytes
-RALLIES_MAX = 4096
+RALLIES_MAX = 16_384
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
 LoadOptions = Annotated[dict[Name, int], Field(max_length=64)]
 

@@ -19,6 +19,7 @@ from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.match.folder import MATCH, MatchFolder, Record, open_match
 from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
+from tennis.play.cluster.client import Cluster, seen_by_cluster
 from tennis.play.lock import check_folder, locked
 from tennis.play.planning import bench_of
 from tennis.play.player import Player, Seen, unversioned
@@ -93,16 +94,18 @@ def play_match(
     out: Path,
     shown: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
-    workers: int = 1,
+    workers: int | Cluster = 1,
 ) -> Outcome:
     """Play into the folder ``out`` what is not there yet; return what became of all of it.
 
-    A line is said for each rally. ``workers``: so many rallies at once, on the virtual bench; they
-    show no progress of their own. Raises UsageError or BenchError before anything is played
-    where a rally cannot be, RallyError where ``out`` holds something else or another match,
-    DiskFullError where the disk is full: then the same match can be gone on with.
+    A line is said for each rally. ``workers``: so many rallies at once, on the virtual bench, or a
+    cluster that plays them; they show no progress of their own. Raises UsageError or BenchError
+    before anything is played where a rally cannot be, RallyError where ``out`` holds something else
+    or another match, DiskFullError where the disk is full: then the same match can be gone on with.
     """
     bench = bench_for(match.plan)
+    if isinstance(workers, Cluster) and bench.kind != "virtual":
+        raise UsageError("--cluster belongs to the virtual bench: boards are on one machine")
     check_folder(out, MATCH, "a match")
     scheduled = _with_versions(bench, match.scheduled)
     for line in _foreign_tasks(scheduled):
@@ -112,17 +115,18 @@ def play_match(
     with locked(out):
         record = _begun(bench, match, scheduled, out)
         outcome = Outcome(MatchFolder(out, record))
-        at_once = workers if bench.kind == "virtual" else 1
-        clock = _Clock(scheduled, at_once)
-        seen = (
-            seen_by_workers(match.plan, scheduled, out, stop, at_once)
-            if at_once > 1
-            else _seen_in_turn(Player(bench, out, stop), scheduled, shown, clock)
-        )
+        in_turn = workers == 1 or bench.kind != "virtual"
+        clock = _Clock(scheduled, workers if isinstance(workers, int) and not in_turn else 1)
+        if in_turn:
+            seen = _seen_in_turn(Player(bench, out, stop), scheduled, shown, clock)
+        elif isinstance(workers, Cluster):
+            seen = seen_by_cluster(scheduled, out, stop, workers)
+        else:
+            seen = seen_by_workers(match.plan, scheduled, out, stop, workers)
         for number, (planned, became) in enumerate(seen, 1):
             _take(outcome, planned, became)
             clock.done(planned, played=became.state == "played")
-            left = clock.left() if at_once > 1 and number < len(scheduled) else ""
+            left = clock.left() if not in_turn and number < len(scheduled) else ""
             say(f"{number}/{len(scheduled)} {planned.name}: {became.said}{left}")
             _note(outcome, planned, out)
         outcome.interrupted = outcome.interrupted or outcome.seen < len(scheduled)

@@ -39,20 +39,7 @@ class Player:
     def see_to(self, planned: ScheduledRally, shown: AbstractContextManager[Observer]) -> Seen:
         """Play a rally unless it is there. Raises DiskFullError."""
         place = self.out / planned.name
-        try:
-            rally = finished(place)
-        except RallyError as error:
-            return Seen(f"kept, but it cannot be used: {error}", "unusable")
-        if rally is None:
-            return self._try(planned, place, shown)
-        difference = another(rally, planned)
-        if difference:
-            return Seen(f"kept, but it is another rally ({difference})", "unusable")
-        if rally.manifest.ended == "interrupted":
-            if not can_go_on(rally):
-                set_aside(place, place)
-            return self._try(planned, place, shown)
-        return Seen(f"kept, {_counts(rally)}", "kept")
+        return kept(planned, place) or self._try(planned, place, shown)
 
     def _try(
         self, planned: ScheduledRally, place: Path, shown: AbstractContextManager[Observer]
@@ -92,6 +79,24 @@ class Player:
                 )
             return resume(self.bench, place, watch)
         return play(self.bench, planned.plan, place, watch)
+
+
+def kept(planned: ScheduledRally, place: Path) -> Seen | None:
+    """Return that a rally is there; None where it is to be played, or gone on with."""
+    try:
+        rally = finished(place)
+    except RallyError as error:
+        return Seen(f"kept, but it cannot be used: {error}", "unusable")
+    if rally is None:
+        return None
+    difference = another(rally, planned)
+    if difference:
+        return Seen(f"kept, but it is another rally ({difference})", "unusable")
+    if rally.manifest.ended == "interrupted":
+        if not can_go_on(rally):
+            set_aside(place, place)
+        return None
+    return Seen(f"kept, {_counts(rally)}", "kept")
 
 
 def unversioned(plan: Plan) -> Plan:

@@ -246,10 +246,10 @@ def seal(
     return rally
 
 
-def set_aside(place: Path, out: Path) -> None:
-    """Keep what somebody interrupted, as ``OUT.interrupted-N``."""
+def set_aside(place: Path, out: Path, why: str = INTERRUPTED) -> None:
+    """Keep what somebody interrupted, as ``OUT.interrupted-N``; ``why`` is another word for it."""
     number = 1
-    while os.path.lexists(aside := out.with_name(f"{out.name}.interrupted-{number}")):
+    while os.path.lexists(aside := out.with_name(f"{out.name}.{why}-{number}")):
         number += 1
     with writing(aside):
         place.rename(aside)

@@ -300,14 +300,15 @@ SENSELESS = [
         {},
         "drill: no bench = .pi. has drills so far",
     ),
-    (SMALL + "repetitions = 1000\n[[rally]]\nkernel='rt'\nload='hog'", {}, "more than 4096"),
+    (SMALL + "repetitions = 1000\n[[rally]]\nkernel='rt'\nload='hog'", {}, "more than 16384"),
 ]
 
 
 @pytest.mark.parametrize(("text", "given", "words"), SENSELESS)
 def test_plans_that_cannot_be_meant(text, given, words):
-    if "4096" in words:
-        text = text.replace('loads = ["idle", "stress"]', 'loads = ["idle", "stress", "hog"]')
+    if "16384" in words:
+        loads = f"loads = {load_folder.names()}\npriorities = ['default', 'chrt']"
+        text = text.replace('loads = ["idle", "stress"]', loads)
     with pytest.raises(UsageError, match=words) as error:
         scheduled_rallies(plan(text), given, Path())
     assert "\n" not in str(error.value)

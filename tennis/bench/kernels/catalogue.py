@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-from tennis.bench.cache import digest, once
+from tennis.bench.cache import digest, note, once
 from tennis.bench.debian import Package, Suite, host_architecture
 from tennis.bench.kernels import configuration
 from tennis.bench.kernels.configuration import Flavour, read_config
@@ -240,6 +240,7 @@ def _mend_headers(folder: Path, release: str) -> None:
 
 
 def _named(name: str) -> Kernel:
+    note("kernels", _folder_name(name))
     folder = cache_folder() / "kernels" / _folder_name(name)
     try:
         record = json.loads((folder / "kernel.json").read_text())

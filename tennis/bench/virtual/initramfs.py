@@ -11,7 +11,7 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-from tennis.bench.cache import digest, once
+from tennis.bench.cache import digest, note, once
 from tennis.bench.debian import Suite
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import TennisError, UsageError
@@ -76,6 +76,7 @@ def fetch(*, again: bool = False) -> None:
 
 
 def _userland() -> Path:
+    note("userland", _key())
     folder = cache_folder() / "userland" / _key()
     if not folder.is_dir():
         raise UsageError(

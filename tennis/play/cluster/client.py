@@ -1,0 +1,350 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Hand the rallies of a match to a Dask cluster, and take them home.
+
+Dask has the queue, the scheduler and the wires: a worker that dies is its business. What is ours is
+that a rally is there once, whole, and what it claims to be: each comes home through the store, is
+opened as a stranger's folder would be, and some are played again on another worker.
+"""
+
+import hashlib
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tennis.bench.cache import asked_for
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.checkout import cache_folder
+from tennis.errors import BenchError, RallyError, TennisError, UsageError
+from tennis.listener import say
+from tennis.match.folder import another
+from tennis.match.plan import ScheduledRally
+from tennis.play.cluster import tasks
+from tennis.play.cluster.store import Store
+from tennis.play.cluster.tasks import Setting
+from tennis.play.player import Seen, kept
+from tennis.play.rally import Stop
+from tennis.play.replaying import check
+from tennis.rally import open_rally
+from tennis.rally.folder import MANIFEST, open_folder, part_path, set_aside
+from tennis.rally.text import plain
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+LOOK_S = 0.5
+CONNECT_S = 20
+AHEAD = 2  # tasks that wait at the scheduler, for each that is played
+TRIES = 3  # of a rally that failed, each on another worker
+PUT_ASIDE = "put-aside"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Which cluster, where its rallies go, and how many are played twice."""
+
+    address: str  # of a Dask scheduler
+    store: str  # a folder that all machines see, or a bucket: what fsspec takes
+    check_every: int = 50  # one of so many rallies is played again by another worker; 0: none
+    options: dict[str, Any] = field(default_factory=dict)  # of fsspec
+
+
+def seen_by_cluster(
+    scheduled: list[ScheduledRally], out: Path, stop: Stop, cluster: Cluster
+) -> Iterator[tuple[ScheduledRally, Seen]]:
+    """Let a cluster play rallies of the virtual bench; each is yielded when it is there.
+
+    Ends early where told to stop: what is being played then is dropped, what is in the store is
+    taken home by the same command. Raises UsageError where the rallies cannot be played elsewhere,
+    BenchError where the cluster or the store cannot be reached, or is no more.
+    """
+    store = Store(cluster.store, cluster.options)
+    try:
+        from distributed import Client  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "--cluster needs dask, which is not installed", next_step="scripts/setup.sh --cluster"
+        ) from error
+    own = next((p for p in scheduled if "/" in p.plan.kernel or p.plan.racquet), None)
+    if own is not None:
+        raise UsageError(
+            f"{own.name}: --cluster plays kernels that `tennis kernels` names, and no built trees",
+            next_step="leave --cluster out, or leave that kernel out of the plan",
+        )
+    missing = []
+    for planned in scheduled:
+        there = kept(planned, out / planned.name)
+        if there is None and part_path(out / planned.name).exists():
+            there = Seen(
+                "begun on this machine: the same command without --cluster goes on with it",
+                "unusable",
+            )
+        if there is None:
+            missing.append(planned)
+        else:
+            yield planned, there
+    if not missing:
+        return
+    store.check()
+    try:
+        client = Client(cluster.address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise BenchError(
+            f"no Dask scheduler answers at {plain(cluster.address, 80)} "
+            f"({plain(str(error) or type(error).__name__, 120)})",
+            next_step="start one (docs/cluster.md), or check the address",
+        ) from error
+    with client, client.as_current():
+        yield from _Foreman(client, store, _setting(missing, cluster, store), out, stop).see_to(
+            missing, cluster.check_every
+        )
+
+
+def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Store) -> Setting:
+    """Store what all rallies are played with, and say what a worker must be. Raises BenchError."""
+    bench, kinds = VirtualBench(), dict[str, ScheduledRally]()
+    for planned in missing:
+        kinds.setdefault(planned.plan.model_dump_json(exclude={"protocol", "versions"}), planned)
+    with asked_for() as asked:
+        for planned in kinds.values():
+            bench.versions(planned.plan)
+    say(f"storing what the workers need: {len(asked)} folders")
+    folders = []
+    for kind, name in asked:
+        wanted = _needed_to_boot if kind == "kernels" else bool
+        folders.append((kind, name, store.put_folder(cache_folder() / kind / name, wanted)))
+    return Setting(
+        store=cluster.store,
+        options=cluster.options,
+        run=uuid.uuid4().hex,
+        folders=folders,
+        alike=tasks.describe(),
+    )
+
+
+def _needed_to_boot(name: str) -> bool:
+    """Tell whether a file of a kernel's packages takes part in a rally: 23,000 others do not.
+
+    What the headers are for was built here; of the modules the network's drivers are loaded.
+    """
+    if name.startswith(("headers/", "libc/")):
+        return name.endswith("/Module.symvers")  # it names the kernel
+    return ".ko" not in name or "virtio" in name or "failover" in name
+
+
+def sample(names: list[str], every: int) -> set[str]:
+    """Return which rallies are played twice: one of ``every``, at least one; the same each time."""
+    if not every or not names:
+        return set()
+    by_hash = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
+    return set(by_hash[: -(-len(names) // every)])
+
+
+@dataclass
+class _Job:
+    """What a worker is asked for; ``avoid``: workers that shall not do it."""
+
+    planned: ScheduledRally
+    avoid: set[str] = field(default_factory=set)
+    tries: int = 0
+    allowed: set[str] = field(default_factory=set)  # workers that it was given to
+
+
+class _Foreman:
+    """Sees to it that each rally is played, taken home and, if it is one of those, compared."""
+
+    def __init__(
+        self, client: "Client", store: Store, setting: Setting, out: Path, stop: Stop
+    ) -> None:
+        self._client, self._store, self._setting = client, store, setting
+        self._out, self._stop = out, stop
+        self._waiting: list[_Job] = []
+        self._planned: dict[str, ScheduledRally] = {}
+        self._played_by: dict[str, str] = {}
+        self._distrusted: set[str] = set()
+        self._told_of_none = False
+
+    def see_to(
+        self, missing: list[ScheduledRally], check_every: int
+    ) -> Iterator[tuple[ScheduledRally, Seen]]:
+        """Yield each rally when it is there. Raises BenchError where the cluster is no more."""
+        yield from self._play(missing)
+        sampled = sample([planned.name for planned in missing], check_every)
+        doubtful = self._compare([p for p in missing if p.name in sampled and self._is_home(p)])
+        for planned, seen in self._play(doubtful):
+            say(f"{planned.name}: {seen.said}, on another worker")
+
+    def _is_home(self, planned: ScheduledRally) -> bool:
+        return planned.name in self._played_by and (self._out / planned.name).is_dir()
+
+    def _play(self, planned: list[ScheduledRally]) -> Iterator[tuple[ScheduledRally, Seen]]:
+        """Let workers play rallies, and take them home."""
+        for job, said in self._done(tasks.play_there, [_Job(p) for p in planned], with_plan=True):
+            worker = said["worker"]
+            seen = Seen(said["said"], said["state"], said["trouble"])  # type: ignore[arg-type]
+            if seen.state == "played":
+                seen = self._take_home(job.planned, said["manifest"], worker) or seen
+            if seen.state == "failed" and job.tries < TRIES - 1 and not self._stop():
+                say(f"{job.planned.name}: {seen.said} ({worker}); once more, elsewhere if I can")
+                job.avoid.add(worker)
+                job.tries += 1
+                self._waiting.append(job)
+                continue
+            yield job.planned, seen
+
+    def _take_home(self, planned: ScheduledRally, sha256: str, worker: str) -> Seen | None:
+        """Fetch a rally and look at it as at a stranger's; return what is wrong with it."""
+        place, key = self._out / planned.name, self._setting.key(planned)
+        self._store.get_rally(key, place)
+        try:
+            rally = open_folder(place) if planned.plan.drill else open_rally(place)
+            wrong = another(rally, planned)
+            if hashlib.sha256((place / MANIFEST).read_bytes()).hexdigest() != sha256:
+                wrong = "its manifest is not the one that was stored"
+        except RallyError as error:
+            wrong = str(error)
+        if not wrong:
+            self._played_by[planned.name] = worker
+            return None
+        set_aside(place, place, PUT_ASIDE)
+        self._store.remove_rally(key)
+        return Seen(f"FAILED: what came is damaged: {plain(wrong, 200)}", "failed", wrong)
+
+    def _compare(self, sampled: list[ScheduledRally]) -> list[ScheduledRally]:
+        """Have rallies played again by other workers; return those that are to be played anew.
+
+        Where two workers differ, this machine plays the rally, too, and so tells who is wrong. What
+        that worker played is put aside.
+        """
+        jobs = [_Job(planned, {self._played_by[planned.name]}) for planned in sampled]
+        if sampled and len(self._workers()) < 2:
+            say("one worker only: no rally was played twice")
+            return []
+        wrong: dict[str, str] = {}  # worker -> in which rally
+        compared = 0
+        for job, said in self._done(tasks.check_there, jobs, with_plan=False):
+            name, checker = job.planned.name, said["worker"]
+            player = self._played_by[name]
+            if said.get("verdict") == "same":
+                compared += 1
+            elif said.get("verdict") == "differs" and checker != player:
+                wrong[self._arbitrate(name, player, checker)] = name
+            else:
+                say(f"{name} was not compared: {plain(said.get('why', said.get('said', '')), 200)}")
+        if sampled:
+            say(f"{compared} of {len(sampled)} rallies that were played twice are the same")
+        return [one for worker, name in wrong.items() for one in self._put_aside(worker, name)]
+
+    def _arbitrate(self, name: str, player: str, checker: str) -> str:
+        """Return which of two workers is wrong about a rally."""
+        try:
+            check(self._out / name)
+        except TennisError:
+            return player
+        return checker
+
+    def _put_aside(self, worker: str, example: str) -> Iterator[ScheduledRally]:
+        """Trust a worker no more, nor what it played."""
+        self._distrusted.add(worker)
+        names = [name for name, by in self._played_by.items() if by == worker]
+        say(
+            f"the worker {worker} plays other balls than others ({example}): it gets no more, and "
+            f"{len(names)} of its rallies are put aside"
+        )
+        for name in names:
+            del self._played_by[name]
+            planned = self._planned[name]
+            set_aside(self._out / name, self._out / name, PUT_ASIDE)
+            self._store.remove_rally(self._setting.key(planned))
+            yield planned
+
+    def _workers(self) -> dict[str, int]:
+        """Return the workers that are trusted, and how many rallies each plays at once."""
+        there: dict[str, int] = self._client.nthreads()
+        return {worker: n for worker, n in there.items() if worker not in self._distrusted}
+
+    def _done(
+        self, function: Callable[..., dict[str, str]], jobs: list[_Job], *, with_plan: bool
+    ) -> Iterator[tuple[_Job, dict[str, str]]]:
+        """Yield each job with what a worker said of it, in the order in which they come.
+
+        Jobs may be put into ``_waiting`` meanwhile. Ends where told to stop.
+        """
+        from distributed import Event  # noqa: PLC0415
+
+        self._waiting = list(reversed(jobs))
+        self._planned |= {job.planned.name: job.planned for job in jobs}
+        running: dict[Any, _Job] = {}
+        try:
+            while self._waiting or running:
+                if self._stop():
+                    Event(f"tennis-end-{self._setting.run}", self._client).set()
+                    self._client.cancel(list(running))
+                    return
+                self._hand_out(function, running, with_plan=with_plan)
+                for future in self._come(running):
+                    yield running.pop(future), self._said_by(future)
+        except (OSError, TimeoutError) as error:  # Dask's errors of its wires are of these kinds
+            raise _gone(error) from error
+
+    def _hand_out(
+        self, function: Callable[..., dict[str, str]], running: dict[Any, _Job], *, with_plan: bool
+    ) -> None:
+        """Give workers as much as keeps them busy; take back what waits for one that is gone."""
+        workers = self._workers()
+        for future, job in list(running.items()):
+            if not job.allowed & set(workers):
+                future.cancel()
+                self._waiting.append(running.pop(future))
+        if not workers and not self._told_of_none:
+            self._told_of_none = True
+            say("no worker is there yet: start one with `dask worker ADDRESS` (docs/cluster.md)")
+        while self._waiting and len(running) < AHEAD * sum(workers.values()):
+            job = self._waiting.pop()
+            job.allowed = set(workers) - job.avoid or set(workers)
+            planned = job.planned
+            words = [planned.name, self._setting.key(planned)]
+            words += [planned.model_dump_json()] if with_plan else []
+            future = self._client.submit(
+                function,
+                self._setting,
+                *words,
+                key=f"tennis-{planned.name}-{uuid.uuid4().hex[:8]}",
+                workers=sorted(job.allowed),
+                pure=False,
+            )
+            running[future] = job
+
+    @staticmethod
+    def _come(running: dict[Any, _Job]) -> list[Any]:
+        """Wait a moment; return what has come."""
+        from distributed import wait  # noqa: PLC0415
+
+        if not running:
+            time.sleep(LOOK_S)
+            return []
+        try:
+            return list(wait(list(running), LOOK_S, "FIRST_COMPLETED").done)
+        except TimeoutError:
+            return []
+
+    @staticmethod
+    def _said_by(future: Any) -> dict[str, str]:
+        """Return what a worker said. Raises BenchError where the scheduler forgot the job."""
+        if future.status in {"cancelled", "lost"}:
+            raise _gone(f"it forgot {future.key}")
+        error = future.exception()
+        if error is None:
+            return dict(future.result())
+        why = plain(f"{type(error).__name__}: {error}", 300)
+        return {"said": f"FAILED: {why}", "state": "failed", "trouble": why, "worker": ""}
+
+
+def _gone(why: object) -> BenchError:
+    return BenchError(
+        f"the Dask scheduler is no more or was restarted ({plain(str(why), 120)}); nothing is lost",
+        next_step="the same command plays what is missing",
+    )

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A process on a worker's machine that plays one rally, or plays one again and compares.
+
+    python -m tennis.play.cluster.rally play OUT < SCHEDULED.json
+    python -m tennis.play.cluster.rally check RALLY
+
+It writes one line of JSON. SIGTERM ends it, and so does the end of the process that started it.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.errors import DiskFullError, RallyError, TennisError
+from tennis.match.plan import ScheduledRally
+from tennis.play.player import Player, Seen
+from tennis.play.rally import Observer, Watch
+from tennis.play.replaying import check
+
+LOOK_S = 0.5
+_told = threading.Event()
+
+
+def main(words: list[str]) -> int:
+    """Do what is asked; the exit code is 0 whatever became of it, unless that cannot be said."""
+    signal.signal(signal.SIGTERM, lambda *_: _told.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
+    what, path = words
+    said = _play(Path(path)) if what == "play" else _check(Path(path))
+    print(json.dumps(said))
+    return 0
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK_S)
+    _told.set()
+
+
+def _play(out: Path) -> dict[str, str]:
+    planned = ScheduledRally.model_validate_json(sys.stdin.read())
+    try:
+        seen = Player(VirtualBench(), out, _told.is_set).see_to(planned, _silent())
+    except DiskFullError as error:
+        seen = Seen(f"FAILED: {error}", "failed", f"the disk is full: {error}")
+    return asdict(seen)
+
+
+def _check(path: Path) -> dict[str, str]:
+    try:
+        check(path, watch=Watch(stop=_told.is_set))
+    except RallyError as error:
+        return {"verdict": "differs", "why": str(error)}
+    except TennisError as error:
+        return {"verdict": "open", "why": str(error)}
+    return {"verdict": "same", "why": ""}
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[Observer]:
+    yield lambda _: None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,192 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Where machines leave things for each other: a folder that all of them see, or a bucket.
+
+fsspec knows how to get there (``/shared/tennis``, ``s3://bucket/tennis``). A thing that is there is
+whole: files appear by one rename or one upload, and of a rally's folder the manifest comes last.
+"""
+
+import hashlib
+import shutil
+import tarfile
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tennis.errors import BenchError, RallyError, UsageError
+from tennis.rally.folder import MANIFEST
+from tennis.rally.text import plain
+
+TRIES = 4  # of each transfer; a network may be cut for a moment
+WAIT_S = 1.0  # before the second, and twice as long before each other
+PART = ".part"
+
+T = TypeVar("T")
+
+
+class Store:
+    """A folder or bucket, by its URL."""
+
+    def __init__(self, url: str, options: dict[str, Any] | None = None) -> None:
+        """Find the way. Raises UsageError where there is none."""
+        try:
+            import fsspec  # noqa: PLC0415 (only a cluster needs it)
+        except ModuleNotFoundError as error:
+            raise UsageError(
+                "--cluster needs dask and fsspec, which are not installed",
+                next_step="scripts/setup.sh --cluster",
+            ) from error
+        self.url = url
+        try:
+            self._fs, self._root = fsspec.core.url_to_fs(url, **(options or {}))
+        except (ValueError, ImportError, OSError) as error:
+            raise UsageError(f"--store {plain(url, 80)}: {plain(str(error), 160)}") from error
+        self._local = "file" in self._fs.protocol
+
+    def place(self, key: str) -> str:
+        """Return where something is."""
+        return f"{self._root.rstrip('/')}/{key}"
+
+    def check(self) -> None:
+        """Write and remove something. Raises BenchError where that is not allowed."""
+        key = f".tennis-{uuid.uuid4().hex}"
+        with tempfile.TemporaryDirectory(prefix="tennis-store-") as scratch:
+            probe = Path(scratch) / "probe"
+            probe.write_bytes(b"tennis\n")
+            self.put(probe, key)
+        self._try("remove what was written to", lambda: self._fs.rm_file(self.place(key)))
+
+    def has(self, key: str) -> bool:
+        """Tell whether something is there. Raises BenchError."""
+
+        def look() -> bool:
+            self._fs.invalidate_cache()
+            return bool(self._fs.exists(self.place(key)))
+
+        return self._try("look into", look)
+
+    def put(self, path: Path, key: str) -> None:
+        """Store a file. Raises BenchError."""
+        place = self.place(key)
+
+        def write() -> None:
+            if not self._local:
+                self._fs.put_file(str(path), place)
+                return
+            fresh = f"{place}.{uuid.uuid4().hex}{PART}"  # one rename: nobody sees a part of it
+            self._fs.makedirs(place.rpartition("/")[0], exist_ok=True)
+            self._fs.put_file(str(path), fresh)
+            self._fs.mv(fresh, place)
+
+        self._try("write to", write)
+
+    def get(self, key: str, path: Path) -> None:
+        """Fetch a file. Raises BenchError."""
+        self._try("read from", lambda: self._fs.get_file(self.place(key), str(path)))
+
+    def put_rally(self, folder: Path, key: str) -> None:
+        """Store a sealed rally, its manifest last. Raises BenchError."""
+        files = sorted(path for path in folder.iterdir() if path.name != MANIFEST)
+        for path in [*files, folder / MANIFEST]:
+            self.put(path, f"{key}/{path.name}")
+
+    def has_rally(self, key: str) -> bool:
+        """Tell whether a whole rally is there. Raises BenchError."""
+        return self.has(f"{key}/{MANIFEST}")
+
+    def get_rally(self, key: str, folder: Path) -> None:
+        """Fetch a sealed rally; it appears as ``folder`` by one rename. Raises BenchError.
+
+        What was fetched is not looked at: whoever opens it does.
+        """
+        fresh = folder.with_name(f".{folder.name}.incoming")
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(parents=True)
+
+        def names() -> list[str]:
+            self._fs.invalidate_cache()
+            listed = self._fs.ls(self.place(key), detail=False)
+            return [place.rstrip("/").rpartition("/")[2] for place in listed]
+
+        for name in self._try("list", names):
+            if name and not name.endswith(PART):  # of somebody who was killed while writing
+                self.get(f"{key}/{name}", fresh / name)
+        fresh.rename(folder)
+
+    def remove_rally(self, key: str) -> None:
+        """Remove a rally, its manifest first. Raises BenchError."""
+
+        def remove() -> None:
+            if self._fs.exists(self.place(f"{key}/{MANIFEST}")):
+                self._fs.rm_file(self.place(f"{key}/{MANIFEST}"))
+            self._fs.rm(self.place(key), recursive=True)
+
+        self._try("remove from", remove)
+
+    def put_folder(self, folder: Path, wanted: Callable[[str], bool] = lambda _: True) -> str:
+        """Store a folder of files and links; return its SHA-256, which names it.
+
+        ``wanted`` tells by a file's path in the folder whether it is taken. Raises BenchError.
+        """
+        with tempfile.TemporaryDirectory(prefix="tennis-store-") as scratch:
+            archive = Path(scratch) / "folder.tar"
+            with tarfile.open(archive, "w", format=tarfile.GNU_FORMAT) as tar:
+                for path in sorted(folder.rglob("*")):
+                    name = str(path.relative_to(folder))
+                    if (path.is_symlink() or not path.is_dir()) and wanted(name):
+                        tar.add(path, arcname=name, recursive=False, filter=_alike)
+            key = _sha256(archive)
+            if not self.has(f"folders/{key}"):
+                self.put(archive, f"folders/{key}")
+        return key
+
+    def get_folder(self, key: str, folder: Path) -> None:
+        """Fetch a folder that ``put_folder`` stored, into an empty one.
+
+        Raises BenchError; RallyError where it is not what its name says.
+        """
+        with tempfile.TemporaryDirectory(prefix="tennis-store-") as scratch:
+            archive = Path(scratch) / "folder.tar"
+            self.get(f"folders/{key}", archive)
+            if _sha256(archive) != key:
+                raise RallyError(
+                    f"{self.url}/folders/{key} is damaged",
+                    next_step="remove it: the same command stores it again",
+                )
+            with tarfile.open(archive) as tar:
+                # what comes is what this match stored: its SHA-256 came another way. Debian 12's
+                # Python knows no filters yet
+                tar.extraction_filter = getattr(tarfile, "tar_filter", None)
+                tar.extractall(folder)  # noqa: S202
+
+    def _try(self, what: str, action: Callable[[], T]) -> T:
+        """Do something that a cut network may break off. Raises BenchError, one line."""
+        wait_s = WAIT_S
+        for left in range(TRIES - 1, -1, -1):
+            try:
+                return action()
+            except Exception as error:
+                if not left or isinstance(error, FileNotFoundError | PermissionError):
+                    raise BenchError(
+                        f"cannot {what} {plain(self.url, 80)} ({type(error).__name__}: "
+                        f"{plain(str(error), 200)}); nothing is lost",
+                        next_step="check address and rights, then use the same command",
+                    ) from error
+                time.sleep(wait_s)
+                wait_s *= 2
+        raise AssertionError  # the last try returns or raises
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _alike(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Leave out what differs from machine to machine."""
+    entry.mtime = entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return entry

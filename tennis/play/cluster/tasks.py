@@ -1,0 +1,205 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a Dask worker does: play one rally, or play another worker's again.
+
+Each runs in a process of its own, with a cache that holds just what the match is played with: what
+the worker's machine has besides does not matter.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tennis import __version__
+from tennis.bench.cache import once
+from tennis.bench.kernels.modules import compiler_version
+from tennis.bench.virtual import plugins
+from tennis.checkout import ROOT
+from tennis.errors import TennisError
+from tennis.match.plan import ScheduledRally
+from tennis.play.cluster.store import Store
+from tennis.rally.folder import MANIFEST
+
+if TYPE_CHECKING:
+    from distributed import Worker
+
+LOOK_S = 1.0  # how often a task asks whether it is to end
+FOLDERS = ("tennis", "target", "loads")  # of the checkout: what a rally's bytes may depend on
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is the same for all rallies of a match."""
+
+    store: str
+    options: dict[str, Any]
+    run: str  # names the command that is waiting; its event tells tasks to end
+    folders: list[tuple[str, str, str]] = field(default_factory=list)  # kind, name, SHA-256
+    alike: dict[str, str] = field(default_factory=dict)  # what a worker must be
+
+    @staticmethod
+    def key(planned: ScheduledRally) -> str:
+        """Return where a rally is in the store: whoever plans the same finds it there."""
+        sha256 = hashlib.sha256(planned.model_dump_json().encode()).hexdigest()
+        return f"rallies/{planned.name}-{sha256[:16]}"
+
+
+def describe() -> dict[str, str]:
+    """Return what must be the same on all machines of a match."""
+    return {
+        "tennis": __version__,
+        "checkout": _checkout(),
+        "Python": ".".join(map(str, sys.version_info[:2])),
+        "QEMU": plugins.find_qemu().version,
+        "compiler": compiler_version(),
+    }
+
+
+def _checkout() -> str:
+    sha = hashlib.sha256()
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                sha.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    return sha.hexdigest()[:16]
+
+
+def unlike(wanted: dict[str, str]) -> str:
+    """Say in what this machine differs from the one that asks; empty where it does not."""
+    try:
+        mine = describe()
+    except TennisError as error:
+        return str(error)
+    return next(
+        (f"{name} {mine.get(name)} instead of {value}" for name, value in wanted.items()
+         if mine.get(name) != value),
+        "",
+    )  # fmt: skip
+
+
+def play_there(setting: Setting, name: str, key: str, planned: str) -> dict[str, str]:
+    """Play a rally (a ScheduledRally, JSON) and store it; return what became of it (Seen).
+
+    ``worker``: who played; ``manifest``: SHA-256 of the manifest that is in the store.
+    """
+    return {"worker": _worker().address, **_play(setting, name, key, planned)}
+
+
+def _play(setting: Setting, name: str, key: str, planned: str) -> dict[str, str]:
+    store = Store(setting.store, setting.options)
+    with tempfile.TemporaryDirectory(prefix="tennis-rally-", dir=_scratch()) as scratch:
+        out = Path(scratch)
+        if store.has_rally(key):  # of a worker that ended before it could say so
+            store.get(f"{key}/{MANIFEST}", out / MANIFEST)
+            return {**_seen("played, it was in the store", "played"), **_manifest(out / MANIFEST)}
+        try:
+            if differs := unlike(setting.alike):
+                why = f"this machine has {differs}"
+                return _seen(f"FAILED: {why}", "failed", why)
+            cache = cache_of(store, setting)
+            said = _process(["play", str(out)], planned, cache, _told_to_end(setting.run))
+        except TennisError as error:
+            return _seen(f"FAILED: {error}", "failed", str(error))
+        if said.get("state") == "played":
+            store.put_rally(out / name, key)
+            said |= _manifest(out / name / MANIFEST)
+        return said
+
+
+def check_there(setting: Setting, name: str, key: str) -> dict[str, str]:
+    """Play a stored rally again; return the worker, the verdict (same, differs, open) and why."""
+    store = Store(setting.store, setting.options)
+    with tempfile.TemporaryDirectory(prefix="tennis-check-", dir=_scratch()) as scratch:
+        folder = Path(scratch) / name
+        try:
+            if differs := unlike(setting.alike):
+                said = {"verdict": "open", "why": f"this machine has {differs}"}
+            else:
+                store.get_rally(key, folder)
+                cache, told = cache_of(store, setting), _told_to_end(setting.run)
+                said = _process(["check", str(folder)], "", cache, told)
+        except TennisError as error:
+            said = {"verdict": "open", "why": str(error)}
+        return {"worker": _worker().address, **said}
+
+
+def cache_of(store: Store, setting: Setting) -> Path:
+    """Return a cache folder with what the match takes; what is missing is fetched.
+
+    Raises BenchError, RallyError.
+    """
+    text = json.dumps(setting.folders).encode()
+    home = _scratch() / f"cache-{hashlib.sha256(text).hexdigest()[:16]}"
+    for kind, name, sha256 in setting.folders:
+        if not (home / kind / name).is_dir():
+            once(kind, name, partial(store.get_folder, sha256), cache=home)
+    return home
+
+
+def _scratch() -> Path:
+    """Return a folder of the worker's own; it is removed with the worker's."""
+    folder = Path(_worker().local_directory) / "tennis"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _worker() -> "Worker":
+    from distributed import get_worker  # noqa: PLC0415 (only a cluster needs it)
+
+    return get_worker()
+
+
+def _told_to_end(run: str) -> Callable[[], bool]:
+    from distributed import Event  # noqa: PLC0415
+
+    event = Event(f"tennis-end-{run}")
+    return lambda: bool(event.is_set())
+
+
+def _process(words: list[str], text: str, cache: Path, told: Callable[[], bool]) -> dict[str, str]:
+    """Run the process that plays, until it ends or is told to. Raises TennisError."""
+    command = [sys.executable, "-m", "tennis.play.cluster.rally", *words]
+    environment = {**os.environ, "TENNIS_CACHE": str(cache), "PYTHONPATH": str(ROOT)}
+    with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as log:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=said, stderr=log, text=True, env=environment
+        ) as process:
+            assert process.stdin is not None  # noqa: S101
+            try:
+                process.stdin.write(text)
+                process.stdin.close()
+                while not _ended(process):
+                    if told():
+                        process.terminate()
+            finally:
+                process.terminate()
+        said.seek(0)
+        log.seek(0)
+        lines = said.read().strip().splitlines()
+        if process.returncode or not lines:
+            raise TennisError(f"the process that plays ended: {log.read().strip()[-300:]}")
+        return dict(json.loads(lines[-1]))
+
+
+def _ended(process: "subprocess.Popen[str]") -> bool:
+    try:
+        process.wait(LOOK_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _seen(said: str, state: str, trouble: str = "") -> dict[str, str]:
+    return {"said": said, "state": state, "trouble": trouble}
+
+
+def _manifest(path: Path) -> dict[str, str]:
+    return {"manifest": hashlib.sha256(path.read_bytes()).hexdigest()}

@@ -1,0 +1,292 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A match on a real Dask cluster: workers that are killed, that lie, a store that is not there."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tennis.checkout import ROOT
+from tennis.cli import cli
+from tennis.errors import BenchError, RallyError, UsageError
+from tennis.listener import listening
+from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
+from tennis.play.cluster import tasks
+from tennis.play.cluster.client import Cluster, sample
+from tennis.play.cluster.store import Store
+from tennis.play.match import Match, play_match
+from tennis.play.rally import Observer
+from tennis.play.schedule import scheduled_rallies
+from tennis.rally import open_rally
+from tests.support.synthetic import make_rally
+
+virtual = pytest.mark.virtual
+one_cluster = pytest.mark.xdist_group("cluster")
+DASK = str(Path(sys.executable).with_name("dask"))
+DISHONEST = ROOT / "tests" / "support" / "dishonest_worker.py"
+CONNECT_S = 60
+
+
+@contextlib.contextmanager
+def silent(_: str) -> Iterator[Observer]:
+    yield lambda _: None
+
+
+def match(repetitions: int, balls: int = 40) -> Match:
+    plan = MatchPlan(
+        kernels={"mainline": KernelAxis()},
+        loads={"idle": LoadAxis()},
+        balls=balls,
+        repetitions=repetitions,
+    )
+    return Match(plan, *scheduled_rallies(plan, {}, Path()))
+
+
+@pytest.fixture
+def scheduler() -> Iterator[str]:
+    """Return the address of a scheduler without workers."""
+    from distributed import LocalCluster
+
+    cluster = LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None)
+    yield cluster.scheduler_address
+    cluster.close()
+
+
+@contextlib.contextmanager
+def workers(address: str, folder: Path, *preloads: Path | None) -> Iterator[list[subprocess.Popen]]:
+    """Start a worker for each entry, as people do; a Path is loaded into it first."""
+    from distributed import Client
+
+    started = []
+    for number, preload in enumerate(preloads):
+        place = folder / f"worker-{number}"
+        place.mkdir()
+        words = [DASK, "worker", address, "--no-nanny", "--nthreads", "1", "--no-dashboard"]
+        words += ["--local-directory", str(place), "--name", f"w{number}"]
+        words += ["--preload", str(preload)] if preload else []
+        with (folder / f"worker-{number}.log").open("w") as log:
+            started.append(
+                subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True, cwd=place)
+            )
+    try:
+        with Client(address, set_as_default=False) as client:
+            client.wait_for_workers(len(preloads), timeout=CONNECT_S)
+        yield started
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.wait()
+
+
+def play(
+    address: str, out: Path, wanted: Match, heard: Callable[[str], None], check_every: int = 0
+):
+    with listening(heard):
+        cluster = Cluster(address, str(out.with_name("store")), check_every)
+        return play_match(wanted, out, silent, lambda: False, cluster)
+
+
+def files(folder: Path) -> dict[str, dict[str, str]]:
+    """Return the hashes of the files of each rally."""
+    return {
+        path.parent.name: open_rally(path.parent).manifest.files
+        for path in folder.glob("*/manifest.json")
+    }
+
+
+@virtual
+@one_cluster
+def test_a_worker_is_killed_and_the_match_is_the_serial_one(scheduler, tmp_path):
+    """kill -9 in the middle: each rally is there once, whole, with the bytes of a serial match."""
+    said: list[str] = []
+    with workers(scheduler, tmp_path, None, None) as (first, _):
+
+        def heard(line: str) -> None:
+            said.append(line)
+            if line.startswith("1/5"):
+                os.killpg(first.pid, signal.SIGKILL)
+
+        outcome = play(scheduler, tmp_path / "m", match(5), heard, check_every=5)
+        assert len(outcome.played) == 5
+        assert not outcome.bad
+        assert not outcome.interrupted
+        assert any("one worker only: no rally was played twice" in line for line in said)
+        # the same command has nothing left to do, and needs no cluster for it
+        again = play("tcp://127.0.0.1:1", tmp_path / "m", match(5), said.append)
+        assert len(again.kept) == 5
+        # whoever asks for the same rallies finds them
+        shutil.rmtree(tmp_path / "m")
+        before = time.monotonic()
+        found = play(scheduler, tmp_path / "m", match(5), said.append)
+        assert len(found.played) == 5
+        assert time.monotonic() - before < 600
+        assert said[-1].endswith("it was in the store")
+    play_match(match(5), tmp_path / "serial", silent, lambda: False)
+    assert files(tmp_path / "m") == files(tmp_path / "serial")
+    assert len(files(tmp_path / "m")) == 5
+
+
+@virtual
+@one_cluster
+def test_a_worker_that_plays_other_balls_is_named(scheduler, tmp_path):
+    """What it sealed is well sealed; another worker finds out, and this machine decides."""
+    said: list[str] = []
+    with workers(scheduler, tmp_path, None, DISHONEST):
+        outcome = play(scheduler, tmp_path / "m", match(4), said.append, check_every=1)
+    assert not outcome.bad
+    assert [line for line in said if "plays other balls than others" in line], said
+    (line,) = (line for line in said if "plays other balls than others" in line)
+    aside = list((tmp_path / "m").glob("*.put-aside-1"))
+    assert 1 <= len(aside) < 4
+    assert f"{len(aside)} of its rallies are put aside" in line
+    play_match(match(4), tmp_path / "serial", silent, lambda: False)
+    there = {name: f for name, f in files(tmp_path / "m").items() if "put-aside" not in name}
+    assert there == files(tmp_path / "serial")
+
+
+@virtual
+@one_cluster
+def test_told_to_stop_and_gone_on_with(scheduler, tmp_path):
+    said: list[str] = []
+    with workers(scheduler, tmp_path, None):
+        cluster = Cluster(scheduler, str(tmp_path / "store"), 0)
+        with listening(said.append):
+            outcome = play_match(
+                match(3), tmp_path / "m", silent, lambda: any("1/3" in s for s in said), cluster
+            )
+        assert outcome.interrupted
+        assert 1 <= len(files(tmp_path / "m")) < 3
+        outcome = play(scheduler, tmp_path / "m", match(3), said.append)
+    assert not outcome.interrupted
+    assert len(files(tmp_path / "m")) == 3
+
+
+@virtual
+@one_cluster
+def test_a_worker_of_another_version_plays_nothing(scheduler, tmp_path):
+    """Its checkout differs: the rally fails there, and says in what."""
+    preload = tmp_path / "other.py"
+    preload.write_text("from tennis.play.cluster import tasks\ntasks._checkout = lambda: 'other'\n")
+    said: list[str] = []
+    with workers(scheduler, tmp_path, preload):
+        outcome = play(scheduler, tmp_path / "m", match(1), said.append)
+    (why,) = outcome.bad.values()
+    assert "this machine has checkout other instead of" in why
+
+
+def test_a_scheduler_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setattr("tennis.play.cluster.client.CONNECT_S", 1)
+    cluster = Cluster("tcp://127.0.0.1:1", str(tmp_path / "store"))
+    with pytest.raises(BenchError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
+        play_match(match(1), tmp_path / "m", silent, lambda: False, cluster)
+    assert list((tmp_path / "store").iterdir()) == []  # it can be written to, nothing is left
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--cluster", "tcp://127.0.0.1:1"], "--cluster takes --store"),
+        (["--store", "x"], "--store belongs to --cluster"),
+        (["--cluster", "x", "--store", "no-such://y"], "Protocol not known: no-such"),
+    ],
+)
+def test_what_does_not_go_together(tmp_path, words, said):
+    (tmp_path / "plan.toml").write_text('kernels = ["mainline"]\nloads = ["idle"]\nballs = 40\n')
+    asked = ["match", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "m"), *words]
+    done = CliRunner().invoke(cli, asked)
+    assert done.exit_code != 0
+    assert said in str(done.exception)
+    assert "\n" not in str(done.exception)
+
+
+def test_a_tree_of_ones_own_stays_here(tmp_path):
+    wanted = match(1)
+    plan = wanted.scheduled[0].plan.model_copy(update={"kernel": "/some/tree"})
+    one = wanted.scheduled[0].model_copy(update={"plan": plan})
+    from tennis.play.cluster.client import seen_by_cluster
+
+    with pytest.raises(UsageError, match="and no built trees"):
+        next(seen_by_cluster([one], tmp_path, lambda: False, Cluster("x", str(tmp_path))))
+
+
+def test_which_rallies_are_played_twice():
+    names = [f"rally-{number}" for number in range(101)]
+    assert len(sample(names, 50)) == 3
+    assert sample(names, 50) == sample(names[::-1], 50)
+    assert sample(names[:7], 50) <= set(names)
+    assert len(sample(names[:7], 50)) == 1
+    assert sample(names, 0) == set()
+
+
+def test_a_rally_in_the_store_is_whole_or_not_there(tmp_path):
+    store = Store(str(tmp_path / "store"))
+    rally = make_rally(tmp_path / "r")
+    store.put_rally(rally.path, "rallies/r")
+    (tmp_path / "store/rallies/r/balls.parquet.1.part").write_text("killed while writing")
+    store.get_rally("rallies/r", tmp_path / "back")
+    assert open_rally(tmp_path / "back").manifest == rally.manifest
+    (tmp_path / "store/rallies/r/manifest.json").unlink()
+    assert not store.has_rally("rallies/r")
+    store.remove_rally("rallies/r")
+    assert not (tmp_path / "store/rallies/r").exists()
+
+
+def test_a_folder_comes_back_as_it_was_or_not_at_all(tmp_path):
+    store = Store(str(tmp_path / "store"))
+    source = tmp_path / "f"
+    (source / "deep").mkdir(parents=True)
+    (source / "deep" / "a").write_text("a")
+    (source / "b").symlink_to("deep/a")
+    (source / "deep" / "a").chmod(0o755)
+    key = store.put_folder(source)
+    os.utime(source / "deep" / "a", (1, 1))
+    assert store.put_folder(source) == key  # when it was made does not matter
+    store.get_folder(key, tmp_path / "back")
+    assert (tmp_path / "back/b").read_text() == "a"
+    assert os.access(tmp_path / "back/deep/a", os.X_OK)
+    stored = tmp_path / "store/folders" / key
+    stored.write_bytes(stored.read_bytes()[:-1] + b"x")
+    with pytest.raises(RallyError, match="is damaged"):
+        store.get_folder(key, tmp_path / "bad")
+
+
+def test_a_store_without_rights_or_room(tmp_path, monkeypatch):
+    monkeypatch.setattr("tennis.play.cluster.store.WAIT_S", 0.01)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BenchError, match=r"cannot write to .*nothing is lost") as error:
+        Store(str(tmp_path / "file" / "store")).check()
+    assert "\n" not in str(error.value)
+
+
+def test_a_transfer_that_breaks_off_is_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("tennis.play.cluster.store.WAIT_S", 0.01)
+    store = Store(str(tmp_path / "store"))
+    (tmp_path / "x").write_text("x")
+    put, broken = store._fs.put_file, []
+
+    def cut(*words, **more):
+        if len(broken) < 2:
+            broken.append(words)
+            raise TimeoutError("the network is cut")
+        return put(*words, **more)
+
+    monkeypatch.setattr(store._fs, "put_file", cut)
+    store.put(tmp_path / "x", "x")
+    assert len(broken) == 2
+    assert (tmp_path / "store" / "x").read_text() == "x"
+
+
+def test_a_machine_says_what_it_is():
+    mine = tasks.describe()
+    assert tasks.unlike(mine) == ""
+    assert "QEMU" in tasks.unlike({**mine, "QEMU": "1.0"})
