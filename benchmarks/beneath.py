@@ -25,7 +25,7 @@ def measured(kernel: str, beneath: str) -> dict[str, int]:
     """Return medians in ns, as a program in Linux saw them; nobody serves meanwhile."""
     files = {"/tennis/switches": program(GUEST), "/tennis/after": AFTER}
     # the program is done before the first ball
-    plan = plan_of(kernel=kernel, beneath=beneath, balls=20, settle_s=3)
+    plan = plan_of(kernel=kernel, beneath=beneath, balls=20, settle_s=6)
     with tempfile.TemporaryDirectory() as scratch:
         rally = play(VirtualBench(Extras(files=files)), plan, Path(scratch) / "r", Watch())
         return {name: int(ns) for name, ns in re.findall(r"switches: (\w+) (\d+)", rally.console())}
