@@ -9,6 +9,7 @@
 #   scripts/setup.sh --lab     also what a student's lab needs: JupyterLab, checks, the books
 #   scripts/setup.sh --provision   also what provisioning targets needs (docs/provisioning.md)
 #   scripts/setup.sh --cluster also what a match on many machines needs (docs/cluster.md)
+#   scripts/setup.sh --store   also what tennis store needs
 #   scripts/setup.sh --test    also what `make test` needs; all of the others are part of it
 #   scripts/setup.sh --plan    say what would be done, and do nothing (with or without the others)
 #
@@ -21,7 +22,7 @@ readonly PIP_VERSION=26.3 # 25.1 or newer: dependency groups; 25.3: build constr
 readonly KERNELS=(mainline rt)
 readonly TEST_KERNELS=(mainline-6.1 rt-6.1 mainline-7 rt-7)
 readonly LAB_GROUPS=(lab book)
-readonly TEST_GROUPS=(lab book check provision cluster)
+readonly TEST_GROUPS=(lab book check provision cluster store)
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 HERE=$(pwd -P)
@@ -208,13 +209,14 @@ main() {
             --lab) groups+=("${LAB_GROUPS[@]}") megabytes=200 WITH_LAB=yes ;;
             --provision) groups+=(provision) WITH_PROVISION=yes ;;
             --cluster) groups+=(cluster) megabytes=150 ;;
+            --store) groups+=(store) megabytes=150 ;;
             --test)
                 groups+=("${TEST_GROUPS[@]}") megabytes=300
                 WITH_TESTS=yes WITH_LAB=yes WITH_PICO=yes WITH_PROVISION=yes kernels+=("${TEST_KERNELS[@]}")
                 ;;
             --plan) plan_only=yes ;;
             -h | --help)
-                sed -n '5,17s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
+                sed -n '5,18s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
                 exit 0
                 ;;
             *)

@@ -91,8 +91,8 @@ def kernel_of(text: str) -> tuple[str, str]:
 @click.option(
     "--store",
     metavar="URL",
-    help="With --cluster: where its machines leave rallies for this one, a folder that all of them "
-    "see or a bucket (s3://bucket/tennis).",
+    help="With --cluster: where its machines leave rallies for this one: a folder that all of them "
+    "see.",
 )
 @click.option(
     "--check-every",
@@ -195,7 +195,7 @@ def _cluster(address: str | None, store: str | None, check_every: int) -> "Clust
     if store is None:
         raise UsageError(
             "--cluster takes --store: where its machines leave rallies for this one",
-            next_step="name a folder that all of them see, or a bucket",
+            next_step="name a folder that all of them see",
         )
     from tennis.play.cluster.client import Cluster
 

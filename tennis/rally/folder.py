@@ -404,7 +404,7 @@ def open_folder(path: Path) -> Rally:
 
 def _open(path: Path) -> Rally:
     """Open the sealed folder ``path`` and check all of it. Raises RallyError."""
-    manifest = _read_manifest(path)
+    manifest = read_manifest(path)
     for name in manifest.files:
         _check_file(path, name)
     # Hashing and reading release the interpreter: they share the cores. A thread a core: whoever
@@ -496,7 +496,7 @@ def _sha256(path: Path) -> str:
         ) from error
 
 
-def _read_manifest(path: Path) -> Manifest:
+def read_manifest(path: Path) -> Manifest:
     """Read and check ``manifest.json``. Raises RallyError."""
     file = path / MANIFEST
     try:

@@ -1,0 +1,299 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis store``: a term's rallies in one folder, and questions to them."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from tennis.cli.completion import Folder
+from tennis.cli.words import echo
+from tennis.errors import UsageError
+from tennis.rally.text import plain, quoted
+from tennis.units import format_count, format_ns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHOWN = (
+    "id",
+    "created",
+    "bench_name",
+    "student",
+    "kernel",
+    "load",
+    "bottom_half",
+    "balls",
+    "misses",
+)
+WIDTH_MAX = 2000  # characters
+LIST_MAX = 10_000  # rows that are printed; --json prints all
+
+
+@click.group()
+def store() -> None:
+    """Keep a term's rallies in one folder, and ask questions about all of them.
+
+    The folder holds sealed rallies as they are, and a catalogue that can be made anew at any time.
+
+    \b
+    Examples:
+      tennis store add term mainline-stress rt-stress --bench-name bench-3
+      tennis store add term chapter-7
+      tennis store list term --where kernel=rt
+      tennis store stats term --by kernel,load
+      tennis store query term "SELECT week, sum(balls) FROM rallies GROUP BY week"
+      tennis store verify term
+      tennis store export term --out rallies.csv
+    """
+
+
+def _wanted(where: tuple[str, ...]) -> dict[str, str]:
+    pairs = [entry.partition("=") for entry in where]
+    for name, equals, _ in pairs:
+        if not equals:
+            raise UsageError(f"--where {plain(name, 40)}", next_step="use COLUMN=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+where_option = click.option(
+    "--where",
+    metavar="COLUMN=VALUE",
+    multiple=True,
+    help="Only rallies of which this is so: kernel, load, bench_name, student, week, bench, "
+    "bottom_half, priorities, top_half, beneath, drill; can be repeated.",
+)
+
+
+@store.command()
+@click.argument("place", metavar="STORE", type=Folder())
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=Folder())
+@click.option("--bench-name", metavar="NAME", help="On which bench they were played.")
+@click.option("--student", metavar="NAME", help="Who played them; a pseudonym will do.")
+def add(
+    place: Path, folders: tuple[Path, ...], bench_name: str | None, student: str | None
+) -> None:
+    """Copy sealed rallies into STORE, which is made where there is none.
+
+    DIR is a rally, or a folder with rallies, as a match is. Each is checked, ball by ball; one that
+    is damaged is refused, and the exit code is 1. One that is there already stays as it is.
+
+    \b
+    Examples:
+      tennis store add term rt-stress
+      tennis store add term handed-in/ada --student ada --bench-name bench-3
+    """
+    from tennis.store.folder import About, create
+
+    about = About(bench_name=bench_name, student=student)
+    opened, refused, fresh = create(place), 0, 0
+    for folder in folders:
+        for added in opened.add(folder, about):
+            refused += added.id is None
+            fresh += added.id is not None and added.said != "there already"
+            name = added.id or "-"
+            echo(f"{name} {plain(str(added.path), 120)}: {plain(added.said, 200)}")
+    opened.rebuild()
+    count = format_count(fresh, "rally", "rallies")
+    echo(f"{quoted(place)}: {count} added, {len(opened.ids())} there")
+    if refused:
+        sys.exit(1)
+
+
+@store.command("list")
+@click.argument("place", metavar="STORE", type=Folder())
+@where_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list, with all columns.")
+def list_rallies(place: Path, where: tuple[str, ...], *, as_json: bool) -> None:
+    """List the rallies of STORE.
+
+    \b
+    Examples:
+      tennis store list term --where load=stress --where week=2026-W48
+    """
+    from tennis.store.folder import open_store
+    from tennis.store.question import chosen
+
+    rows = chosen(open_store(place), _wanted(where), _warn)
+    if as_json:
+        echo(json.dumps(rows.to_pylist(), indent=1, default=str))
+        return
+    _print(rows.select(list(SHOWN)))
+    echo(f"{format_count(len(rows), 'rally', 'rallies')}, {sum(rows['balls'].to_pylist()):,} balls")
+
+
+@store.command()
+@click.argument("place", metavar="STORE", type=Folder())
+@where_option
+@click.option(
+    "--by",
+    metavar="COLUMN,...",
+    default="bench,kernel,beneath,load,bottom_half,priorities",
+    show_default=True,
+    help="What makes a line; empty: one line for all.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list; times in ns.")
+def stats(place: Path, where: tuple[str, ...], by: str, *, as_json: bool) -> None:
+    """Print exact quantiles of all balls, grouped; any number of balls within 2 GB of memory.
+
+    A quantile is a latency that some ball had. Balls of many boots and benches are not independent:
+    for a verdict see `tennis replicate`.
+
+    \b
+    Examples:
+      tennis store stats term
+      tennis store stats term --by bench_name,week --where kernel=rt \\
+          --where load=stress
+    """
+    from tennis.store.folder import open_store
+    from tennis.store.question import LEVELS, chosen, quantiles
+
+    opened = open_store(place)
+    axes = [name for name in by.split(",") if name]
+    rows = chosen(opened, _wanted(where), _warn)
+    groups = quantiles(opened, rows, axes)
+    if suspect := sum(rows["suspect"].to_pylist()):
+        _warn(f"{format_count(suspect, 'suspect rally', 'suspect rallies')} left out")
+    if as_json:
+        echo(json.dumps([vars(group) for group in groups], indent=1))
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in axes:
+        table.add_column(title, no_wrap=True)
+    names = [f"{100 * level:g} %" for level in LEVELS]
+    for title in ("rallies", "balls", "missed", "latency", *names, "maximum"):
+        table.add_column(title, justify="left" if title == "latency" else "right", no_wrap=True)
+    for group in groups:
+        for what, levels, most in (
+            ("interrupt", group.interrupt_ns, group.interrupt_max_ns),
+            ("scheduling", group.scheduling_ns, group.scheduling_max_ns),
+        ):
+            first = what == "interrupt"
+            counts = (group.rallies, group.balls, group.misses)
+            told = [f"{count:,}" if first else "" for count in counts]
+            spans = [format_ns(round(levels[level])) if levels else "-" for level in LEVELS]
+            worst = format_ns(round(most)) if levels else "-"
+            keys = [plain(value, 40) if first else "" for value in group.of.values()]
+            table.add_row(*keys, *told, what, *spans, worst)
+    _wide(table)
+
+
+@store.command()
+@click.argument("place", metavar="STORE", type=Folder())
+@click.argument("sql", metavar="SQL")
+@click.option(
+    "--format", "kind", type=click.Choice(["table", "csv", "json"]), default="table",
+    show_default=True, help="How to print what comes.",
+)  # fmt: skip
+def query(place: Path, sql: str, kind: str) -> None:
+    """Ask STORE a question in SQL (DuckDB's).
+
+    The views are rallies, a row each, and balls: id, ball, served_ns, rise_ns, fall_ns. A question
+    reads the store and nothing else, and writes nothing.
+
+    \b
+    Examples:
+      tennis store query term "SELECT kernel, load, sum(balls) FROM rallies GROUP BY ALL"
+      tennis store query term "SELECT id, max(rise_ns) AS worst FROM balls GROUP BY id \\
+          ORDER BY worst DESC LIMIT 5"
+    """
+    import pyarrow.csv as pc
+
+    from tennis.store.folder import open_store
+    from tennis.store.question import ask
+
+    found = ask(open_store(place), sql, _warn)
+    if kind == "csv":
+        pc.write_csv(found, sys.stdout.buffer)
+    elif kind == "json":
+        echo(json.dumps(found.to_pylist(), indent=1, default=str))
+    else:
+        _print(found)
+
+
+@store.command()
+@click.argument("place", metavar="STORE", type=Folder())
+def verify(place: Path) -> None:
+    """Check every file of every rally in STORE, and make the catalogue anew.
+
+    \b
+    Example:
+      tennis store verify term
+    """
+    from tennis.store.folder import open_store
+
+    opened, wrong = open_store(place), 0
+    for name, said in opened.verify():
+        if said:
+            wrong += 1
+            echo(f"{name}: {plain(said, 300)}")
+    if wrong:
+        count = format_count(wrong, "rally", "rallies")
+        echo(f"{quoted(place)}: {count} of {len(opened.ids())} damaged")
+        sys.exit(1)
+    opened.rebuild()
+    echo(
+        f"{quoted(place)}: {format_count(len(opened.ids()), 'rally', 'rallies')}, all of them whole"
+    )
+
+
+@store.command()
+@click.argument("place", metavar="STORE", type=Folder())
+@where_option
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="FILE.csv or FILE.parquet."
+)
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+def export(place: Path, where: tuple[str, ...], out: Path, *, force: bool) -> None:
+    """Write the catalogue's rows into a file.
+
+    \b
+    Examples:
+      tennis store export term --out rallies.csv
+      tennis store export term --where week=2026-W48 --out week-48.parquet
+    """
+    import io
+
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    from tennis.rally.disk import write_whole
+    from tennis.store.folder import open_store
+    from tennis.store.question import chosen
+
+    writers = {".csv": pc.write_csv, ".parquet": pq.write_table}
+    if out.suffix not in writers:
+        raise UsageError(f"{out} is neither .csv nor .parquet")
+    rows, data = chosen(open_store(place), _wanted(where), _warn), io.BytesIO()
+    writers[out.suffix](rows, data)
+    write_whole(out, data.getvalue(), force=force)
+    echo(f"{quoted(out)}: {format_count(len(rows), 'rally', 'rallies')}")
+
+
+def _warn(line: str) -> None:
+    echo(f"tennis: {line}", err=True)
+
+
+def _print(rows: "pa.Table") -> None:
+    """Print a table; what others wrote is escaped."""
+    table = Table(box=None, pad_edge=False)
+    for name in rows.column_names:
+        numbers = str(rows.schema.field(name).type).startswith(("int", "uint", "double", "float"))
+        table.add_column(plain(name, 40), justify="right" if numbers else "left", no_wrap=True)
+    for row in rows.slice(0, LIST_MAX).to_pylist():
+        table.add_row(*("-" if cell is None else plain(str(cell), 60) for cell in row.values()))
+    _wide(table)
+    if len(rows) > LIST_MAX:
+        echo(f"... and {len(rows) - LIST_MAX:,} more; --json prints all")
+
+
+def _wide(table: Table) -> None:
+    """Print a table as wide as it is: what is cut off may be what somebody looks for."""
+    console = Console()
+    needed = table.__rich_measure__(console, console.options.update(max_width=WIDTH_MAX)).maximum
+    Console(width=max(console.width, needed), markup=False, highlight=False).print(table)

@@ -1,0 +1,7 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A term's rallies in one folder: sealed folders, a catalogue of them, questions in SQL."""
+
+from tennis.store.folder import Store, open_store
+
+__all__ = ["Store", "open_store"]

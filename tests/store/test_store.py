@@ -1,0 +1,241 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A store: rallies go in whole, questions get exact answers and nothing else, folders are right."""
+
+import json
+import shutil
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli import cli
+from tennis.errors import RallyError, UsageError
+from tennis.rally import open_rally
+from tennis.rally.manifest import Drill, Fault
+from tennis.store import open_store
+from tennis.store.folder import About, create
+from tennis.store.question import LEVELS, ask, chosen, quantiles
+from tests.support.synthetic import make_rally
+from tests.support.synthetic_drill import make_drill
+
+
+def run(*words):
+    return CliRunner().invoke(cli, ["store", *map(str, words)])
+
+
+@pytest.fixture
+def rallies(tmp_path):
+    """Three rallies of two kernels; one has misses."""
+    made = {}
+    for name, kernel, seed, tick_hz, misses in (
+        ("a", "mainline", 1, 1_000_000_000, 0),
+        ("b", "rt", 2, 125_000_000, 7),
+        ("c", "rt", 3, 150_000_000, 0),
+    ):
+        about = {"kernel": kernel, "load": "stress", "seed": seed, "tick_hz": tick_hz}
+        made[name] = make_rally(tmp_path / "played" / name, balls=5000, misses=misses, **about)
+    return made
+
+
+@pytest.fixture
+def store(rallies, tmp_path):  # noqa: ARG001 (they are added)
+    done = run("add", tmp_path / "term", tmp_path / "played", "--bench-name", "bench-3")
+    assert done.exit_code == 0, done.output
+    assert "3 rallies added, 3 there" in done.output
+    return open_store(tmp_path / "term")
+
+
+def test_what_is_added_is_whole_and_stays_as_it_was(store, rallies, tmp_path):
+    rows = store.catalogue().to_pylist()
+    assert {row["kernel"] for row in rows} == {"mainline", "rt"}
+    assert {row["bench_name"] for row in rows} == {"bench-3"}
+    assert sum(row["balls"] for row in rows) == sum(r.balls for r in rallies.values())
+    for row in rows:
+        copied = open_rally(store.place(row["id"]))
+        assert copied.manifest in [rally.manifest for rally in rallies.values()]
+    again = run("add", tmp_path / "term", tmp_path / "played" / "a", "--student", "other")
+    assert "there already" in again.output
+    assert store.catalogue().to_pylist() == rows
+
+
+@pytest.mark.usefixtures("rallies")
+def test_a_damaged_rally_is_refused_and_the_others_are_added(tmp_path):
+    balls = tmp_path / "played" / "b" / "balls.parquet"
+    balls.write_bytes(balls.read_bytes()[:-9] + b"x" * 9)
+    done = run("add", tmp_path / "term", tmp_path / "played")
+    assert done.exit_code == 1
+    assert "refused: " in done.output
+    assert "2 rallies added, 2 there" in done.output
+
+
+@pytest.mark.parametrize("by", [[], ["kernel"], ["kernel", "load", "week"]])
+def test_quantiles_are_those_of_all_balls_sorted(store, by):
+    """Against a sort of all balls, by hand; a quantile is a latency that some ball had."""
+    rows = store.catalogue()
+    groups = quantiles(store, rows, by)
+    assert sum(group.balls for group in groups) == sum(rows["balls"].to_pylist())
+    for group in groups:
+        alike = [r for r in rows.to_pylist() if all(r[k] == v for k, v in group.of.items())]
+        assert group.rallies == len(alike)
+        rise, width = [], []
+        for row in alike:
+            table = pq.read_table(store.place(row["id"]) / "balls.parquet")
+            up, down = (
+                np.array(table[name].to_pylist(), float) * 1e9 / row["tick_hz"]
+                for name in ("rise_ticks", "fall_ticks")
+            )
+            rise += list(up[~np.isnan(up)])
+            width += list((down - up)[~np.isnan(down - up)])
+        for values, told, most in (
+            (rise, group.interrupt_ns, group.interrupt_max_ns),
+            (width, group.scheduling_ns, group.scheduling_max_ns),
+        ):
+            ordered = np.sort(values)
+            for level in LEVELS:
+                # in whole numbers: 0.999 x 5000 is no whole number of floats
+                rank = -(-round(level * 10_000) * ordered.size // 10_000)
+                assert told[level] == pytest.approx(ordered[rank - 1])
+            assert most == pytest.approx(ordered[-1])
+
+
+def test_suspect_rallies_and_drills_count_for_nothing(store, tmp_path):
+    before = quantiles(store, store.catalogue(), ["kernel"])
+    fault = Fault(code="overrun", message="the instrument lost balls")
+    make_rally(tmp_path / "more" / "s", kernel="rt", seed=9, faults=[fault])
+    beat = Drill(name="periodic", context="user-rt", period_ns=1_000_000)
+    make_drill(tmp_path / "more" / "d", beat, np.full(99, 1_000_000), np.full(100, 900))
+    done = run("add", store.path, tmp_path / "more")
+    assert "2 rallies added, 5 there" in done.output
+    assert quantiles(store, store.catalogue(), ["kernel"]) == before
+    assert "1 suspect rally left out" in run("stats", store.path).output
+
+
+def test_a_question_in_sql(store, rallies):
+    found = ask(store, "SELECT count(*) AS n, count(DISTINCT id) AS ids FROM balls").to_pylist()
+    assert found == [{"n": sum(r.balls for r in rallies.values()), "ids": 3}]
+    found = ask(
+        store, "SELECT kernel, max(rise_ns) AS worst FROM balls JOIN rallies USING (id) GROUP BY 1"
+    ).to_pylist()
+    for row in found:
+        ticks = [
+            rally.interrupt.values.max() * 1e9 / rally.tick_hz
+            for rally in rallies.values()
+            if rally.manifest.target.kernel == row["kernel"]
+        ]
+        assert row["worst"] == pytest.approx(max(ticks))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM read_text('/proc/self/environ')",
+        "COPY rallies TO '{out}/x.csv'",
+        "ATTACH '{out}/x.db'",
+        "INSTALL httpfs",
+        "SET enable_external_access = true",
+        "SET allowed_directories = ['/']",
+        "SELECT * FROM read_parquet('https://127.0.0.1:1/x.parquet')",
+        "COPY rallies TO '{store}/rallies/x.csv'",
+        "SELECT 1 FROM nowhere",
+        "SELECT 'unfinished",
+        "",
+    ],
+)
+def test_a_question_reads_the_store_and_nothing_else(store, tmp_path, sql):
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(UsageError) as error:
+        ask(store, sql.format(out=tmp_path, store=store.path))
+    assert "\n" not in str(error.value)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_folders_are_right_where_the_catalogue_is_not(store):
+    said: list[str] = []
+    name = store.ids()[0]
+    shutil.rmtree(store.place(name))
+    assert len(store.catalogue(said.append)) == 2
+    assert len(said) == 1
+    assert "the folders, which are right" in said[0]
+    (store.path / "catalogue.parquet").write_bytes(b"PAR1 no parquet at all")
+    assert len(store.catalogue(said.append)) == 2
+    assert len(said) == 2
+    (store.path / "catalogue.parquet").unlink()
+    assert len(store.catalogue(said.append)) == 2
+    assert len(said) == 2  # there was none: nothing to contradict
+    assert store.catalogue().equals(store.rebuild())
+
+
+def test_verify_names_what_is_damaged(store):
+    assert run("verify", store.path).exit_code == 0
+    balls = store.place(store.ids()[1]) / "balls.parquet"
+    balls.write_bytes(balls.read_bytes()[:-1] + b"\0")
+    done = run("verify", store.path)
+    assert done.exit_code == 1
+    assert store.ids()[1] in done.output
+    assert "1 rally of 3 damaged" in done.output
+    store.place(store.ids()[0]).rename(store.place("0" * 16))
+    assert "its name is another rally's" in run("verify", store.path).output
+
+
+def test_killed_while_a_rally_was_copied(store, tmp_path):
+    """What is left is no rally, and the next add goes on."""
+    name = store.ids()[0]
+    store.place(name).rename(store.place(f".{name}.part"))
+    assert name not in store.ids()
+    assert run("add", store.path, tmp_path / "played").exit_code == 0
+    assert len(store.ids()) == 3
+    assert not store.place(f".{name}.part").exists()
+
+
+def test_what_is_no_store(tmp_path):
+    with pytest.raises(RallyError, match="is no store"):
+        open_store(tmp_path)
+    (tmp_path / "x").write_text("x")
+    with pytest.raises(UsageError, match="exists and is no store"):
+        create(tmp_path)
+    newer = create(tmp_path / "s")
+    (newer.path / "store.json").write_text('{"schema_version": 2}')
+    with pytest.raises(RallyError, match=r"of a newer tennis \(schema 2"):
+        open_store(newer.path)
+    empty = create(tmp_path / "empty")
+    with pytest.raises(UsageError, match="holds no rally"):
+        list(empty.add(tmp_path / "s", About()))
+    assert quantiles(empty, empty.catalogue(), ["kernel"]) == []
+    assert ask(empty, "SELECT count(*) AS n FROM balls").to_pylist() == [{"n": 0}]
+
+
+@pytest.mark.parametrize("words", [["--where", "color=red"], ["--where", "kernel"]])
+def test_what_cannot_be_chosen_by(store, words):
+    done = run("list", store.path, *words)
+    assert isinstance(done.exception, UsageError)
+
+
+def test_lists_and_exports(store, tmp_path):
+    done = run("list", store.path, "--where", "kernel=rt", "--json")
+    assert [row["kernel"] for row in json.loads(done.output)] == ["rt", "rt"]
+    assert len(chosen(store, {"kernel": "rt", "bench_name": "bench-3"})) == 2
+    assert len(chosen(store, {"student": "nobody"})) == 0
+    for kind in ("csv", "parquet"):
+        out = tmp_path / f"rallies.{kind}"
+        assert run("export", store.path, "--out", out).exit_code == 0
+        assert isinstance(run("export", store.path, "--out", out).exception, UsageError)
+    assert pq.read_table(tmp_path / "rallies.parquet").equals(store.catalogue())
+    lines = run("list", store.path).output.splitlines()
+    assert "…" not in "".join(lines)
+    assert store.ids()[0] in lines[1]
+    told = run("stats", store.path).output
+    assert "…" not in told
+    assert len(told.splitlines()) == 1 + 2 * 2
+
+
+@pytest.mark.usefixtures("rallies")
+def test_names_that_are_hostile(tmp_path):
+    evil = "\x1b[2J'); DROP VIEW balls; --"
+    run("add", tmp_path / "term", tmp_path / "played", "--bench-name", evil)
+    store = open_store(tmp_path / "term")
+    assert len(chosen(store, {"bench_name": evil})) == 3
+    assert "\x1b" not in run("list", store.path).output
+    assert "\x1b" not in run("stats", store.path, "--by", "bench_name").output
