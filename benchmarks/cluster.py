@@ -30,7 +30,7 @@ from tennis.play.schedule import scheduled_rallies
 RALLIES, BALLS = 8, 5_000
 WORKERS = 200
 NOTHING = 2_000  # tasks that do nothing
-HERE: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": None, "threads_per_worker": 1}
+HERE: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": ":0", "threads_per_worker": 1}
 
 
 @contextlib.contextmanager
