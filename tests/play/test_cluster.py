@@ -24,6 +24,7 @@ from tennis.play.cluster.client import Cluster, sample
 from tennis.play.cluster.store import Store
 from tennis.play.match import Match, play_match
 from tennis.play.rally import Observer
+from tennis.play.replaying import check
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_rally
 from tests.support.synthetic import make_rally
@@ -141,13 +142,30 @@ def test_a_worker_that_plays_other_balls_is_named(scheduler, tmp_path):
     with workers(scheduler, tmp_path, None, DISHONEST):
         outcome = play(scheduler, tmp_path / "m", match(4), said.append, check_every=1)
     assert not outcome.bad
-    (line,) = (line for line in said if "plays other balls than others" in line)
+    (line,) = (line for line in said if "played other balls than others" in line)
     aside = list((tmp_path / "m").glob("*.put-aside-1"))
     assert 1 <= len(aside) <= 4
     assert f"{len(aside)} of its rallies are put aside" in line
+    assert line.startswith("tcp://127.0.0.1:")
     play_match(match(4), tmp_path / "serial", silent, lambda: False)
     there = {name: f for name, f in files(tmp_path / "m").items() if "put-aside" not in name}
     assert there == files(tmp_path / "serial")
+
+
+@virtual
+@one_cluster
+def test_what_is_in_the_store_is_no_workers_of_today(scheduler, tmp_path):
+    """Whoever finds a rally there did not play it; it is compared, too."""
+    said: list[str] = []
+    with workers(scheduler, tmp_path, DISHONEST):
+        play(scheduler, tmp_path / "first", match(1), said.append)
+    more = tmp_path / "more"
+    more.mkdir()
+    with workers(scheduler, more, None, None):
+        outcome = play(scheduler, tmp_path / "m", match(1), said.append, check_every=1)
+    assert not outcome.bad
+    assert [line for line in said if line.startswith("an earlier run played other balls")]
+    assert check(tmp_path / "m" / outcome.folder.scheduled[0].name).balls == 40
 
 
 @virtual

@@ -251,8 +251,8 @@ class _Foreman:
         self._distrusted.add(worker)
         names = [name for name, by in self._played_by.items() if by == worker]
         say(
-            f"the worker {worker} plays other balls than others ({example}): it gets no more, and "
-            f"{len(names)} of its rallies are put aside"
+            f"{worker} played other balls than others ({example}): {len(names)} of its rallies are "
+            "put aside, and it gets no more"
         )
         for name in names:
             del self._played_by[name]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from distributed import Worker
 
 LOOK_S = 1.0  # how often a task asks whether it is to end
+EARLIER = "an earlier run"
 FOLDERS = ("tennis", "target", "loads")  # of the checkout: what a rally's bytes may depend on
 
 
@@ -88,7 +89,8 @@ def unlike(wanted: dict[str, str]) -> str:
 def play_there(setting: Setting, name: str, key: str, planned: str) -> dict[str, str]:
     """Play a rally (a ScheduledRally, JSON) and store it; return what became of it (Seen).
 
-    ``worker``: who played; ``manifest``: SHA-256 of the manifest that is in the store.
+    ``worker``: who played, or EARLIER where it was in the store; ``manifest``: SHA-256 of the
+    manifest that is in the store.
     """
     return {"worker": _worker().address, **_play(setting, name, key, planned)}
 
@@ -99,7 +101,8 @@ def _play(setting: Setting, name: str, key: str, planned: str) -> dict[str, str]
         out = Path(scratch)
         if store.has_rally(key):  # of a worker that ended before it could say so
             store.get(f"{key}/{MANIFEST}", out / MANIFEST)
-            return {**_seen("played, it was in the store", "played"), **_manifest(out / MANIFEST)}
+            found = _seen("played, it was in the store", "played") | _manifest(out / MANIFEST)
+            return {**found, "worker": EARLIER}
         try:
             if differs := unlike(setting.alike):
                 why = f"this machine has {differs}"
