@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -78,7 +79,7 @@ def workers(address: str, folder: Path, *preloads: Path | None) -> Iterator[list
                 subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True, cwd=place)
             )
     try:
-        with Client(address, set_as_default=False) as client:
+        with Client(address, timeout=CONNECT_S, set_as_default=False) as client:
             client.wait_for_workers(len(preloads), timeout=CONNECT_S)
         yield started
     finally:
@@ -166,6 +167,37 @@ def test_what_is_in_the_store_is_no_workers_of_today(scheduler, tmp_path):
     assert not outcome.bad
     assert [line for line in said if line.startswith("an earlier run played other balls")]
     assert check(tmp_path / "m" / outcome.folder.scheduled[0].name).balls == 40
+
+
+@virtual
+@one_cluster
+def test_a_scheduler_that_is_killed(scheduler, tmp_path):
+    """kill -9 of the scheduler: one line, nothing is lost; the match goes on with another one."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [DASK, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    own = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    said: list[str] = []
+
+    def heard(line: str) -> None:
+        said.append(line)
+        if line.startswith("1/4"):
+            own.kill()
+
+    with (
+        workers(f"tcp://127.0.0.1:{port}", tmp_path, None),
+        pytest.raises(BenchError, match=r"scheduler is no more .*nothing is lost") as error,
+    ):
+        play(f"tcp://127.0.0.1:{port}", tmp_path / "m", match(4), heard)
+    own.wait()
+    assert "\n" not in str(error.value)
+    more = tmp_path / "more"
+    more.mkdir()
+    with workers(scheduler, more, None):
+        outcome = play(scheduler, tmp_path / "m", match(4), said.append)
+    assert not outcome.bad
+    assert len(files(tmp_path / "m")) == 4
 
 
 @virtual

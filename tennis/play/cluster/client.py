@@ -8,9 +8,11 @@ opened as a stranger's folder would be, and some are played again on another wor
 """
 
 import hashlib
+import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +91,7 @@ def seen_by_cluster(
     if not missing:
         return
     store.check()
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here
     try:
         client = Client(cluster.address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
@@ -287,7 +290,7 @@ class _Foreman:
                 self._hand_out(function, running, with_plan=with_plan)
                 for future in self._come(running):
                     yield running.pop(future), self._said_by(future)
-        except (OSError, TimeoutError) as error:  # Dask's errors of its wires are of these kinds
+        except (OSError, TimeoutError, CancelledError) as error:  # what Dask says of broken wires
             raise _gone(error) from error
 
     def _hand_out(
@@ -346,5 +349,5 @@ class _Foreman:
 def _gone(why: object) -> BenchError:
     return BenchError(
         f"the Dask scheduler is no more or was restarted ({plain(str(why), 120)}); nothing is lost",
-        next_step="the same command plays what is missing",
+        next_step="start it and its workers again; the same command plays what is missing",
     )
