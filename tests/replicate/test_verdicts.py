@@ -497,7 +497,7 @@ EVIL = [
     (lambda text: text.replace('"created"', '"evil": 1, "created"'), "is not a match of schema 1"),
     (lambda _: "[" * 100_000, "is not JSON"),
     (lambda _: "[]", "is not a match of schema 1"),
-    (lambda _: " " * (1 << 24) + "{}", "larger than 16 MiB"),
+    (lambda _: " " * (1 << 26) + "{}", "larger than 64 MiB"),
 ]
 
 
