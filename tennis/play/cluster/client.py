@@ -51,7 +51,6 @@ class Cluster:
     address: str  # of a Dask scheduler
     store: str  # a folder that all machines see, or a bucket: what fsspec takes
     check_every: int = 50  # one of so many rallies is played again by another worker; 0: none
-    options: dict[str, Any] = field(default_factory=dict)  # of fsspec
 
 
 def seen_by_cluster(
@@ -63,7 +62,7 @@ def seen_by_cluster(
     taken home by the same command. Raises UsageError where the rallies cannot be played elsewhere,
     BenchError where the cluster or the store cannot be reached, or is no more.
     """
-    store = Store(cluster.store, cluster.options)
+    store = Store(cluster.store)
     try:
         from distributed import Client  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -121,7 +120,6 @@ def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Store) -> S
         folders.append((kind, name, store.put_folder(cache_folder() / kind / name, wanted)))
     return Setting(
         store=cluster.store,
-        options=cluster.options,
         run=uuid.uuid4().hex,
         folders=folders,
         alike=tasks.describe(),

@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.rally.folder import MANIFEST
@@ -30,7 +30,7 @@ T = TypeVar("T")
 class Store:
     """A folder or bucket, by its URL."""
 
-    def __init__(self, url: str, options: dict[str, Any] | None = None) -> None:
+    def __init__(self, url: str) -> None:
         """Find the way. Raises UsageError where there is none."""
         try:
             import fsspec  # noqa: PLC0415 (only a cluster needs it)
@@ -41,7 +41,7 @@ class Store:
             ) from error
         self.url = url
         try:
-            self._fs, self._root = fsspec.core.url_to_fs(url, **(options or {}))
+            self._fs, self._root = fsspec.core.url_to_fs(url)
         except (ValueError, ImportError, OSError) as error:
             raise UsageError(f"--store {plain(url, 80)}: {plain(str(error), 160)}") from error
         self._local = "file" in self._fs.protocol

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tennis import __version__
 from tennis.bench.cache import once
@@ -41,7 +41,6 @@ class Setting:
     """What is the same for all rallies of a match."""
 
     store: str
-    options: dict[str, Any]
     run: str  # names the command that is waiting; its event tells tasks to end
     folders: list[tuple[str, str, str]] = field(default_factory=list)  # kind, name, SHA-256
     alike: dict[str, str] = field(default_factory=dict)  # what a worker must be
@@ -96,7 +95,7 @@ def play_there(setting: Setting, name: str, key: str, planned: str) -> dict[str,
 
 
 def _play(setting: Setting, name: str, key: str, planned: str) -> dict[str, str]:
-    store = Store(setting.store, setting.options)
+    store = Store(setting.store)
     with tempfile.TemporaryDirectory(prefix="tennis-rally-", dir=_scratch()) as scratch:
         out = Path(scratch)
         if store.has_rally(key):  # of a worker that ended before it could say so
@@ -119,7 +118,7 @@ def _play(setting: Setting, name: str, key: str, planned: str) -> dict[str, str]
 
 def check_there(setting: Setting, name: str, key: str) -> dict[str, str]:
     """Play a stored rally again; return the worker, the verdict (same, differs, open) and why."""
-    store = Store(setting.store, setting.options)
+    store = Store(setting.store)
     with tempfile.TemporaryDirectory(prefix="tennis-check-", dir=_scratch()) as scratch:
         folder = Path(scratch) / name
         try:
