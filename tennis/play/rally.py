@@ -19,6 +19,7 @@ from tennis.play.sealing import Outcome, counted_end, seal_played
 from tennis.rally.balls import records
 from tennis.rally.disk import writing
 from tennis.rally.folder import (
+    CONSOLE,
     Rally,
     can_go_on,
     check_part,
@@ -26,6 +27,7 @@ from tennis.rally.folder import (
     part_path,
     remove_part,
 )
+from tennis.rally.inside import is_told
 from tennis.rally.journal import Frame, Journal
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain, quoted
@@ -102,7 +104,8 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
     plan = begun_plan(out)
     part = part_path(out)
     with Journal(part, out) as journal:
-        ending = _cut_ending(journal, repeats=bench.repeats)
+        untold = plan.drill is not None and not is_told(part / CONSOLE)
+        ending = _cut_ending(journal, repeats=bench.repeats, untold=untold)
         if ending:
             return seal_played(bench, plan, out, journal, Outcome(end=ending))
         _refuse_changes(bench, f"{out} was begun", plan.versions, bench.versions(plan))
@@ -155,11 +158,12 @@ class NothingPlayedError(TennisError):
     """Somebody stopped a rally before its first ball."""
 
 
-def _cut_ending(journal: Journal, *, repeats: bool) -> Frame | None:
+def _cut_ending(journal: Journal, *, repeats: bool, untold: bool = False) -> Frame | None:
     """Prepare a journal for going on; return its END frame if the rally had been played out.
 
     A rally that was stopped early has a last, short frame that it would not have if it had gone
-    on: that is cut off where the bench repeats, playing again brings its balls back.
+    on: that is cut off where the bench repeats, playing again brings its balls back. ``untold``: a
+    drill was stopped behind its last repetition, and before the target told what it measured.
     """
     sizes: list[tuple[Frame, int]] = []
     end = 0
@@ -169,7 +173,7 @@ def _cut_ending(journal: Journal, *, repeats: bool) -> Frame | None:
     journal.truncate(end)
     if sizes and sizes[-1][0].kind == wire.END:
         ending = sizes[-1][0]
-        if (counted_end(ending) or {}).get("reason") == "complete":
+        if (counted_end(ending) or {}).get("reason") == "complete" and not untold:
             return ending
         journal.truncate(end - sizes.pop()[0].size)
     if repeats and sizes and sizes[-1][0].kind == wire.BALLS:

@@ -19,7 +19,8 @@ from tennis.errors import RallyError
 from tennis.play.capture import simulated
 from tennis.play.progress import Progress
 from tennis.rally.balls import batches_from_frames, records
-from tennis.rally.folder import Rally, part_path, seal
+from tennis.rally.folder import CONSOLE, Rally, part_path, seal
+from tennis.rally.inside import is_told
 from tennis.rally.journal import Frame, Journal
 from tennis.rally.manifest import Counts, Fault, Manifest, Tool
 from tennis.rally.plan import Plan
@@ -107,6 +108,11 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
         ended = "interrupted" if outcome.interrupted and not faults else "fault"
     elif any(fault.code == "miscounted" for fault in faults):
         ended = "fault"
+    elif plan.drill and not is_told(part / CONSOLE):
+        if not outcome.interrupted:
+            text = "the target did not tell what it measured, or not all of it"
+            faults.append(Fault(code="not_told", message=text))
+        ended = "fault" if faults else "interrupted"
     manifest = Manifest(
         schema_version=2,
         bench=plan.bench,

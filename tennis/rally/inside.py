@@ -10,6 +10,7 @@ import hashlib
 import struct
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,14 +62,8 @@ def read_inside(rally: Rally) -> Inside:
     path = rally.file(CONSOLE)
     if path is None:
         raise RallyError(f"{rally.path} has no {CONSOLE}: what the target measured is in it")
-    parts, told = [], b""
-    with path.open("rb") as console:
-        for line in console.read(SIZE_LIMITS[CONSOLE]).splitlines():
-            if line.startswith(MARK):
-                parts.append(line[len(MARK) :].strip())
-            elif line.startswith(FACT):
-                told = line[len(FACT) :].strip()
-    raw = _unpacked(rally, b"".join(parts))
+    text, told = _said(path)
+    raw = _unpacked(rally, text)
     if hashlib.sha256(raw).hexdigest().encode() != told:
         raise _damaged(rally, "they are not those that the target announced")
     header = HEADER.unpack_from(raw)
@@ -93,6 +88,31 @@ def read_inside(rally: Rally) -> Inside:
         loop_ns=loop / OVERHEADS,
         first_ns=first,
     )
+
+
+def is_told(console: Path) -> bool:
+    """Tell whether a console holds all that a drill measured, as the target announced it."""
+    if not console.exists():
+        return False
+    text, told = _said(console)
+    unzip = zlib.decompressobj(wbits=31)
+    try:
+        raw = unzip.decompress(binascii.a2b_base64(text, strict_mode=True), _SIZE_MAX)
+    except (binascii.Error, zlib.error):
+        return False
+    return hashlib.sha256(raw).hexdigest().encode() == told
+
+
+def _said(console: Path) -> tuple[bytes, bytes]:
+    """Return what a console says of the times, still packed, and the hash that was announced."""
+    parts, told = [], b""
+    with console.open("rb") as file:
+        for line in file.read(SIZE_LIMITS[CONSOLE]).splitlines():
+            if line.startswith(MARK):
+                parts.append(line[len(MARK) :].strip())
+            elif line.startswith(FACT):
+                told = line[len(FACT) :].strip()
+    return b"".join(parts), told
 
 
 def _unpacked(rally: Rally, text: bytes) -> bytes:

@@ -209,6 +209,25 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     assert (done.exit_code, "did not come to its end" in done.output) == (1, True)
 
 
+def test_stopped_behind_the_last_repetition_it_is_not_complete(tmp_path):
+    """The instrument has seen all; what the target measured by itself is yet to come."""
+    out = tmp_path / "d"
+    asked = [*words("periodic", "kernel", kernel="rt", load="memory"), "--out", str(out)]
+    process = subprocess.Popen([TENNIS, *asked], stdout=subprocess.PIPE, text=True)
+    console = part_path(out) / "console.log"
+    wait_until(
+        lambda: console.exists() and b"fact over_s" in console.read_bytes(), process, limit_s=600
+    )
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate()
+    assert f"to go on: tennis drill --resume {out}" in said
+    stopped = open_folder(out).manifest
+    assert (stopped.ended, stopped.counts.balls) == ("interrupted", REPETITIONS)
+    done = run("drill", "--resume", out, "--quiet")
+    assert done.exit_code == 0, done.output
+    assert read_inside(open_folder(out)).since_last_ns.size == REPETITIONS
+
+
 def test_stats_and_a_picture(periodic, tmp_path):
     done = run("stats", periodic)
     assert "from one to the next" in done.output
