@@ -10,6 +10,7 @@
 #   scripts/setup.sh --provision   also what provisioning targets needs (docs/provisioning.md)
 #   scripts/setup.sh --cluster also what a match on many machines needs (docs/cluster.md)
 #   scripts/setup.sh --store   also what tennis store needs
+#   scripts/setup.sh --scoreboard  also what tennis scoreboard needs
 #   scripts/setup.sh --test    also what `make test` needs; all of the others are part of it
 #   scripts/setup.sh --plan    say what would be done, and do nothing (with or without the others)
 #
@@ -22,7 +23,7 @@ readonly PIP_VERSION=26.3 # 25.1 or newer: dependency groups; 25.3: build constr
 readonly KERNELS=(mainline rt)
 readonly TEST_KERNELS=(mainline-6.1 rt-6.1 mainline-7 rt-7)
 readonly LAB_GROUPS=(lab book)
-readonly TEST_GROUPS=(lab book check provision cluster store)
+readonly TEST_GROUPS=(lab book check provision cluster store scoreboard)
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 HERE=$(pwd -P)
@@ -210,13 +211,14 @@ main() {
             --provision) groups+=(provision) WITH_PROVISION=yes ;;
             --cluster) groups+=(cluster) megabytes=150 ;;
             --store) groups+=(store) megabytes=150 ;;
+            --scoreboard) groups+=(scoreboard) megabytes=230 ;;
             --test)
-                groups+=("${TEST_GROUPS[@]}") megabytes=300
+                groups+=("${TEST_GROUPS[@]}") megabytes=400
                 WITH_TESTS=yes WITH_LAB=yes WITH_PICO=yes WITH_PROVISION=yes kernels+=("${TEST_KERNELS[@]}")
                 ;;
             --plan) plan_only=yes ;;
             -h | --help)
-                sed -n '5,18s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
+                sed -n '5,19s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
                 exit 0
                 ;;
             *)

@@ -26,6 +26,7 @@ COMMANDS = {
     "compare": "Hold a witness inside the target (cyclictest) against the Brickwall outside.",
     "drill": "Let the target do one thing many times, and time it from inside and outside.",
     "sweep": "Raise the rate of pings until replies can no longer be told apart.",
+    "scoreboard": "Show who plays, what waits and what failed, on a page for the wall.",
     "store": "Keep a term's rallies in one folder, and ask questions about them.",
     "match": "Play a plan of rallies: kernels, loads, priorities; one folder, one report.",
     "replicate": "Hold a match against what was published: a verdict for each claim.",

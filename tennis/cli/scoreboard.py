@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis scoreboard``: a page for the wall."""
+
+import secrets
+import socket
+from pathlib import Path
+
+import click
+
+from tennis.cli.completion import Folder
+from tennis.cli.words import echo
+from tennis.errors import UsageError
+from tennis.listener import listening
+
+HERE = ("127.0.0.1", "localhost", "::1")
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104
+
+
+@click.command()
+@click.argument("places", metavar="[FOLDER]...", nargs=-1, type=Folder())
+@click.option(
+    "--inventory",
+    type=click.Path(path_type=Path),
+    help="Show the benches of this Ansible inventory, too, and who holds them.",
+)
+@click.option(
+    "--ask-every",
+    "ask_every_s",
+    metavar="SECONDS",
+    type=click.IntRange(10, 86_400),
+    default=120,
+    show_default=True,
+    help="How often to ask the benches. It costs each some of its processor's time.",
+)
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="Where to listen; 0.0.0.0 is everywhere. Beyond this machine a token is needed: it is in "
+    "the address that is printed.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8585, show_default=True,
+              help="0: any that is free.")  # fmt: skip
+@click.option(
+    "--host",
+    "hosts",
+    metavar="NAME",
+    multiple=True,
+    help="Under which name browsers find this machine. May be repeated. [default: its host name]",
+)
+@click.option("--token", is_flag=True, help="Ask for a token on this machine, too.")
+def scoreboard(
+    places: tuple[Path, ...],
+    inventory: Path | None,
+    ask_every_s: int,
+    listen: str,
+    port: int,
+    hosts: tuple[str, ...],
+    token: bool,
+) -> None:
+    """Show on a web page who plays, how well, what waits and what failed.
+
+    Each FOLDER (default: this one) is searched for rallies and matches, four folders deep. A rally
+    that is being played has a card with its histogram and its worst ball; of a sealed one the page
+    shows all balls, down to each of them. Nothing can be changed through the page.
+
+    \b
+    Examples:
+      tennis scoreboard
+      tennis scoreboard /srv/rallies --inventory ansible/inventory
+      tennis scoreboard /srv/rallies --listen 0.0.0.0 --host lab.example.org
+    """
+    try:
+        from tennis.scoreboard.board import Board
+        from tennis.scoreboard.server import Scoreboard
+    except ModuleNotFoundError as error:
+        if error.name not in {"bokeh", "datashader", "pandas", "tornado"}:
+            raise
+        raise UsageError(
+            f"the scoreboard needs {error.name}, which is not installed",
+            next_step="scripts/setup.sh --scoreboard",
+        ) from error
+    if listen in EVERYWHERE and not hosts:
+        hosts = (socket.gethostname(),)
+    wanted = token or listen not in HERE
+    board = Board(list(places) or [Path()], inventory, ask_every_s)
+    server = Scoreboard(board, listen, port, hosts, secrets.token_urlsafe(24) if wanted else None)
+    echo(f"The scoreboard is at {server.address} (Ctrl-C ends it)")
+    with listening(lambda line: echo(line, err=True)):
+        server.serve()

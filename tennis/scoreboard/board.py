@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What all browsers see: one thread looks at the folders, another one asks the benches."""
+
+import threading
+from pathlib import Path
+
+from tennis.errors import TennisError
+from tennis.play import benches
+from tennis.scoreboard.hall import Hall, Score, Sealed
+
+LOOK_S = 1.0
+
+
+class Board:
+    """Looks until it is closed."""
+
+    def __init__(self, places: list[Path], inventory: Path | None, ask_every_s: float) -> None:
+        """``inventory``: None asks no bench. Raises UsageError where a place is no folder."""
+        self._hall = Hall(places)
+        self._hall.look()
+        self._inventory, self._ask_every_s = inventory, ask_every_s
+        self._over = threading.Event()
+        self.failure = ""
+        self.benches: list[benches.Row] | str | None = None  # a line: why they are not known
+        self._threads = [threading.Thread(target=self._look, daemon=True)]
+        if inventory is not None:
+            self._threads.append(threading.Thread(target=self._ask, daemon=True))
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def asks_benches(self) -> bool:
+        """Tell whether benches are asked at all."""
+        return self._inventory is not None
+
+    @property
+    def score(self) -> Score:
+        """Return what there was at the last look."""
+        return self._hall.score
+
+    def sealed(self, name: str) -> Sealed | None:
+        """Return a sealed rally of the last look, by its name. Raises RallyError."""
+        return self._hall.sealed(name)
+
+    def close(self) -> None:
+        """Stop looking."""
+        self._over.set()
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOK_S):
+            try:
+                self._hall.look()
+                self.failure = ""
+            except Exception as error:  # said on the page: an old one must not look new
+                self.failure = f"the folders cannot be looked at: {error}"
+
+    def _ask(self) -> None:
+        while True:
+            try:
+                self.benches = benches.rows(self._inventory)
+            except TennisError as error:
+                self.benches = str(error)
+            if self._over.wait(self._ask_every_s):
+                return

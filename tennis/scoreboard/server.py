@@ -1,0 +1,211 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The web server: who may look, and from where.
+
+Nothing can be changed through it. It listens on this machine unless told otherwise; beyond it, a
+token is needed, which the address brings once and a cookie then. A request that names another host
+is refused, so that no page elsewhere can lead a browser here (DNS rebinding), and so is a websocket
+of another origin.
+"""
+
+import hmac
+import logging
+import secrets
+import socket
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from bokeh.application import Application
+from bokeh.application.handlers.function import FunctionHandler
+from bokeh.server.server import BaseServer
+from bokeh.server.tornado import BokehTornado
+from tornado import web
+from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPHeaders, HTTPServerRequest
+from tornado.ioloop import IOLoop
+from tornado.netutil import bind_sockets
+
+from tennis.errors import UsageError
+from tennis.listener import say
+from tennis.rally.text import plain
+from tennis.scoreboard.board import Board
+from tennis.scoreboard.explorer import Shelf, explore
+from tennis.scoreboard.wall import show
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+COOKIE = "tennis-scoreboard"
+ENTER = "/enter"
+TOKEN_NEEDED = "Open the address with its token, which `tennis scoreboard` printed."  # noqa: S105
+DAYS = 1
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; script-src 'self' 'unsafe-inline'; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self' ws: wss:; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Server": "tennis",
+}
+
+
+class _Headers(web.OutputTransform):
+    """Puts the headers onto every answer."""
+
+    def __init__(self, request: HTTPServerRequest) -> None:
+        del request
+
+    def transform_first_chunk(
+        self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool
+    ) -> tuple[int, HTTPHeaders, bytes]:
+        """Add them."""
+        del finishing
+        for name, value in HEADERS.items():
+            headers[name] = value
+        return status_code, headers, chunk
+
+
+class _Refused(web.RequestHandler):
+    """Says why nothing is shown."""
+
+    def initialize(self, status: int, why: str) -> None:
+        """Take what to say."""
+        self._status, self._why = status, why
+
+    def prepare(self) -> None:
+        """Say it, whatever was asked."""
+        self.set_status(self._status)
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(self._why + "\n")
+
+
+class _Enter(web.RequestHandler):
+    """Changes the token in the address into a cookie."""
+
+    def get(self) -> None:
+        """Take the token, once."""
+        token = self.settings["tennis_token"]
+        given = self.get_query_argument("token", "")
+        if not (token and hmac.compare_digest(given.encode(), token.encode())):
+            self.set_status(403)
+            self.set_header("Content-Type", "text/plain; charset=utf-8")
+            self.finish(TOKEN_NEEDED + "\n")
+            return
+        self.set_signed_cookie(COOKIE, "may look", expires_days=DAYS, httponly=True, samesite="Lax")
+        self.redirect("/")
+
+
+class _Guarded(BokehTornado):
+    """Bokeh's server, for those who may look: everything that is asked comes by here."""
+
+    tennis_hosts: frozenset[str] = frozenset()
+
+    def find_handler(self, request: HTTPServerRequest, **more: Any) -> Any:
+        """Refuse other hosts, other methods, and whoever has no cookie where there is a token."""
+        status, why = 0, ""
+        if request.host.lower() not in self.tennis_hosts:
+            status, why = 403, "This host is not the scoreboard's: name it with --host."
+        elif request.method not in {"GET", "HEAD"}:
+            status, why = 405, "The scoreboard can only be looked at."
+        elif self.settings["tennis_token"] and request.path != ENTER and not self._known(request):
+            status, why = 403, TOKEN_NEEDED
+        if why:
+            return self.get_handler_delegate(request, _Refused, {"status": status, "why": why})
+        return super().find_handler(request, **more)
+
+    def _known(self, request: HTTPServerRequest) -> bool:
+        cookie = request.cookies.get(COOKIE)
+        secret = self.settings["cookie_secret"]
+        return bool(
+            cookie and web.decode_signed_value(secret, COOKIE, cookie.value, max_age_days=DAYS)
+        )
+
+
+class _Lines(logging.Handler):
+    """Says what went wrong in one line; whoever is at the terminal did not ask for more."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say it."""
+        error = record.exc_info[1] if record.exc_info else None
+        said = f"{type(error).__name__}: {error}" if error else record.getMessage()
+        say(f"the scoreboard: {plain(said.splitlines()[0] if said else '', 200)}")
+
+
+def _log_in_lines() -> None:
+    """Let both libraries say one line where they would print a stack; refusals are no news."""
+    logging.getLogger("tornado.access").setLevel(logging.CRITICAL)
+    for name in ("tornado", "bokeh"):
+        logger = logging.getLogger(name)
+        logger.handlers = [_Lines(logging.ERROR)]
+        logger.propagate = False
+
+
+class Scoreboard:
+    """A server that is bound; ``serve`` runs it until ``stop``."""
+
+    def __init__(
+        self, board: Board, listen: str, port: int, hosts: Sequence[str], token: str | None
+    ):
+        """Bind. Raises UsageError where the address cannot be had."""
+        _log_in_lines()
+        try:
+            sockets = bind_sockets(port, listen)
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {listen}:{port} ({error.strerror or error})",
+                next_step="choose another --port, or --listen",
+            ) from error
+        self.port = sockets[0].getsockname()[1]
+        self._board, self.token = board, token
+        names = {*LOOPBACK, listen, *hosts}
+        allowed = frozenset(f"{name.lower()}:{self.port}" for name in names)
+        shelf = Shelf()
+        pages = {
+            "/": Application(FunctionHandler(partial(show, board))),
+            "/explorer": Application(FunctionHandler(partial(explore, board, shelf))),
+        }
+        application = _Guarded(
+            pages,
+            extra_websocket_origins=sorted(allowed),
+            extra_patterns=[(ENTER, _Enter)],
+            cookie_secret=secrets.token_bytes(32),
+            tennis_token=token,
+            transforms=[_Headers],
+            use_index=False,
+            sign_sessions=True,
+            secret_key=secrets.token_bytes(32),
+            include_cookies=[],
+            include_headers=[],
+        )
+        application.tennis_hosts = allowed
+        http = HTTPServer(application, max_header_size=1 << 14, max_body_size=1 << 16)
+        http.add_sockets(sockets)
+        self._loop = IOLoop.current()
+        self._server = BaseServer(self._loop, application, http)
+        self.name = hosts_name(listen, hosts)
+
+    @property
+    def address(self) -> str:
+        """Return what to type into a browser."""
+        enter = f"{ENTER}?token={self.token}" if self.token else "/"
+        return f"http://{self.name}:{self.port}{enter}"
+
+    def serve(self) -> None:
+        """Serve until ``stop`` or Ctrl-C."""
+        self._server.start()
+        try:
+            self._loop.start()
+        finally:
+            self._board.close()
+            self._server.stop()
+
+    def stop(self) -> None:
+        """End ``serve``; from any thread."""
+        self._loop.add_callback(self._loop.stop)
+
+
+def hosts_name(listen: str, hosts: Sequence[str]) -> str:
+    """Return the name that people type."""
+    if hosts:
+        return hosts[0]
+    return socket.gethostname() if listen in {"0.0.0.0", "::", ""} else listen  # noqa: S104

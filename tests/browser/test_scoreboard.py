@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The scoreboard in a real Chromium: projector and telephone, keyboard, a browser that sleeps."""
+
+import re
+import shutil
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect, sync_playwright
+
+from tests.support.made_up_journals import MadeUpRally, some_balls
+from tests.support.scoreboards import running
+from tests.support.synthetic import make_rally
+
+SERIOUS = {"serious", "critical"}
+WAIT_MS = 120_000  # the machine may be busy
+
+
+expect.set_options(timeout=WAIT_MS)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    program = shutil.which("chromium")
+    assert program, "chromium is missing: scripts/setup.sh --test installs it"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Return what opens a page; what it complains about fails the test, and so does a way out."""
+    contexts, complaints = [], []
+
+    def open_page(address, width=1920, height=1080):
+        context = browser.new_context(viewport={"width": width, "height": height})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(WAIT_MS)
+        host = address.split("/")[2]
+        page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.split("/")[2:3] == [host] or request.url[:5] in {"data:", "blob:"}
+                else complaints.append(f"it asked {request.url}")
+            ),
+        )
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    place = tmp_path_factory.mktemp("place")
+    make_rally(place / "late", balls=20_000, misses=3, kernel="mainline", load="stress")
+    for number in range(1, 31):
+        rally = MadeUpRally(place / f"bench-{number:02}" / "lab-04", load="stress")
+        rally.play(some_balls(2000, number))
+    return place
+
+
+@pytest.fixture(scope="module")
+def address(place):
+    with running(place) as address:
+        yield address
+
+
+def no_serious(page):
+    found = Axe().run(page).response["violations"]
+    said = [f"{found['id']}: {found['help']}" for found in found if found["impact"] in SERIOUS]
+    assert said == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(1920, 1080), (1280, 800), (400, 850)])
+def test_the_wall(address, opened, width, height):
+    page = opened(address, width, height)
+    expect(page.get_by_text("30 rallies being played")).to_be_visible()
+    expect(page.get_by_role("heading", name="bench-30/lab-04")).to_be_attached()
+    assert page.get_by_role("heading", level=3).count() == 30
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    no_serious(page)
+    if width == 1920:  # all that is played fits onto the projector but for the last row's axes
+        box = page.get_by_role("heading", name="bench-25/lab-04").bounding_box()
+        assert box["y"] < 1000
+
+
+def test_what_is_played_is_seen_as_it_is_played(place, address, opened):
+    page = opened(address)
+    expect(page.get_by_text("30 rallies being played")).to_be_visible()
+    rally = MadeUpRally(place / "fresh", planned=1000)
+    expect(page.get_by_role("heading", name="fresh")).to_be_visible()
+    balls = some_balls(640, 99, missed=0.02)
+    balls["rise"][123] = 12_500_000  # 100 ms
+    balls["fall"][123] = 12_600_000
+    rally.play(balls)
+    expect(page.get_by_text("worst, ball 123")).to_be_visible()
+    expect(page.get_by_text("640 of 1,000")).to_be_visible()
+    shutil.rmtree(rally.part)
+    expect(page.get_by_role("heading", name="fresh")).to_have_count(0)
+
+
+def test_a_page_without_its_server_says_so_and_comes_back(place, browser):
+    """Also what a browser sees that slept: its session is gone."""
+    page = browser.new_context().new_page()
+    page.set_default_timeout(WAIT_MS)
+    old = page.get_by_role("alert")
+    with running(place) as address:
+        page.goto(address)
+        expect(page.get_by_text("30 rallies being played")).to_be_visible()
+        expect(old).to_be_hidden()
+    expect(old).to_be_visible()
+    expect(old).to_contain_text("what stands here is old")
+    rally = MadeUpRally(place / "meanwhile", planned=1000)
+    rally.play(some_balls(7, 1))
+    with running(place, port=int(address.split(":")[2].strip("/"))):
+        expect(page.get_by_text("7 of 1,000")).to_be_visible()
+        expect(old).to_be_hidden()
+        page.context.close()
+    shutil.rmtree(rally.part)
+
+
+def test_from_ten_thousand_balls_to_one(address, opened):
+    page = opened(address, 1280, 900)
+    page.get_by_role("link", name="late").click()
+    counted = page.get_by_text("of 20,000 balls in view")
+    expect(counted).to_contain_text("19,997 of 20,000")
+    expect(counted).to_contain_text("3 missed")
+    no_serious(page)
+    page.get_by_label("Latency").select_option(label="scheduling: from its rise to its fall")
+    expect(counted).to_contain_text("19,997 of 20,000")
+    page.get_by_label("Latency").select_option(label="interrupt: to the reply's rise")
+    # by keyboard only
+    page.get_by_role("button", name="The latest ball").focus()
+    page.keyboard.press("Enter")
+    expect(counted).to_contain_text("Each dot is a ball")
+    expect(page.get_by_role("heading", level=3)).to_contain_text("Ball")
+    expect(page.get_by_text("no answer").first).to_be_visible()
+    for _ in range(4):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # Later
+    expect(counted).not_to_contain_text("1 missed")
+    page.get_by_role("button", name="Everything").press("Enter")
+    expect(counted).to_contain_text("19,997 of 20,000")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_one_ball_by_mouse(address, opened):
+    page = opened(f"{address}explorer?rally=late", 1280, 900)
+    page.get_by_role("button", name="The latest ball").click()
+    counted = page.get_by_text("Each dot is a ball")
+    expect(counted).to_be_visible()
+    latest = re.search(r"the latest in view is ball ([\d,]+)", counted.inner_text())[1]
+    for _ in range(4):
+        page.get_by_role("button", name="Closer").click()
+    expect(page.get_by_role("heading", level=3)).to_contain_text("Ball")
+    assert latest
+
+
+def test_a_rally_that_is_not_there(address, opened):
+    page = opened(f"{address}explorer?rally=%3Cscript%3Ealert(1)%3C/script%3E", 400, 850)
+    expect(page.get_by_text("No such rally here")).to_be_visible()
+    page.get_by_role("link", name="All rallies").press("Enter")
+    expect(page.get_by_text("rallies being played")).to_be_visible()
