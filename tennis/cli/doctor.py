@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from tennis.cli.completion import Folder
 from tennis.cli.inventory import inventory_option
 from tennis.cli.words import echo
 from tennis.errors import UsageError
@@ -27,8 +28,21 @@ from tennis.errors import UsageError
     "as ssh knows it (NAME or USER@NAME), or `virtual`, `virtual:KERNEL`, which is booted for it.",
 )
 @inventory_option
+@click.option(
+    "--bench",
+    metavar="NAME",
+    help="Look at the history of this bench, in --store: whether it changes over the weeks.",
+)
+@click.option("--store", "place", metavar="STORE", type=Folder(), help="The store for --bench.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(port: str | None, target: str | None, inventory: Path | None, as_json: bool) -> None:
+def doctor(
+    port: str | None,
+    target: str | None,
+    inventory: Path | None,
+    bench: str | None,
+    place: Path | None,
+    as_json: bool,
+) -> None:
     """Check this machine: say what works, what does not, and what to do about it.
 
     Picos that are plugged in are looked at, too: MicroPython, firmware, clock, verification, wires.
@@ -40,6 +54,9 @@ def doctor(port: str | None, target: str | None, inventory: Path | None, as_json
     What is BAD spoils a rally, and the exit code is 1; a note is worth knowing, as that somebody
     else holds the bench. Nothing is changed.
 
+    With `--bench`, the rallies of one bench in a store: has a latency, or the share of lost balls,
+    left what was usual (as `tennis store drift` judges)? The exit code is 1 if one has.
+
     \b
     Examples:
       tennis doctor
@@ -47,23 +64,34 @@ def doctor(port: str | None, target: str | None, inventory: Path | None, as_json
       tennis doctor --target bench-1
       tennis doctor --target pi@192.0.2.11
       tennis doctor --target virtual:rt --json
+      tennis doctor --bench bench-3 --store term
     """
     from tennis.cli.findings import show
+    from tennis.play.doctor.history import examine_history
     from tennis.play.doctor.host import examine
     from tennis.play.doctor.target import examine_target
 
-    if port and target:
-        raise UsageError("--port looks at a Brickwall, --target at a target: one at a time")
+    if sum(asked is not None for asked in (port, target, bench)) > 1:
+        raise UsageError(
+            "--port looks at a Brickwall, --target at a target, --bench at a history: one at a time"
+        )
+    if (bench is None) != (place is None):
+        raise UsageError("--bench names a bench of --store", next_step="give both")
     if target is not None and not target.strip():  # a shell's variable that is not set
         raise UsageError("--target is empty", next_step="name a host as for ssh, or virtual")
     if inventory and not target:
         raise UsageError("--inventory names the place of --target", next_step="give both")
-    findings = examine_target(target, inventory) if target else examine(port)
+    if bench is not None and place is not None:
+        findings = examine_history(bench, place)
+    else:
+        findings = examine_target(target, inventory) if target else examine(port)
     if as_json:
         all_findings = list(findings)
         echo(json.dumps([asdict(finding) for finding in all_findings], indent=2))
         sys.exit(any(finding.verdict == "bad" for finding in all_findings))
     bad = show(findings)
+    if bench is not None:
+        sys.exit(1 if bad else 0)
     if bad:
         what = "a sound rally can be played there" if target else "a rally can be played here"
         echo(f"\n{bad} to mend before {what}.")

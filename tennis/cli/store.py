@@ -5,7 +5,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 from rich.console import Console
@@ -19,6 +19,8 @@ from tennis.units import format_count, format_ns
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tennis.store.drift import History
 
 SHOWN = (
     "id",
@@ -48,6 +50,7 @@ def store() -> None:
       tennis store list term --where kernel=rt
       tennis store stats term --by kernel,load
       tennis store query term "SELECT week, sum(balls) FROM rallies GROUP BY week"
+      tennis store drift term --out drift.svg
       tennis store verify term
       tennis store export term --out rallies.csv
     """
@@ -214,6 +217,95 @@ def query(place: Path, sql: str, kind: str) -> None:
         echo(json.dumps(found.to_pylist(), indent=1, default=str))
     else:
         _print(found)
+
+
+@store.command()
+@click.argument("place", metavar="STORE", type=Folder())
+@where_option
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Draw the charts: FILE.svg or FILE.png."
+)
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+def drift(
+    place: Path, where: tuple[str, ...], out: Path | None, *, force: bool, as_json: bool
+) -> None:
+    """Say which benches of STORE change over the weeks: a control chart of each.
+
+    A chart is of one bench, one kind of rally (kernel, load, bottom half, priorities) and one
+    figure: two latencies' medians, the latency that one ball of 1,000 exceeds, and the share of
+    balls that were lost. Each rally is a point; the first 12 say what is usual. The exit code is
+    1 if anything drifts.
+
+    \b
+    Examples:
+      tennis store drift term
+      tennis store drift term --where bench_name=bench-3 --out bench-3.svg
+    """
+    from tennis.store.drift import FIGURES, histories, named_twice
+    from tennis.store.folder import open_store
+    from tennis.store.question import chosen
+
+    if out is not None and out.suffix not in {".svg", ".png"}:
+        raise UsageError(f"{out} is neither .svg nor .png")
+    opened = open_store(place)
+    rows = chosen(opened, _wanted(where), _warn)
+    found = list(histories(opened, rows, _warn))
+    for bench in named_twice(rows):
+        _warn(f"{plain(bench, 80)}: two Brickwalls in turns; two benches of one name?")
+    if as_json:
+        told = [
+            {
+                "bench_name": one.bench,
+                **one.kind,
+                "figure": one.figure,
+                "rallies": len(one.points),
+                "drifted": one.drifted,
+                "sentence": one.sentence,
+            }
+            for one in found
+        ]
+        echo(json.dumps(told, indent=1))
+    else:
+        table = Table(box=None, pad_edge=False)
+        for title in ("bench", "rallies of", "figure", "rallies", "what became of it"):
+            table.add_column(title, justify="right" if title == "rallies" else "left", no_wrap=True)
+        for one in found:
+            table.add_row(
+                plain(one.bench, 40), plain(one.label, 80), FIGURES[one.figure],
+                str(len(one.points)), plain(one.sentence, 200),
+            )  # fmt: skip
+        _wide(table)
+    if out is not None:
+        _draw_drift(found, out, force=force)
+    if any(one.drifted for one in found):
+        sys.exit(1)
+
+
+def _draw_drift(found: "list[History]", out: Path, *, force: bool) -> None:
+    """Draw charts, those that drift first."""
+    from tennis.plots.drift import Course, courses
+    from tennis.rally.disk import write_whole
+    from tennis.store.drift import FIGURES
+
+    some = [
+        Course(
+            title=f"{one.bench}: {one.label}, {FIGURES[one.figure]}",
+            sentence=one.sentence,
+            unit="of a million" if one.figure == "lost" else "\N{MICRO SIGN}s",
+            weeks=[point.week for point in one.points],
+            chart=one.chart,
+            logarithm=one.figure != "lost",
+        )
+        for one in sorted(found, key=lambda one: not one.drifted)
+        if one.chart is not None
+    ]
+    if not some:
+        _warn("no chart has enough rallies: nothing is drawn")
+        return
+    kind: Literal["svg", "png"] = "svg" if out.suffix == ".svg" else "png"
+    write_whole(out, courses(some).render(kind), force=force)
+    echo(quoted(out))
 
 
 @store.command()

@@ -89,6 +89,9 @@ def manifest(  # every argument is a fact that some test changes
     rate_hz: float | None = None,
     tasks: Any = "as the rules want them",
     versions: Mapping[str, str] = MappingProxyType({}),
+    created: str = "2026-01-01T00:00:00+00:00",
+    release: str = "6.12.0-synthetic",
+    serial: str | None = None,
 ) -> Manifest:
     """Return a manifest without files, as ``seal`` takes it."""
     if tasks == "as the rules want them":
@@ -97,14 +100,18 @@ def manifest(  # every argument is a fact that some test changes
         schema_version=SCHEMA_VERSION,
         bench=bench,
         time_note=time_note,
-        created="2026-01-01T00:00:00+00:00",
+        created=created,
         instrument=Instrument(
-            kind="synthetic", firmware="1", firmware_sha256=digest("firmware"), tick_hz=tick_hz
+            kind="synthetic",
+            firmware="1",
+            firmware_sha256=digest("firmware"),
+            tick_hz=tick_hz,
+            serial=serial,
         ),
         target=Target(
             board="none (synthetic)",
             kernel=kernel,
-            release="6.12.0-synthetic",
+            release=release,
             version="#1 SMP " + ("PREEMPT_RT" if kernel == "rt" else "PREEMPT_DYNAMIC"),
             config_sha256=digest(f"config {kernel}"),
             command_line="console=ttyAMA0",
