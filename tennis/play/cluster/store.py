@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.rally.folder import MANIFEST
@@ -23,6 +23,7 @@ from tennis.rally.text import plain
 TRIES = 4  # of each transfer; a network may be cut for a moment
 WAIT_S = 1.0  # before the second, and twice as long before each other
 PART = ".part"
+S3 = "s3://"
 
 T = TypeVar("T")
 
@@ -41,9 +42,11 @@ class Store:
             ) from error
         self.url = url
         try:
-            self._fs, self._root = fsspec.core.url_to_fs(url)
+            way = _way(url) if url.startswith(S3) else fsspec.core.url_to_fs(url)
         except (ValueError, ImportError, OSError) as error:
             raise UsageError(f"--store {plain(url, 80)}: {plain(str(error), 160)}") from error
+        self._fs: Any = way[0]
+        self._root: str = way[1]
         self._local = "file" in self._fs.protocol
 
     def place(self, key: str) -> str:
@@ -178,6 +181,21 @@ class Store:
                 time.sleep(wait_s)
                 wait_s *= 2
         raise AssertionError  # the last try returns or raises
+
+
+def _way(url: str) -> tuple[Any, str]:
+    """Return fsspec's way into a bucket, and the place in it.
+
+    It is Arrow's: fsspec's own takes packages that contradict those of the labs. Arrow reads the
+    environment as AWS' tools do (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and others).
+    """
+    from fsspec.implementations.arrow import ArrowFSWrapper  # noqa: PLC0415
+    from pyarrow.fs import FileSystem  # noqa: PLC0415
+
+    system, root = FileSystem.from_uri(url)
+    if not root.strip("/"):
+        raise ValueError("a bucket is missing: s3://BUCKET/PLACE")
+    return ArrowFSWrapper(system), root
 
 
 def _sha256(path: Path) -> str:
