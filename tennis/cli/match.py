@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tennis.cli.completion import Folder
+from tennis.cli.inventory import inventory_option
 from tennis.cli.numbers import Whole
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.stop import Stop
@@ -83,6 +84,13 @@ def kernel_of(text: str) -> tuple[str, str]:
     "takes, and no ball.",
 )
 @click.option(
+    "--targets",
+    metavar="all|NAME,...",
+    help="Play on several boards of the inventory at once, each with its Brickwall at the port "
+    "that its tennis_port says.",
+)
+@inventory_option
+@click.option(
     "--cluster",
     "address",
     metavar="ADDRESS",
@@ -114,6 +122,8 @@ def match(
     repetitions: int | None,
     instruction_ns: str | None,
     workers: int,
+    targets: str | None,
+    inventory: Path | None,
     address: str | None,
     store: str | None,
     check_every: int,
@@ -135,6 +145,7 @@ def match(
           --out chapter-7
       tennis match plans/knutsson.toml --cluster tcp://head:8786 \\
           --store /shared/tennis --out chapter-7
+      tennis match plans/knutsson.toml --targets all --out boards
 
     Ctrl-C seals the rally that is being played. The same command goes on: after Ctrl-C, after
     `kill -9`, or when there is room on the disk again. A rally that fails or is suspect is marked,
@@ -143,6 +154,7 @@ def match(
     from tennis.cli.verdicts import print_verdicts
     from tennis.match.plan import MatchPlan, read_plan
     from tennis.pages.match import write_match_report
+    from tennis.play.fleet import ALL, fleet_of
     from tennis.play.match import Match, bench_for, play_match
     from tennis.play.schedule import scheduled_rallies
     from tennis.replicate.verdicts import Replication
@@ -150,7 +162,13 @@ def match(
     if out is None:
         out = Path(plan.stem)
     cluster = _cluster(address, store, check_every)
-    changed: dict[str, int] = {}
+    if targets is not None and cluster is not None:
+        raise UsageError("--targets are boards, --cluster plays virtual ones: one of them")
+    if inventory is not None and targets is None:
+        raise UsageError("--inventory belongs to --targets")
+    changed: dict[str, object] = {}
+    if targets is not None:
+        changed |= {"bench": "pi", "target": ALL, "port": None}
     if repetitions is not None:
         changed["repetitions"] = repetitions
     if instruction_ns is not None:
@@ -164,13 +182,15 @@ def match(
     wanted = Match(asked, rallies, left_out, str(plan))
     console = Console()
     if list_only:
-        _list(console, wanted, workers if asked.bench == "virtual" else 1)
+        boards = len(fleet_of(targets, inventory)) if targets else 1
+        _list(console, wanted, workers if asked.bench == "virtual" else boards)
         return
     bench_for(asked)
+    fleet = fleet_of(targets, inventory) if targets else None
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
     with listening(tell):
-        outcome = play_match(wanted, out, shown, Stop(), cluster or workers)
+        outcome = play_match(wanted, out, shown, Stop(), fleet or cluster or workers)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost: the same command plays the rest")
     replication = Replication(outcome.folder)

@@ -8,7 +8,7 @@ interrupted goes on; one that failed is tried again.
 
 import datetime
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from tennis.listener import say
 from tennis.match.folder import MATCH, MatchFolder, Record, open_match
 from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
 from tennis.play.cluster.client import Cluster, seen_by_cluster
+from tennis.play.fleet import FleetBench, seen_by_fleet
 from tennis.play.lock import check_folder, locked
 from tennis.play.planning import bench_of
 from tennis.play.player import Player, Seen, unversioned
@@ -94,14 +95,16 @@ def play_match(
     out: Path,
     shown: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
-    workers: int | Cluster = 1,
+    workers: int | Cluster | Sequence[FleetBench] = 1,
 ) -> Outcome:
     """Play into the folder ``out`` what is not there yet; return what became of all of it.
 
     A line is said for each rally. ``workers``: so many rallies at once, on the virtual bench, or a
-    cluster that plays them; they show no progress of their own. Raises UsageError or BenchError
-    before anything is played where a rally cannot be, RallyError where ``out`` holds something else
-    or another match, DiskFullError where the disk is full: then the same match can be gone on with.
+    cluster that plays them, or the benches of a fleet; they show no progress of their own.
+
+    Raises UsageError or BenchError before anything is played where a rally cannot be, RallyError
+    where ``out`` holds something else or another match, DiskFullError where the disk is full: then
+    the same match can be gone on with.
     """
     bench = bench_for(match.plan)
     if isinstance(workers, Cluster) and bench.kind != "virtual":
@@ -115,13 +118,18 @@ def play_match(
     with locked(out):
         record = _begun(bench, match, scheduled, out)
         outcome = Outcome(MatchFolder(out, record))
-        in_turn = workers == 1 or bench.kind != "virtual"
-        clock = _Clock(scheduled, workers if isinstance(workers, int) and not in_turn else 1)
-        if in_turn:
+        fleet = workers if isinstance(workers, Sequence) else None
+        in_turn = fleet is None and (workers == 1 or bench.kind != "virtual")
+        at_once = len(fleet) if fleet else workers if isinstance(workers, int) else 1
+        clock = _Clock(scheduled, 1 if in_turn else at_once)
+        if fleet is not None:
+            seen = seen_by_fleet(fleet, scheduled, out, stop)
+        elif in_turn:
             seen = _seen_in_turn(Player(bench, out, stop), scheduled, shown, clock)
         elif isinstance(workers, Cluster):
             seen = seen_by_cluster(scheduled, out, stop, workers)
         else:
+            assert isinstance(workers, int)  # noqa: S101
             seen = seen_by_workers(match.plan, scheduled, out, stop, workers)
         for number, (planned, became) in enumerate(seen, 1):
             _take(outcome, planned, became)

@@ -1,0 +1,199 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A match on several benches: each rally is there once, whatever becomes of a bench.
+
+The benches here are virtual ones in one process, as no test has several boards: who plays what,
+and what happens when one fails, is the same. What only boards show is on the physical check-list.
+"""
+
+import contextlib
+import threading
+from pathlib import Path
+
+import pytest
+
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.errors import BenchError, UsageError
+from tennis.listener import listening
+from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
+from tennis.play.fleet import FleetBench, fleet_of, seen_by_fleet
+from tennis.play.match import Match, play_match
+from tennis.play.schedule import scheduled_rallies
+from tennis.rally import open_rally, part_path
+from tests.support.terminal import run
+
+virtual = pytest.mark.virtual
+
+
+class Board(VirtualBench):
+    """A bench that counts, and that fails when it is told to."""
+
+    def __init__(self, fails=lambda _: False, gate=None):
+        super().__init__()
+        self.played, self._fails, self._gate = [], fails, gate
+
+    def start(self, plan, folder):
+        self.played.append(folder.name.removesuffix(".part"))
+        if self._gate is not None:
+            self._gate.wait(timeout=300)
+        if self._fails(len(self.played)):
+            raise BenchError("its power is off")
+        return super().start(plan, folder)
+
+
+def match(repetitions):
+    plan = MatchPlan(
+        kernels={"mainline": KernelAxis()},
+        loads={"idle": LoadAxis()},
+        balls=40,
+        repetitions=repetitions,
+    )
+    return Match(plan, *scheduled_rallies(plan, {}, Path()))
+
+
+@contextlib.contextmanager
+def silent(_):
+    yield lambda _: None
+
+
+def fleet(**boards):
+    return [FleetBench(name, board) for name, board in boards.items()]
+
+
+def hashes(out):
+    return {
+        path.parent.name: open_rally(path.parent).manifest.files
+        for path in out.glob("*/manifest.json")
+    }
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory):
+    out = tmp_path_factory.mktemp("serial") / "m"
+    play_match(match(4), out, silent, lambda: False)
+    return hashes(out)
+
+
+@virtual
+def test_two_benches_share_a_match(tmp_path, serial):
+    both = threading.Barrier(2)  # the first rally of each waits for the other's: both play at once
+    first, second = Board(gate=both), Board(gate=both)
+    outcome = play_match(match(4), tmp_path / "m", silent, lambda: False, fleet(a=first, b=second))
+    assert len(outcome.played) == 4
+    assert outcome.bad == {}
+    assert hashes(tmp_path / "m") == serial
+    assert sorted(first.played + second.played) == sorted(serial)
+    assert first.played
+    assert second.played
+    again = play_match(match(4), tmp_path / "m", silent, lambda: False, fleet(a=first))
+    assert len(again.kept) == 4
+
+
+@virtual
+def test_a_bench_that_fails_is_put_aside(tmp_path, serial):
+    said = []
+    bad, good = Board(fails=lambda _: True), Board()
+    with listening(said.append):
+        outcome = play_match(match(4), tmp_path / "m", silent, lambda: False, fleet(a=bad, b=good))
+    assert outcome.bad == {}
+    assert hashes(tmp_path / "m") == serial
+    assert len(bad.played) == 2
+    assert [line for line in said if "a is put aside: 2 rallies in a row failed there" in line]
+    assert [line for line in said if "its power is off (a); once more, elsewhere" in line]
+
+
+@virtual
+def test_one_failure_is_no_reason_to_put_a_bench_aside(tmp_path, serial):
+    once, good = Board(fails=lambda number: number == 1), Board()
+    outcome = play_match(match(4), tmp_path / "m", silent, lambda: False, fleet(a=once, b=good))
+    assert outcome.bad == {}
+    assert hashes(tmp_path / "m") == serial
+    assert len(once.played) > 1
+
+
+@virtual
+def test_no_bench_is_left(tmp_path):
+    plan = match(4)
+    benches = fleet(a=Board(fails=lambda _: True), b=Board(fails=lambda _: True))
+    out = tmp_path / "m"
+    out.mkdir()
+    with pytest.raises(BenchError, match=r"no bench is left for \d rallies; nothing is lost"):
+        list(seen_by_fleet(benches, plan.scheduled, out, lambda: False))
+
+
+@virtual
+def test_what_a_bench_began_waits_for_that_bench(tmp_path):
+    """A rally on a board goes on where it was begun, and nowhere else."""
+    wanted, out = match(2), tmp_path / "m"
+    out.mkdir()
+    name = wanted.scheduled[0].name
+    part_path(out / name).mkdir()
+    wanted.scheduled[0].plan.model_copy(update={"target": "a"}).write(part_path(out / name))
+    seen = {
+        planned.name: became.said
+        for planned, became in seen_by_fleet(fleet(b=Board()), wanted.scheduled, out, lambda: False)
+    }
+    assert "begun on a, which is not among the benches" in seen[name]
+    assert seen[wanted.scheduled[1].name].startswith("played, 40 balls")
+
+
+def test_told_to_stop(tmp_path):
+    assert list(seen_by_fleet(fleet(a=Board()), match(3).scheduled, tmp_path, lambda: True)) == []
+
+
+INVENTORY = """
+all:
+  children:
+    targets:
+      hosts:
+        one: {tennis_port: /dev/ttyACM0}
+        two: {tennis_port: /dev/ttyACM1}
+        three: {}
+        four: {tennis_port: /dev/ttyACM1}
+"""
+
+
+@pytest.fixture
+def inventory(tmp_path):
+    path = tmp_path / "hosts.yml"
+    path.write_text(INVENTORY)
+    return path
+
+
+def test_benches_of_an_inventory(inventory):
+    found = fleet_of("two,one", inventory)
+    assert [(b.name, b.target, b.port) for b in found] == [
+        ("two", "two", "/dev/ttyACM1"),
+        ("one", "one", "/dev/ttyACM0"),
+    ]
+    assert {bench.bench.kind for bench in found} == {"pi"}
+    planned = match(1).scheduled[0]
+    assert found[0].own(planned).plan.target == "two"
+    assert found[0].own(planned).plan.port == "/dev/ttyACM1"
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("all", "three has no tennis_port in the inventory"),
+        ("one,three", "three has no tennis_port"),
+        ("two,four", "four and two have one tennis_port: /dev/ttyACM1"),
+        ("one,one", "one and one have one tennis_port"),
+        ("nobody", "no target 'nobody'"),
+    ],
+)
+def test_what_is_wrong_with_a_fleet(inventory, names, said):
+    with pytest.raises(UsageError, match=said):
+        fleet_of(names, inventory)
+
+
+def test_words_that_do_not_go_together(tmp_path):
+    plan = tmp_path / "p.toml"
+    plan.write_text('kernels = ["mainline"]\nloads = ["idle"]\n')
+    for words, said in (
+        (["--targets", "all", "--cluster", "x:1", "--store", "s"], "one of them"),
+        (["--inventory", "x"], "belongs to --targets"),
+    ):
+        done = run("match", plan, *words)
+        assert done.exit_code != 0
+        assert said in done.output
