@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """``tennis store``: a term's rallies in one folder, and questions to them."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -140,8 +141,16 @@ def list_rallies(place: Path, where: tuple[str, ...], *, as_json: bool) -> None:
     show_default=True,
     help="What makes a line; empty: one line for all.",
 )
+@click.option(
+    "--cluster",
+    "address",
+    metavar="ADDRESS",
+    help="Let a Dask cluster count, with its scheduler at ADDRESS; all of its machines see STORE.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list; times in ns.")
-def stats(place: Path, where: tuple[str, ...], by: str, *, as_json: bool) -> None:
+def stats(
+    place: Path, where: tuple[str, ...], by: str, address: str | None, *, as_json: bool
+) -> None:
     """Print exact quantiles of all balls, grouped; any number of balls within 2 GB of memory.
 
     A quantile is a latency that some ball had. Balls of many boots and benches are not independent:
@@ -152,14 +161,17 @@ def stats(place: Path, where: tuple[str, ...], by: str, *, as_json: bool) -> Non
       tennis store stats term
       tennis store stats term --by bench_name,week --where kernel=rt \\
           --where load=stress
+      tennis store stats /shared/term --cluster tcp://head:8786
     """
+    from tennis.store.cluster import counting_on
     from tennis.store.folder import open_store
     from tennis.store.question import LEVELS, chosen, quantiles
 
     opened = open_store(place)
     axes = [name for name in by.split(",") if name]
     rows = chosen(opened, _wanted(where), _warn)
-    groups = quantiles(opened, rows, axes)
+    with counting_on(address) if address else contextlib.nullcontext() as count:
+        groups = quantiles(opened, rows, axes, count)
     if suspect := sum(rows["suspect"].to_pylist()):
         _warn(f"{format_count(suspect, 'suspect rally', 'suspect rallies')} left out")
     if as_json:

@@ -108,6 +108,11 @@ def chosen(
     return rows
 
 
+# latencies in rising order (``ns``), and how often each came (``count``): to the rise, and from
+# rise to fall
+Counted = tuple[Mapping[str, Any], Mapping[str, Any]]
+
+
 @dataclass(frozen=True)
 class Group:
     """Balls of all rallies that are alike in some columns; nanoseconds."""
@@ -122,13 +127,19 @@ class Group:
     scheduling_max_ns: float
 
 
-def quantiles(store: Store, rows: pa.Table, by: Iterable[str]) -> list[Group]:
+def quantiles(
+    store: Store,
+    rows: pa.Table,
+    by: Iterable[str],
+    count: Callable[[Store, pa.Table], Counted] | None = None,
+) -> list[Group]:
     """Return exact quantiles of each group, in the order of its values.
 
     A quantile is a latency that some ball had: the smallest that a share of the balls, misses left
     out, does not exceed. Drills and suspect rallies are left out. How often each latency came is
     counted, not sorted: memory grows with the number of different latencies of a group, and not
-    with that of balls. Raises UsageError for another column than AXES.
+    with that of balls. ``count`` counts in place of this process, as ``counted`` does. Raises
+    UsageError for another column than AXES.
     """
     axes = list(by)
     for name in axes:
@@ -141,16 +152,20 @@ def quantiles(store: Store, rows: pa.Table, by: Iterable[str]) -> list[Group]:
     keys: dict[tuple[str, ...], list[int]] = {}
     for number, row in enumerate(played.select(axes).to_pylist() if axes else [{}] * len(played)):
         keys.setdefault(tuple(str(row[name] or "-") for name in axes), []).append(number)
-    return [
-        _group(store, dict(zip(axes, key, strict=True)), played.take(pa.array(numbers)))
-        for key, numbers in sorted(keys.items())
-    ]
+    groups = []
+    for key, numbers in sorted(keys.items()):
+        some = played.take(pa.array(numbers))
+        groups.append(
+            _group(dict(zip(axes, key, strict=True)), some, (count or counted)(store, some))
+        )
+    return groups
 
 
-def _group(store: Store, of: dict[str, str], rows: pa.Table) -> Group:
+def counted(store: Store, rows: pa.Table) -> Counted:
+    """Return how often each latency came in some rallies: to the rise, and from rise to fall."""
     database = connection(store, rows)
     try:
-        rise, fall = (
+        rise, width = (
             database.execute(
                 f"SELECT {span} AS ns, count(*) AS count FROM balls WHERE {span} IS NOT NULL "
                 "GROUP BY ns ORDER BY ns"
@@ -159,15 +174,20 @@ def _group(store: Store, of: dict[str, str], rows: pa.Table) -> Group:
         )
     finally:
         database.close()
+    return rise, width
+
+
+def _group(of: dict[str, str], rows: pa.Table, count: Counted) -> Group:
+    rise, width = count
     return Group(
         of=of,
         rallies=len(rows),
         balls=int(np.sum(rows["balls"].to_numpy())),
         misses=int(np.sum(rows["misses"].to_numpy())),
         interrupt_ns=_levels(rise),
-        scheduling_ns=_levels(fall),
+        scheduling_ns=_levels(width),
         interrupt_max_ns=_max(rise),
-        scheduling_max_ns=_max(fall),
+        scheduling_max_ns=_max(width),
     )
 
 

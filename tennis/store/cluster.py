@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Count a store's balls on the machines of a Dask cluster, which all see the store's folder."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tennis.errors import TennisError, UsageError
+from tennis.rally.text import plain
+from tennis.store.folder import Store, open_store
+from tennis.store.question import Counted, counted
+
+CHUNK_BALLS = 20_000_000  # of a task: some seconds of work
+CONNECT_S = 20
+SCHEMES = {"tcp", "tls", "ws", "wss"}
+
+
+def version() -> str:
+    """Return what must be the same on all machines: the code that counts."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+
+
+def count_there(place: str, rows: pa.Table, wanted: str) -> Counted | str:
+    """Count some rallies of a store, on a worker; a line where that cannot be done."""
+    if version() != wanted:
+        return "it has another version of tennis"
+    try:
+        return counted(open_store(Path(place)), rows)
+    except TennisError as error:
+        return str(error)
+
+
+@contextmanager
+def counting_on(address: str) -> Iterator[Callable[[Store, pa.Table], Counted]]:
+    """Yield what counts on the cluster whose scheduler is at ``address``.
+
+    Raises UsageError where there is none, or no Dask here.
+    """
+    try:
+        from distributed import Client  # noqa: PLC0415 (only a cluster needs it)
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "--cluster needs dask, which is not installed", next_step="scripts/setup.sh --cluster"
+        ) from error
+    scheme, named, _ = address.partition("://")
+    if named and scheme not in SCHEMES:  # Dask would wait for it, and print a stack
+        raise UsageError(f"{plain(address, 80)} is no address", next_step="use tcp://HOST:8786")
+    try:
+        client = Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise UsageError(
+            f"no Dask scheduler answers at {plain(address, 80)} "
+            f"({plain(str(error) or type(error).__name__, 120)})",
+            next_step="start one (docs/cluster.md), or check the address",
+        ) from error
+
+    def count(store: Store, rows: pa.Table) -> Counted:
+        place, wanted = str(store.path.absolute()), version()
+        futures = [
+            client.submit(count_there, place, chunk, wanted, pure=False) for chunk in chunks(rows)
+        ]
+        parts = []
+        for future in futures:
+            try:
+                part = future.result()
+            except Exception as error:
+                why = plain(str(error) or type(error).__name__, 200)
+                raise TennisError(f"a worker did not count: {why}") from error
+            if isinstance(part, str):
+                raise TennisError(
+                    f"a worker did not count: {plain(part, 300)}",
+                    next_step="all machines need the same checkout, and see the store",
+                )
+            parts.append(part)
+        rise, width = (_joined([part[number] for part in parts]) for number in range(2))
+        return rise, width
+
+    with client:
+        if not client.nthreads():
+            raise UsageError(
+                f"the cluster at {plain(address, 80)} has no worker",
+                next_step="start one: dask worker ADDRESS",
+            )
+        yield count
+
+
+def chunks(rows: pa.Table) -> Iterator[pa.Table]:
+    """Yield rows in parts of about as many balls."""
+    first = balls = 0
+    for number, some in enumerate(rows["balls"].to_pylist()):
+        if balls and balls + some > CHUNK_BALLS:
+            yield rows.slice(first, number - first)
+            first, balls = number, 0
+        balls += some
+    yield rows.slice(first)
+
+
+def _joined(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add counts up; the same latency may be in several."""
+    values, where = np.unique(
+        np.concatenate([np.asarray(part["ns"], np.float64) for part in parts]), return_inverse=True
+    )
+    counts = np.zeros(values.size, np.int64)
+    np.add.at(counts, where, np.concatenate([np.asarray(p["count"], np.int64) for p in parts]))
+    return {"ns": values, "count": counts}
