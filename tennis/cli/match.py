@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from tennis.checkout import free_memory_bytes
 from tennis.cli.completion import Folder
 from tennis.cli.inventory import inventory_option
 from tennis.cli.numbers import Whole
@@ -28,13 +29,8 @@ TARGET_BYTES = 3 << 29  # of the host's memory: a target's 1 GiB, QEMU, and what
 def workers_here() -> int:
     """Return how many targets this machine can play at once: cores, and memory that is free."""
     cores = os.cpu_count() or 1
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        fields = dict(line.split(":", 1) for line in lines)
-        free = int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return cores
-    return max(1, min(cores, free // TARGET_BYTES))
+    free = free_memory_bytes()
+    return cores if free is None else max(1, min(cores, free // TARGET_BYTES))
 
 
 def kernel_of(text: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ It may come from somebody else: names are bounded and never leave the folder, ev
 as a rally is, and must be the one that ``match.json`` lists.
 """
 
+import functools
 import json
 import stat
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
+from tennis.checkout import free_memory_bytes
 from tennis.errors import RallyError
 from tennis.match.plan import RALLIES_MAX, MatchPlan, Name, NotPlayed, ScheduledRally, played_kernel
 from tennis.rally import Rally, open_rally, part_path
@@ -25,8 +27,10 @@ from tennis.rally.manifest import BenchKind, StrictModel, Text
 from tennis.rally.text import plain
 
 SCHEMA_VERSION = 1  # of a match's record, and of a sweep's
-# All rallies of a match may be open at once: so many different latencies fit into 1 GB.
+# All rallies of a match may be open at once: so many different latencies fit into 1 GB, and more
+# where there is memory. 7,500 rallies of 20,000 balls have some ten million.
 MAX_DISTINCT = 1 << 23
+BYTES_OF_DISTINCT = 128
 MATCH = "match.json"
 REPORT = "report.html"
 SIZE_MAX = 1 << 26  # bytes
@@ -192,8 +196,12 @@ class MatchFolder:
         except RallyError as error:
             return f"cannot be used: {plain(str(error), 200)}"
         self._distinct += rally.interrupt.values.size + rally.scheduling.values.size
-        if self._distinct > MAX_DISTINCT:
-            return f"is one too many: the rallies have over {MAX_DISTINCT} different latencies"
+        most = distinct_max()
+        if self._distinct > most:
+            return (
+                f"is one too many: the rallies have over {most:,} different latencies, for which "
+                "there is no memory here"
+            )
         difference = another(rally, planned)
         if not difference and rally.manifest.bench != self.record.bench:
             difference = f"bench {rally.manifest.bench}"
@@ -223,6 +231,12 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
         (f"{key} {plain(str(ours), 60)}" for key, (ours, asked) in pairs.items() if ours != asked),
         "",
     )
+
+
+@functools.cache
+def distinct_max() -> int:
+    """Return how many different latencies may be open: half of the memory that is free, or 1 GB."""
+    return max(MAX_DISTINCT, (free_memory_bytes() or 0) // 2 // BYTES_OF_DISTINCT)
 
 
 def open_match(path: Path) -> MatchFolder:

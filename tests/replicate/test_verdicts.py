@@ -602,7 +602,17 @@ def test_other_rallies_speak_for_those_with_tasks_of_linux(maker):
 def test_a_match_of_many_large_rallies_is_bounded(maker, monkeypatch):
     """Each of them may be within its own limit: all are open at once."""
     idle_pair(maker, bursts(51_000), bursts(98_000))
-    monkeypatch.setattr(folder, "MAX_DISTINCT", 3)
+    monkeypatch.setattr(folder, "distinct_max", lambda: 3)
     found = Replication(maker.sealed())
     assert "different latencies" in found.match.trouble("mainline-idle-default-tasklet")
     assert found.claim(KNUTSSON, "c1").verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("free", "most"), [(None, 1 << 23), (1 << 30, 1 << 23), (1 << 34, 1 << 26)]
+)
+def test_how_many_latencies_fit_depends_on_the_machine(monkeypatch, free, most):
+    folder.distinct_max.cache_clear()
+    monkeypatch.setattr(folder, "free_memory_bytes", lambda: free)
+    assert folder.distinct_max() == most
+    folder.distinct_max.cache_clear()
