@@ -5,6 +5,7 @@
 import threading
 from pathlib import Path
 
+from tennis.bench.fleet.inventory import read_inventory
 from tennis.errors import TennisError
 from tennis.play import benches
 from tennis.scoreboard.hall import Hall, Score, Sealed
@@ -16,7 +17,12 @@ class Board:
     """Looks until it is closed."""
 
     def __init__(self, places: list[Path], inventory: Path | None, ask_every_s: float) -> None:
-        """``inventory``: None asks no bench. Raises UsageError where a place is no folder."""
+        """``inventory``: None asks no bench.
+
+        Raises UsageError where a place is no folder, or the inventory cannot be read.
+        """
+        if inventory is not None:
+            read_inventory(inventory)
         self._hall = Hall(places)
         self._hall.look()
         self._inventory, self._ask_every_s = inventory, ask_every_s

@@ -6,10 +6,12 @@ import base64
 import http.client
 import os
 import socket
+import time
 from urllib.parse import urlsplit
 
 import pytest
 
+from tennis.scoreboard.board import Board
 from tests.support.scoreboards import running
 from tests.support.synthetic import make_rally
 from tests.support.terminal import run
@@ -145,7 +147,24 @@ def test_beyond_this_machine_a_token_is_needed(place):
         assert ask(local, "/", Host=f"other.example:{parts.port}")[0] == 403
 
 
+def test_benches_of_an_inventory(place, tmp_path):
+    """Nobody answers at this address: the page says so, and shows everything else."""
+    hosts = tmp_path / "hosts.yml"
+    hosts.write_text("targets: {hosts: {bench-1: {ansible_host: 127.0.0.1, ansible_port: 9}}}\n")
+    with running(place, "--inventory", str(hosts)) as address:
+        board = Board([place], hosts, 3600.0)
+        assert ask(address, "/")[0] == 200
+        limit = time.monotonic() + 300
+        while board.benches is None and time.monotonic() < limit:
+            time.sleep(0.2)
+        assert [row.bench for row in board.benches] == ["bench-1"]
+        assert board.benches[0].trouble
+        board.close()
+
+
 def test_what_is_wrong_is_one_line(tmp_path):
+    done = run("scoreboard", tmp_path, "--inventory", tmp_path / "nothing")
+    assert (done.exit_code != 0, done.output.count("\n")) == (True, 1), done.output
     done = run("scoreboard", tmp_path / "nothing")
     assert done.exit_code != 0
     assert "nothing" in done.output
