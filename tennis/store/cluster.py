@@ -37,6 +37,13 @@ def count_there(place: str, rows: pa.Table, wanted: str) -> Counted | str:
         return str(error)
 
 
+def check_address(address: str) -> None:
+    """Raise UsageError for what is no scheduler's: Dask would wait for it, and print a stack."""
+    scheme, named, _ = address.partition("://")
+    if named and scheme not in SCHEMES:
+        raise UsageError(f"{plain(address, 80)} is no address", next_step="use tcp://HOST:8786")
+
+
 @contextmanager
 def counting_on(address: str) -> Iterator[Callable[[Store, pa.Table], Counted]]:
     """Yield what counts on the cluster whose scheduler is at ``address``.
@@ -49,9 +56,7 @@ def counting_on(address: str) -> Iterator[Callable[[Store, pa.Table], Counted]]:
         raise UsageError(
             "--cluster needs dask, which is not installed", next_step="scripts/setup.sh --cluster"
         ) from error
-    scheme, named, _ = address.partition("://")
-    if named and scheme not in SCHEMES:  # Dask would wait for it, and print a stack
-        raise UsageError(f"{plain(address, 80)} is no address", next_step="use tcp://HOST:8786")
+    check_address(address)
     try:
         client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:

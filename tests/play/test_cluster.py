@@ -244,6 +244,7 @@ def test_a_scheduler_that_is_not_there(tmp_path, monkeypatch):
         (["--cluster", "tcp://127.0.0.1:1"], "--cluster takes --store"),
         (["--store", "x"], "--store belongs to --cluster"),
         (["--cluster", "x", "--store", "no-such://y"], "Protocol not known: no-such"),
+        (["--cluster", "nonsense://x", "--store", "y"], "nonsense://x is no address"),
     ],
 )
 def test_what_does_not_go_together(tmp_path, words, said):

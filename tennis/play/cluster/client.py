@@ -33,6 +33,7 @@ from tennis.play.replaying import check
 from tennis.rally import open_rally
 from tennis.rally.folder import MANIFEST, open_folder, part_path, set_aside
 from tennis.rally.text import plain
+from tennis.store.cluster import check_address
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -63,6 +64,7 @@ def seen_by_cluster(
     BenchError where the cluster or the store cannot be reached, or is no more.
     """
     store = Store(cluster.store)
+    check_address(cluster.address)
     try:
         from distributed import Client  # noqa: PLC0415
     except ModuleNotFoundError as error:
