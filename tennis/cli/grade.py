@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """``tennis grade``: mark what a class handed in."""
 
+import contextlib
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,6 +52,12 @@ def _time(text: str | None) -> datetime | None:
     help="So many hand-ins at once. [default: as many as there are processors]",
 )
 @click.option(
+    "--cluster",
+    "address",
+    metavar="ADDRESS",
+    help="Let a Dask cluster mark, with its scheduler at ADDRESS, instead of this machine.",
+)
+@click.option(
     "--deadline", metavar="TIME", help="Whose file is later is late, by this machine's time."
 )
 def grade(
@@ -59,6 +66,7 @@ def grade(
     out: Path | None,
     replay: bool,
     workers: int,
+    address: str | None,
     deadline: str | None,
 ) -> None:
     """Mark a folder of zip files that `tennis lab submit` made.
@@ -72,8 +80,9 @@ def grade(
       tennis grade handed-in --lab 01
       tennis grade handed-in --lab 01 --no-replay --workers 4
       tennis grade handed-in --lab 01 --deadline 2026-12-01T18:00 --out marks-01
+      tennis grade handed-in --lab 04 --cluster tcp://head:8786
     """
-    from tennis.course import grades, grading, work
+    from tennis.course import grades, grading, grading_cluster, work
 
     lab = work.find_lab(number)
     when = _time(deadline)
@@ -86,16 +95,23 @@ def grade(
     def observe(done: int, of: int, name: str) -> None:
         echo(f"tennis: {done} of {of}: {plain(name, 60)}", err=True)
 
-    graded = grading.grade(
-        paths,
-        lab,
-        out,
-        replays=replay,
-        workers=workers,
-        deadline=when,
-        observe=observe,
-        stop=Stop(),
-    )
+    stop = Stop()
+    with contextlib.ExitStack() as stack:
+        judge, slots = None, lambda: workers
+        if address is not None:
+            cluster = grading_cluster.judging_on(address, lab, replays=replay, stop=stop)
+            judge, slots = stack.enter_context(cluster)
+        graded = grading.grade(
+            paths,
+            lab,
+            out,
+            replays=replay,
+            workers=slots,
+            judge=judge,
+            deadline=when,
+            observe=observe,
+            stop=stop,
+        )
     grading.write_sheet(out, lab, graded, people)
     marked = grading.marked(graded, people)
     grades.write(out, lab, marked)

@@ -174,7 +174,7 @@ def check_honest(work: Work, asked: LabRally, replays: bool) -> None:
     except RallyError as error:
         raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
     except TennisError as error:
-        raise Inconclusive(plain(str(error), 300)) from error
+        raise Inconclusive(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
 
 
 @check()

@@ -10,14 +10,14 @@ which nothing here overwrites.
 import hashlib
 import json
 import os
-import shutil
 import tempfile
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -33,6 +33,7 @@ from tennis.rally.text import plain
 SHEET = "marks.toml"
 RESULTS = "results"
 PDFS = "notebooks"  # as they were handed in
+WORKERS_MAX = 256  # hand-ins at once
 COMMON_MIN = 2  # so many with the same wrong answer
 
 
@@ -52,6 +53,17 @@ class Graded(BaseModel):
     def key(self) -> str:
         """Return what names files about it: two files may hold the same."""
         return _key(self.sha256, self.file)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What was found out about a hand-in, on whatever machine."""
+
+    refused: str = ""
+    notes: list[str] = field(default_factory=list)
+    report: checking.Report | None = None
+    pdf: bytes | None = None  # the notebook as it was handed in; the student made it
+    final: bool = True  # False: another try may find out more
 
 
 @dataclass(frozen=True)
@@ -102,28 +114,30 @@ def grade(  # noqa: PLR0913 (all of them named)
     out: Path,
     *,
     replays: bool,
-    workers: int,
+    workers: Callable[[], int],
+    judge: Callable[[Path], Judged] | None = None,
     deadline: datetime | None = None,
     observe: Callable[[int, int, str], None] = lambda *_: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> list[Graded]:
-    """Check hand-ins, ``workers`` at a time; keep what each gives in ``out``.
+    """Check hand-ins, as many at a time as ``workers`` says; keep what each gives in ``out``.
 
-    Raises LabError where the lab's solution is wrong, KeyboardInterrupt when told to stop: what
-    was finished stays.
+    ``judge`` checks one in place of this machine, and is called by several threads. Raises LabError
+    where the lab's solution is wrong, KeyboardInterrupt when told to stop: what was finished stays.
     """
     load_solution(lab)
-    checks = _checks_sha256(lab, replays=replays)
+    checks = checks_sha256(lab, replays=replays)
+    judge = judge or partial(judged, lab=lab, replays=replays)
     with writing(out):
         (out / RESULTS).mkdir(parents=True, exist_ok=True)
     done: dict[Path, Graded] = {}
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(WORKERS_MAX) as pool:
         running: dict[Future[Graded], Path] = {}
         waiting = list(paths)
         while waiting or running:
-            while waiting and len(running) < workers and not stop():
+            while waiting and len(running) < min(workers(), WORKERS_MAX) and not stop():
                 path = waiting.pop(0)
-                running[pool.submit(_one, path, lab, out, checks, replays)] = path
+                running[pool.submit(_one, path, out, checks, judge)] = path
             finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in finished:
                 path = running.pop(future)
@@ -151,36 +165,52 @@ def _time(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
-def _one(path: Path, lab: Lab, out: Path, checks: str, replays: bool) -> Graded:
+def _one(path: Path, out: Path, checks: str, judge: Callable[[Path], Judged]) -> Graded:
     """Check one hand-in, or take what is known of it."""
     digest = _sha256(path)
     kept = out / RESULTS / f"{_key(digest, label(path))}.json"
     known = _known(kept, path, digest, checks)
     if known is not None:
         return known
-    graded = Graded(file=label(path), sha256=digest, checks_sha256=checks, student=label(path)[:-4])
-    with tempfile.TemporaryDirectory(prefix="tennis-grade-") as scratch:
-        folder = Path(scratch) / "work"
-        try:
-            graded.notes = hand_in.unpack(path, folder).notes
-            _keep_pdf(folder, out / PDFS / f"{graded.key}.pdf")
-            graded.report = checking.check(folder, blind=False, replays=replays, lab=lab)
-            graded.student = graded.report.facts.student
-        except TennisError as error:
-            graded.refused = plain(str(error).replace(f"{folder}/", ""), 300)
-        except Exception as error:  # one hand-in must not end the others
-            graded.refused = plain(f"the grader broke off: {type(error).__name__}: {error}", 300)
+    found = judge(path)
+    graded = Graded(
+        file=label(path),
+        sha256=digest,
+        checks_sha256=checks,
+        student=found.report.facts.student if found.report else label(path)[:-4],
+        refused=found.refused,
+        notes=found.notes,
+        report=found.report,
+    )
+    if not found.final:
+        return graded
+    if found.pdf is not None:
+        pdf = out / PDFS / f"{graded.key}.pdf"
+        with writing(pdf):
+            pdf.parent.mkdir(exist_ok=True)
+            write_whole(pdf, found.pdf, force=True)
     write_whole(kept, (graded.model_dump_json(indent=1) + "\n").encode(), force=True)
     return graded
 
 
-def _keep_pdf(folder: Path, to: Path) -> None:
-    """Keep the notebook for whoever reads it; the student made it, nobody here looked into it."""
-    pdf = folder / NOTEBOOK_PDF
-    if pdf.is_file():
-        with writing(to):
-            to.parent.mkdir(exist_ok=True)
-            shutil.copyfile(pdf, to)
+def judged(path: Path, lab: Lab, *, replays: bool) -> Judged:
+    """Unpack and check one hand-in, here; whatever it does, it is judged."""
+    notes: list[str] = []
+    pdf: bytes | None = None
+    with tempfile.TemporaryDirectory(prefix="tennis-grade-") as scratch:
+        folder = Path(scratch) / "work"
+        try:
+            notes = hand_in.unpack(path, folder).notes
+            if (folder / NOTEBOOK_PDF).is_file():
+                pdf = (folder / NOTEBOOK_PDF).read_bytes()
+            report = checking.check(folder, blind=False, replays=replays, lab=lab)
+        except TennisError as error:
+            why = plain(str(error).replace(f"{folder}/", ""), 300)
+        except Exception as error:  # one hand-in must not end the others
+            why = plain(f"the grader broke off: {type(error).__name__}: {error}", 300)
+        else:
+            return Judged("", notes, report, pdf)
+    return Judged(why, notes, None, pdf)
 
 
 def _known(kept: Path, path: Path, digest: str, checks: str) -> Graded | None:
@@ -203,7 +233,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _checks_sha256(lab: Lab, *, replays: bool) -> str:
+def checks_sha256(lab: Lab, *, replays: bool) -> str:
     """Return what a result depends on besides the hand-in: the lab, its checks and solution."""
     here = Path(__file__).parent
     own = [LABS / lab.slug / name for name in ("lab.toml", SOLUTION, CHECKS, *lab.files)]

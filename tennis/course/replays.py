@@ -39,4 +39,5 @@ def play_again(work: Work, bench: str, rallies: Iterable[Path]) -> None:
         except RallyError as error:
             raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
         except TennisError as error:
-            raise Inconclusive(plain(str(error), 300)) from error
+            why = str(error).replace(f"{work.folder}/", "")
+            raise Inconclusive(plain(why, 300)) from error

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tennis.cluster import connected
 from tennis.errors import TennisError, UsageError
 from tennis.rally.text import plain
 from tennis.store.folder import Store, open_store
 from tennis.store.question import Counted, counted
 
 CHUNK_BALLS = 20_000_000  # of a task: some seconds of work
-CONNECT_S = 20
-SCHEMES = {"tcp", "tls", "ws", "wss"}
 
 
 def version() -> str:
@@ -37,34 +36,12 @@ def count_there(place: str, rows: pa.Table, wanted: str) -> Counted | str:
         return str(error)
 
 
-def check_address(address: str) -> None:
-    """Raise UsageError for what is no scheduler's: Dask would wait for it, and print a stack."""
-    scheme, named, _ = address.partition("://")
-    if named and scheme not in SCHEMES:
-        raise UsageError(f"{plain(address, 80)} is no address", next_step="use tcp://HOST:8786")
-
-
 @contextmanager
 def counting_on(address: str) -> Iterator[Callable[[Store, pa.Table], Counted]]:
     """Yield what counts on the cluster whose scheduler is at ``address``.
 
-    Raises UsageError where there is none, or no Dask here.
+    Raises UsageError where it has no worker, or no Dask is here, BenchError where none answers.
     """
-    try:
-        from distributed import Client  # noqa: PLC0415 (only a cluster needs it)
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            "--cluster needs dask, which is not installed", next_step="scripts/setup.sh --cluster"
-        ) from error
-    check_address(address)
-    try:
-        client = Client(address, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise UsageError(
-            f"no Dask scheduler answers at {plain(address, 80)} "
-            f"({plain(str(error) or type(error).__name__, 120)})",
-            next_step="start one (docs/cluster.md), or check the address",
-        ) from error
 
     def count(store: Store, rows: pa.Table) -> Counted:
         place, wanted = str(store.path.absolute()), version()
@@ -87,7 +64,7 @@ def counting_on(address: str) -> Iterator[Callable[[Store, pa.Table], Counted]]:
         rise, width = (_joined([part[number] for part in parts]) for number in range(2))
         return rise, width
 
-    with client:
+    with connected(address) as client:
         if not client.nthreads():
             raise UsageError(
                 f"the cluster at {plain(address, 80)} has no worker",

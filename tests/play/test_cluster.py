@@ -231,7 +231,7 @@ def test_a_worker_of_another_version_plays_nothing(scheduler, tmp_path):
 
 
 def test_a_scheduler_that_is_not_there(tmp_path, monkeypatch):
-    monkeypatch.setattr("tennis.play.cluster.client.CONNECT_S", 1)
+    monkeypatch.setattr("tennis.cluster.CONNECT_S", 1)
     cluster = Cluster("tcp://127.0.0.1:1", str(tmp_path / "store"))
     with pytest.raises(BenchError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
         play_match(match(1), tmp_path / "m", silent, lambda: False, cluster)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tennis.errors import TennisError, UsageError
+from tennis.errors import BenchError, TennisError, UsageError
 from tennis.store import cluster
 from tennis.store.cluster import chunks, count_there, counting_on, version
 from tennis.store.folder import About, create
@@ -58,9 +58,9 @@ def test_a_cluster_counts_the_same(store, scheduler, tmp_path, monkeypatch):
 def test_a_cluster_without_workers_or_a_scheduler(store, scheduler, monkeypatch):
     with pytest.raises(UsageError, match="has no worker"), counting_on(scheduler):
         pass
-    monkeypatch.setattr(cluster, "CONNECT_S", 1)
+    monkeypatch.setattr("tennis.cluster.CONNECT_S", 1)
     with (
-        pytest.raises(UsageError, match="no Dask scheduler answers"),
+        pytest.raises(BenchError, match="no Dask scheduler answers"),
         counting_on("tcp://127.0.0.1:9"),
     ):
         pass

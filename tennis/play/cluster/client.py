@@ -8,7 +8,6 @@ opened as a stranger's folder would be, and some are played again on another wor
 """
 
 import hashlib
-import logging
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from tennis.bench.cache import asked_for
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.checkout import cache_folder
-from tennis.errors import BenchError, RallyError, TennisError, UsageError
+from tennis.cluster import check_address, connected, gone
+from tennis.errors import RallyError, TennisError, UsageError
 from tennis.listener import say
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
@@ -33,16 +33,15 @@ from tennis.play.replaying import check
 from tennis.rally import open_rally
 from tennis.rally.folder import MANIFEST, open_folder, part_path, set_aside
 from tennis.rally.text import plain
-from tennis.store.cluster import check_address
 
 if TYPE_CHECKING:
     from distributed import Client
 
 LOOK_S = 0.5
-CONNECT_S = 20
 AHEAD = 2  # tasks that wait at the scheduler, for each that is played
 TRIES = 3  # of a rally that failed, each on another worker
 PUT_ASIDE = "put-aside"
+GO_ON = "the same command plays what is missing"
 
 
 @dataclass(frozen=True)
@@ -65,12 +64,6 @@ def seen_by_cluster(
     """
     store = Store(cluster.store)
     check_address(cluster.address)
-    try:
-        from distributed import Client  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            "--cluster needs dask, which is not installed", next_step="scripts/setup.sh --cluster"
-        ) from error
     own = next((p for p in scheduled if "/" in p.plan.kernel or p.plan.racquet), None)
     if own is not None:
         raise UsageError(
@@ -92,16 +85,7 @@ def seen_by_cluster(
     if not missing:
         return
     store.check()
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here
-    try:
-        client = Client(cluster.address, timeout=CONNECT_S, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise BenchError(
-            f"no Dask scheduler answers at {plain(cluster.address, 80)} "
-            f"({plain(str(error) or type(error).__name__, 120)})",
-            next_step="start one (docs/cluster.md), or check the address",
-        ) from error
-    with client, client.as_current():
+    with connected(cluster.address) as client, client.as_current():
         yield from _Foreman(client, store, _setting(missing, cluster, store), out, stop).see_to(
             missing, cluster.check_every
         )
@@ -291,7 +275,7 @@ class _Foreman:
                 for future in self._come(running):
                     yield running.pop(future), self._said_by(future)
         except (OSError, TimeoutError, CancelledError) as error:  # what Dask says of broken wires
-            raise _gone(error) from error
+            raise gone(error, GO_ON) from error
 
     def _hand_out(
         self, function: Callable[..., dict[str, str]], running: dict[Any, _Job], *, with_plan: bool
@@ -338,16 +322,9 @@ class _Foreman:
     def _said_by(future: Any) -> dict[str, str]:
         """Return what a worker said. Raises BenchError where the scheduler forgot the job."""
         if future.status in {"cancelled", "lost"}:
-            raise _gone(f"it forgot {future.key}")
+            raise gone(f"it forgot {future.key}", GO_ON)
         error = future.exception()
         if error is None:
             return dict(future.result())
         why = plain(f"{type(error).__name__}: {error}", 300)
         return {"said": f"FAILED: {why}", "state": "failed", "trouble": why, "worker": ""}
-
-
-def _gone(why: object) -> BenchError:
-    return BenchError(
-        f"the Dask scheduler is no more or was restarted ({plain(str(why), 120)}); nothing is lost",
-        next_step="start it and its workers again; the same command plays what is missing",
-    )
