@@ -50,6 +50,12 @@ EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104
     multiple=True,
     help="Under which name browsers find this machine. May be repeated. [default: its host name]",
 )
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Let the page explain balls: a button runs `tennis explain` on this machine, one at a "
+    "time. Needs the token.",
+)
 @click.option("--token", is_flag=True, help="Ask for a token on this machine, too.")
 def scoreboard(
     places: tuple[Path, ...],
@@ -58,6 +64,7 @@ def scoreboard(
     listen: str,
     port: int,
     hosts: tuple[str, ...],
+    explain: bool,
     token: bool,
 ) -> None:
     """Show on a web page who plays, how well, what waits and what failed.
@@ -69,11 +76,13 @@ def scoreboard(
     \b
     Examples:
       tennis scoreboard
+      tennis scoreboard chapter-7 --explain
       tennis scoreboard /srv/rallies --inventory ansible/inventory
       tennis scoreboard /srv/rallies --listen 0.0.0.0 --host lab.example.org
     """
     try:
         from tennis.scoreboard.board import Board
+        from tennis.scoreboard.explaining import Explaining
         from tennis.scoreboard.server import Scoreboard
     except ModuleNotFoundError as error:
         if error.name not in {"bokeh", "datashader", "pandas", "tornado"}:
@@ -84,9 +93,10 @@ def scoreboard(
         ) from error
     if listen in EVERYWHERE and not hosts:
         hosts = (socket.gethostname(),)
-    wanted = token or listen not in HERE
+    wanted = token or explain or listen not in HERE
     board = Board(list(places) or [Path()], inventory, ask_every_s)
-    server = Scoreboard(board, listen, port, hosts, secrets.token_urlsafe(24) if wanted else None)
+    key = secrets.token_urlsafe(24) if wanted else None
+    server = Scoreboard(board, listen, port, hosts, key, Explaining() if explain else None)
     echo(f"The scoreboard is at {server.address} (Ctrl-C ends it)")
     with listening(lambda line: echo(line, err=True)):
         server.serve()

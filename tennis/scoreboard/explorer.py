@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The page of one sealed rally: all of its balls, down to each of them."""
 
+import html
 import shlex
 import threading
 from collections import OrderedDict
@@ -20,6 +21,7 @@ from tennis.errors import RallyError
 from tennis.rally.folder import Rally
 from tennis.scoreboard import words
 from tennis.scoreboard.board import Board
+from tennis.scoreboard.explaining import Answer, Asked, Explaining
 from tennis.scoreboard.points import LATENCIES, Points, Window
 from tennis.scoreboard.wall import beat, template, words_of
 from tennis.units import format_ns
@@ -30,6 +32,7 @@ SECTIONS = [("picture", "All balls"), ("ball", "One ball")]
 WIDTH, HEIGHT = 1200, 520  # of what is drawn; the browser scales it
 KEPT = 2  # rallies that are held in memory
 MISSED_MAX = 5000  # crosses at the upper edge
+LOOK_MS = 500  # how often the page looks what became of an explanation
 WAIT_MS = 120  # a wheel turns on: the last of its windows is drawn
 
 
@@ -52,8 +55,8 @@ class Shelf:
             return self._held[key]
 
 
-def explore(board: Board, shelf: Shelf, document: Document) -> None:
-    """Make the page of the rally that was asked for."""
+def explore(board: Board, shelf: Shelf, explaining: Explaining | None, document: Document) -> None:
+    """Make the page of the rally that was asked for; ``explaining``: it explains balls, too."""
     asked = _argument(document, "rally")
     document.template = template()
     document.template_variables.update(look=look, sections=SECTIONS)
@@ -79,7 +82,7 @@ def explore(board: Board, shelf: Shelf, document: Document) -> None:
     document.add_root(summary)
     beat(document, summary)
     if points is not None:
-        Explorer(points, document)
+        Explorer(points, explaining, document)
 
 
 def _argument(document: Document, name: str) -> str:
@@ -91,8 +94,10 @@ def _argument(document: Document, name: str) -> str:
 class Explorer:
     """The picture in one browser, and what is asked of it."""
 
-    def __init__(self, points: Points, document: Document) -> None:
+    def __init__(self, points: Points, explaining: Explaining | None, document: Document) -> None:
         self._points, self._document = points, document
+        self._explaining = explaining if points.rally.manifest.bench == "virtual" else None
+        self._ball: int | None = None  # that is spoken of
         self._latency = "interrupt"
         self._asked: Any = None  # a drawing that waits
         window = points.whole(self._latency)
@@ -139,7 +144,7 @@ class Explorer:
             options=[(name, f"{name}: {what}") for name, what in LATENCIES.items()],
         )
         choice.on_change("value", self._chosen)
-        self._words = words_of("", name="ball", sizing_mode="stretch_width")
+        self._words = words_of("", sizing_mode="stretch_width")
         self._counted = words_of("", sizing_mode="stretch_width")
         buttons = []
         for label, act in (
@@ -159,7 +164,14 @@ class Explorer:
                 self._counted, picture, name="picture", sizing_mode="stretch_width",
             )
         )  # fmt: skip
-        document.add_root(self._words)
+        self._why = words_of("", sizing_mode="stretch_width")
+        self._ask = Button(label="Explain this ball", visible=False)
+        self._ask.on_click(self._explain)
+        document.add_root(
+            column(self._words, self._ask, self._why, name="ball", sizing_mode="stretch_width")
+        )
+        if self._explaining is not None:
+            document.add_periodic_callback(self._look, LOOK_MS)
         self._draw()
         self._tell(None)
 
@@ -233,6 +245,11 @@ class Explorer:
 
     def _tell(self, ball: int | None) -> None:
         """Say what is known of a ball, and how to find out why."""
+        self._ball = ball
+        self._ask.visible = ball is not None and self._explaining is not None
+        self._ask.disabled = False
+        self._why.text = ""
+        self._look()
         if ball is None:
             hint = "Go closer until each ball is a dot, and click one; or take the latest."
             self._words.text = f'<p class="soft">{hint}</p>'
@@ -253,6 +270,33 @@ class Explorer:
             f"<h3>Ball {ball:,}</h3><p>served {self._points.served_s[ball]:.9f} s after the first "
             f"one; {'; '.join(parts)}</p>{why}"
         )
+
+    @property
+    def _asked_for(self) -> Asked | None:
+        rally = self._points.rally
+        seal = rally.manifest.seal or ""
+        return None if self._ball is None else (rally.path.absolute(), seal, self._ball)
+
+    def _explain(self) -> None:
+        if self._explaining is not None and (asked := self._asked_for) is not None:
+            self._answer(self._explaining.ask(asked))
+
+    def _look(self) -> None:
+        """Say what became of it; somebody else may have asked, too."""
+        if self._explaining is not None and (asked := self._asked_for) is not None:
+            known = self._explaining.look(asked)
+            if known is not None:
+                self._answer(known)
+
+    def _answer(self, answer: Answer) -> None:
+        self._ask.disabled = answer.state == "running"
+        self._ask.visible = answer.state != "known"
+        text = "".join(c for c in answer.text if c.isprintable() or c == "\n")
+        kind = {"failed": "bad", "refused": "bad", "running": "soft"}.get(answer.state, "")
+        region = 'class="wide" tabindex="0" role="region" aria-label="Why it was late"'
+        said = f'<div {region}><pre class="why {kind}">{html.escape(text)}</pre></div>'
+        if said != self._why.text:
+            self._why.text = said
 
     def _show(self, window: Window) -> None:
         x, y = self._picture.x_range, self._picture.y_range

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The web server: who may look, and from where.
 
-Nothing can be changed through it. It listens on this machine unless told otherwise; beyond it, a
-token is needed, which the address brings once and a cookie then. A request that names another host
-is refused, so that no page elsewhere can lead a browser here (DNS rebinding), and so is a websocket
-of another origin.
+Nothing can be changed through it; where it may explain balls, `tennis explain` runs here, and that
+is all. It listens on this machine unless told otherwise; beyond it, a token is needed, which the
+address brings once and a cookie then. A request that names another host is refused, so that no page
+elsewhere can lead a browser here (DNS rebinding), and so is a websocket of another origin.
 """
 
 import hmac
@@ -30,6 +30,7 @@ from tennis.errors import UsageError
 from tennis.listener import say
 from tennis.rally.text import plain
 from tennis.scoreboard.board import Board
+from tennis.scoreboard.explaining import Explaining
 from tennis.scoreboard.explorer import Shelf, explore
 from tennis.scoreboard.wall import show
 
@@ -143,8 +144,14 @@ def _log_in_lines() -> None:
 class Scoreboard:
     """A server that is bound; ``serve`` runs it until ``stop``."""
 
-    def __init__(
-        self, board: Board, listen: str, port: int, hosts: Sequence[str], token: str | None
+    def __init__(  # noqa: PLR0913, PLR0917 (what a server is made of)
+        self,
+        board: Board,
+        listen: str,
+        port: int,
+        hosts: Sequence[str],
+        token: str | None,
+        explaining: Explaining | None = None,
     ):
         """Bind. Raises UsageError where the address cannot be had."""
         _log_in_lines()
@@ -156,13 +163,13 @@ class Scoreboard:
                 next_step="choose another --port, or --listen",
             ) from error
         self.port = sockets[0].getsockname()[1]
-        self._board, self.token = board, token
+        self._board, self.token, self._explaining = board, token, explaining
         names = {*LOOPBACK, listen, *hosts}
         allowed = frozenset(f"{name.lower()}:{self.port}" for name in names)
         shelf = Shelf()
         pages = {
             "/": Application(FunctionHandler(partial(show, board))),
-            "/explorer": Application(FunctionHandler(partial(explore, board, shelf))),
+            "/explorer": Application(FunctionHandler(partial(explore, board, shelf, explaining))),
         }
         application = _Guarded(
             pages,
@@ -197,6 +204,8 @@ class Scoreboard:
             self._loop.start()
         finally:
             self._board.close()
+            if self._explaining is not None:
+                self._explaining.close()
             self._server.stop()
 
     def stop(self) -> None:

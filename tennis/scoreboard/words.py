@@ -25,6 +25,7 @@ a:focus-visible {{ outline: 3px solid {LIGHT["accent"]}; outline-offset: 2px; }}
 h3 {{ font-size: 15px; margin: 0; overflow-wrap: anywhere; }}
 p {{ margin: 0; overflow-wrap: anywhere; }}
 code {{ font-family: {CODE_FONT}; font-size: .92em; overflow-wrap: anywhere; }}
+.why {{ font: 13px/1.4 {CODE_FONT}; margin: .4rem 0 0; min-width: 46rem; white-space: pre-wrap; }}
 .soft {{ color: {LIGHT["soft"]}; font-size: 13px; }}
 .worst {{ font-size: 21px; font-weight: 700; font-variant-numeric: tabular-nums; }}
 .bad {{ color: {LIGHT["warn-ink"]}; font-weight: 700; }}

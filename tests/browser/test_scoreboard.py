@@ -12,6 +12,7 @@ from playwright.sync_api import expect, sync_playwright
 from tests.support.made_up_journals import MadeUpRally, some_balls
 from tests.support.scoreboards import running
 from tests.support.synthetic import make_rally
+from tests.support.terminal import run
 
 SERIOUS = {"serious", "critical"}
 WAIT_MS = 120_000  # the machine may be busy
@@ -173,6 +174,27 @@ def test_one_ball_by_mouse(address, opened):
     expect(heading).to_contain_text(re.compile(r"Ball [\d,]+"))
     number = int(heading.inner_text().split()[1].replace(",", ""))
     assert 9000 < number < 11_000  # in the middle of the rally, which is in view
+
+
+@pytest.mark.virtual
+def test_why_a_ball_was_late(tmp_path, opened):
+    """From a dot to the kernel's function, with the token only."""
+    words = ["--load", "stress", "--balls", 300, "--seed", 3, "--quiet"]
+    assert not run("rally", *words, "--out", tmp_path / "late").exit_code
+    with running(tmp_path, "--explain") as entry:
+        assert "/enter?token=" in entry
+        page = opened(entry, 400, 850)
+        page.get_by_role("link", name="late").click()
+        button = page.get_by_role("button", name="Explain this ball")
+        expect(button).to_be_hidden()
+        page.get_by_role("button", name="The latest ball").press("Enter")
+        button.press("Enter")
+        expect(page.get_by_text("what ran")).to_be_visible()
+        expect(page.get_by_text("all the same in every tick")).to_be_visible()
+        expect(button).to_be_hidden()
+        no_serious(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        page.context.close()
 
 
 def test_a_rally_that_is_not_there(address, opened):
