@@ -22,6 +22,14 @@ class Folder(click.Path):
         return [CompletionItem(incomplete, type="dir")]
 
 
+class StorePlace(Folder):
+    """A folder, or the URL of a place in a bucket, which stays a text."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Tell them apart."""
+        return value if str(value).startswith("s3://") else super().convert(value, param, ctx)
+
+
 def kernels(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Offer the kernels that have a name, or folders once it cannot be one."""
     from tennis.bench.kernels.catalogue import catalogue

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from tennis.cli.completion import Folder
+from tennis.cli.completion import StorePlace
 from tennis.cli.inventory import inventory_option
 from tennis.cli.words import echo
 from tennis.errors import UsageError
@@ -33,14 +33,14 @@ from tennis.errors import UsageError
     metavar="NAME",
     help="Look at the history of this bench, in --store: whether it changes over the weeks.",
 )
-@click.option("--store", "place", metavar="STORE", type=Folder(), help="The store for --bench.")
+@click.option("--store", "place", metavar="STORE", type=StorePlace(), help="The store for --bench.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor(
     port: str | None,
     target: str | None,
     inventory: Path | None,
     bench: str | None,
-    place: Path | None,
+    place: Path | str | None,
     as_json: bool,
 ) -> None:
     """Check this machine: say what works, what does not, and what to do about it.

@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from tennis.cli.completion import Folder
+from tennis.cli.completion import Folder, StorePlace
 from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.rally.text import plain, quoted
@@ -43,6 +43,7 @@ def store() -> None:
     """Keep a term's rallies in one folder, and ask questions about all of them.
 
     The folder holds sealed rallies as they are, and a catalogue that can be made anew at any time.
+    STORE may be a bucket, too: s3://BUCKET/PLACE (docs/store.md).
 
     \b
     Examples:
@@ -75,12 +76,12 @@ where_option = click.option(
 
 
 @store.command()
-@click.argument("place", metavar="STORE", type=Folder())
+@click.argument("place", metavar="STORE", type=StorePlace())
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=Folder())
 @click.option("--bench-name", metavar="NAME", help="On which bench they were played.")
 @click.option("--student", metavar="NAME", help="Who played them; a pseudonym will do.")
 def add(
-    place: Path, folders: tuple[Path, ...], bench_name: str | None, student: str | None
+    place: Path | str, folders: tuple[Path, ...], bench_name: str | None, student: str | None
 ) -> None:
     """Copy sealed rallies into STORE, which is made where there is none.
 
@@ -110,10 +111,10 @@ def add(
 
 
 @store.command("list")
-@click.argument("place", metavar="STORE", type=Folder())
+@click.argument("place", metavar="STORE", type=StorePlace())
 @where_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list, with all columns.")
-def list_rallies(place: Path, where: tuple[str, ...], *, as_json: bool) -> None:
+def list_rallies(place: Path | str, where: tuple[str, ...], *, as_json: bool) -> None:
     """List the rallies of STORE.
 
     \b
@@ -132,7 +133,7 @@ def list_rallies(place: Path, where: tuple[str, ...], *, as_json: bool) -> None:
 
 
 @store.command()
-@click.argument("place", metavar="STORE", type=Folder())
+@click.argument("place", metavar="STORE", type=StorePlace())
 @where_option
 @click.option(
     "--by",
@@ -149,7 +150,7 @@ def list_rallies(place: Path, where: tuple[str, ...], *, as_json: bool) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list; times in ns.")
 def stats(
-    place: Path, where: tuple[str, ...], by: str, address: str | None, *, as_json: bool
+    place: Path | str, where: tuple[str, ...], by: str, address: str | None, *, as_json: bool
 ) -> None:
     """Print exact quantiles of all balls, grouped; any number of balls within 2 GB of memory.
 
@@ -199,16 +200,17 @@ def stats(
 
 
 @store.command()
-@click.argument("place", metavar="STORE", type=Folder())
+@click.argument("place", metavar="STORE", type=StorePlace())
 @click.argument("sql", metavar="SQL")
 @click.option(
     "--format", "kind", type=click.Choice(["table", "csv", "json"]), default="table",
     show_default=True, help="How to print what comes.",
 )  # fmt: skip
-def query(place: Path, sql: str, kind: str) -> None:
+def query(place: Path | str, sql: str, kind: str) -> None:
     """Ask STORE a question in SQL (DuckDB's).
 
-    The views are rallies, a row each, and balls: id, ball, served_ns, rise_ns, fall_ns. A question
+    The views are rallies, a row each, and balls: id, ball, served_ns, rise_ns, fall_ns,
+    width_ns. A question
     reads the store and nothing else, and writes nothing.
 
     \b
@@ -232,7 +234,7 @@ def query(place: Path, sql: str, kind: str) -> None:
 
 
 @store.command()
-@click.argument("place", metavar="STORE", type=Folder())
+@click.argument("place", metavar="STORE", type=StorePlace())
 @where_option
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Draw the charts: FILE.svg or FILE.png."
@@ -240,7 +242,7 @@ def query(place: Path, sql: str, kind: str) -> None:
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def drift(
-    place: Path, where: tuple[str, ...], out: Path | None, *, force: bool, as_json: bool
+    place: Path | str, where: tuple[str, ...], out: Path | None, *, force: bool, as_json: bool
 ) -> None:
     """Say which benches of STORE change over the weeks: a control chart of each.
 
@@ -321,8 +323,8 @@ def _draw_drift(found: "list[History]", out: Path, *, force: bool) -> None:
 
 
 @store.command()
-@click.argument("place", metavar="STORE", type=Folder())
-def verify(place: Path) -> None:
+@click.argument("place", metavar="STORE", type=StorePlace())
+def verify(place: Path | str) -> None:
     """Check every file of every rally in STORE, and make the catalogue anew.
 
     \b
@@ -347,13 +349,13 @@ def verify(place: Path) -> None:
 
 
 @store.command()
-@click.argument("place", metavar="STORE", type=Folder())
+@click.argument("place", metavar="STORE", type=StorePlace())
 @where_option
 @click.option(
     "--out", type=click.Path(path_type=Path), required=True, help="FILE.csv or FILE.parquet."
 )
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
-def export(place: Path, where: tuple[str, ...], out: Path, *, force: bool) -> None:
+def export(place: Path | str, where: tuple[str, ...], out: Path, *, force: bool) -> None:
     """Write the catalogue's rows into a file.
 
     \b

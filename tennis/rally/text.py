@@ -17,7 +17,7 @@ def plain(text: str, limit: int = 400) -> str:
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
-def quoted(path: Path) -> str:
+def quoted(path: Path | str) -> str:
     r"""Return a path as it is typed in a shell, also where it begins with a dash.
 
     What would move the cursor is written as bash reads it: ``$'a\x1bb'``.

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Count a store's balls on the machines of a Dask cluster, which all see the store's folder."""
+"""Count a store's balls on the machines of a Dask cluster, which all see its folder or bucket."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +15,7 @@ from tennis.cluster import connected
 from tennis.errors import TennisError, UsageError
 from tennis.rally.text import plain
 from tennis.store.folder import Store, open_store
+from tennis.store.place import S3
 from tennis.store.question import Counted, counted
 
 CHUNK_BALLS = 20_000_000  # of a task: some seconds of work
@@ -31,7 +32,7 @@ def count_there(place: str, rows: pa.Table, wanted: str) -> Counted | str:
     if version() != wanted:
         return "it has another version of tennis"
     try:
-        return counted(open_store(Path(place)), rows)
+        return counted(open_store(place if place.startswith(S3) else Path(place)), rows)
     except TennisError as error:
         return str(error)
 
@@ -44,7 +45,7 @@ def counting_on(address: str) -> Iterator[Callable[[Store, pa.Table], Counted]]:
     """
 
     def count(store: Store, rows: pa.Table) -> Counted:
-        place, wanted = str(store.path.absolute()), version()
+        place, wanted = where(store), version()
         futures = [
             client.submit(count_there, place, chunk, wanted, pure=False) for chunk in chunks(rows)
         ]
@@ -71,6 +72,11 @@ def counting_on(address: str) -> Iterator[Callable[[Store, pa.Table], Counted]]:
                 next_step="start one: dask worker ADDRESS",
             )
         yield count
+
+
+def where(store: Store) -> str:
+    """Return where a worker finds a store."""
+    return store.name if store.name.startswith(S3) else str(store.path.absolute())
 
 
 def chunks(rows: pa.Table) -> Iterator[pa.Table]:

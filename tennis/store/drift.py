@@ -128,6 +128,7 @@ def histories(
         points = []
         for row in sorted(some, key=lambda row: (row["created"], row["id"])):
             try:
+                store.fetch([row["id"]])
                 points.append(_point(open_folder(store.place(row["id"])), row))
             except RallyError as error:
                 say(f"left out: {error}")

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,6 +31,7 @@ SCHEMA_VERSION = 1
 ID_DIGITS = 16  # of the SHA-256 of a rally's manifest
 DEPTH_MAX = 4  # folders below the one that is named, in which rallies are looked for
 ABOUT_MAX = 1 << 12  # bytes
+CONTENT = (json.dumps({"schema_version": SCHEMA_VERSION}) + "\n").encode()  # of STORE
 
 COLUMNS = pa.schema(
     [
@@ -90,6 +91,18 @@ class Store:
         """Return where a rally is."""
         return self.path / RALLIES / name
 
+    @property
+    def name(self) -> str:
+        """Return how it is named."""
+        return str(self.path)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a rally is there."""
+        return self.place(name).is_dir()
+
+    def fetch(self, names: Iterable[str], wanted: Callable[[str], bool] = lambda _: True) -> None:
+        """See to it that files of rallies can be read at ``place``: in a folder they can."""
+
     def ids(self) -> list[str]:
         """Return the ids of all rallies that are there, sorted."""
         with os.scandir(self.path / RALLIES) as entries:
@@ -111,11 +124,11 @@ class Store:
     def _add(self, folder: Path, about: About) -> Added:
         try:
             rally = open_folder(folder)
-            name = _id_of(folder)
+            name = id_of(folder)
         except RallyError as error:
             return Added(folder, None, f"refused: {error}")
         place = self.place(name)
-        if place.is_dir():
+        if self.has(name):
             return Added(folder, name, "there already")
         fresh = place.with_name(f".{name}.part")
         with writing(place):
@@ -127,23 +140,31 @@ class Store:
             text = json.dumps(about.model_dump(exclude_none=True)) + "\n"
             write_whole(self.path / ABOUT / f"{name}.json", text.encode(), force=True)
         open_folder(fresh)  # what was copied is whole, too
+        self._share(name, fresh)
         fresh.rename(place)
         return Added(folder, name, f"{rally.label}, {rally.balls:,} balls")
 
+    def _share(self, name: str, fresh: Path) -> None:
+        """Take a rally that was copied and is whole to where others look for it."""
+
     def catalogue(self, say: Callable[[str], None] = lambda _: None) -> pa.Table:
         """Return the catalogue; made anew, and said, where it does not fit the folders."""
-        path = self.path / CATALOGUE
         try:
-            known = pq.read_table(path, schema=COLUMNS)
+            known = self._known()
             fits = known["id"].to_pylist() == self.ids()
         except FileNotFoundError:
             return self.rebuild()
         except (OSError, pa.ArrowException):
             fits = False
         if not fits:
-            say(f"{path} contradicts the folders, which are right: it is made anew")
+            say(
+                f"{self.name}/{CATALOGUE} contradicts the folders, which are right: it is made anew"
+            )
             return self.rebuild()
         return known
+
+    def _known(self) -> pa.Table:
+        return pq.read_table(self.path / CATALOGUE, schema=COLUMNS)
 
     def rebuild(self) -> pa.Table:
         """Make the catalogue of the folders. Raises RallyError for a rally that is damaged."""
@@ -203,14 +224,21 @@ class Store:
         for name in self.ids():
             try:
                 open_folder(self.place(name))
-                wrong = "" if _id_of(self.place(name)) == name else "its name is another rally's"
+                wrong = "" if id_of(self.place(name)) == name else "its name is another rally's"
             except RallyError as error:
                 wrong = str(error)
             yield name, wrong
 
 
-def create(path: Path) -> Store:
-    """Make an empty store, or open the one that is there. Raises RallyError, UsageError."""
+def create(path: Path | str) -> Store:
+    """Make an empty store, or open the one that is there; a text is a bucket's URL.
+
+    Raises RallyError, UsageError; BenchError where a bucket cannot be reached or written to.
+    """
+    if isinstance(path, str):
+        from tennis.store import bucket  # noqa: PLC0415 (it is a kind of Store)
+
+        return bucket.create(path)
     if (path / STORE).is_file():
         return open_store(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
@@ -218,31 +246,46 @@ def create(path: Path) -> Store:
     with writing(path):
         for folder in (RALLIES, ABOUT):
             (path / folder).mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"schema_version": SCHEMA_VERSION}) + "\n"
-        write_whole(path / STORE, text.encode())
+        write_whole(path / STORE, CONTENT)
     return Store(path)
 
 
-def open_store(path: Path) -> Store:
-    """Open a store. Raises RallyError where it is none, or a newer one."""
+def open_store(path: Path | str) -> Store:
+    """Open a store; a text is a bucket's URL.
+
+    Raises RallyError where it is none, or a newer one; BenchError where a bucket cannot be reached.
+    """
+    if isinstance(path, str):
+        from tennis.store import bucket  # noqa: PLC0415 (it is a kind of Store)
+
+        return bucket.open_there(path)
     try:
         with (path / STORE).open("rb") as file:
-            content = json.loads(file.read(ABOUT_MAX))
-    except (OSError, ValueError) as error:
+            content = file.read(ABOUT_MAX)
+    except OSError:
+        content = b""
+    check_content(content, str(path))
+    return Store(path)
+
+
+def check_content(content: bytes, name: str) -> None:
+    """Raise RallyError where this is not what makes a folder a store (STORE), or a newer one."""
+    try:
+        said = json.loads(content)
+    except ValueError as error:
         raise RallyError(
-            f"{path} is no store", next_step=f"make one: tennis store add {path} RALLY"
+            f"{name} is no store", next_step=f"make one: tennis store add {name} RALLY"
         ) from error
-    version = content.get("schema_version") if isinstance(content, dict) else None
+    version = said.get("schema_version") if isinstance(said, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise RallyError(
-            f"{path} is of a newer tennis (schema {version}, this one reads {SCHEMA_VERSION})",
+            f"{name} is of a newer tennis (schema {version}, this one reads {SCHEMA_VERSION})",
             next_step="update tennis",
         )
     try:
-        _StoreFile.model_validate(content)
+        _StoreFile.model_validate(said)
     except ValidationError as error:
-        raise RallyError(f"{path / STORE} is damaged", next_step="restore it") from error
-    return Store(path)
+        raise RallyError(f"{name}/{STORE} is damaged", next_step="restore it") from error
 
 
 def _rallies_in(path: Path, depth: int = DEPTH_MAX) -> Iterator[Path]:
@@ -256,5 +299,6 @@ def _rallies_in(path: Path, depth: int = DEPTH_MAX) -> Iterator[Path]:
             yield from _rallies_in(below, depth - 1)
 
 
-def _id_of(folder: Path) -> str:
+def id_of(folder: Path) -> str:
+    """Return a rally's name in a store: the beginning of its manifest's SHA-256."""
     return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()[:ID_DIGITS]

@@ -43,6 +43,7 @@ def connection(store: Store, rallies: pa.Table) -> Any:
     database = duckdb.connect(":memory:", config={"memory_limit": f"{MEMORY_MB}MB"})
     database.register("rallies", rallies)
     played = rallies.filter(pc.is_null(rallies["drill"]))["id"].to_pylist()
+    store.fetch(played, BALLS.__eq__)
     files = [str(store.place(name) / BALLS) for name in played]
     ticks = {"rise": "rise_ticks", "fall": "fall_ticks"}
     ticks |= {"width": "(fall_ticks::BIGINT - rise_ticks)"}
@@ -52,13 +53,15 @@ def connection(store: Store, rallies: pa.Table) -> Any:
         listed = ", ".join(_text(file) for file in files)
         database.execute(
             f"CREATE VIEW balls AS SELECT {columns} FROM (SELECT *, regexp_extract(filename, "
-            f"'/{RALLIES}/([0-9a-f]+)/', 1) AS id FROM read_parquet([{listed}], filename = true)) "
+            f"'/{RALLIES}/([0-9a-f]+)/[^/]+$', 1) AS id "
+            f"FROM read_parquet([{listed}], filename = true)) "
             "JOIN (SELECT id, tick_hz FROM rallies) USING (id)"
         )
     else:
         database.execute(
             "CREATE VIEW balls AS SELECT NULL::VARCHAR AS id, NULL::UINTEGER AS ball, NULL::BIGINT "
-            "AS served_ns, NULL::DOUBLE AS rise_ns, NULL::DOUBLE AS fall_ns WHERE false"
+            "AS served_ns, NULL::DOUBLE AS rise_ns, NULL::DOUBLE AS fall_ns, NULL::DOUBLE AS "
+            "width_ns WHERE false"
         )
     database.execute(f"SET allowed_directories = [{_text(str(store.path / RALLIES))}]")
     database.execute("SET enable_external_access = false")

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,9 +15,9 @@ import pytest
 
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.play.cluster.client import Cluster
-from tennis.play.cluster.store import Store
 from tennis.play.match import play_match
 from tennis.rally import open_rally
+from tennis.store.place import Place
 from tests.play.test_cluster import files, match, one_cluster, scheduler, silent, virtual, workers
 from tests.support.synthetic import make_rally
 
@@ -24,18 +25,15 @@ __all__ = ["scheduler"]  # a fixture
 
 
 @pytest.fixture(scope="module")
-def endpoint():
+def endpoint(tmp_path_factory):
     """Run a server that speaks S3; return its address."""
     program = str(Path(sys.executable).with_name("moto_server"))
-    server = subprocess.Popen(
-        [program, "-H", "127.0.0.1", "-p", "0"], stderr=subprocess.PIPE, text=True
-    )
-    assert server.stderr is not None
-    found = None
-    while found is None:
-        line = server.stderr.readline()
-        assert line, "the server ended"
-        found = re.search(r"http://127.0.0.1:\d+", line)
+    log = tmp_path_factory.mktemp("s3") / "log"  # a line for each request: a pipe would be full
+    with log.open("w") as said:
+        server = subprocess.Popen([program, "-H", "127.0.0.1", "-p", "0"], stdout=said, stderr=said)
+    while (found := re.search(r"http://127.0.0.1:\d+", log.read_text())) is None:
+        assert server.poll() is None, log.read_text()
+        time.sleep(0.05)
     yield found[0]
     server.terminate()
     server.wait()
@@ -60,12 +58,12 @@ def bucket(endpoint, monkeypatch, request):
 
 def test_a_rally_goes_in_and_comes_back(bucket, tmp_path):
     rally = make_rally(tmp_path / "r", balls=500)
-    store = Store(bucket)
+    store = Place(bucket)
     store.check()
     assert not store.has_rally("rallies/r")
     store.put_rally(rally.path, "rallies/r")
-    assert Store(bucket).has_rally("rallies/r")
-    Store(bucket).get_rally("rallies/r", tmp_path / "back")
+    assert Place(bucket).has_rally("rallies/r")
+    Place(bucket).get_rally("rallies/r", tmp_path / "back")
     assert open_rally(tmp_path / "back").manifest.files == rally.manifest.files
     names = [
         sorted(path.name for path in folder.iterdir()) for folder in (tmp_path / "back", rally.path)
@@ -78,7 +76,7 @@ def test_a_rally_goes_in_and_comes_back(bucket, tmp_path):
 def test_without_its_manifest_a_rally_is_not_there(bucket, tmp_path):
     """A worker is killed in the middle of an upload."""
     rally = make_rally(tmp_path / "r", balls=50)
-    store = Store(bucket)
+    store = Place(bucket)
     store.put(rally.path / "balls.parquet", "rallies/r/balls.parquet")
     assert not store.has_rally("rallies/r")
 
@@ -88,7 +86,7 @@ def test_a_folder_comes_back_by_its_hash(bucket, tmp_path):
     folder.mkdir()
     (folder / "Image").write_bytes(os.urandom(300_000))
     (folder / "link").symlink_to("Image")
-    store = Store(bucket)
+    store = Place(bucket)
     key = store.put_folder(folder)
     assert store.put_folder(folder) == key
     (tmp_path / "back").mkdir()
@@ -102,11 +100,11 @@ def test_a_folder_comes_back_by_its_hash(bucket, tmp_path):
 
 
 def test_a_bucket_that_is_not_there_or_is_not_ones_own(bucket, endpoint, monkeypatch):
-    monkeypatch.setattr("tennis.play.cluster.store.WAIT_S", 0.01)
+    monkeypatch.setattr("tennis.store.place.WAIT_S", 0.01)
     with pytest.raises(BenchError, match=r"cannot write to s3://nobodys/tennis .*nothing is lost"):
-        Store("s3://nobodys/tennis").check()
-    with pytest.raises(UsageError, match="--store s3://"):
-        Store("s3://")
+        Place("s3://nobodys/tennis").check()
+    with pytest.raises(UsageError, match="s3://: a bucket is missing"):
+        Place("s3://")
     assert endpoint
     assert bucket
 

@@ -22,12 +22,12 @@ from tennis.listener import listening
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
 from tennis.play.cluster import tasks
 from tennis.play.cluster.client import Cluster, sample
-from tennis.play.cluster.store import Store
 from tennis.play.match import Match, play_match
 from tennis.play.rally import Observer
 from tennis.play.replaying import check
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_rally
+from tennis.store.place import Place
 from tests.support.synthetic import make_rally
 
 virtual = pytest.mark.virtual
@@ -276,7 +276,7 @@ def test_which_rallies_are_played_twice():
 
 
 def test_a_rally_in_the_store_is_whole_or_not_there(tmp_path):
-    store = Store(str(tmp_path / "store"))
+    store = Place(str(tmp_path / "store"))
     rally = make_rally(tmp_path / "r")
     store.put_rally(rally.path, "rallies/r")
     (tmp_path / "store/rallies/r/balls.parquet.1.part").write_text("killed while writing")
@@ -289,7 +289,7 @@ def test_a_rally_in_the_store_is_whole_or_not_there(tmp_path):
 
 
 def test_a_folder_comes_back_as_it_was_or_not_at_all(tmp_path):
-    store = Store(str(tmp_path / "store"))
+    store = Place(str(tmp_path / "store"))
     source = tmp_path / "f"
     (source / "deep").mkdir(parents=True)
     (source / "deep" / "a").write_text("a")
@@ -308,16 +308,16 @@ def test_a_folder_comes_back_as_it_was_or_not_at_all(tmp_path):
 
 
 def test_a_store_without_rights_or_room(tmp_path, monkeypatch):
-    monkeypatch.setattr("tennis.play.cluster.store.WAIT_S", 0.01)
+    monkeypatch.setattr("tennis.store.place.WAIT_S", 0.01)
     (tmp_path / "file").write_text("")
     with pytest.raises(BenchError, match=r"cannot write to .*nothing is lost") as error:
-        Store(str(tmp_path / "file" / "store")).check()
+        Place(str(tmp_path / "file" / "store")).check()
     assert "\n" not in str(error.value)
 
 
 def test_a_transfer_that_breaks_off_is_tried_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("tennis.play.cluster.store.WAIT_S", 0.01)
-    store = Store(str(tmp_path / "store"))
+    monkeypatch.setattr("tennis.store.place.WAIT_S", 0.01)
+    store = Place(str(tmp_path / "store"))
     (tmp_path / "x").write_text("x")
     put, broken = store._fs.put_file, []
 

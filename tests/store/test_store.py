@@ -168,6 +168,24 @@ def test_the_folders_are_right_where_the_catalogue_is_not(store):
     assert store.catalogue().equals(store.rebuild())
 
 
+def test_a_folder_of_the_same_name_above_loses_no_ball(store):
+    """A ball's rally is in its file's path: the last folder counts, whatever is above the store."""
+    place = store.path.with_name("rallies") / "2024"
+    place.mkdir(parents=True)
+    moved = store.path.rename(place / "term")
+    balls = ask(open_store(moved), "SELECT count(*) AS n FROM balls")["n"].to_pylist()
+    assert balls == [sum(open_store(moved).catalogue()["balls"].to_pylist())]
+
+
+def test_a_store_of_drills_has_no_balls(tmp_path):
+    store = create(tmp_path / "drills")
+    beat = Drill(name="periodic", context="user-rt", period_ns=1_000_000)
+    make_drill(tmp_path / "d", beat, np.full(99, 1_000_000), np.full(100, 900))
+    list(store.add(tmp_path / "d", About()))
+    found = ask(store, "SELECT id, ball, served_ns, rise_ns, fall_ns, width_ns FROM balls")
+    assert len(found) == 0
+
+
 def test_verify_names_what_is_damaged(store):
     assert run("verify", store.path).exit_code == 0
     balls = store.place(store.ids()[1]) / "balls.parquet"

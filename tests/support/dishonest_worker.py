@@ -9,15 +9,15 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tennis.play.cluster.store import Store
 from tennis.rally.balls import write
 from tennis.rally.manifest import seal_of
+from tennis.store.place import Place
 
-honest = getattr(Store, "honest", Store.put_rally)  # dask loads this more than once
-Store.honest = honest  # type: ignore[attr-defined]
+honest = getattr(Place, "honest", Place.put_rally)  # dask loads this more than once
+Place.honest = honest  # type: ignore[attr-defined]
 
 
-def dishonest(self: Store, folder: Path, key: str) -> None:
+def dishonest(self: Place, folder: Path, key: str) -> None:
     """Make each answer of a rally a tick sooner."""
     balls = folder / "balls.parquet"
     table = pq.read_table(balls)
@@ -32,4 +32,4 @@ def dishonest(self: Store, folder: Path, key: str) -> None:
     honest(self, folder, key)
 
 
-Store.put_rally = dishonest
+Place.put_rally = dishonest

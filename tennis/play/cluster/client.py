@@ -25,7 +25,6 @@ from tennis.listener import say
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
 from tennis.play.cluster import tasks
-from tennis.play.cluster.store import Store
 from tennis.play.cluster.tasks import Setting
 from tennis.play.player import Seen, kept
 from tennis.play.rally import Stop
@@ -33,6 +32,7 @@ from tennis.play.replaying import check
 from tennis.rally import open_rally
 from tennis.rally.folder import MANIFEST, open_folder, part_path, set_aside
 from tennis.rally.text import plain
+from tennis.store.place import Place
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -62,7 +62,7 @@ def seen_by_cluster(
     taken home by the same command. Raises UsageError where the rallies cannot be played elsewhere,
     BenchError where the cluster or the store cannot be reached, or is no more.
     """
-    store = Store(cluster.store)
+    store = Place(cluster.store)
     check_address(cluster.address)
     own = next((p for p in scheduled if "/" in p.plan.kernel or p.plan.racquet), None)
     if own is not None:
@@ -91,8 +91,8 @@ def seen_by_cluster(
         )
 
 
-def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Store) -> Setting:
-    """Store what all rallies are played with, and say what a worker must be. Raises BenchError."""
+def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Place) -> Setting:
+    """Place what all rallies are played with, and say what a worker must be. Raises BenchError."""
     bench, kinds = VirtualBench(), dict[str, ScheduledRally]()
     for planned in missing:
         kinds.setdefault(planned.plan.model_dump_json(exclude={"protocol", "versions"}), planned)
@@ -144,7 +144,7 @@ class _Foreman:
     """Sees to it that each rally is played, taken home and, if it is one of those, compared."""
 
     def __init__(
-        self, client: "Client", store: Store, setting: Setting, out: Path, stop: Stop
+        self, client: "Client", store: Place, setting: Setting, out: Path, stop: Stop
     ) -> None:
         self._client, self._store, self._setting = client, store, setting
         self._out, self._stop = out, stop

@@ -25,8 +25,8 @@ from tennis.bench.virtual import plugins
 from tennis.checkout import ROOT
 from tennis.errors import TennisError
 from tennis.match.plan import ScheduledRally
-from tennis.play.cluster.store import Store
 from tennis.rally.folder import MANIFEST
+from tennis.store.place import Place
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -95,7 +95,7 @@ def play_there(setting: Setting, name: str, key: str, planned: str) -> dict[str,
 
 
 def _play(setting: Setting, name: str, key: str, planned: str) -> dict[str, str]:
-    store = Store(setting.store)
+    store = Place(setting.store)
     with tempfile.TemporaryDirectory(prefix="tennis-rally-", dir=_scratch()) as scratch:
         out = Path(scratch)
         if store.has_rally(key):  # of a worker that ended before it could say so
@@ -118,7 +118,7 @@ def _play(setting: Setting, name: str, key: str, planned: str) -> dict[str, str]
 
 def check_there(setting: Setting, name: str, key: str) -> dict[str, str]:
     """Play a stored rally again; return the worker, the verdict (same, differs, open) and why."""
-    store = Store(setting.store)
+    store = Place(setting.store)
     with tempfile.TemporaryDirectory(prefix="tennis-check-", dir=_scratch()) as scratch:
         folder = Path(scratch) / name
         try:
@@ -133,7 +133,7 @@ def check_there(setting: Setting, name: str, key: str) -> dict[str, str]:
         return {"worker": _worker().address, **said}
 
 
-def cache_of(store: Store, setting: Setting) -> Path:
+def cache_of(store: Place, setting: Setting) -> Path:
     """Return a cache folder with what the match takes; what is missing is fetched.
 
     Raises BenchError, RallyError.

@@ -16,7 +16,7 @@ WIRES = "look at its wires, then `tennis verify`; a new kernel is a reason, too"
 NAMES = "`tennis store list` says which rallies; add them again under two names"
 
 
-def examine_history(bench: str, place: Path) -> Iterator[Finding]:
+def examine_history(bench: str, place: Path | str) -> Iterator[Finding]:
     """Yield what a store's rallies say of one bench.
 
     Raises UsageError where the store knows no such bench, RallyError where it cannot be read.

@@ -7,6 +7,7 @@ whole: files appear by one rename or one upload, and of a rally's folder the man
 """
 
 import hashlib
+import os
 import shutil
 import tarfile
 import tempfile
@@ -28,52 +29,77 @@ S3 = "s3://"
 T = TypeVar("T")
 
 
-class Store:
+class Place:
     """A folder or bucket, by its URL."""
 
     def __init__(self, url: str) -> None:
         """Find the way. Raises UsageError where there is none."""
         try:
-            import fsspec  # noqa: PLC0415 (only a cluster needs it)
+            import fsspec  # noqa: PLC0415 (only these need it)
         except ModuleNotFoundError as error:
             raise UsageError(
-                "--cluster needs dask and fsspec, which are not installed",
-                next_step="scripts/setup.sh --cluster",
+                "a cluster and a bucket need fsspec, which is not installed",
+                next_step="scripts/setup.sh --cluster, or --store",
             ) from error
         self.url = url
         try:
             way = _way(url) if url.startswith(S3) else fsspec.core.url_to_fs(url)
         except (ValueError, ImportError, OSError) as error:
-            raise UsageError(f"--store {plain(url, 80)}: {plain(str(error), 160)}") from error
+            raise UsageError(f"{plain(url, 80)}: {plain(str(error), 160)}") from error
         self._fs: Any = way[0]
         self._root: str = way[1]
         self._local = "file" in self._fs.protocol
 
-    def place(self, key: str) -> str:
+    def where(self, key: str) -> str:
         """Return where something is."""
         return f"{self._root.rstrip('/')}/{key}"
 
+    @property
+    def whose(self) -> str:
+        """Return what tells this place from all others: a bucket's name is its provider's only."""
+        provider = os.environ.get("AWS_ENDPOINT_URL", "") if self.url.startswith(S3) else ""
+        return f"{provider} {self._root.strip('/')}"
+
+    def look(self) -> None:
+        """Look whether anybody answers. Raises BenchError, after the first try."""
+        self._try("look into", lambda: self._fs.exists(self.where("any")), tries=1)
+
+    def keys(self, below: str = "") -> list[str]:
+        """Return the keys of all files that are there, or below a key. Raises BenchError."""
+
+        def find() -> list[str]:
+            self._fs.invalidate_cache()
+            root = self._root.strip("/")
+            try:
+                found = self._fs.find(self.where(below).rstrip("/"))
+            except FileNotFoundError:
+                return []
+            return [place.strip("/").removeprefix(root).strip("/") for place in found]
+
+        return self._try("list", find)
+
     def check(self) -> None:
         """Write and remove something. Raises BenchError where that is not allowed."""
+        self.look()
         key = f".tennis-{uuid.uuid4().hex}"
         with tempfile.TemporaryDirectory(prefix="tennis-store-") as scratch:
             probe = Path(scratch) / "probe"
             probe.write_bytes(b"tennis\n")
             self.put(probe, key)
-        self._try("remove what was written to", lambda: self._fs.rm_file(self.place(key)))
+        self._try("remove what was written to", lambda: self._fs.rm_file(self.where(key)))
 
     def has(self, key: str) -> bool:
         """Tell whether something is there. Raises BenchError."""
 
         def look() -> bool:
             self._fs.invalidate_cache()
-            return bool(self._fs.exists(self.place(key)))
+            return bool(self._fs.exists(self.where(key)))
 
         return self._try("look into", look)
 
     def put(self, path: Path, key: str) -> None:
         """Store a file. Raises BenchError."""
-        place = self.place(key)
+        place = self.where(key)
 
         def write() -> None:
             if not self._local:
@@ -88,7 +114,7 @@ class Store:
 
     def get(self, key: str, path: Path) -> None:
         """Fetch a file. Raises BenchError."""
-        self._try("read from", lambda: self._fs.get_file(self.place(key), str(path)))
+        self._try("read from", lambda: self._fs.get_file(self.where(key), str(path)))
 
     def put_rally(self, folder: Path, key: str) -> None:
         """Store a sealed rally, its manifest last. Raises BenchError."""
@@ -111,7 +137,7 @@ class Store:
 
         def names() -> list[str]:
             self._fs.invalidate_cache()
-            listed = self._fs.ls(self.place(key), detail=False)
+            listed = self._fs.ls(self.where(key), detail=False)
             return [place.rstrip("/").rpartition("/")[2] for place in listed]
 
         for name in self._try("list", names):
@@ -123,9 +149,9 @@ class Store:
         """Remove a rally, its manifest first. Raises BenchError."""
 
         def remove() -> None:
-            if self._fs.exists(self.place(f"{key}/{MANIFEST}")):
-                self._fs.rm_file(self.place(f"{key}/{MANIFEST}"))
-            self._fs.rm(self.place(key), recursive=True)
+            if self._fs.exists(self.where(f"{key}/{MANIFEST}")):
+                self._fs.rm_file(self.where(f"{key}/{MANIFEST}"))
+            self._fs.rm(self.where(key), recursive=True)
 
         self._try("remove from", remove)
 
@@ -165,10 +191,10 @@ class Store:
                 tar.extraction_filter = getattr(tarfile, "tar_filter", None)
                 tar.extractall(folder)  # noqa: S202
 
-    def _try(self, what: str, action: Callable[[], T]) -> T:
+    def _try(self, what: str, action: Callable[[], T], tries: int = TRIES) -> T:
         """Do something that a cut network may break off. Raises BenchError, one line."""
         wait_s = WAIT_S
-        for left in range(TRIES - 1, -1, -1):
+        for left in range(tries - 1, -1, -1):
             try:
                 return action()
             except Exception as error:
@@ -192,9 +218,9 @@ def _way(url: str) -> tuple[Any, str]:
     from fsspec.implementations.arrow import ArrowFSWrapper  # noqa: PLC0415
     from pyarrow.fs import FileSystem  # noqa: PLC0415
 
-    system, root = FileSystem.from_uri(url)
-    if not root.strip("/"):
+    if not url.removeprefix(S3).partition("/")[0]:
         raise ValueError("a bucket is missing: s3://BUCKET/PLACE")
+    system, root = FileSystem.from_uri(url)
     return ArrowFSWrapper(system), root
 
 
