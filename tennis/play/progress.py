@@ -63,4 +63,4 @@ class Progress:
     @property
     def seconds_left(self) -> float | None:
         """Return the estimated wall time that is left, None while it cannot be known."""
-        return (self.planned - self.balls) / self.rate if self.rate else None
+        return max(self.planned - self.balls, 0) / self.rate if self.rate else None
