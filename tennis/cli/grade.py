@@ -48,7 +48,7 @@ def _time(text: str | None) -> datetime | None:
 @click.option(
     "--workers",
     type=Whole(1, 64),
-    default=max(1, len(os.sched_getaffinity(0))),
+    default=None,
     help="So many hand-ins at once. [default: as many as there are processors]",
 )
 @click.option(
@@ -65,7 +65,7 @@ def grade(
     number: str,
     out: Path | None,
     replay: bool,
-    workers: int,
+    workers: int | None,
     address: str | None,
     deadline: str | None,
 ) -> None:
@@ -84,6 +84,11 @@ def grade(
     """
     from tennis.course import grades, grading, grading_cluster, work
 
+    if workers and address:
+        raise UsageError(
+            "--workers are this machine's", next_step="leave it out: --cluster uses all of its own"
+        )
+    here = workers or len(os.sched_getaffinity(0))
     lab = work.find_lab(number)
     when = _time(deadline)
     paths = grading.files(submissions)
@@ -97,7 +102,7 @@ def grade(
 
     stop = Stop()
     with contextlib.ExitStack() as stack:
-        judge, slots = None, lambda: workers
+        judge, slots = None, lambda: here
         if address is not None:
             cluster = grading_cluster.judging_on(address, lab, replays=replay, stop=stop)
             judge, slots = stack.enter_context(cluster)

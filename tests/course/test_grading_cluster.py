@@ -190,6 +190,8 @@ def test_no_scheduler(handed_in, monkeypatch):
     done = run("grade", handed_in, "--lab", "01", "--cluster", "nonsense://x")
     assert done.exit_code == 2
     assert done.output == "tennis: nonsense://x is no address: use tcp://HOST:8786\n"
+    done = run("grade", handed_in, "--lab", "01", "--cluster", "tcp://x", "--workers", "2")
+    assert (done.exit_code, done.output.count("\n")) == (2, 1)
     monkeypatch.setattr("tennis.cluster.CONNECT_S", 1)
     with pytest.raises(BenchError, match="no Dask scheduler answers"):
         on_cluster("tcp://127.0.0.1:1", handed_in, handed_in.with_name("out"))
