@@ -13,6 +13,7 @@ from tennis.cli.completion import StorePlace
 from tennis.cli.inventory import inventory_option
 from tennis.cli.words import echo
 from tennis.errors import UsageError
+from tennis.listener import listening
 
 
 @click.command()
@@ -82,6 +83,8 @@ def doctor(
     if inventory and not target:
         raise UsageError("--inventory names the place of --target", next_step="give both")
     if bench is not None and place is not None:
+        heard = listening(lambda line: echo(f"tennis: {line}", err=True))
+        click.get_current_context().with_resource(heard)
         findings = examine_history(bench, place)
     else:
         findings = examine_target(target, inventory) if target else examine(port)

@@ -14,6 +14,7 @@ from tennis.cli.numbers import Whole
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import UsageError
+from tennis.listener import listening
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count
 
@@ -102,6 +103,7 @@ def grade(
 
     stop = Stop()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(listening(lambda line: echo(f"tennis: {line}", err=True)))
         judge, slots = None, lambda: here
         if address is not None:
             cluster = grading_cluster.judging_on(address, lab, replays=replay, stop=stop)

@@ -15,6 +15,7 @@ from rich.table import Table
 from tennis.cli.completion import Folder, StorePlace
 from tennis.cli.words import echo
 from tennis.errors import UsageError
+from tennis.listener import listening
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count, format_ns
 
@@ -39,7 +40,8 @@ LIST_MAX = 10_000  # rows that are printed; --json prints all
 
 
 @click.group()
-def store() -> None:
+@click.pass_context
+def store(ctx: click.Context) -> None:
     """Keep a term's rallies in one folder, and ask questions about all of them.
 
     The folder holds sealed rallies as they are, and a catalogue that can be made anew at any time.
@@ -56,6 +58,7 @@ def store() -> None:
       tennis store verify term
       tennis store export term --out rallies.csv
     """
+    ctx.with_resource(listening(_warn))
 
 
 def _wanted(where: tuple[str, ...]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from tennis.course import grading, load_lab
 from tennis.course.grading_cluster import CHECKS, Unlike, judge_there, judging_on
 from tennis.course.work import seed_of
 from tennis.errors import BenchError
+from tennis.listener import listening
 from tests.play.test_cluster import DASK, one_cluster, scheduler, virtual, workers
 from tests.support.hand_ins import make_work, zipped
 from tests.support.terminal import TENNIS, run
@@ -182,8 +183,10 @@ def test_a_scheduler_that_is_killed_loses_no_marks(handed_in, tmp_path):
 
 @one_cluster
 def test_told_to_stop_without_a_worker(scheduler, handed_in, tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        on_cluster(scheduler, handed_in, tmp_path / "out", stop=lambda: True)
+    said: list[str] = []
+    with listening(said.append), pytest.raises(KeyboardInterrupt):
+        on_cluster(scheduler, handed_in, tmp_path / "out", stop=lambda: bool(said))
+    assert said == ["no worker is there yet: start one with `dask worker ADDRESS`"]
 
 
 def test_no_scheduler(handed_in, monkeypatch):

@@ -138,6 +138,18 @@ def test_the_doctor_looks_at_a_bench(term):
     assert "it has loose, new, renewed, steady" in str(done.exception) + done.output
 
 
+def test_the_doctor_says_which_rallies_it_left_out(tmp_path):
+    store = create(tmp_path / "term")
+    for number in range(3):
+        added = put(store, tmp_path, "bench-1", number)
+    store.rebuild()
+    balls = store.place(added) / "balls.parquet"
+    balls.write_bytes(balls.read_bytes()[:-1] + b"\0")
+    done = run("doctor", "--bench", "bench-1", "--store", store.path)
+    assert "tennis: left out: " in done.output
+    assert added in done.output
+
+
 @pytest.mark.parametrize(
     "words", [["--bench", "b"], ["--store", "."], ["--bench", "b", "--store", ".", "--port", "x"]]
 )

@@ -96,7 +96,10 @@ def test_the_commands(bucket, played, tmp_path):
     assert not run("store", "export", bucket, "--out", out).exit_code
     assert len(out.read_text().splitlines()) == 4
     done = run("doctor", "--bench", "bench-3", "--store", bucket)
-    assert "1 rallies, and no kind of them" in done.output, done.output
+    assert "1 rally, and no kind of them" in done.output, done.output
+    another_machine()
+    told = run("store", "stats", bucket, "--by", "")
+    assert f"tennis: {bucket}: fetching 3 rallies\n" in told.output
 
 
 def test_what_is_damaged_there_gives_no_figure(bucket, played, tmp_path):

@@ -11,6 +11,7 @@ from tennis.listener import say
 from tennis.rally.text import plain
 from tennis.store.drift import FIGURES, bench_of, histories, named_twice
 from tennis.store.folder import open_store
+from tennis.units import format_count
 
 WIRES = "look at its wires, then `tennis verify`; a new kernel is a reason, too"
 NAMES = "`tennis store list` says which rallies; add them again under two names"
@@ -42,5 +43,6 @@ def examine_history(bench: str, place: Path | str) -> Iterator[Finding]:
         else:
             yield Finding("good", what, f"{one.sentence}, {len(one.points)} rallies")
     if not judged:
-        found = f"{len(mine)} rallies, and no kind of them is there often enough to be judged"
+        count = format_count(len(mine), "rally", "rallies")
+        found = f"{count}, and no kind of them is there often enough to be judged"
         yield Finding("note", bench, found, "`tennis store drift` says how many it takes")
