@@ -61,7 +61,7 @@ class BucketStore(Store):
 
     def has(self, name: str) -> bool:
         """Tell whether a rally is there."""
-        return self.bucket.has(f"{RALLIES}/{name}/{MANIFEST}")
+        return self.bucket.has_rally(f"{RALLIES}/{name}")
 
     def fetch(self, names: Iterable[str], wanted: Callable[[str], bool] = lambda _: True) -> None:
         """Bring files of rallies here, whatever is not here yet; the manifests in any case.

@@ -35,6 +35,8 @@ def count_there(place: str, rows: pa.Table, wanted: str) -> Counted | str:
         return counted(open_store(place if place.startswith(S3) else Path(place)), rows)
     except TennisError as error:
         return str(error)
+    except Exception as error:  # Dask loses some on their way, and the client would wait
+        return f"{type(error).__name__}: {error}"
 
 
 @contextmanager

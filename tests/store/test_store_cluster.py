@@ -84,6 +84,17 @@ def test_a_worker_that_does_not_see_the_store(store, tmp_path):
     assert np.array_equal(rise["count"], counted(store, rows)[0]["count"])
 
 
+def test_whatever_ends_a_worker_s_count_is_a_line(store, monkeypatch):
+    """An exception that Dask cannot carry would leave the client waiting."""
+
+    def endless(*_: object) -> None:
+        endless()
+
+    monkeypatch.setattr(cluster, "counted", endless)
+    said = count_there(str(store.path), store.catalogue(), version())
+    assert str(said).startswith("RecursionError: ")
+
+
 def test_it_takes_a_cluster(store):
     done = run("store", "stats", store.path, "--cluster", "nonsense://x")
     assert done.exit_code != 0
