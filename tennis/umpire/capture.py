@@ -2,42 +2,43 @@
 # SPDX-License-Identifier: MIT
 """Open a capture, whatever wrote it: what it is, is found out from what it holds."""
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from tennis.umpire.edges import Capture, CaptureError, Edges, opened
+from tennis.umpire.edges import Capture, CaptureError, Edges
 from tennis.umpire.srzip import open_srzip
-from tennis.umpire.table import Threshold, open_table
+from tennis.umpire.table import open_table
+from tennis.umpire.text import opened_text
 from tennis.umpire.vcd import open_vcd
+from tennis.umpire.wires import USUAL, Wires
+
+# not only at the beginning: sigrok-cli writes a line about what it converts before it
+VCD = re.compile(rb"^\s*\$(date|version|comment|timescale|scope|var)\b", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Wires:
-    """Which channel is which wire, and whether it is inverted; None: the usual names or places."""
+def open_capture(path: Path, wires: Wires = USUAL) -> Capture:
+    """Open a capture: a sigrok session, VCD or CSV.
 
-    ping: str | None = None
-    reply: str | None = None
-    invert_ping: bool = False
-    invert_reply: bool = False
-    threshold: Threshold = field(default_factory=Threshold)
-
-
-def open_capture(path: Path, wires: Wires = Wires()) -> Capture:
-    """Open a capture: a sigrok session, VCD or CSV. Raises CaptureError."""
+    Raises CaptureError; MissingError where nothing is wrong with it but that it does not say all.
+    """
     path = Path(path)
-    with opened(path) as file:
-        head = file.read(4096)
+    with opened_text(path) as file:
+        try:
+            head = file.read(4096)
+        except UnicodeError as error:
+            raise CaptureError(f"{path} is no text in UTF-16: export it again") from error
     if not head:
         raise CaptureError(f"{path} is empty: capture again")
     if head.startswith(b"PK"):
-        capture = open_srzip(path, wires.ping, wires.reply)
-    elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"$", b"#")):
-        capture = open_vcd(path, wires.ping, wires.reply)
+        capture = open_srzip(path, wires)
+    elif head.lstrip().startswith(b"$") or VCD.search(head):
+        capture = open_vcd(path, wires)
     else:
-        capture = open_table(path, wires.ping, wires.reply, wires.threshold)
+        capture = open_table(path, wires)
     if wires.invert_ping or wires.invert_reply:
         return _inverted(capture, wires)
     return capture
@@ -55,5 +56,6 @@ def _inverted(capture: Capture, wires: Wires) -> Capture:
             codes = edges.codes ^ flips[edges.codes & 1]
             order = np.lexsort((codes, edges.ticks))
             yield Edges(edges.ticks[order], codes[order])
+        outer.end_ticks = capture.end_ticks
 
     return replace(capture, read=read)

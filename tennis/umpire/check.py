@@ -3,12 +3,13 @@
 """Hold an analyser's capture against a rally: does the instrument say what happened."""
 
 from tennis.rally import Rally
-from tennis.umpire.edges import Capture, CaptureError
+from tennis.rally.manifest import Verdict
+from tennis.umpire.edges import Capture, CaptureError, MissingError
 from tennis.umpire.one_wire import one_wire
 from tennis.umpire.probes import other_wiring, wiring_words
-from tennis.umpire.result import TOLERANCE_NS, Check
+from tennis.umpire.result import TICK_NS, WIRES_NS, Check
 from tennis.umpire.side_by_side import SideBySide
-from tennis.umpire.verdict import judge
+from tennis.umpire.verdict import judge, unknown_rate
 from tennis.units import format_ns, tick_ns
 
 
@@ -17,10 +18,13 @@ def check(rally: Rally, capture: Capture, tolerance_ns: float | None = None) -> 
 
     Raises RallyError where the rally cannot be read, OSError.
     """
+    tick = tick_ns(rally.tick_hz)
+    condemns_ns = WIRES_NS + tick if tolerance_ns is None else tolerance_ns
     if tolerance_ns is None:
-        tolerance_ns = TOLERANCE_NS + tick_ns(rally.tick_hz)
-    result = Check("not run", "", rally, capture, tolerance_ns)
-    result.reason = _cannot(rally, capture)
+        tolerance_ns = tick if tick > 1 else TICK_NS
+    limits = tolerance_ns, condemns_ns
+    result = Check("not run", "", rally, capture, *limits, notes=list(capture.notes))
+    result.verdict, result.reason = _cannot(rally, capture)
     if result.reason:
         return result
     try:
@@ -36,25 +40,28 @@ def check(rally: Rally, capture: Capture, tolerance_ns: float | None = None) -> 
             better = other_wiring(rally, capture) if tried else None
             reason = wiring_words(better, capture) if better is not None else wrong
             # nothing that was counted means anything
-            return Check("not run", reason, rally, capture, tolerance_ns)
+            return Check("not run", reason, rally, capture, *limits, notes=capture.notes)
         run.conclude()
     except CaptureError as error:
-        result.verdict, result.reason = "not run", str(error)
+        result.verdict = "inconclusive" if isinstance(error, MissingError) else "not run"
+        result.reason = str(error)
         return result
     result.verdict, result.reason = judge(result)
     return result
 
 
-def _cannot(rally: Rally, capture: Capture) -> str:
-    """Say why a capture cannot be checked at all; empty where it can."""
+def _cannot(rally: Rally, capture: Capture) -> tuple[Verdict, str]:
+    """Say why a capture cannot be checked at all; the reason is empty where it can."""
     pulse = rally.manifest.protocol.pulse_ns
     noun = "repetition" if rally.manifest.drill else "ball"
     if rally.balls == 0:
-        return f"it has no {noun}: play it again"
+        return "not run", f"it has no {noun}: play it again"
     if not rally.manifest.drill and capture.resolution_ns > pulse:
-        return (
+        if not capture.resolution_known:
+            return "inconclusive", unknown_rate(capture)
+        return "not run", (
             f"the ping is up for {format_ns(pulse)}, and the analyser looked every "
             f"{format_ns(round(capture.resolution_ns))}: it cannot see each ball; capture at "
             f"{2e3 / pulse:.3g} MHz or more"
         )
-    return ""
+    return "not run", ""

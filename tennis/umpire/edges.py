@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import BinaryIO
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tennis.errors import RallyError
-from tennis.rally.disk import open_regular
-from tennis.rally.text import plain
 from tennis.units import NS_PER_S
 
 # A code is the wire (0: ping, 1: reply) and twice the level after the edge. Of edges in one sample
@@ -30,6 +28,15 @@ Ticks = NDArray[np.int64]
 
 class CaptureError(RallyError):
     """A capture cannot be used; the message says why, and what to do."""
+
+
+class MissingError(CaptureError):
+    """A capture lacks a fact or some samples; nothing is known to be wrong."""
+
+
+# How it is known how far apart two samples are: the file or the user says it, or its changes show
+# it. If nobody knows, the least step between two changes is taken: it cannot be less.
+Source = Literal["said", "asked", "found", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -52,10 +59,18 @@ class Capture:
     read: Callable[["Capture"], Iterator[Edges]]
     names: list[str] = field(default_factory=list)  # of all channels
     resolution_ticks: Fraction = Fraction(1)  # how far apart two samples are
+    resolution_source: Source = "said"
+    counted: bool = False  # times are counts of samples; the user said at which rate
+    notes: list[str] = field(default_factory=list)
     samples: int | None = None  # as many as a session says that it holds
     # what reading finds out
     end_ticks: int = 0  # so far
     high_at_start: tuple[bool, bool] = (False, False)  # ping, reply
+
+    @property
+    def resolution_known(self) -> bool:
+        """Return whether an instrument may be accused by what was seen so finely."""
+        return self.resolution_source != "unknown"
 
     @property
     def tick_ns(self) -> float:
@@ -81,23 +96,6 @@ class Capture:
                 yield batch
 
 
-def opened(path: Path) -> BinaryIO:
-    """Open a capture's file, which may come from somebody else. Raises CaptureError."""
-    try:
-        return open_regular(path)
-    except OSError as error:
-        raise CaptureError(
-            f"cannot read {path} ({error.strerror})", next_step="name a capture (.sr, .vcd, .csv)"
-        ) from error
-
-
-def sampling_rate(path: Path, hz: Fraction) -> Fraction:
-    """Return a sample rate that can be: 1 Hz to 1 THz. Raises CaptureError."""
-    if not 1 <= hz <= 10**12:
-        raise CaptureError(f"{path} says that it was sampled at {float(hz):g} Hz: that cannot be")
-    return hz
-
-
 def alternating(ticks: Ticks, up: NDArray[np.bool_], level: bool) -> NDArray[np.intp]:
     """Return the indices of what changes a wire's level, in the order of their times.
 
@@ -117,41 +115,3 @@ def merged(ping: tuple[Ticks, NDArray[np.bool_]], reply: tuple[Ticks, NDArray[np
     codes = np.concatenate([ping[1] * np.uint8(2), reply[1] * np.uint8(2) + np.uint8(1)])
     order = np.lexsort((codes, ticks))
     return Edges(ticks[order], codes[order].astype(np.uint8))
-
-
-def chosen(path: Path, names: list[str], ping: str | None, reply: str | None) -> tuple[int, int]:
-    """Return which of the channels are ping and reply. Raises CaptureError.
-
-    Where nobody said: those of that name, else the first and the second.
-    """
-    lower = [name.strip().lower() for name in names]
-
-    def find(asked: str | None, usual: str, place: int) -> int:
-        if asked is not None:
-            if asked.strip().lower() in lower:
-                return lower.index(asked.strip().lower())
-            have = ", ".join(plain(name, 20) for name in names[:16])
-            raise CaptureError(f"{path} has no channel {asked!a}: it has {have or 'none'}")
-        if usual in lower:
-            return lower.index(usual)
-        return place
-
-    if len(names) < 2:
-        raise CaptureError(
-            f"{path} holds {len(names)} of the two channels that are needed: "
-            "capture the ping wire and the reply wire at once"
-        )
-    if ping is not None or reply is not None:
-        first = find(ping, "ping", 0)
-        rest = [i for i in range(len(names)) if i != first]
-        second = find(reply, "reply", rest[0])
-        if ping is None and first == second:
-            first = next(i for i in range(len(names)) if i != second)
-    else:
-        both = "ping" in lower and "reply" in lower
-        first, second = (lower.index("ping"), lower.index("reply")) if both else (0, 1)
-    if first == second:
-        raise CaptureError(
-            f"{plain(names[first], 20)} cannot be both ping and reply", next_step="name two"
-        )
-    return first, second

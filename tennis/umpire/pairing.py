@@ -30,6 +30,7 @@ LOST_AFTER = 64  # balls of which fewer than half are found: the pairing is lost
 LAST = 3  # balls in a row at the end that are not found: it was lost there
 JITTER_NS = 40.0  # of an edge (sd), where it is slow or noisy: as much is borne
 SPREADS = 256  # steps of which it is kept how well they fitted
+NAMED = 10  # balls that are named, of those that are wrong
 MANY = 1000  # places that fit are too many to try any further
 
 
@@ -183,6 +184,7 @@ class Tally:
     analyser: int = 0
     beyond: int = 0  # of the rally, once nothing fits any more
     lost: bool = False  # nothing fits any more
+    missing: list[int] = field(default_factory=list)  # numbers of the rally's first ones
 
 
 class Follower:
@@ -249,7 +251,7 @@ class Follower:
         self._count(brickwall, rally, used, analyser)
         self._learn(theirs[brickwall], mine[analyser])
         return Pairs(
-            RallyBalls(rally.served_ns[brickwall], rally.rise[brickwall], rally.fall[brickwall]),
+            rally.at(brickwall),
             Balls(balls.served[analyser], balls.rise[analyser], balls.fall[analyser]),
         ), used
 
@@ -269,6 +271,8 @@ class Follower:
         else:
             self._bad = 0
         self.tally.brickwall += len(rally) - int(brickwall.size)
+        missing = np.delete(rally.number, brickwall)
+        self.tally.missing += missing[: NAMED - len(self.tally.missing)].tolist()
         self.tally.analyser += used - int(analyser.size)
 
     def finish(self) -> None:

@@ -54,7 +54,7 @@ def other_wiring(rally: Rally, capture: Capture) -> Wiring | None:
         wiring = Wiring(swapped, ping, reply)
         if wiring == Wiring():
             continue
-        trial = Check("not run", "", rally, capture, 0)
+        trial = Check("not run", "", rally, capture, 0, 0)
         run = SideBySide(rally, rewired(capture, wiring, TRIAL_EDGES), trial)
         if run.pair() or trial.balls < 3:
             continue

@@ -9,13 +9,22 @@ from typing import Any
 from tennis.errors import RallyError, UsageError
 from tennis.rally import Rally
 from tennis.rally.folder import CAPTURE
+from tennis.rally.manifest import Verdict
 from tennis.umpire import Capture, Check, Wires, check, open_capture
+from tennis.umpire.edges import MissingError, Source
 from tennis.umpire.table import open_pair
+from tennis.umpire.wires import USUAL
 from tennis.units import format_count
 
-USUAL = Wires()
 # what a report checks by the way: a minute and a half at 24 MHz
 QUICK_SAMPLES = 1 << 31
+SOURCES: dict[Source, str] = {"said": "", "asked": "", "found": "", "unknown": "at most "}
+FOUND: dict[Source, str] = {
+    "said": "",
+    "asked": " (--rate-mhz)",
+    "found": " (its changes show it)",
+    "unknown": " (nothing says it)",
+}
 SIMULATED = (
     "the capture was made from the rally itself, with a clock 20 ppm fast: it shows how a check "
     "works, not that the instrument is right"
@@ -30,7 +39,7 @@ def the_capture(rally: Rally, captures: Sequence[Path], wires: Wires) -> Capture
         names = (wires.ping, wires.reply)
         if wires.invert_ping or wires.invert_reply:
             raise UsageError("--invert belongs to one file: invert the probe at the oscilloscope")
-        return open_pair(captures[0], captures[1], names, wires.threshold)
+        return open_pair(captures[0], captures[1], names, wires.threshold, wires.rate_hz)
     if captures:
         return open_capture(captures[0], wires)
     own = rally.file(CAPTURE)
@@ -47,15 +56,15 @@ def umpire(
     try:
         capture = the_capture(rally, captures, wires)
     except RallyError as error:
-        result = Check("not run", str(error), rally, None, 0)
-        result.tolerance_ns = tolerance_ns or 0.0
-        return result
+        verdict: Verdict = "inconclusive" if isinstance(error, MissingError) else "not run"
+        asked_ns = tolerance_ns or 0.0
+        return Check(verdict, str(error), rally, None, asked_ns, asked_ns)
     if capture is None:
         reason = (
             f"{rally.path} has no {CAPTURE}: name one with --capture, or play with "
             f"`tennis {'drill' if rally.manifest.drill else 'rally'} --umpire`"
         )
-        return Check("not run", reason, rally, None, tolerance_ns or 0.0)
+        return Check("not run", reason, rally, None, tolerance_ns or 0.0, tolerance_ns or 0.0)
     result = check(rally, capture, tolerance_ns)
     if not captures and rally.manifest.bench == "virtual":
         result.notes.append(SIMULATED)
@@ -92,7 +101,8 @@ def facts(result: Check) -> dict[str, str]:
         wires = f"reply {capture.reply}"
     rows["Capture"] = f"{capture.form}, {seconds:.3f} s, {wires}"
     rows["Resolution"] = (
-        f"Brickwall {result.tick_ns:g} ns, analyser {capture.resolution_ns:.4g} ns; two edges of "
+        f"Brickwall {result.tick_ns:g} ns, analyser {SOURCES[capture.resolution_source]}"
+        f"{capture.resolution_ns:.4g} ns{FOUND[capture.resolution_source]}; two edges of "
         f"the analyser: {capture.resolution_ns / 6**0.5:.3g} ns (sd)"
     )
     rows[f"{noun.capitalize()}s"] = (
@@ -100,9 +110,11 @@ def facts(result: Check) -> dict[str, str]:
         f"{result.unmatched_analyser} only in the capture, {result.uncovered} not covered"
     )
     rows["Contradictions"] = (
-        f"{result.disagree} answered by one and missed by the other, {result.off} far off, "
-        f"{result.unseen} too short to be seen"
+        f"{result.disagree} answered by one and missed by the other, {result.off} latencies and "
+        f"{result.off_serves} serves far off, {result.unseen} too short to be seen"
     )
+    for ball, what in sorted(result.odd.items()):
+        rows[f"{noun.capitalize()} {ball}"] = what
     for kind in result.kinds:
         difference = getattr(result, kind)
         if difference is not None:

@@ -20,6 +20,7 @@ NONE = -1
 class RallyBalls:
     """Balls in their order, int64, 1-D; ``rise`` and ``fall``: ticks since served, or ``NONE``."""
 
+    number: NDArray[np.int64]
     served_ns: NDArray[np.int64]
     rise: NDArray[np.int64]
     fall: NDArray[np.int64]
@@ -28,13 +29,25 @@ class RallyBalls:
         return int(self.served_ns.size)
 
     def __getitem__(self, where: slice) -> "RallyBalls":
-        return RallyBalls(self.served_ns[where], self.rise[where], self.fall[where])
+        return self.at(where)
+
+    def at(self, where: slice | NDArray[np.intp]) -> "RallyBalls":
+        """Return some of them."""
+        return RallyBalls(
+            self.number[where], self.served_ns[where], self.rise[where], self.fall[where]
+        )
+
+    def backward(self) -> "RallyBalls":
+        """Return them from the last to the first, with times that run backwards."""
+        back = self[::-1]
+        return RallyBalls(back.number, -back.served_ns, back.rise, back.fall)
 
     @classmethod
     def joined(cls, parts: list["RallyBalls"]) -> "RallyBalls":
         """Put batches together."""
         none = np.zeros(0, np.int64)
         return cls(
+            np.concatenate([none, *(part.number for part in parts)]),
             np.concatenate([none, *(part.served_ns for part in parts)]),
             np.concatenate([none, *(part.rise for part in parts)]),
             np.concatenate([none, *(part.fall for part in parts)]),
@@ -48,10 +61,11 @@ def rally_balls(rally: Rally, first: int = 0) -> Iterator[RallyBalls]:
 
 def plain_balls(batches: Iterable[pa.RecordBatch], first: int = 0) -> Iterator[RallyBalls]:
     """Turn record batches with the columns of ``balls.parquet`` into arrays."""
-    skip = first
+    skip, number = first, 0
     for batch in batches:
         if skip >= batch.num_rows:
             skip -= batch.num_rows
+            number += batch.num_rows
             continue
         for start in range(skip, batch.num_rows, ROWS):
             rows = batch.slice(start, ROWS)
@@ -60,5 +74,7 @@ def plain_balls(batches: Iterable[pa.RecordBatch], first: int = 0) -> Iterator[R
                 pc.fill_null(rows[name].cast("int64"), NONE).to_numpy(zero_copy_only=False)
                 for name in ("rise_ticks", "fall_ticks")
             )
-            yield RallyBalls(served, rise, fall)
+            numbers = np.arange(number + start, number + start + rows.num_rows)
+            yield RallyBalls(numbers, served, rise, fall)
         skip = 0
+        number += batch.num_rows

@@ -10,10 +10,13 @@ from tennis.rally.manifest import Verdict
 from tennis.umpire.balls import Decoder
 from tennis.umpire.edges import Capture
 from tennis.umpire.fit import Difference, Line
+from tennis.umpire.pairing import NAMED
 from tennis.umpire.pictures import Classes, Persistence, Points
 from tennis.units import tick_ns
 
-TOLERANCE_NS = 50.0  # thresholds, wires and skew between two channels; and a tick of the Brickwall
+TICK_NS = 8.0  # of a Pico: what is vouched for where a tick is as short as the built-in one's, 1 ns
+# More than thresholds, leads and skew between two channels do, and a tick: an instrument is wrong
+WIRES_NS = 50.0
 
 MAX_CLOCK_PPM = 200.0  # between two crystals, each within 100
 
@@ -29,13 +32,16 @@ class Check:
     reason: str  # with a next step where it is not a pass
     rally: Rally
     capture: Capture | None
-    tolerance_ns: float
+    tolerance_ns: float  # a bias must surely be below it
+    condemns_ns: float  # surely above it, an instrument is wrong
     balls: int = 0  # paired
     unmatched_brickwall: int = 0  # while the analyser looked on
     unmatched_analyser: int = 0
     uncovered: int = 0  # of the rally, before the capture began or after it ended
     disagree: int = 0  # one says miss, the other does not
-    off: int = 0  # differ by far more than the others
+    off: int = 0  # latencies that differ by far more than the others
+    off_serves: int = 0  # balls that one of both saw served at another moment
+    odd: dict[int, str] = field(default_factory=dict)  # the first of all these: what is wrong
     unseen: int = 0  # replies shorter than a sample
     interrupt: Difference | None = None
     scheduling: Difference | None = None
@@ -50,6 +56,14 @@ class Check:
     notes: list[str] = field(default_factory=list)
     by_order: bool = False  # nothing but their order says which ball is which
     lost: bool = False  # from some ball on nothing fits any more
+    jumped: bool = False  # many balls in a row were served at other moments: a clock jumped
+
+    def name(self, ball: int, what: str) -> None:
+        """Keep what is wrong with a ball, if there are not too many already."""
+        if ball in self.odd:
+            self.odd[ball] += f", {what}"
+        elif len(self.odd) < NAMED:
+            self.odd[ball] = what
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -100,11 +114,14 @@ class Check:
                 "brickwall": self.tick_ns,
                 "analyser": capture.resolution_ns if capture else None,
             },
+            "resolution_source": capture.resolution_source if capture else None,
             "unmatched_brickwall": self.unmatched_brickwall,
             "unmatched_analyser": self.unmatched_analyser,
             "uncovered": self.uncovered,
             "disagree": self.disagree,
             "off": self.off,
+            "off_serves": self.off_serves,
+            "odd": [{"ball": ball, "what": what} for ball, what in sorted(self.odd.items())],
             "unseen": self.unseen,
             "strays": {
                 "brickwall": counts.strays,

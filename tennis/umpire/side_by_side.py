@@ -13,7 +13,7 @@ from tennis.umpire import pairing
 from tennis.umpire.balls import NONE, Balls, Decoder
 from tennis.umpire.comparing import Comparison
 from tennis.umpire.edges import Capture
-from tennis.umpire.pairing import Anchor, Follower, Pairs, Scale, find_anchor
+from tennis.umpire.pairing import Anchor, Follower, Pairs, Scale, Tally, find_anchor
 from tennis.umpire.pictures import DIVISIONS, Persistence
 from tennis.umpire.queues import CaptureQueue, RallyQueue, reaches
 from tennis.umpire.rally_balls import RallyBalls, rally_balls
@@ -154,8 +154,7 @@ class SideBySide:
         while not balls.ended:
             balls.drop(len(balls.held))
             balls.hold(lambda more: len(more) > 0)
-        result.unmatched_brickwall += follower.tally.brickwall
-        result.unmatched_analyser += follower.tally.analyser
+        self._count(follower.tally)
         result.uncovered += queue.drain() + follower.tally.beyond
         self._spread_ns = follower.spread_ns
 
@@ -180,7 +179,7 @@ class SideBySide:
         first = max(0, anchor.brickwall - 2 * count - 2 * pairing.STEP)
         queue = RallyQueue(rally_balls(self._rally, first))
         before = queue.take(anchor.brickwall - first)
-        back = RallyBalls(-before.served_ns[::-1], before.rise[::-1], before.fall[::-1])
+        back = before.backward()
         mine = balls.held[:count]
         held = Balls(-mine.served[::-1], mine.rise[::-1], mine.fall[::-1])
         at = 0
@@ -195,17 +194,19 @@ class SideBySide:
             pairs, used = follower.pair(step, held, last=False)
             held = held[used:]
             at += inside
-            self._comparison.take(
-                Pairs(
-                    RallyBalls(-pairs.rally.served_ns, pairs.rally.rise, pairs.rally.fall),
-                    Balls(-pairs.balls.served, pairs.balls.rise, pairs.balls.fall),
-                ),
-                None,
-            )
+            forth = Balls(-pairs.balls.served[::-1], pairs.balls.rise[::-1], pairs.balls.fall[::-1])
+            expected = follower.expected(pairs.rally.served_ns.astype(np.float64))
+            self._comparison.take(Pairs(pairs.rally.backward(), forth), -expected[::-1])
         result.uncovered -= at
-        result.unmatched_brickwall += follower.tally.brickwall
-        result.unmatched_analyser += follower.tally.analyser
+        self._count(follower.tally)
         result.lost = follower.tally.lost
+
+    def _count(self, tally: Tally) -> None:
+        """Take over what could not be paired."""
+        self._found.unmatched_brickwall += tally.brickwall
+        self._found.unmatched_analyser += tally.analyser
+        for number in tally.missing:
+            self._found.name(number, "not seen by the analyser")
 
     def _covered(self, step: RallyBalls, follower: Follower) -> tuple[RallyBalls, int]:
         """Return the balls that were decided before the capture ended, and how many were not."""
@@ -277,7 +278,7 @@ def _window_ns(rally: Rally) -> float:
     window_ns = 0.0
     for tally in (rally.interrupt, rally.scheduling):
         if tally.n:
-            window_ns += tally.at(max(1, round(0.99 * tally.n))) * tick
+            window_ns += (tally.at(max(1, round(0.99 * tally.n))) or 0) * tick
     least = max(1.3 * window_ns, 2.0 * rally.manifest.protocol.pulse_ns) / DIVISIONS
     decade = 10.0 ** floor(log10(least))
     return DIVISIONS * decade * next(step for step in (1, 2, 5, 10) if step * decade >= least)

@@ -23,7 +23,10 @@ from numpy.typing import NDArray
 
 from tennis.rally.disk import writing
 from tennis.rally.text import plain
-from tennis.umpire.edges import MAX_TICKS, Capture, CaptureError, Edges, chosen, sampling_rate
+from tennis.umpire.channels import chosen
+from tennis.umpire.edges import MAX_TICKS, Capture, CaptureError, Edges, MissingError
+from tennis.umpire.resolution import agree, rate_words, sampling_rate
+from tennis.umpire.wires import Wires
 
 # bounds for what came from somebody else
 MAX_MEMBERS = 1 << 16  # of 4 million samples each, as sigrok writes them
@@ -39,15 +42,25 @@ UNITS = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
 DAMAGED = "it was truncated or damaged; copy it again from its origin, or capture again"
 
 
-def open_srzip(path: Path, ping: str | None, reply: str | None) -> Capture:
+def open_srzip(path: Path, wires: Wires) -> Capture:
     """Open a session file. Raises CaptureError."""
+    asked = wires.rate_hz
     with _archive(path) as archive:
         device = _device(path, archive)
         names = _names(path, device)
         members = _members(path, archive, device)
         unit = _whole(path, device, "unitsize", 1, 8)
-        rate = _rate(path, device.get("samplerate", ""))
-    which = chosen(path, [name for _, name in names], ping, reply)
+        said = _rate(path, device.get("samplerate", ""))
+    if said is None and asked is None:
+        raise MissingError(
+            f"{path} does not say how fast it was sampled",
+            next_step="name the rate with --rate-mhz",
+        )
+    which, notes = chosen(path, [name for _, name in names], wires)
+    if said is not None:
+        agree(path, said, asked)
+    elif asked is not None:
+        notes.append(f"its samples are counted at the {rate_words(asked)} of --rate-mhz")
     bits = [names[place][0] for place in which]
     if max(bits) >= 8 * unit:
         raise CaptureError(f"{path} names more channels than its samples hold: {DAMAGED}")
@@ -58,12 +71,15 @@ def open_srzip(path: Path, ping: str | None, reply: str | None) -> Capture:
     return Capture(
         path=path,
         form="sigrok session",
-        tick_hz=rate,
+        tick_hz=sampling_rate(path, said or asked or Fraction(0)),
         ping=names[which[0]][1],
         reply=names[which[1]][1],
         names=[name for _, name in names],
         read=read,
         samples=sum(size for _, size in members) // unit,
+        resolution_source="said" if said is not None else "asked",
+        counted=said is None,
+        notes=notes,
     )
 
 
@@ -155,10 +171,11 @@ def _device(path: Path, archive: zipfile.ZipFile) -> configparser.SectionProxy:
     version = _bounded(path, archive, "version").strip()
     if version not in {b"1", b"2"}:
         raise CaptureError(f"{path} has version {version[:8]!r} of sigrok's form: 1 and 2 are read")
-    # keys are kept as they are; % is just a letter
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    # % is just a letter; sigrok 0.2 indents a channel's trigger, which continues no value
+    parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
+    metadata = _bounded(path, archive, "metadata").decode("utf-8-sig", errors="replace")
     try:
-        parser.read_string(_bounded(path, archive, "metadata").decode("utf-8", errors="replace"))
+        parser.read_string("\n".join(line.strip() for line in metadata.splitlines()))
     except configparser.Error as error:
         raise CaptureError(f"{path}: its metadata cannot be read: {DAMAGED}") from error
     if not parser.has_section("device 1"):
@@ -172,7 +189,7 @@ def _names(path: Path, device: configparser.SectionProxy) -> list[tuple[int, str
     for key, value in device.items():
         number = re.fullmatch(r"probe([0-9]{1,4})", key)
         if number and 1 <= int(number[1]) <= MAX_CHANNELS:
-            names.append((int(number[1]) - 1, plain(value, 40)))
+            names.append((int(number[1]) - 1, plain(value or "", 40)))
     if not names and any(key.startswith("analog") for key in device):
         raise CaptureError(
             f"{path} holds analog channels only: export them as CSV, which is read, too"
@@ -181,30 +198,29 @@ def _names(path: Path, device: configparser.SectionProxy) -> list[tuple[int, str
 
 
 def _whole(path: Path, device: configparser.SectionProxy, key: str, low: int, high: int) -> int:
-    text = device.get(key, "")
+    text = device.get(key) or ""
     if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
         raise CaptureError(f"{path}: {key} is {plain(text, 20)!a}, not {low} to {high}: {DAMAGED}")
     return int(text)
 
 
-def _rate(path: Path, text: str) -> Fraction:
-    """Read "24 MHz"."""
-    match = re.fullmatch(
-        r"([0-9]{1,15}(?:\.[0-9]{1,9})?) *([kMG]?Hz)?", text.strip(), re.IGNORECASE
-    )
-    if not match:
-        raise CaptureError(
-            f"{path} does not say how fast it was sampled",
-            next_step="set the rate when you capture",
-        )
-    return sampling_rate(path, Fraction(match[1]) * UNITS[(match[2] or "Hz").lower()])
+def _rate(path: Path, text: str | None) -> Fraction | None:
+    """Read "24 MHz"; None where nothing is said. Raises CaptureError."""
+    text = (text or "").strip()
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) *([kMG]?Hz)?", text, re.IGNORECASE)
+    if match:
+        hz = Fraction(match[1]) * UNITS[(match[2] or "Hz").lower()]
+        return sampling_rate(path, hz) if hz else None
+    if text:
+        raise CaptureError(f"{path}: its samplerate is {plain(text, 20)!a}: {DAMAGED}")
+    return None
 
 
 def _members(
     path: Path, archive: zipfile.ZipFile, device: configparser.SectionProxy
 ) -> list[tuple[str, int]]:
     """Return the names and sizes of the members that hold samples, in their order."""
-    base = device.get("capturefile", "logic-1")
+    base = device.get("capturefile") or "logic-1"
     sizes = {info.filename: info.file_size for info in archive.infolist()}
     if base in sizes:
         members = [base]

@@ -1,367 +1,336 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Tables of samples (CSV): of sigrok, PulseView and oscilloscopes, logic or volts.
+"""Tables of samples (CSV): of sigrok, PulseView, vendors' programs and oscilloscopes.
 
-Makers agree on nothing but commas. What a table means is found out from its own words: the first
-row that is all numbers begins the samples, and the rows before it may name the columns, the sample
-rate or interval, and the channels. Rows come at one interval, or each with the time of a change.
+Logic or volts. Rows come at one interval, or each with the time of a change. What a column means is
+found out in ``heading``.
 """
 
 import itertools
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import floor
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
 from tennis.rally.text import plain
+from tennis.umpire.channels import chosen
 from tennis.umpire.edges import (
     MAX_SECONDS,
     MAX_TICKS,
     Capture,
     CaptureError,
     Edges,
+    MissingError,
     alternating,
-    chosen,
     merged,
-    opened,
-    sampling_rate,
 )
+from tennis.umpire.heading import DAMAGED, NOTHING, UNITS, Heading, cannot_time, read_heading
+from tennis.umpire.resolution import agree, rate_words, resolve, sampling_rate
+from tennis.umpire.text import WholeLines, opened_text, pass_over
+from tennis.umpire.wires import Threshold, Wires
 
-HEAD = 1 << 18  # bytes in which the samples must begin
 BLOCK = 1 << 20
-MAX_COLUMNS = 128
-EVEN = 0.02  # intervals that differ by less are one interval
+EVEN = 0.02  # of an interval: rows that are less off come at one interval
+MIN_EVEN = 4  # rows that show it
+ONLY_CHANGES = 64  # rows in a row that differ: then they are no samples
 PS_PER_S = 10**12
-DAMAGED = "it was truncated or edited; export it again"
-NUMBER = re.compile(r"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
-NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)  # no sample, but no name either
-TIME = re.compile(r"time.*|second.*|x|sequence|t|s|.*seconds", re.IGNORECASE)
-TIME_UNITS = {
-    "milliseconds": 10**3,
-    "microseconds": 10**6,
-    "nanoseconds": 10**9,
-    "picoseconds": 10**12,
-}
 
 
 @dataclass(frozen=True)
-class Threshold:
-    """Where a voltage changes its level: up past ``volts`` and half the hysteresis, down below."""
+class _Clock:
+    """How rows become ticks."""
 
-    volts: float = 1.65
-    hysteresis: float = 0.4
+    hz: Fraction  # ticks a second
+    rows: bool  # each row is a tick
+    per_tick: float = 1.0  # else: of the time column
+    counted: bool = False  # at a rate that the user said
 
-
-@dataclass(frozen=True)
-class _Form:
-    """What the head of a table says."""
-
-    path: Path
-    offset: int  # where the samples begin, bytes
-    delimiter: str
-    decimal: str
-    names: list[str]
-    time: int | None  # column
-    interval_s: Fraction | None  # between two rows, where it is said
-    per_s: int  # the unit of the time column
-
-    @property
-    def channels(self) -> list[int]:
-        """Return the columns that are no time."""
-        return [i for i in range(len(self.names)) if i != self.time]
+    def ticks(self, times: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the ticks of times since the first."""
+        return np.rint(times / self.per_tick).astype(np.int64)
 
 
-def open_table(
-    path: Path, ping: str | None, reply: str | None, threshold: Threshold, *, single: bool = False
-) -> Capture:
+def open_table(path: Path, wires: Wires, *, single: bool = False) -> Capture:
     """Open a table; ``single``: of one channel, which is both. Raises CaptureError."""
-    form = _form(path)
-    columns = [i for i in form.channels if form.names[i].lower() not in {"start", "increment", ""}]
-    names = [form.names[i] for i in columns]
-    if single:
-        wanted = ping if ping is not None else reply
-        if wanted is None and len(names) == 1:
-            wanted = names[0]
-        if wanted not in names:
-            have = ", ".join(plain(name, 20) for name in names[:16])
-            raise CaptureError(
-                f"{path} has {have or 'no channel'}",
-                next_step=(
-                    "name the one that is meant, with --ping for "
-                    "the first file and --reply for the second"
-                ),
-            )
-        one = columns[names.index(wanted)]
-        picked = (one, one)
-    else:
-        if len(columns) == 1:
-            raise CaptureError(
-                f"{path} holds one channel",
-                next_step="name the file of ping and the file of reply, each with --capture",
-            )
-        which = chosen(path, names, ping, reply)
-        picked = (columns[which[0]], columns[which[1]])
+    asked = wires.rate_hz
+    form = read_heading(path)
+    picked, notes = _columns(form, wires, single=single)
     first = next(_blocks(form, picked), None)
     if first is None or first[1].size < 2:
         raise CaptureError(f"{path} holds no samples: {DAMAGED}")
-    rate, even = _rate(form, first[0])
-    logic = tuple(bool(np.isin(values, (0.0, 1.0)).all()) for values in first[1:])
-
-    levels = tuple(Levels(threshold, logic=kind) for kind in logic)
+    notes += form.notes
+    _check_alive(form, picked, first)
+    if form.rate_hz is not None:
+        agree(path, form.rate_hz, asked)
+    clock = _clock(form, first, asked)
+    levels = []
+    for values in first[1:]:
+        known = values[np.isfinite(values)]
+        levels.append(Levels(wires.threshold, logic=bool(np.isin(known, (0.0, 1.0)).all())))
+    if clock.rows and form.time is None:
+        _check_samples(form, first, levels)
 
     def read(capture: Capture) -> Iterator[Edges]:
-        return _read(capture, form, picked, (levels[0], levels[1]), even=even)
+        return _read(capture, form, picked, (levels[0], levels[1]), clock)
 
-    resolution = Fraction(1)
-    if not even and first[0] is not None:
-        steps = np.diff(first[0])
-        least = float(steps[steps > 0].min(initial=1.0))
-        resolution = max(Fraction(1), Fraction(round(least * PS_PER_S)))
-    return Capture(
+    capture = Capture(
         path=path,
         form="CSV",
-        tick_hz=rate,
+        tick_hz=clock.hz,
         ping=form.names[picked[0]],
         reply=form.names[picked[1]],
-        names=names,
+        names=[form.names[i] for i in form.channels],
         read=read,
-        resolution_ticks=resolution,
+        counted=clock.counted,
+        resolution_source="asked" if clock.counted else "said",
+        notes=notes,
     )
+    if clock.counted and asked is not None:
+        capture.notes.append(f"its rows are counted at the {rate_words(asked)} of --rate-mhz")
+    if clock.rows:
+        agree(path, clock.hz, asked)
+    elif clock.hz == PS_PER_S:
+        quantum = max(Fraction(1), form.quantum_s * PS_PER_S)
+        resolve(capture, quantum, form.rate_hz, asked)
+    return capture
 
 
-def _cells(line: str, delimiter: str) -> list[str]:
-    return [cell.strip().strip('"').strip() for cell in line.split(delimiter)]
-
-
-def _numbers(cells: list[str]) -> bool:
-    full = [cell for cell in cells if cell]
-    return len(full) >= 2 and all(NUMBER.fullmatch(cell) for cell in full)
-
-
-def _form(path: Path) -> _Form:
-    """Find the samples, and what is said before them. Raises CaptureError."""
-    with opened(path) as file:
-        head = file.read(HEAD)
-    if b"\0" in head:
+def _columns(form: Heading, wires: Wires, *, single: bool) -> tuple[tuple[int, int], list[str]]:
+    """Return the columns of ping and reply, and notes on how they were chosen."""
+    columns = form.channels
+    names = [form.names[i] for i in columns]
+    if not single and len(columns) == 1:
         raise CaptureError(
-            f"{path} is neither a sigrok session (.sr) nor VCD nor CSV: export it as one of them"
+            f"{form.path} holds one channel",
+            next_step="name the file of ping and the file of reply, each with --capture",
         )
-    lines = head.decode("latin-1").splitlines(keepends=True)
-    offset = 0
-    for at, line in enumerate(lines):
-        following = [row for row in lines[at + 1 : at + 3] if row.endswith("\n")]
-        for delimiter in (",", ";", "\t"):
-            cells = _cells(line, delimiter)
-            if (
-                _numbers(cells)
-                and len(cells) <= MAX_COLUMNS
-                and all(_numbers(_cells(row, delimiter)) for row in following)
-            ):
-                if at:
-                    _check_last_heading(path, at, _cells(lines[at - 1], delimiter), len(cells))
-                return _understood(path, offset, delimiter, lines[:at], line)
-        offset += len(line.encode("latin-1"))
-    raise CaptureError(
-        f"{path} is neither a sigrok session (.sr) nor VCD nor a table of numbers: export the "
-        "capture as one of them"
-    )
-
-
-def _check_last_heading(path: Path, number: int, cells: list[str], columns: int) -> None:
-    """Raise CaptureError where line ``number``, the last before the samples, is a broken sample.
-
-    Taken for a heading it would be left out, and give its numbers to the channels as names.
-    """
-
-    def value(cell: str) -> bool:
-        return bool(NUMBER.fullmatch(cell) or NO_NUMBER.fullmatch(cell))
-
-    full = [cell for cell in cells if cell]
-    if len(cells) == columns and full and (value(cells[0]) or all(map(value, full))):
-        text = plain(",".join(cells), 60)
-        raise CaptureError(f"{path}: line {number} ({text}) is no row of numbers: {DAMAGED}")
-
-
-def _understood(path: Path, offset: int, delimiter: str, head: list[str], row: str) -> _Form:
-    cells = _cells(row, delimiter)
-    # the last row before the samples that has a word for each column, and does not only name units
-    names = [f"column {n}" for n in range(1, len(cells) + 1)]
-    units: list[str] = []
-    for line in reversed(head):
-        entries = _cells(line, delimiter)
-        if line.startswith(";") or len([e for e in entries if e]) < len([c for c in cells if c]):
-            continue
-        kinds = {"logic", "volt", "v", "second", "s", "sequence", *TIME_UNITS, "seconds"}
-        if all(not e or e.lower() in kinds or NUMBER.fullmatch(e) for e in entries):
-            units = units or entries
-            continue
-        names = [*entries, *names[len(entries) :]][: len(cells)]
-        break
-    text = "".join(head)
-    listed = re.search(r"^; Channels \([0-9]+/[0-9]+\): (.*)$", text, re.MULTILINE)
-    time = next((i for i, name in enumerate(names) if TIME.fullmatch(name)), None)
-    per_s = 1
-    if units and time is None:
-        time = next((i for i, unit in enumerate(units) if TIME.fullmatch(unit)), None)
-    if units and time is not None and time < len(units):
-        per_s = TIME_UNITS.get(units[time].lower(), 1)
-    if listed:
-        headings = [word.strip() for word in listed[1].split(",")]
-        places = [i for i in range(len(cells)) if i != time]
-        if len(headings) == len(places):
-            for place, name in zip(places, headings, strict=True):
-                names[place] = name
-    if time is None and len(cells) >= 3 and not {cells[0]} <= {"0", "1"}:
-        time = 0
-    interval = _interval(text, delimiter, names, units)
-    sequence = bool(units) and time is not None and units[time].lower() == "sequence"
-    if sequence or (time is not None and names[time].lower() == "sequence"):
-        if interval is None:
-            raise CaptureError(f"{path} counts its rows and says no interval: {DAMAGED}")
-        time = None if sequence else time
-        names = names if time is not None else ["increment", *names[1:]]
-    if time is None and interval is None:
+    if not single:
+        empty = frozenset(columns.index(i) for i in form.empty)
+        which, notes = chosen(form.path, names, wires, empty)
+        return (columns[which[0]], columns[which[1]]), notes
+    wanted = wires.ping if wires.ping is not None else wires.reply
+    if wanted is None and len(names) == 1:
+        wanted = names[0]
+    if wanted not in names:
+        have = ", ".join(plain(name, 20) for name in names[:16])
         raise CaptureError(
-            f"{path} says neither when its samples were taken nor at which rate: export it with "
-            "a column of times"
+            f"{form.path} has {have or 'no channel'}",
+            next_step=(
+                "name the one that is meant, with --ping for "
+                "the first file and --reply for the second"
+            ),
         )
-    decimal = "," if delimiter != "," and "," in row and "." not in row else "."
-    named = [plain(name, 40) for name in names]
-    return _Form(path, offset, delimiter, decimal, named, time, interval, per_s)
-
-
-def _interval(text: str, delimiter: str, names: list[str], units: list[str]) -> Fraction | None:
-    """Return the time between two rows, where the head says it."""
-    rate_note = re.search(r"Samplerate: *([0-9.]+) *([kMG]?Hz)", text)
-    if rate_note and NUMBER.fullmatch(rate_note[1]):
-        unit = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}[rate_note[2]]
-        hz = Fraction(rate_note[1]) * unit
-        return 1 / hz if hz > 0 else None
-    lower = [name.lower() for name in names]
-    if "increment" in lower and lower.index("increment") < len(units):
-        return _positive(units[lower.index("increment")])
-    pattern = (
-        rf"^\"?(?:Sample|Horizontal) Interval\"?{re.escape(delimiter)}[^0-9+.\n-]*([^,;\t\r\n]+)"
-    )
-    match = re.search(pattern, text, re.MULTILINE | re.IGNORECASE)
-    return _positive(match[1].strip().strip('"')) if match else None
-
-
-def _positive(text: str) -> Fraction | None:
-    if len(text) > 40 or not NUMBER.fullmatch(text):
-        return None
-    value = Fraction(text.replace(",", "."))
-    return value if value > 0 else None
+    one = columns[names.index(wanted)]
+    return (one, one), []
 
 
 Block = tuple[NDArray[np.float64] | None, NDArray[np.float64], NDArray[np.float64]]
 
 
-def _blocks(form: _Form, picked: tuple[int, int]) -> Iterator[Block]:
-    """Yield (times or None, ping, reply), a block of rows at a time. Raises CaptureError."""
+def _check_alive(form: Heading, picked: tuple[int, int], block: Block) -> None:
+    """Raise MissingError where a channel has no data at all, as far as was read."""
+    for column, values in zip(picked, block[1:], strict=True):
+        if not np.isfinite(values).any():
+            raise MissingError(
+                f"{form.path}: the analyser has no data of {form.names[column]}, from the first "
+                f"row to row {values.size}",
+                next_step="name another channel, or enable it and capture again",
+            )
+
+
+def _check_samples(form: Heading, block: Block, levels: "list[Levels]") -> None:
+    """Raise MissingError where rows without times are changes: when they came, nobody can tell."""
+    if not all(level.logic for level in levels) or block[1].size < ONLY_CHANGES:
+        return
+    both = np.column_stack(block[1:])
+    if (np.diff(both, axis=0) != 0).any(axis=1).all():
+        raise MissingError(
+            f"{form.path} lists only changes, without their times",
+            next_step="export it with a column of times, or with a row for each sample",
+        )
+
+
+def _times(column: pa.Array, form: Heading) -> NDArray[np.float64] | NDArray[np.int64]:
+    """Return a column of times as numbers: seconds or counts, or whole nanoseconds of dates."""
+    if form.times in {"dates", "clock"}:
+        return np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False))
+    if form.times == "with unit":
+        texts = pc.replace_substring_regex(pc.utf8_lower(column), " ", "")
+        texts = pc.replace_substring(texts, ",", ".")
+        parts = pc.extract_regex(texts, r"^(?P<value>[-+0-9.]+)(?P<unit>[a-zµμ]+)$")
+        values = pc.struct_field(parts, "value").cast(pa.float64())
+        seconds = np.asarray(values.to_numpy(zero_copy_only=False), np.float64)
+        words = pc.struct_field(parts, "unit").to_pylist()
+        return seconds / np.array([UNITS.get(word, np.nan) for word in words], np.float64)
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
+
+
+def _time_type(form: Heading, first: str) -> pa.DataType:
+    if form.times == "dates":
+        return pa.timestamp("ns", "UTC" if first[19:].strip(".0123456789") else None)
+    return {"clock": pa.time64("ns"), "with unit": pa.string()}.get(form.times, pa.float64())
+
+
+def _blocks(form: Heading, picked: tuple[int, int]) -> Iterator[Block]:
+    """Yield (times or None, ping, reply), a block of rows at a time. Raises CaptureError.
+
+    Times count from the first row where they are dates. Levels are NaN where there is no data.
+    """
     keys = [f"c{i}" for i in range(len(form.names))]
     wanted = {*picked} | ({form.time} if form.time is not None else set())
+    types = {keys[i]: pa.float64() for i in wanted}
+    if form.time is not None:
+        types[keys[form.time]] = _time_type(form, form.first_time)
     rows = 0
-    with form.path.open("rb") as file:
-        file.seek(form.offset)
+    origin: int | None = None
+    with opened_text(form.path) as file:
         try:
+            pass_over(file, form.offset)
             reader = pa.csv.open_csv(
-                pa.PythonFile(file, "r"),
+                pa.PythonFile(WholeLines(file), "r"),
                 read_options=pa.csv.ReadOptions(
                     column_names=keys, block_size=BLOCK, use_threads=False
                 ),
                 parse_options=pa.csv.ParseOptions(delimiter=form.delimiter),
                 convert_options=pa.csv.ConvertOptions(
                     include_columns=[keys[i] for i in sorted(wanted)],
-                    column_types={keys[i]: pa.float64() for i in wanted},
+                    column_types=types,
                     decimal_point=form.decimal,
+                    null_values=[*NOTHING, *(f" {nothing}" for nothing in NOTHING)],
+                    strings_can_be_null=True,
                 ),
             )
             for batch in reader:
-                values = {
-                    i: batch[keys[i]].to_numpy(zero_copy_only=False).astype(np.float64)
-                    for i in wanted
-                }
-                whole = np.all([np.isfinite(column) for column in values.values()], axis=0)
-                if not whole.all():
-                    row = rows + int(np.argmin(whole)) + 1
-                    raise CaptureError(
-                        f"{form.path}: row {row} of its samples lacks a number: {DAMAGED}"
-                    )
+                values = [
+                    np.asarray(batch[keys[i]].to_numpy(zero_copy_only=False), np.float64)
+                    for i in picked
+                ]
+                time = None
+                if form.time is not None:
+                    _check_column(form, batch[keys[form.time]].is_valid(), rows, "time")
+                    raw = _times(batch[keys[form.time]], form)
+                    if raw.dtype == np.int64:
+                        origin = int(raw[0]) if origin is None and raw.size else origin
+                        raw = (raw - (origin or 0)) / 1e9
+                    _check_column(form, np.isfinite(raw), rows, "time")
+                    time = np.asarray(raw / (form.per_s or 1), np.float64)
+                for column in values:
+                    _check_column(form, ~np.isinf(column), rows, "level")
                 rows += batch.num_rows
-                time = values[form.time] / form.per_s if form.time is not None else None
-                if values[picked[0]].size:
-                    yield time, values[picked[0]], values[picked[1]]
-        except (pa.ArrowException, ValueError, UnicodeDecodeError) as error:
+                if values[0].size:
+                    yield time, values[0], values[1]
+        except (pa.ArrowException, ValueError, UnicodeError) as error:
             why = plain(str(error).splitlines()[0], 100)
             raise CaptureError(f"{form.path} cannot be read ({why}): {DAMAGED}") from error
 
 
-def _rate(form: _Form, times: NDArray[np.float64] | None) -> tuple[Fraction, bool]:
-    """Return the ticks of a second, and whether a row is a tick."""
-    path = form.path
-    if times is None:
-        assert form.interval_s is not None  # noqa: S101 (_understood saw to it)
-        return sampling_rate(path, 1 / form.interval_s), True
+def _check_column(form: Heading, whole: object, rows: int, what: str) -> None:
+    good = np.asarray(whole, np.bool_)
+    if not good.all():
+        raise CaptureError(
+            f"{form.path}: row {rows + int(np.argmin(good)) + 1} of its samples lacks a {what}: "
+            f"{DAMAGED}"
+        )
+
+
+def _clock(form: Heading, first: Block, asked: Fraction | None) -> _Clock:
+    """Find out what a tick is. Raises CaptureError, MissingError where it is not said."""
+    path, times = form.path, first[0]
+    if form.times in {"rows", "counts"} or times is None:
+        rate = 1 / form.interval_s if form.interval_s else asked
+        if rate is None:
+            what = "counts its rows" if form.times == "counts" else "has no times"
+            raise cannot_time(form, f"{what} and does not say how fast it was sampled")
+        counted = form.interval_s is None
+        return _Clock(sampling_rate(path, rate), form.times != "counts", counted=counted)
     span = float(times[-1] - times[0])
     if not span > 0:
         raise CaptureError(f"{path}: its time does not go on: {DAMAGED}")
+    said = form.interval_s
+    if said is not None and (stretched := _stretched(form, times, said)) is not None:
+        return _Clock(sampling_rate(path, 1 / said), rows=False, per_tick=stretched)
+    even = _even(form, times)
+    if said is not None and even and form.per_s is None:
+        return _Clock(sampling_rate(path, 1 / said), rows=True)
+    if form.per_s is None:
+        raise MissingError(
+            f"{path} does not say in which unit its times are",
+            next_step="write it into the heading of their column, as in Time [ns]",
+        )
     if span > MAX_SECONDS:
         raise CaptureError(f"{path} is longer than any rally: {DAMAGED}")
-    interval = float(form.interval_s) if form.interval_s else span / (times.size - 1)
-    # times are written with few digits: look at many steps at once
-    steps = times[:: max(1, times.size // 16)]
-    even = np.arange(times.size)[:: max(1, times.size // 16)] * interval
-    if np.abs(steps - steps[0] - even).max() <= max(EVEN * span / 16, 1.5 * interval):
-        if form.interval_s:
-            return sampling_rate(path, 1 / form.interval_s), True
+    if even:
+        interval = span / (times.size - 1)
+        if said is not None and abs(interval / float(said) - 1) < EVEN:
+            return _Clock(sampling_rate(path, 1 / said), rows=True)
         rounded = Fraction(round(interval * PS_PER_S * 10**3), PS_PER_S * 10**3)
-        return sampling_rate(path, 1 / max(rounded, Fraction(1, PS_PER_S))), True
-    return Fraction(PS_PER_S), False
+        return _Clock(sampling_rate(path, 1 / max(rounded, Fraction(1, PS_PER_S))), rows=True)
+    return _Clock(Fraction(PS_PER_S), rows=False, per_tick=1 / PS_PER_S)
+
+
+def _even(form: Heading, times: NDArray[np.float64]) -> bool:
+    """Say whether rows come at one interval, as exactly as their times are written."""
+    if times.size < MIN_EVEN:
+        return False
+    interval = float(times[-1] - times[0]) / (times.size - 1)
+    off = np.abs(times - times[0] - np.arange(times.size) * interval).max()
+    least = 4 * np.finfo(np.float64).eps * float(np.abs(times).max())
+    return bool(off <= 1.01 * float(form.quantum_s) + EVEN * interval + least)
+
+
+def _stretched(form: Heading, times: NDArray[np.float64], said: Fraction) -> float | None:
+    """Return how long a sample is in the times of sigrok's tables, if they count too few units.
+
+    At 24 MHz it adds 41 ns a sample instead of 41.67, and may not even name the unit.
+    """
+    units = [form.per_s] if form.per_s else sorted(set(UNITS.values()))
+    raw = times * (form.per_s or 1)
+    whole = np.rint(raw)
+    if np.abs(raw - whole).max() > 1e-3 or np.abs(whole).max() > 2.0**53:
+        return None
+    common = int(np.gcd.reduce(np.diff(whole).astype(np.int64)))
+    for per_s in units:
+        if common and common == floor(said * per_s) and common != said * per_s:
+            return common / (form.per_s or 1)
+    return None
 
 
 def _read(
     capture: Capture,
-    form: _Form,
+    form: Heading,
     picked: tuple[int, int],
     kinds: "tuple[Levels, Levels]",
-    *,
-    even: bool,
+    clock: _Clock,
 ) -> Iterator[Edges]:
     rows = 0
-    start = last = 0.0
+    start: tuple[int, float] | None = None  # row, time
+    last = -np.inf
     levels: list[bool | None] = [None, None]
-    for time, *values in _blocks(form, picked):
-        size = values[0].size
-        if time is not None:
-            if rows == 0:
-                start = float(time[0])
-            elif time[0] < last:
-                raise CaptureError(
-                    f"{form.path}: its time goes back: several records in one file cannot be "
-                    "checked; export them one by one"
-                )
-            last = float(time[-1])
-        if even or time is None:
-            ticks = np.arange(rows, rows + size, dtype=np.int64)
-            if time is not None and size > 1:
-                _check_even(capture, last - start, rows + size - 1)
-        else:
-            if np.any(np.diff(time) < 0):
-                raise CaptureError(f"{form.path}: its time goes back: {DAMAGED}")
-            seconds = time - start
-            if seconds[-1] > MAX_SECONDS:
-                raise CaptureError(f"{form.path} is longer than any rally: {DAMAGED}")
-            ticks = np.rint(seconds * PS_PER_S).astype(np.int64)
-        rows += size
+    gap = _Gap(capture, form, picked)
+    for all_times, *all_values in _blocks(form, picked):
+        if all_times is not None:
+            _check_order(form, all_times, last, exact=not clock.rows)
+            last = float(all_times[-1])
+        count = np.arange(rows, rows + all_values[0].size, dtype=np.int64)
+        rows += count.size
         if rows > MAX_TICKS:
             raise CaptureError(f"{form.path} is longer than any rally: {DAMAGED}")
+        kept = gap.whole(all_times, count, all_values)
+        if kept.start == kept.stop:
+            continue
+        values = [column[kept] for column in all_values]
+        time = all_times[kept] if all_times is not None else None
+        if start is None:
+            start = (int(count[kept.start]), float(time[0]) if time is not None else 0.0)
+        since = time - start[1] if time is not None else None
+        ticks = _ticks(capture, form, clock, count[kept] - start[0], since)
         wires = []
         for wire, column in enumerate(values):
             up = kinds[wire].of(column, levels[wire])
@@ -371,11 +340,91 @@ def _read(
                 levels[wire] = before
                 capture.high_at_start = (bool(levels[0]), bool(levels[1]))
             changed = np.flatnonzero(np.diff(up, prepend=before))
-            kept = changed[alternating(ticks[changed], up[changed], before)]
-            wires.append((ticks[kept], up[kept]))
+            those = changed[alternating(ticks[changed], up[changed], before)]
+            wires.append((ticks[those], up[those]))
             levels[wire] = bool(up[-1])
         capture.end_ticks = int(ticks[-1]) + 1
         yield merged(wires[0], wires[1])
+
+
+def _check_order(form: Heading, times: NDArray[np.float64], last: float, *, exact: bool) -> None:
+    if times[0] < last:
+        raise CaptureError(
+            f"{form.path}: its time goes back: several records in one file cannot be "
+            "checked; export them one by one"
+        )
+    if exact and np.any(np.diff(times) < 0):
+        raise CaptureError(f"{form.path}: its time goes back: {DAMAGED}")
+
+
+def _ticks(
+    capture: Capture,
+    form: Heading,
+    clock: _Clock,
+    count: NDArray[np.int64],
+    since: NDArray[np.float64] | None,
+) -> NDArray[np.int64]:
+    """Return the ticks of some rows: ``count`` and ``since`` are those since the first."""
+    if clock.rows or since is None:
+        if since is not None and form.per_s is not None and count[-1]:
+            _check_even(capture, float(since[-1]), int(count[-1]))
+        return count
+    if since[-1] / clock.per_tick > MAX_SECONDS * float(clock.hz):
+        raise CaptureError(f"{form.path} is longer than any rally: {DAMAGED}")
+    return clock.ticks(since)
+
+
+class _Gap:
+    """Rows without data: a capture begins after them or ends before, but goes on over none."""
+
+    def __init__(self, capture: Capture, form: Heading, picked: tuple[int, int]) -> None:
+        self._path = capture.path
+        self._names = [form.names[column] for column in picked]
+        self._begun = False
+        self._gone: tuple[str, str] | None = None  # the channel, and where
+
+    def whole(
+        self,
+        time: NDArray[np.float64] | None,
+        count: NDArray[np.int64],
+        values: list[NDArray[np.float64]],
+    ) -> slice:
+        """Return which of some rows have data. Raises MissingError."""
+        there = np.isfinite(values[0]) & np.isfinite(values[1])
+        if there.all() and self._gone is None:
+            self._begun = True
+            return slice(0, there.size)
+        again = np.flatnonzero(there)
+        if not again.size:
+            begin = end = 0
+        elif self._gone is not None:
+            self._raise(time, count, int(again[0]))
+        else:
+            begin = int(again[0])
+            after = np.flatnonzero(~there[begin:])
+            end = begin + int(after[0]) if after.size else there.size
+        if end < there.size and (self._begun or begin < end) and self._gone is None:
+            wire = 0 if np.isnan(values[0][end]) else 1
+            self._gone = (self._names[wire], _where(time, count, end))
+            back = again[again > end]
+            if back.size:
+                self._raise(time, count, int(back[0]))
+        self._begun |= begin < end
+        return slice(begin, end)
+
+    def _raise(self, time: NDArray[np.float64] | None, count: NDArray[np.int64], at: int) -> None:
+        assert self._gone is not None  # noqa: S101
+        name, since = self._gone
+        raise MissingError(
+            f"{self._path}: the analyser has no data of {name} from {since} to "
+            f"{_where(time, count, at)}",
+            next_step="capture again, or export what is before or after",
+        )
+
+
+def _where(time: NDArray[np.float64] | None, count: NDArray[np.int64], at: int) -> str:
+    row = f"row {int(count[at]) + 1}"
+    return row if time is None else f"{row} ({time[at]:.6f} s)"
 
 
 def _check_even(capture: Capture, seconds: float, rows: int) -> None:
@@ -406,26 +455,38 @@ class Levels:
 
 
 def open_pair(
-    ping: Path, reply: Path, names: tuple[str | None, str | None], threshold: Threshold
+    ping: Path,
+    reply: Path,
+    names: tuple[str | None, str | None],
+    threshold: Threshold,
+    asked: Fraction | None = None,
 ) -> Capture:
-    """Open two tables, of one channel each, that were sampled at once. Raises CaptureError."""
-    first = open_table(ping, names[0], None, threshold, single=True)
-    second = open_table(reply, names[1], None, threshold, single=True)
+    """Open two tables, of one channel each, that were sampled at once. Raises CaptureError.
+
+    ``asked`` is the rate (Hz) that the user said.
+    """
+    first, second = (
+        open_table(path, Wires(ping=name, threshold=threshold, rate_hz=asked), single=True)
+        for path, name in zip((ping, reply), names, strict=True)
+    )
     if first.tick_hz != second.tick_hz:
         raise CaptureError(f"{ping} and {reply} were not sampled at one rate: capture both at once")
 
     def read(capture: Capture) -> Iterator[Edges]:
         yield from _side_by_side(capture, first, second)
 
-    return Capture(
+    coarser = max(first, second, key=lambda capture: capture.resolution_ticks)
+    return replace(
+        coarser,
         path=ping,
-        form="CSV",
-        tick_hz=first.tick_hz,
         ping=first.ping,
         reply=second.reply,
         names=[first.ping, second.reply],
         read=read,
-        resolution_ticks=first.resolution_ticks,
+        resolution_source=coarser.resolution_source
+        if first.resolution_known and second.resolution_known
+        else "unknown",
+        notes=[*first.notes, *second.notes],
     )
 
 

@@ -4,11 +4,21 @@
 
 from tennis.rally.folder import CAPTURE
 from tennis.rally.manifest import Verdict
+from tennis.umpire.edges import Capture
 from tennis.umpire.fit import Difference
 from tennis.umpire.result import MAX_CLOCK_PPM, Check, Kind
 from tennis.units import format_count
 
 MIN_BALLS = 100  # for a verdict
+SHOWN = 3  # balls in a verdict, of those that are named
+
+
+def unknown_rate(capture: Capture) -> str:
+    """Say that nobody knows how finely an analyser looked, and who may say it."""
+    return (
+        f"{capture.path} does not say how fast it was sampled, and its changes show only that the "
+        f"samples are {capture.resolution_ns:.4g} ns apart or less: name the rate with --rate-mhz"
+    )
 
 
 def judge(result: Check) -> tuple[Verdict, str]:
@@ -28,7 +38,9 @@ def judge(result: Check) -> tuple[Verdict, str]:
     scope = format_count(result.balls, result.noun)
     if result.uncovered:
         scope += f" of {result.rally.balls} (the capture does not cover the others)"
-    if result.disagree or result.off or result.unmatched:
+    if doubt := _doubt(result):
+        return "inconclusive", doubt
+    if result.disagree or result.off or result.off_serves or result.unmatched:
         return _contradicted(result, glitches)
     if result.unseen:
         return "inconclusive", (
@@ -46,6 +58,22 @@ def judge(result: Check) -> tuple[Verdict, str]:
             )
         results.append((kind, difference))
     return _by_intervals(result, results, scope)
+
+
+def _doubt(result: Check) -> str:
+    """Say why what was seen shows nothing about the Brickwall; empty where it does."""
+    if result.by_order and not _own(result):
+        return (
+            "the balls came at a fixed rate and their latencies are all alike: nothing shows that "
+            "it is a capture of this rally; play with `tennis rally --umpire`, which keeps the "
+            "capture with the rally, or play a closed loop"
+        )
+    if result.jumped:
+        return (
+            f"{_named(result)}, and many more: a clock jumped, or the analyser lost samples; "
+            "capture again at a lower rate, with nothing else on the analyser's USB bus"
+        )
+    return ""
 
 
 def _contradicted(result: Check, glitches: int) -> tuple[Verdict, str]:
@@ -67,61 +95,99 @@ def _contradicted(result: Check, glitches: int) -> tuple[Verdict, str]:
         )
     if result.off:
         reasons.append(f"{format_count(result.off, 'latency', 'latencies')} far off the others")
+    if result.off_serves:
+        count = format_count(result.off_serves, "ball")
+        reasons.append(f"{count} served at another moment than the analyser saw")
     reason = "; ".join(reasons)
+    if result.odd:
+        reason += f" ({_named(result)})"
     if glitches:
         return "inconclusive", (
             f"{reason}; {format_count(glitches, 'edge')} belong to no ball: glitches, "
             "or pings that the analyser missed; check ground and probes, keep the leads short, and "
             "capture again"
         )
+    assert result.capture is not None  # noqa: S101
+    if not result.capture.resolution_known:
+        return "inconclusive", f"{reason}; {unknown_rate(result.capture)}"
     return "fail", (
-        f"{reason}: one of both instruments is wrong; run tennis verify, then capture another rally"
+        f"{reason}: one of both instruments is wrong; run tennis brickwall verify, "
+        "then capture another rally"
     )
+
+
+def _named(result: Check) -> str:
+    """Name the first balls that are wrong, by their numbers."""
+    named = [f"{result.noun} {ball}: {what}" for ball, what in sorted(result.odd.items())]
+    more = f"; and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
+    return "; ".join(named[:SHOWN]) + more
 
 
 def _by_intervals(
     result: Check, results: list[tuple[Kind, Difference]], scope: str
 ) -> tuple[Verdict, str]:
-    tolerance = result.tolerance_ns
-    wide = []
+    """Judge by where the whole intervals lie."""
+    tolerance, condemns = result.tolerance_ns, result.condemns_ns
+    capture = result.capture
+    assert capture is not None  # noqa: S101
     for kind, difference in results:
         low, high = difference.bias_ci_ns
-        if low > tolerance or high < -tolerance:
+        if capture.resolution_known and (low > condemns or high < -condemns):
             return "fail", (
                 f"the Brickwall's {result.kind_words(kind)} is off by {difference.bias_ns:+.1f} ns "
-                f"({low:.1f} to {high:.1f}), more than {tolerance:.0f} ns: run tennis verify, and "
-                "look at both wires with short leads"
+                f"({low:.1f} to {high:.1f}), more than {condemns:.0f} ns: run "
+                "tennis brickwall verify, and look at both wires with short leads"
             )
-        if low < -tolerance or high > tolerance:
-            wide.append((kind, low, high))
-    if result.clock_ci is not None and (
-        result.clock_ci[0] > MAX_CLOCK_PPM or result.clock_ci[1] < -MAX_CLOCK_PPM
-    ):
-        assert result.clock is not None  # noqa: S101
-        return "fail", (
-            f"the clocks differ by {result.clock.ppm:+.0f} ppm, crystals by no more than "
-            f"{MAX_CLOCK_PPM:.0f}: one of both instruments has a wrong clock; try another analyser"
-        )
-    if wide:
-        kind, low, high = wide[0]
-        step = "play more balls, or capture at a higher rate"
-        if any(result.unevenness.values()):
-            step = (
-                "the balls are in step with the analyser's samples, which hides what is between "
-                "two of them; choose another sample rate, or a closed loop"
-            )
+    clocks = _clocks_apart(result, capture)
+    if clocks is not None:
+        return clocks
+    worst, kind, difference = max(
+        ((max(map(abs, found.bias_ci_ns)), kind, found) for kind, found in results),
+        key=lambda one: one[0],
+    )
+    if worst >= tolerance:
+        low, high = difference.bias_ci_ns
         return "inconclusive", (
-            f"the bias of the {result.kind_words(kind)} may be {low:.1f} to {high:.1f} ns, the "
-            f"tolerance is {tolerance:.0f} ns: {step}"
+            f"it can vouch for {worst:.1f} ns only, and not for {tolerance:g} ns: the bias of the "
+            f"{result.kind_words(kind)} is {difference.bias_ns:+.1f} ns ({low:.1f} to {high:.1f}); "
+            f"{_next_step(result, capture, sure=low > tolerance or high < -tolerance)}"
         )
-    if result.by_order and not _own(result):
-        return "inconclusive", (
-            "the balls came at a fixed rate and their latencies are all alike: nothing shows that "
-            "it is a capture of this rally; play with `tennis rally --umpire`, which keeps the "
-            "capture with the rally, or play a closed loop"
-        )
-    worst = max(max(map(abs, difference.bias_ci_ns)) for _, difference in results)
     return "pass", f"{scope}: no bias above {worst:.1f} ns, no contradiction"
+
+
+def _next_step(result: Check, capture: Capture, *, sure: bool) -> str:
+    """Say what may show more; ``sure``: there is a bias."""
+    if not capture.resolution_known:
+        return unknown_rate(capture)
+    if any(result.unevenness.values()):
+        return (
+            "the balls are in step with the analyser's samples, which hides what is between "
+            "two of them; choose another sample rate, or a closed loop"
+        )
+    if sure:
+        return (
+            "thresholds, leads and skew between two channels do as much: swap the two channels "
+            "and capture again; what stays is the Brickwall's"
+        )
+    return "play more balls, or capture at a higher rate"
+
+
+def _clocks_apart(result: Check, capture: Capture) -> tuple[Verdict, str] | None:
+    """Judge clocks that differ by more than crystals do; None: they do not."""
+    if result.clock is None or result.clock_ci is None:
+        return None
+    low, high = result.clock_ci
+    if low <= MAX_CLOCK_PPM and high >= -MAX_CLOCK_PPM:
+        return None
+    reason = (
+        f"the clocks differ by {result.clock.ppm:+.0f} ppm, crystals by no more than "
+        f"{MAX_CLOCK_PPM:.0f}: "
+    )
+    if capture.counted:
+        return "inconclusive", (
+            f"{reason}it was not sampled at exactly --rate-mhz, or an instrument's clock is wrong"
+        )
+    return "fail", f"{reason}one of both instruments has a wrong clock; try another analyser"
 
 
 def _own(result: Check) -> bool:
