@@ -8,6 +8,7 @@ answers differ, or where tennis store takes more than 2 GB.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import resource
@@ -28,7 +29,9 @@ PANDAS_MAX = 60_000_000  # balls: more would take more memory than a laptop has
 
 def make(folder: Path, count: int) -> Path:
     """Return a store of so many rallies."""
-    from tennis.store.folder import About, create
+    from tennis.rally.folder import MANIFEST
+    from tennis.rally.manifest import seal_of
+    from tennis.store.folder import ID_DIGITS, About, create
     from tests.support.synthetic import make_rally
 
     store = create(folder / f"store-{count}")
@@ -40,11 +43,16 @@ def make(folder: Path, count: int) -> Path:
             pass
     originals = store.ids()
     for number in range(count - KINDS):
-        copy = store.place(f"{number:016x}")
+        original = store.place(originals[number % KINDS])
+        content = json.loads((original / MANIFEST).read_bytes())
+        content["protocol"]["seed"] = KINDS + number  # another rally, of the same balls
+        manifest = json.dumps(content | {"seal": seal_of(content)}).encode()
+        copy = store.place(hashlib.sha256(manifest).hexdigest()[:ID_DIGITS])
         copy.mkdir()
-        for file in store.place(originals[number % KINDS]).iterdir():
-            os.link(file, copy / file.name)
-    store.rebuild()
+        (copy / MANIFEST).write_bytes(manifest)
+        for file in original.iterdir():
+            if file.name != MANIFEST:
+                os.link(file, copy / file.name)
     return store.path
 
 

@@ -7,11 +7,11 @@ what was fetched once is kept in the cache folder, and nothing is believed that 
 """
 
 import hashlib
-import re
+import json
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,26 +19,26 @@ from pathlib import Path
 import pyarrow as pa
 
 from tennis.checkout import cache_folder
-from tennis.errors import BenchError, RallyError, UsageError
+from tennis.errors import RallyError, UsageError
 from tennis.listener import say
-from tennis.rally.disk import writing
+from tennis.rally.disk import write_whole, writing
 from tennis.rally.folder import MANIFEST, open_folder, read_manifest
 from tennis.store.folder import (
     ABOUT,
-    CATALOGUE,
     CONTENT,
+    ID,
     RALLIES,
     STORE,
     Store,
     check_content,
     id_of,
 )
-from tennis.store.place import PART, Place
+from tennis.store.place import Place
 from tennis.units import format_count
 
 AT_ONCE = 8  # transfers
 SAID_EVERY_S = 10.0
-ID = re.compile(r"[0-9a-f]{16}")
+ABOUTS = "about.json"  # which of the bucket's were fetched
 
 
 @dataclass
@@ -63,41 +63,46 @@ class BucketStore(Store):
         """Tell whether a rally is there."""
         return self.bucket.has_rally(f"{RALLIES}/{name}")
 
-    def fetch(self, names: Iterable[str], wanted: Callable[[str], bool] = lambda _: True) -> None:
+    def fetch(self, names: Iterable[str], files: Collection[str] | None = None) -> None:
         """Bring files of rallies here, whatever is not here yet; the manifests in any case.
 
         Raises RallyError for what is damaged there, BenchError where the bucket cannot be reached.
         """
-        missing = [name for name in names if not self._is_here(name, wanted)]
-        if not missing:
-            return
-        say(f"{self.name}: fetching {format_count(len(missing), 'rally', 'rallies')}")
+        missing = [name for name in names if not self._is_here(name, files)]
+        if missing:
+            what = f"fetching {format_count(len(missing), 'rally', 'rallies')}"
+            if files is not None and not files:
+                what = f"fetching {format_count(len(missing), 'manifest')}"
+            self._at_once(what, missing, lambda name: self._bring(name, files))
+
+    def _at_once(self, what: str, names: list[str], bring: Callable[[str], None]) -> None:
+        say(f"{self.name}: {what}")
         last = time.monotonic()
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            done = pool.map(lambda name: self._bring(name, wanted), missing)
+            done = pool.map(bring, names)
             try:
                 for number, _ in enumerate(done, 1):
                     if time.monotonic() - last > SAID_EVERY_S:
                         last = time.monotonic()
-                        say(f"{self.name}: {number:,} of {len(missing):,}")
+                        say(f"{self.name}: {number:,} of {len(names):,}")
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def _is_here(self, name: str, wanted: Callable[[str], bool]) -> bool:
+    def _is_here(self, name: str, files: Collection[str] | None) -> bool:
         place = self.place(name)
         if not (place / MANIFEST).is_file():
             return False
-        files = read_manifest(place).files
-        return all((place / file).is_file() for file in files if wanted(file))
+        needed = read_manifest(place).files if files is None else files
+        return all((place / file).is_file() for file in needed)
 
-    def _bring(self, name: str, wanted: Callable[[str], bool]) -> None:
+    def _bring(self, name: str, files: Collection[str] | None) -> None:
         place = self.place(name)
         with writing(place):
             place.mkdir(parents=True, exist_ok=True)
         self._bring_file(name, MANIFEST, lambda sha256: sha256.startswith(name))
         for file, known in read_manifest(place).files.items():
-            if wanted(file):
+            if files is None or file in files:
                 if Path(file).name != file:
                     raise RallyError(f"{self.name}/{RALLIES}/{name}/{MANIFEST} is damaged")
                 self._bring_file(name, file, known.__eq__)
@@ -125,36 +130,47 @@ class BucketStore(Store):
         self.bucket.put_rally(fresh, f"{RALLIES}/{name}")
         shutil.rmtree(self.place(name), ignore_errors=True)  # of an earlier store of that name
 
-    def rebuild(self) -> pa.Table:
-        """Make the catalogue of the rallies, there and here."""
+    def catalogue(self) -> pa.Table:
+        """Return a row for each rally, made of its manifest; those not here yet are fetched.
+
+        Raises RallyError for a damaged one, BenchError where the bucket cannot be reached.
+        """
         names = self.ids()
-        self.fetch(names, lambda _: False)
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            list(pool.map(self._bring_about, names))
-        made = super().rebuild()
+        self.fetch(names, ())
+        self._bring_abouts()
+        return self.rows(names)
+
+    def _bring_abouts(self) -> None:
+        """Fetch what was said of rallies, as far as it changed there."""
+        there = {
+            Path(key).stem: stamp
+            for key, stamp in self.bucket.stamps(ABOUT).items()
+            if ID.fullmatch(Path(key).stem) and Path(key).suffix == ".json"
+        }
         try:
-            self.bucket.put(self.path / CATALOGUE, CATALOGUE)
-        except BenchError as error:  # whoever may only read has the catalogue here
-            say(f"the new catalogue stays on this machine: {error.message}")
-        return made
+            here = json.loads((self.path / ABOUTS).read_bytes())
+        except (FileNotFoundError, ValueError):
+            here = {}
+        if here == there:
+            return
+        for name in here.keys() - there.keys():
+            (self.path / ABOUT / f"{name}.json").unlink(missing_ok=True)
+        changed = sorted(name for name, stamp in there.items() if here.get(name) != stamp)
+        if changed:
+            what = f"fetching what was said of {format_count(len(changed), 'rally', 'rallies')}"
+            self._at_once(what, changed, self._bring_about)
+        write_whole(self.path / ABOUTS, json.dumps(there).encode(), force=True)
 
     def _bring_about(self, name: str) -> None:
         to = self.path / ABOUT / f"{name}.json"
-        key = f"{ABOUT}/{name}.json"
         with writing(to), tempfile.TemporaryDirectory(prefix=".about.", dir=to.parent) as scratch:
-            if self.bucket.has(key):
-                self.bucket.get(key, Path(scratch) / "fresh")
-                (Path(scratch) / "fresh").rename(to)
-            else:
-                to.unlink(missing_ok=True)
+            self.bucket.get(f"{ABOUT}/{name}.json", Path(scratch) / "fresh")
+            (Path(scratch) / "fresh").rename(to)
 
-    def _known(self) -> pa.Table:
-        if self.bucket.has(CATALOGUE):
-            fresh = self.path / f".{CATALOGUE}{PART}"
-            with writing(fresh):
-                self.bucket.get(CATALOGUE, fresh)
-                fresh.rename(self.path / CATALOGUE)
-        return super()._known()
+    @property
+    def _mend(self) -> str:
+        """Return what to do about a damaged file of this machine's."""
+        return f"remove {self.path}: it is fetched again"
 
     def verify(self) -> Iterator[tuple[str, str]]:
         """Yield each rally's id, and what is wrong with it there; all of it is read anew."""

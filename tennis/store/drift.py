@@ -9,6 +9,7 @@ them where they are whole, as a loose wire makes rallies suspect.
 import datetime
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,14 @@ import pyarrow.compute as pc
 
 from tennis.errors import RallyError
 from tennis.rally import Rally
-from tennis.rally.folder import open_folder
 from tennis.rally.tally import Tally
 from tennis.stats.control import BASELINE, Chart, chart
+from tennis.stats.intervals import quantile_rank
 from tennis.store.folder import Store
 from tennis.units import NS_PER_S
 
 KIND = ("bench", "kernel", "beneath", "load", "top_half", "bottom_half", "priorities")
-TAIL = 0.999
+MEDIAN, TAIL = Fraction(1, 2), Fraction(999, 1000)
 FIGURES = {
     "median": "median interrupt latency",
     "tail": "interrupt latency, 99.9 %",
@@ -46,6 +47,7 @@ class Point:
     serial: str | None
     balls: int
     figures: dict[str, float]
+    above: frozenset[str]  # figures that lie among missed balls: they are above what stands here
     tick_ns: float
 
 
@@ -92,7 +94,8 @@ class History:
         if self.figure == "lost":
             said = f"{1e6 * self.change:+,.0f} of a million"
         else:
-            said = f"{100 * (self.change - 1):+.1f} %"
+            least = any(self.figure in point.above for point in self.points[self.chart.since :])
+            said = f"{'at least ' if least else ''}{100 * (self.change - 1):+.1f} %"
         return f"drifts since {begun.week} (rally {begun.id}): {said}{self._news}"
 
     @property
@@ -129,7 +132,7 @@ def histories(
         for row in sorted(some, key=lambda row: (row["created"], row["id"])):
             try:
                 store.fetch([row["id"]])
-                points.append(_point(open_folder(store.place(row["id"])), row))
+                points.append(_point(store.open(row["id"]), row))
             except RallyError as error:
                 say(f"left out: {error}")
         for figure in FIGURES:
@@ -158,6 +161,15 @@ def _point(rally: Rally, row: dict[str, Any]) -> Point:
     counts = rally.manifest.counts
     tick_ns = NS_PER_S / rally.tick_hz
     lost = counts.misses + counts.strays + counts.doubles + counts.runts
+    found = {
+        "median": _quantile(rally.interrupt, MEDIAN),
+        "tail": _quantile(rally.interrupt, TAIL),
+        "width": _quantile(rally.scheduling, MEDIAN),
+    }
+    # a chart needs a number: of a missed ball, as late as the latest answer or as it was waited for
+    tallies = (rally.interrupt, rally.scheduling)
+    latest = max((int(tally.values[-1]) for tally in tallies if tally.n), default=1)
+    late_ns = max(latest * tick_ns, rally.manifest.given_up_ns or 0)
     return Point(
         id=row["id"],
         created=row["created"],
@@ -166,20 +178,20 @@ def _point(rally: Rally, row: dict[str, Any]) -> Point:
         serial=row["serial"],
         balls=rally.balls,
         figures={
-            "median": _quantile(rally.interrupt, 0.5) * tick_ns,
-            "tail": _quantile(rally.interrupt, TAIL) * tick_ns,
-            "width": _quantile(rally.scheduling, 0.5) * tick_ns,
+            **{name: late_ns if t is None else t * tick_ns for name, t in found.items()},
             "lost": lost / rally.balls,
         },
+        above=frozenset(name for name, ticks in found.items() if ticks is None),
         tick_ns=tick_ns,
     )
 
 
-def _quantile(tally: Tally, level: float) -> float:
-    """Return the smallest latency that a share of the balls does not exceed; NaN for none."""
-    if not tally.n:
-        return float("nan")
-    return tally.at(max(1, int(np.ceil(level * tally.n))))
+def _quantile(tally: Tally, level: Fraction) -> int | None:
+    """Return the smallest latency that a share of all balls does not exceed: ticks.
+
+    None: it is among the missed balls.
+    """
+    return tally.at(quantile_rank(tally.balls, level))
 
 
 def _chart(points: Sequence[Point], figure: str) -> Chart | None:

@@ -2,35 +2,53 @@
 # SPDX-License-Identifier: MIT
 """A store is a folder: ``rallies/ID/`` are sealed rallies, ``about/ID.json`` what was said of them.
 
-``catalogue.parquet`` is made of these and can be made again at any time: it is never the only copy
-of anything. Where it and the folders contradict each other, the folders are right.
+One rule: a figure comes from bytes whose hash was checked since they last changed. A rally's ID is
+the hash of its manifest, and the manifest names that of each file. What was checked is remembered
+outside of the store (``memory``).
 """
 
 import datetime
 import hashlib
 import json
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import Field, ValidationError
 
+from tennis.checkout import cache_folder
+from tennis.credentials import refuse_credentials
 from tennis.errors import RallyError, UsageError
-from tennis.rally.disk import sync, write_whole, writing
-from tennis.rally.folder import BALLS, MANIFEST, open_folder, read_manifest
-from tennis.rally.manifest import StrictModel, Text
+from tennis.rally import manifest as manifests
+from tennis.rally.disk import open_regular, sync, write_whole, writing
+from tennis.rally.folder import (
+    BALLS,
+    MANIFEST,
+    SIZE_LIMITS,
+    Rally,
+    count_balls,
+    manifest_of,
+    open_folder,
+)
+from tennis.rally.manifest import Manifest, StrictModel, Text
+from tennis.rally.tally import Tally
+from tennis.store.memory import Memory, stamp_of
 
 STORE = "store.json"
-RALLIES, ABOUT, CATALOGUE = "rallies", "about", "catalogue.parquet"
+RALLIES, ABOUT = "rallies", "about"
 SCHEMA_VERSION = 1
 ID_DIGITS = 16  # of the SHA-256 of a rally's manifest
+ID = re.compile(f"[0-9a-f]{{{ID_DIGITS}}}")
 DEPTH_MAX = 4  # folders below the one that is named, in which rallies are looked for
 ABOUT_MAX = 1 << 12  # bytes
+COUNTED = "every ball was checked"  # a fact about a manifest, and the balls that it names
 CONTENT = (json.dumps({"schema_version": SCHEMA_VERSION}) + "\n").encode()  # of STORE
 
 COLUMNS = pa.schema(
@@ -100,8 +118,16 @@ class Store:
         """Tell whether a rally is there."""
         return self.place(name).is_dir()
 
-    def fetch(self, names: Iterable[str], wanted: Callable[[str], bool] = lambda _: True) -> None:
-        """See to it that files of rallies can be read at ``place``: in a folder they can."""
+    @cached_property
+    def memory(self) -> Memory:
+        """Return what this machine knows of files."""
+        return Memory(cache_folder() / "files.sqlite3")
+
+    def fetch(self, names: Iterable[str], files: Collection[str] | None = None) -> None:
+        """See to it that files of rallies can be read at ``place``: in a folder they can.
+
+        ``files``: the names of those that are needed beside the manifest; None: all.
+        """
 
     def ids(self) -> list[str]:
         """Return the ids of all rallies that are there, sorted."""
@@ -140,6 +166,8 @@ class Store:
             text = json.dumps(about.model_dump(exclude_none=True)) + "\n"
             write_whole(self.path / ABOUT / f"{name}.json", text.encode(), force=True)
         open_folder(fresh)  # what was copied is whole, too
+        if id_of(fresh) != name:
+            return Added(folder, None, "refused: it changed while it was copied")
         self._share(name, fresh)
         fresh.rename(place)
         return Added(folder, name, f"{rally.label}, {rally.balls:,} balls")
@@ -147,70 +175,101 @@ class Store:
     def _share(self, name: str, fresh: Path) -> None:
         """Take a rally that was copied and is whole to where others look for it."""
 
-    def catalogue(self, say: Callable[[str], None] = lambda _: None) -> pa.Table:
-        """Return the catalogue; made anew, and said, where it does not fit the folders."""
-        try:
-            known = self._known()
-            fits = known["id"].to_pylist() == self.ids()
-        except FileNotFoundError:
-            return self.rebuild()
-        except (OSError, pa.ArrowException):
-            fits = False
-        if not fits:
-            say(
-                f"{self.name}/{CATALOGUE} contradicts the folders, which are right: it is made anew"
+    def catalogue(self) -> pa.Table:
+        """Return a row for each rally, made of its manifest. Raises RallyError for a damaged one.
+
+        A manifest is read again only if its file changed since it was read last.
+        """
+        return self.rows(self.ids())
+
+    def rows(self, names: Iterable[str]) -> pa.Table:
+        """Return the rows of some rallies whose manifests are at ``place``. Raises RallyError."""
+        rows = [self._row(name) for name in names]
+        self.memory.keep()
+        return pa.Table.from_pylist(rows, schema=COLUMNS)
+
+    def manifest(self, name: str) -> Manifest:
+        """Return a rally's manifest, the one that its ID names. Raises RallyError."""
+        sha256, text = self.memory.content(self.place(name) / MANIFEST, SIZE_LIMITS[MANIFEST])
+        self._check_name(name, sha256)
+        return manifest_of(self.place(name), text)
+
+    def _check_name(self, name: str, sha256: str) -> None:
+        if not ID.fullmatch(name) or not sha256.startswith(name):
+            raise RallyError(
+                f"{self.place(name) / MANIFEST} is damaged: it is not the one that its rally is "
+                "named by",
+                next_step=self._mend,
             )
-            return self.rebuild()
-        return known
 
-    def _known(self) -> pa.Table:
-        return pq.read_table(self.path / CATALOGUE, schema=COLUMNS)
+    @property
+    def _mend(self) -> str:
+        """Return what to do about a damaged file."""
+        return "put the original rally there, or remove it"
 
-    def rebuild(self) -> pa.Table:
-        """Make the catalogue of the folders. Raises RallyError for a rally that is damaged."""
-        rows = [self._row(name) for name in self.ids()]
-        made = pa.Table.from_pylist(rows, schema=COLUMNS)
-        fresh = self.path / f".{CATALOGUE}.part"
-        with writing(self.path / CATALOGUE):
-            pq.write_table(made, fresh, compression="zstd")
-            sync(fresh)
-            fresh.rename(self.path / CATALOGUE)
-        return made
+    @contextmanager
+    def checked(self, name: str, file: str, sha256: str) -> Iterator[Path]:
+        """Yield the path of a rally's file, which has this hash, and still has it in the end.
+
+        Raises RallyError if it has another one, or changes meanwhile.
+        """
+        path = self.place(name) / file
+        found, stamp = self.memory.sha256(path, SIZE_LIMITS[file])
+        if found != sha256:
+            raise RallyError(
+                f"{path} is damaged: it has not the hash that its manifest names",
+                next_step=self._mend,
+            )
+        yield path
+        if stamp_of(path) != stamp:
+            raise RallyError(
+                f"{path} changed while it was read", next_step="use the same command again"
+            )
+
+    def count(self, row: Mapping[str, Any]) -> tuple[Tally, Tally]:
+        """Check and count every ball of a row of the catalogue: interrupt, scheduling latencies.
+
+        Raises RallyError.
+        """
+        name = row["id"]
+        manifest = self.manifest(name)
+        with self.checked(name, BALLS, manifest.files[BALLS]):
+            counted = count_balls(self.place(name), manifest)
+        self.memory.learn(name, COUNTED, manifest.files[BALLS])
+        return counted
+
+    def see_to(self, row: Mapping[str, Any]) -> None:
+        """Check every ball of a row of the catalogue, unless that was done. Raises RallyError."""
+        if self.memory.fact(row["id"], COUNTED) != row["balls_sha256"]:
+            self.count(row)
+
+    def open(self, name: str) -> Rally:
+        """Open a rally and check all of it, also that it is the one of this name.
+
+        Raises RallyError.
+        """
+        rally = open_folder(self.place(name))
+        if id_of(self.place(name)) != name:
+            raise RallyError(f"{self.place(name)}: its name is another rally's")
+        return rally
 
     def _row(self, name: str) -> dict[str, Any]:
-        manifest = read_manifest(self.place(name))
-        target = manifest.target
-        created = datetime.datetime.fromisoformat(manifest.created)
-        year, week, _ = created.isocalendar()
+        file = self.place(name) / MANIFEST
+        sha256, _ = self.memory.sha256(file, SIZE_LIMITS[MANIFEST])
+        self._check_name(name, sha256)
+        known = self.memory.fact(sha256, _form())
+        if known is None:
+            known = json.dumps(_told(self.manifest(name)))
+            self.memory.learn(sha256, _form(), known)
+        row: dict[str, Any] = json.loads(known)
         about = self._about(name)
-        return {
-            "id": name,
-            "created": created,
-            "week": f"{year}-W{week:02}",
-            "bench_name": about.bench_name,
-            "student": about.student or manifest.operator,
-            "bench": manifest.bench,
-            "kernel": target.kernel,
-            "release": target.release,
-            "beneath": target.beneath,
-            "load": manifest.load.name,
-            "top_half": target.top_half,
-            "bottom_half": target.bottom_half,
-            "priorities": target.priorities,
-            "drill": manifest.drill.name if manifest.drill else None,
-            "seed": manifest.protocol.seed,
-            "balls": manifest.counts.balls,
-            "misses": manifest.counts.misses,
-            "ended": manifest.ended,
-            "suspect": manifest.suspect,
-            "serial": manifest.instrument.serial,
-            "tick_hz": manifest.instrument.tick_hz,
-            "balls_sha256": manifest.files[BALLS],
-        }
+        row["created"] = datetime.datetime.fromisoformat(row["created"])
+        row["student"] = about.student or row["student"]
+        return row | {"id": name, "bench_name": about.bench_name}
 
     def _about(self, name: str) -> About:
         try:
-            with (self.path / ABOUT / f"{name}.json").open("rb") as file:
+            with open_regular(self.path / ABOUT / f"{name}.json", links=False) as file:
                 return About.model_validate_json(file.read(ABOUT_MAX))
         except FileNotFoundError:
             return About()
@@ -222,9 +281,9 @@ class Store:
     def verify(self) -> Iterator[tuple[str, str]]:
         """Yield each rally's id, and what is wrong with it; empty: all of its hashes are right."""
         for name in self.ids():
+            wrong = ""
             try:
-                open_folder(self.place(name))
-                wrong = "" if id_of(self.place(name)) == name else "its name is another rally's"
+                self.open(name)
             except RallyError as error:
                 wrong = str(error)
             yield name, wrong
@@ -235,6 +294,7 @@ def create(path: Path | str) -> Store:
 
     Raises RallyError, UsageError; BenchError where a bucket cannot be reached or written to.
     """
+    refuse_credentials(str(path))
     if isinstance(path, str):
         from tennis.store import bucket  # noqa: PLC0415 (it is a kind of Store)
 
@@ -255,12 +315,13 @@ def open_store(path: Path | str) -> Store:
 
     Raises RallyError where it is none, or a newer one; BenchError where a bucket cannot be reached.
     """
+    refuse_credentials(str(path))
     if isinstance(path, str):
         from tennis.store import bucket  # noqa: PLC0415 (it is a kind of Store)
 
         return bucket.open_there(path)
     try:
-        with (path / STORE).open("rb") as file:
+        with open_regular(path / STORE) as file:
             content = file.read(ABOUT_MAX)
     except OSError:
         content = b""
@@ -301,4 +362,40 @@ def _rallies_in(path: Path, depth: int = DEPTH_MAX) -> Iterator[Path]:
 
 def id_of(folder: Path) -> str:
     """Return a rally's name in a store: the beginning of its manifest's SHA-256."""
-    return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()[:ID_DIGITS]
+    with open_regular(folder / MANIFEST, links=False) as file:
+        return hashlib.sha256(file.read(SIZE_LIMITS[MANIFEST])).hexdigest()[:ID_DIGITS]
+
+
+@cache
+def _form() -> str:
+    """Return what names the rows that ``_told`` makes: another version may make others."""
+    code = [Path(__file__), Path(manifests.__file__)]
+    return "row " + hashlib.sha256(b"".join(path.read_bytes() for path in code)).hexdigest()[:16]
+
+
+def _told(manifest: Manifest) -> dict[str, Any]:
+    """Return what a manifest says for the catalogue."""
+    target = manifest.target
+    year, week, _ = datetime.datetime.fromisoformat(manifest.created).isocalendar()
+    return {
+        "created": manifest.created,
+        "week": f"{year}-W{week:02}",
+        "student": manifest.operator,
+        "bench": manifest.bench,
+        "kernel": target.kernel,
+        "release": target.release,
+        "beneath": target.beneath,
+        "load": manifest.load.name,
+        "top_half": target.top_half,
+        "bottom_half": target.bottom_half,
+        "priorities": target.priorities,
+        "drill": manifest.drill.name if manifest.drill else None,
+        "seed": manifest.protocol.seed,
+        "balls": manifest.counts.balls,
+        "misses": manifest.counts.misses,
+        "ended": manifest.ended,
+        "suspect": manifest.suspect,
+        "serial": manifest.instrument.serial,
+        "tick_hz": manifest.instrument.tick_hz,
+        "balls_sha256": manifest.files[BALLS],
+    }

@@ -6,7 +6,6 @@ fsspec knows how to get there (``/shared/tennis``, ``s3://bucket/tennis``). A th
 whole: files appear by one rename or one upload, and of a rally's folder the manifest comes last.
 """
 
-import hashlib
 import os
 import shutil
 import tarfile
@@ -17,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tennis.credentials import refuse_credentials, without_credentials
+from tennis.digests import sha256_of
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.rally.folder import MANIFEST
 from tennis.rally.text import plain
@@ -33,7 +34,8 @@ class Place:
     """A folder or bucket, by its URL."""
 
     def __init__(self, url: str) -> None:
-        """Find the way. Raises UsageError where there is none."""
+        """Find the way. Raises UsageError where there is none, or where the URL holds a key."""
+        refuse_credentials(url)
         try:
             import fsspec  # noqa: PLC0415 (only these need it)
         except ModuleNotFoundError as error:
@@ -45,7 +47,7 @@ class Place:
         try:
             way = _way(url) if url.startswith(S3) else fsspec.core.url_to_fs(url)
         except (ValueError, ImportError, OSError) as error:
-            raise UsageError(f"{plain(url, 80)}: {plain(str(error), 160)}") from error
+            raise UsageError(f"{plain(url, 80)}: {_said(error, 160)}") from error
         self._fs: Any = way[0]
         self._root: str = way[1]
         self._local = "file" in self._fs.protocol
@@ -75,6 +77,19 @@ class Place:
             except FileNotFoundError:
                 return []
             return [place.strip("/").removeprefix(root).strip("/") for place in found]
+
+        return self._try("list", find)
+
+    def stamps(self, below: str) -> dict[str, str]:
+        """Return the files below a key, and what changes with each. Raises BenchError."""
+
+        def find() -> dict[str, str]:
+            self._fs.invalidate_cache()
+            try:
+                found = self._fs.find(self.where(below), detail=True)
+            except FileNotFoundError:
+                return {}
+            return {place: f"{told['size']} {told.get('mtime')}" for place, told in found.items()}
 
         return self._try("list", find)
 
@@ -167,7 +182,7 @@ class Place:
                     name = str(path.relative_to(folder))
                     if (path.is_symlink() or not path.is_dir()) and wanted(name):
                         tar.add(path, arcname=name, recursive=False, filter=_alike)
-            key = _sha256(archive)
+            key = sha256_of(archive)
             if not self.has(f"folders/{key}"):
                 self.put(archive, f"folders/{key}")
         return key
@@ -180,7 +195,7 @@ class Place:
         with tempfile.TemporaryDirectory(prefix="tennis-store-") as scratch:
             archive = Path(scratch) / "folder.tar"
             self.get(f"folders/{key}", archive)
-            if _sha256(archive) != key:
+            if sha256_of(archive) != key:
                 raise RallyError(
                     f"{self.url}/folders/{key} is damaged",
                     next_step="remove it: the same command stores it again",
@@ -201,7 +216,7 @@ class Place:
                 if not left or isinstance(error, FileNotFoundError | PermissionError):
                     raise BenchError(
                         f"cannot {what} {plain(self.url, 80)} ({type(error).__name__}: "
-                        f"{plain(str(error), 200)}); nothing is lost",
+                        f"{_said(error, 200)}); nothing is lost",
                         next_step="check address and rights, then use the same command",
                     ) from error
                 time.sleep(wait_s)
@@ -224,9 +239,8 @@ def _way(url: str) -> tuple[Any, str]:
     return ArrowFSWrapper(system), root
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _said(error: Exception, limit: int) -> str:
+    return plain(without_credentials(str(error)), limit)
 
 
 def _alike(entry: tarfile.TarInfo) -> tarfile.TarInfo:

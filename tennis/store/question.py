@@ -1,24 +1,38 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Questions to a store, in SQL or by name: DuckDB answers, out of core, in bounded memory.
+"""Questions to a store, in SQL or by name: every figure comes from balls that were checked.
 
-A question may read the store and nothing else: no other file, no network, no write.
+A question in SQL is answered by a process of its own (``answering``), within its time and memory.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tennis.errors import TennisError, UsageError
+from tennis.errors import RallyError, TennisError, UsageError
 from tennis.rally.folder import BALLS
+from tennis.rally.tally import Tally
 from tennis.rally.text import plain
-from tennis.store.folder import RALLIES, Store
+from tennis.store.folder import Store
+from tennis.units import NS_PER_S
 
-MEMORY_MB = 1500  # of DuckDB's own; the process stays within 2 GB
+SECONDS = 60  # that a question in SQL may take
+MEMORY_MB = 2000
+STARTS_S = 60  # until the process that answers begins to count its time
+# different latencies of a group: they and their counts take a quarter of a gigabyte
+DIFFERENT_MAX = 1 << 24
+JOINED_AT = 1 << 20  # values that wait to be added up
 LEVELS = (0.5, 0.99, 0.999, 0.9999)
 # by what a store may be filtered and grouped
 AXES = (
@@ -27,81 +41,86 @@ AXES = (
 )
 
 
-def connection(store: Store, rallies: pa.Table) -> Any:
-    """Return DuckDB with two views: ``rallies``, the given rows of the catalogue, and ``balls``.
+def ask(store: Store, sql: str, seconds: int = SECONDS, memory_mb: int = MEMORY_MB) -> pa.Table:
+    """Return what a question in SQL gives; its views are ``rallies`` and ``balls``.
 
-    ``balls``: id, ball, served_ns, rise_ns and fall_ns since the ball was served, and width_ns from
-    rise to fall (NULL: it never came), of all that are no drills. Raises TennisError
-    where DuckDB is not installed.
+    Raises UsageError where it cannot be answered, or not within its time and memory, RallyError for
+    a rally that is damaged, TennisError where DuckDB is not installed.
     """
-    try:
-        import duckdb  # noqa: PLC0415 (only a store needs it)
-    except ModuleNotFoundError as error:
+    rallies = store.catalogue()
+    # who does not ask for balls need not wait until all are looked at
+    played = rallies.filter(pc.is_null(rallies["drill"])) if "balls" in sql.lower() else []
+    with ExitStack() as unchanged:
+        files = [str(path.absolute()) for path in _checked(store, played, unchanged)]
+        asked = {"sql": sql, "seconds": seconds, "memory_mb": memory_mb, "files": files}
+        return _answer(asked, rallies)
+
+
+def _checked(store: Store, rows: pa.Table, unchanged: ExitStack) -> Iterator[Any]:
+    """Yield the balls' files of some rows; they must stay as they are until ``unchanged`` ends."""
+    some = rows.select(["id", "balls_sha256"]).to_pylist() if len(rows) else []
+    store.fetch([row["id"] for row in some], [BALLS])
+    for row in some:
+        store.see_to(row)
+        yield unchanged.enter_context(store.checked(row["id"], BALLS, row["balls_sha256"]))
+    store.memory.keep()
+
+
+def _answer(asked: Mapping[str, Any], rallies: pa.Table) -> pa.Table:
+    """Let a process of its own answer."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rallies.schema) as stream:
+        stream.write_table(rallies)
+    request = json.dumps(asked).encode() + b"\n" + sink.getvalue().to_pybytes()
+    process = subprocess.Popen(
+        # by its path, as it starts sooner without this package; no module beside it is imported
+        [sys.executable, "-P", Path(__file__).with_name("answering.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        # a heap for each thread, or a gigabyte reserved for Arrow, would count as memory
+        env=os.environ | {"MALLOC_ARENA_MAX": "2", "ARROW_DEFAULT_MEMORY_POOL": "system"},
+    )
+    with process:
+        try:
+            said, _ = process.communicate(request, timeout=asked["seconds"] + STARTS_S)
+        except BaseException as error:
+            process.kill()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise _too_long(asked["seconds"]) from error
+            raise
+    if process.returncode == -signal.SIGALRM:
+        raise _too_long(asked["seconds"])
+    head, newline, rest = said.partition(b"\n")
+    if process.returncode or not newline:  # DuckDB may end a process for which no memory is left
+        raise UsageError(
+            f"the question was not answered: it ended the process that answers "
+            f"({process.returncode}), maybe for want of memory",
+            next_step="ask for less, or see --memory-mb",
+        )
+    told = json.loads(head)
+    if told["missing"]:
         raise TennisError(
-            "a store needs DuckDB, which is not installed", next_step="scripts/setup.sh --store"
-        ) from error
-    database = duckdb.connect(":memory:", config={"memory_limit": f"{MEMORY_MB}MB"})
-    database.register("rallies", rallies)
-    played = rallies.filter(pc.is_null(rallies["drill"]))["id"].to_pylist()
-    store.fetch(played, BALLS.__eq__)
-    files = [str(store.place(name) / BALLS) for name in played]
-    ticks = {"rise": "rise_ticks", "fall": "fall_ticks"}
-    ticks |= {"width": "(fall_ticks::BIGINT - rise_ticks)"}
-    spans = ", ".join(f"{tick} * (1e9 / tick_hz) AS {name}_ns" for name, tick in ticks.items())
-    columns = f"id, ball, served_ns, {spans}"
-    if files:
-        listed = ", ".join(_text(file) for file in files)
-        database.execute(
-            f"CREATE VIEW balls AS SELECT {columns} FROM (SELECT *, regexp_extract(filename, "
-            f"'/{RALLIES}/([0-9a-f]+)/[^/]+$', 1) AS id "
-            f"FROM read_parquet([{listed}], filename = true)) "
-            "JOIN (SELECT id, tick_hz FROM rallies) USING (id)"
+            "a question needs DuckDB, which is not installed", next_step="scripts/setup.sh --store"
         )
-    else:
-        database.execute(
-            "CREATE VIEW balls AS SELECT NULL::VARCHAR AS id, NULL::UINTEGER AS ball, NULL::BIGINT "
-            "AS served_ns, NULL::DOUBLE AS rise_ns, NULL::DOUBLE AS fall_ns, NULL::DOUBLE AS "
-            "width_ns WHERE false"
-        )
-    database.execute(f"SET allowed_directories = [{_text(str(store.path / RALLIES))}]")
-    database.execute("SET enable_external_access = false")
-    database.execute("SET lock_configuration = true")
-    return database
+    if told["wrong"]:
+        raise UsageError(plain(told["wrong"], 400), next_step=told["next_step"])
+    return pa.ipc.open_stream(rest).read_all()
 
 
-def _text(words: str) -> str:
-    return "'" + words.replace("'", "''") + "'"
+def _too_long(seconds: int) -> UsageError:
+    return UsageError(
+        f"the question was not answered within {seconds} s",
+        next_step="ask for less, or give it more time: --seconds",
+    )
 
 
-def ask(store: Store, sql: str, say: Callable[[str], None] = lambda _: None) -> pa.Table:
-    """Return what a question in SQL gives. Raises UsageError where it cannot be answered."""
-    database = connection(store, store.catalogue(say))
-    import duckdb  # noqa: PLC0415 (it is there)
-
-    try:
-        statements = database.extract_statements(sql)
-        # in the allowed folder DuckDB would also write: a SELECT does not
-        if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
-            raise UsageError(
-                "a question is one SELECT", next_step="see `tennis store query --help`"
-            )
-        found = database.sql(sql).to_arrow_table()
-    except duckdb.Error as error:
-        raise UsageError(f"the question was not answered: {plain(str(error), 300)}") from error
-    finally:
-        database.close()
-    assert isinstance(found, pa.Table)  # noqa: S101
-    return found
-
-
-def chosen(
-    store: Store, wanted: Mapping[str, str], say: Callable[[str], None] = lambda _: None
-) -> pa.Table:
+def chosen(store: Store, wanted: Mapping[str, str]) -> pa.Table:
     """Return the catalogue's rows that are as wanted: name of a column -> value.
 
     Raises UsageError for another column than AXES.
     """
-    rows = store.catalogue(say)
+    rows = store.catalogue()
     for name, value in wanted.items():
         if name not in AXES:
             raise UsageError(
@@ -111,8 +130,8 @@ def chosen(
     return rows
 
 
-# latencies in rising order (``ns``), and how often each came (``count``): to the rise, and from
-# rise to fall
+# latencies in rising order (``ns``; infinite: missed), and how often each came (``count``): to the
+# rise, and from rise to fall
 Counted = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 
@@ -124,25 +143,23 @@ class Group:
     rallies: int
     balls: int
     misses: int
-    interrupt_ns: dict[float, float]  # level -> the latency that so many balls do not exceed
+    # a missed ball's interrupt latency is above this; None: none was missed, or nobody knows
+    later_than_ns: int | None
+    # level -> the latency that so many balls do not exceed, infinite: it is among the missed
+    interrupt_ns: dict[float, float]
     scheduling_ns: dict[float, float]
     interrupt_max_ns: float
     scheduling_max_ns: float
 
 
-def quantiles(
-    store: Store,
-    rows: pa.Table,
-    by: Iterable[str],
-    count: Callable[[Store, pa.Table], Counted] | None = None,
-) -> list[Group]:
+def quantiles(store: Store, rows: pa.Table, by: Iterable[str]) -> list[Group]:
     """Return exact quantiles of each group, in the order of its values.
 
-    A quantile is a latency that some ball had: the smallest that a share of the balls, misses left
-    out, does not exceed. Drills and suspect rallies are left out. How often each latency came is
-    counted, not sorted: memory grows with the number of different latencies of a group, and not
-    with that of balls. ``count`` counts in place of this process, as ``counted`` does. Raises
-    UsageError for another column than AXES.
+    A quantile is a latency that some ball had: the smallest that a share of the balls does not
+    exceed; missed balls are later than all others, infinite. Drills and suspect rallies are left
+    out. How often each latency came is counted, not sorted: memory grows with the number of
+    different latencies of a group, and not with that of balls. Raises UsageError for another
+    column than AXES.
     """
     axes = list(by)
     for name in axes:
@@ -158,35 +175,88 @@ def quantiles(
     groups = []
     for key, numbers in sorted(keys.items()):
         some = played.take(pa.array(numbers))
-        groups.append(
-            _group(dict(zip(axes, key, strict=True)), some, (count or counted)(store, some))
-        )
+        of, balls = dict(zip(axes, key, strict=True)), counted(store, some)
+        groups.append(_group(of, some, balls, _later_than_ns(store, some)))
     return groups
 
 
 def counted(store: Store, rows: pa.Table) -> Counted:
-    """Return how often each latency came in some rallies: to the rise, and from rise to fall."""
-    database = connection(store, rows)
-    try:
-        rise, width = (
-            database.execute(
-                f"SELECT {span} AS ns, count(*) AS count FROM balls WHERE {span} IS NOT NULL "
-                "GROUP BY ns ORDER BY ns"
-            ).fetchnumpy()
-            for span in ("rise_ns", "width_ns")
-        )
-    finally:
-        database.close()
+    """Return how often each latency came in some rallies: to the rise, and from rise to fall.
+
+    Every ball is checked. Raises RallyError for a rally that is damaged.
+    """
+    sums: dict[int, tuple[_Sum, _Sum]] = {}
+    store.fetch(rows["id"].to_pylist(), [BALLS])
+    for row in rows.select(["id", "tick_hz"]).to_pylist():
+        some = sums.setdefault(row["tick_hz"], (_Sum(), _Sum()))
+        for total, tally in zip(some, store.count(row), strict=True):
+            total.add(tally)
+    store.memory.keep()
+    rise, width = (
+        joined([each[number].counted(tick_hz) for tick_hz, each in sums.items()])
+        for number in range(2)
+    )
     return rise, width
 
 
-def _group(of: dict[str, str], rows: pa.Table, count: Counted) -> Group:
+class _Sum:
+    """Adds tallies of one clock up."""
+
+    def __init__(self) -> None:
+        self._joined, self._waiting = Tally.joined([]), list[Tally]()
+
+    def add(self, tally: Tally) -> None:
+        self._waiting.append(tally)
+        # joined when they have doubled, so the work stays in proportion
+        if sum(each.values.size for each in self._waiting) > max(
+            JOINED_AT, self._joined.values.size
+        ):
+            self._join()
+
+    def _join(self) -> None:
+        self._joined, self._waiting = Tally.joined([self._joined, *self._waiting]), []
+        if self._joined.values.size > DIFFERENT_MAX:
+            raise RallyError(
+                f"more than {DIFFERENT_MAX:,} different latencies in one line",
+                next_step="choose fewer rallies: --where, --by",
+            )
+
+    def counted(self, tick_hz: int) -> dict[str, Any]:
+        self._join()
+        ns, counts = self._joined.values * (NS_PER_S / tick_hz), self._joined.counts
+        if self._joined.missed:
+            ns, counts = np.append(ns, np.inf), np.append(counts, self._joined.missed)
+        return {"ns": ns, "count": counts}
+
+
+def joined(parts: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add counts up; the same latency may be in several."""
+    if not parts:
+        return {"ns": np.zeros(0), "count": np.zeros(0, np.int64)}
+    values, where = np.unique(
+        np.concatenate([np.asarray(part["ns"], np.float64) for part in parts]), return_inverse=True
+    )
+    counts = np.zeros(values.size, np.int64)
+    np.add.at(counts, where, np.concatenate([np.asarray(p["count"], np.int64) for p in parts]))
+    return {"ns": values, "count": counts}
+
+
+def _later_than_ns(store: Store, rows: pa.Table) -> int | None:
+    """Return what the latency of each missed ball of some rallies is above."""
+    some = rows.filter(pc.greater(rows["misses"], 0))["id"].to_pylist()
+    limits = [store.manifest(name).given_up_ns for name in some]
+    known = [limit for limit in limits if limit is not None]
+    return min(known) if known and len(known) == len(limits) else None
+
+
+def _group(of: dict[str, str], rows: pa.Table, count: Counted, later_than_ns: int | None) -> Group:
     rise, width = count
     return Group(
         of=of,
         rallies=len(rows),
         balls=int(np.sum(rows["balls"].to_numpy())),
         misses=int(np.sum(rows["misses"].to_numpy())),
+        later_than_ns=later_than_ns,
         interrupt_ns=_levels(rise),
         scheduling_ns=_levels(width),
         interrupt_max_ns=_max(rise),

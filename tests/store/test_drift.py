@@ -51,7 +51,6 @@ def term(tmp_path_factory):
         put(store, folder, "renewed", number, factor=factor, release=release)
     for number in range(4):
         put(store, folder, "new", number)
-    store.rebuild()
     return store.path, turning
 
 
@@ -104,7 +103,6 @@ def test_lost_balls_are_a_figure_of_their_own(tmp_path):
     store = create(tmp_path / "term")
     for number in range(30):
         put(store, tmp_path, "b", number, strays=0 if number < 20 else 4 + number % 3)
-    store.rebuild()
     told = json.loads(run("store", "drift", tmp_path / "term", "--json").output)
     sentences = {one["figure"]: one["sentence"] for one in told}
     assert "of a million" in sentences["lost"]
@@ -117,7 +115,6 @@ def test_two_benches_of_one_name(tmp_path):
         serial = f"E66{number % 2}"
         put(store, tmp_path, f"s{number}", number, serial=serial, store_as="bench-1")
         put(store, tmp_path, f"t{number}", number, serial=f"E77{number // 2}", store_as="bench-2")
-    store.rebuild()
     assert named_twice(store.catalogue()) == ["bench-1"]  # the other one got a new Brickwall, once
     done = run("store", "drift", tmp_path / "term")
     assert "bench-1: two Brickwalls in turns" in done.output
@@ -142,7 +139,6 @@ def test_the_doctor_says_which_rallies_it_left_out(tmp_path):
     store = create(tmp_path / "term")
     for number in range(3):
         added = put(store, tmp_path, "bench-1", number)
-    store.rebuild()
     balls = store.place(added) / "balls.parquet"
     balls.write_bytes(balls.read_bytes()[:-1] + b"\0")
     done = run("doctor", "--bench", "bench-1", "--store", store.path)

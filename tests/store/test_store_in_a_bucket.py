@@ -4,7 +4,6 @@
 
 import http.client
 import json
-import os
 import shutil
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,17 +14,15 @@ import pytest
 from tennis.checkout import cache_folder
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.store import open_store
-from tennis.store.cluster import counting_on
 from tennis.store.drift import histories
 from tennis.store.folder import About, create
 from tennis.store.place import Place
 from tennis.store.question import ask, quantiles
 from tests.play.test_bucket import bucket, endpoint
-from tests.play.test_cluster import one_cluster, scheduler, workers
 from tests.support.synthetic import make_rally
 from tests.support.terminal import run
 
-__all__ = ["bucket", "endpoint", "scheduler"]  # fixtures
+__all__ = ["bucket", "endpoint"]  # fixtures
 
 
 @pytest.fixture(autouse=True)
@@ -62,13 +59,12 @@ def test_its_answers_are_those_of_a_folder(bucket, played, tmp_path):
     for store in stores:
         added = list(store.add(played, About(bench_name="bench-3", student="k7")))
         assert [one.said for one in added] == [one.said for one in added if one.id]
-        store.rebuild()
     another_machine()
     stores = [open_store(bucket), open_store(tmp_path / "term")]
     rows = [store.catalogue() for store in stores]
     assert rows[0].equals(rows[1])
     assert rows[0]["bench_name"].to_pylist() == ["bench-3"] * 3
-    assert here() == set()  # the catalogue came, and nothing else
+    assert here() == {"manifest.json"}  # what the catalogue is made of, and nothing else
     answers = [quantiles(store, store.catalogue(), ["kernel"]) for store in stores]
     assert answers[0] == answers[1]
     assert answers[0][1].balls == 4000
@@ -106,7 +102,6 @@ def test_what_is_damaged_there_gives_no_figure(bucket, played, tmp_path):
     """Somebody altered balls in the bucket: no wrong number, but a line; verify names it."""
     store = create(bucket)
     (added,) = store.add(played / "r1", About())
-    store.rebuild()
     another_machine()
     balls = pq.read_table(played / "r1" / "balls.parquet")
     pq.write_table(balls.slice(0, 100), tmp_path / "fewer")
@@ -131,10 +126,9 @@ def test_what_is_damaged_there_gives_no_figure(bucket, played, tmp_path):
         quantiles(store, store.catalogue(), [])
 
 
-def test_half_a_rally_is_none_and_a_catalogue_that_lies_is_made_anew(bucket, played, tmp_path):
+def test_half_a_rally_is_none_and_what_was_said_is_what_is_there(bucket, played, tmp_path):
     store = create(bucket)
     list(store.add(played, About(student="k7")))
-    store.rebuild()
     names = store.ids()
     # somebody was killed in the middle of an upload; somebody else left other things there
     put(bucket, f"rallies/{'a' * 16}/balls.parquet", b"half", tmp_path)
@@ -142,26 +136,25 @@ def test_half_a_rally_is_none_and_a_catalogue_that_lies_is_made_anew(bucket, pla
     put(bucket, "rallies/NOT-AN-ID/manifest.json", b"{}", tmp_path)
     assert open_store(bucket).ids() == names
     Place(bucket).remove_rally(f"rallies/{names[0]}")
-    said = []
     another_machine()
-    rows = open_store(bucket).catalogue(said.append)
+    rows = open_store(bucket).catalogue()
     assert rows["id"].to_pylist() == names[1:]
-    assert said[0].startswith(f"{bucket}/catalogue.parquet contradicts the folders")
-    assert len(said) == 1
     assert rows["student"].to_pylist() == ["k7"] * 2
-    another_machine()
-    assert open_store(bucket).catalogue(said.append).equals(rows)
-    assert len(said) == 1
-    put(bucket, "catalogue.parquet", b"no table", tmp_path)
-    assert open_store(bucket).catalogue(said.append).equals(rows)
-    assert len(said) == 2
+    put(bucket, f"about/{names[1]}.json", b'{"student": "other"}', tmp_path)
+    assert open_store(bucket).catalogue()["student"].to_pylist() == ["other", "k7"]
+    Place(bucket)._fs.rm_file(Place(bucket).where(f"about/{names[2]}.json"))
+    assert open_store(bucket).catalogue()["student"].to_pylist() == ["other", None]
+    # what was fetched, and then altered here
+    manifest = open_store(bucket).place(names[1]) / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes() + b"\n")
+    with pytest.raises(RallyError, match=r"is damaged.*it is fetched again"):
+        open_store(bucket).catalogue()
 
 
 def test_whoever_may_only_read_gets_an_answer(bucket, played, tmp_path, monkeypatch):
     store = create(bucket)
     list(store.add(played, About()))
-    store.rebuild()
-    put(bucket, "catalogue.parquet", b"no table", tmp_path)
+    another_machine()
 
     def refuse(self: Place, *_: object) -> None:
         raise BenchError(f"cannot write to {self.url} (PermissionError: access denied)")
@@ -177,9 +170,7 @@ def test_two_machines_add_at_once(bucket, played):
     first, second = create(bucket), create(bucket)
     list(first.add(played / "r1", About()))
     list(second.add(played / "r2", About()))
-    first.rebuild()
     list(second.add(played / "r1", About(student="other")))  # is there already
-    second.rebuild()
     another_machine()
     rows = open_store(bucket).catalogue()
     assert rows["balls"].to_pylist() == [2000] * 2
@@ -207,15 +198,3 @@ def test_what_is_no_store(bucket, endpoint, tmp_path, monkeypatch):
     for url in ("s3://", "s3:///x"):
         with pytest.raises(UsageError, match="a bucket is missing"):
             open_store(url)
-
-
-@one_cluster
-def test_a_cluster_counts_a_bucket(bucket, played, scheduler, tmp_path):
-    """Workers find the bucket by their environment, and fetch what they count."""
-    store = create(bucket)
-    list(store.add(played, About()))
-    rows = store.rebuild()
-    expected = quantiles(store, rows, ["kernel"])
-    assert os.environ["AWS_ENDPOINT_URL"]
-    with workers(scheduler, tmp_path, None), counting_on(scheduler) as count:
-        assert quantiles(store, rows, ["kernel"], count) == expected
