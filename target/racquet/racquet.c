@@ -5,8 +5,9 @@
  *
  * The ping line rises: the top half raises the reply line and starts the bottom half, which lowers
  * it again. The instrument outside times both edges. The top half is a hard interrupt, also on
- * PREEMPT_RT; with top_half=threaded it runs where the kernel lets handlers run that ask for
- * nothing, which on PREEMPT_RT is a thread.
+ * PREEMPT_RT. With top_half=forced it runs where the kernel lets handlers run that ask for nothing,
+ * which on PREEMPT_RT is a thread with bottom halves disabled. With top_half=explicit the driver
+ * asks for a thread itself, and on every kernel bottom halves stay enabled in it.
  * racquet_evl.c and racquet_cobalt.c do the same on Xenomai's cores.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -39,14 +40,24 @@ static const char *const racquet_modes[] = {
 	[USER] = "user",
 };
 
+enum racquet_where { HARD, FORCED, EXPLICIT, THREADED };
+
+static const char *const racquet_wheres[] = {
+	[HARD] = "hard",
+	[FORCED] = "forced",
+	[EXPLICIT] = "explicit",
+	[THREADED] = "threaded", /* what forced was called first */
+};
+
 static char *top_half = "hard";
 module_param(top_half, charp, 0444);
-MODULE_PARM_DESC(top_half,
-		 "where the handler runs: hard (default), threaded (PREEMPT_RT's own way)");
+MODULE_PARM_DESC(
+	top_half,
+	"where the handler runs: hard (default), forced (PREEMPT_RT's own thread), explicit (a thread that is asked for)");
 
 static struct {
 	enum racquet_mode mode;
-	bool threaded;
+	enum racquet_where where;
 	struct tasklet_struct tasklet;
 	struct work_struct work;
 	/* user: swait, because its lock is a raw one and may be taken in a hard interrupt on RT */
@@ -213,16 +224,34 @@ static void racquet_deregister(void *misc)
 }
 
 /* Tell whether the kernel put the handler into a thread: then another stands in its place. */
-static bool racquet_is_threaded(unsigned int irq)
+static bool racquet_is_forced(unsigned int irq)
 {
 	const struct irq_desc *desc = irq_data_to_desc(irq_get_irq_data(irq));
 
 	return desc->action && desc->action->handler != racquet_top_half;
 }
 
+/* [request] */
+static int racquet_request(struct device *dev, struct racquet *r)
+{
+	irq_handler_t thread = answer.mode == THREAD ? racquet_thread : NULL;
+
+	switch (answer.where) {
+	case HARD: /* stay in the hard interrupt, also on PREEMPT_RT */
+		return devm_request_threaded_irq(dev, r->irq, racquet_top_half, thread,
+						 r->trigger | IRQF_NO_THREAD, "racquet", r);
+	case EXPLICIT: /* all of the handler is the thread's */
+		return devm_request_threaded_irq(dev, r->irq, NULL, racquet_top_half,
+						 r->trigger | IRQF_ONESHOT, "racquet", r);
+	default: /* leave it to the kernel */
+		return devm_request_threaded_irq(dev, r->irq, racquet_top_half, thread, r->trigger,
+						 "racquet", r);
+	}
+}
+/* [/request] */
+
 static int racquet_answer(struct device *dev, struct racquet *r)
 {
-	unsigned long flags = r->trigger;
 	int err;
 
 	atomic_set(&answer.served, 0);
@@ -234,14 +263,10 @@ static int racquet_answer(struct device *dev, struct racquet *r)
 	err = devm_add_action_or_reset(dev, racquet_stop, r);
 	if (err)
 		return err;
-	if (!answer.threaded)
-		flags |= IRQF_NO_THREAD; /* stay in the hard interrupt, also on PREEMPT_RT */
-	err = devm_request_threaded_irq(dev, r->irq, racquet_top_half,
-					answer.mode == THREAD ? racquet_thread : NULL, flags,
-					"racquet", r);
+	err = racquet_request(dev, r);
 	if (err)
 		return dev_err_probe(dev, err, "no interrupt %u\n", r->irq);
-	if (answer.threaded != racquet_is_threaded(r->irq)) {
+	if (answer.where == FORCED && !racquet_is_forced(r->irq)) {
 		dev_err(dev, "top_half=%s: this kernel puts no handler into a thread by itself\n",
 			top_half);
 		return -EINVAL;
@@ -261,7 +286,6 @@ static int racquet_answer(struct device *dev, struct racquet *r)
 
 static int __init racquet_init(void)
 {
-	static const char *const top_halves[] = { "hard", "threaded" };
 	int mode, where;
 
 	bottom_half = bottom_half ?: "tasklet";
@@ -270,13 +294,17 @@ static int __init racquet_init(void)
 		pr_err("bottom_half=%s: use tasklet, thread, workqueue or user\n", bottom_half);
 		return -EINVAL;
 	}
-	where = match_string(top_halves, ARRAY_SIZE(top_halves), top_half);
+	where = match_string(racquet_wheres, ARRAY_SIZE(racquet_wheres), top_half);
 	if (where < 0) {
-		pr_err("top_half=%s: use hard or threaded\n", top_half);
+		pr_err("top_half=%s: use hard, forced or explicit\n", top_half);
+		return -EINVAL;
+	}
+	if (where == EXPLICIT && mode == THREAD) {
+		pr_err("top_half=explicit: the interrupt's thread is the top half's, use another bottom_half than thread\n");
 		return -EINVAL;
 	}
 	answer.mode = mode;
-	answer.threaded = where == 1;
+	answer.where = where == THREADED ? FORCED : where;
 	return racquet_register();
 }
 

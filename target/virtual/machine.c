@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The part of a virtual instrument that deals with QEMU: a TCG plugin for qemu-system-aarch64 that
- * instruments no guest code. It uses one timer of the virtual clock and the GPIO lines of the
- * machine's PL061.
+ * instruments no guest code but WFI (idle.c). It uses one timer of the virtual clock and the GPIO
+ * lines of the machine's PL061.
  *
  * Known answers: with answer_max the guest's replies are ignored, and every ping is answered here
  * after delays that are drawn from answer_seed: what an instrument must measure is then known.
@@ -17,6 +17,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#include "idle.h"
 
 /* given by the build, which asks QEMU what it takes */
 EXPORT int qemu_plugin_version = PLUGIN_API;
@@ -64,11 +66,7 @@ static struct deadline *earliest(void)
 	return first;
 }
 
-/*
- * One timer for all deadlines, set once everything else is done: with sleep=off QEMU takes an idle
- * guest to the earliest timer as soon as one is set, also from within a callback. Two timers, the
- * later one set first, or a ping raised after that, would come too late.
- */
+/* One timer for all deadlines, set once everything else is done: those of one time are met in set order. */
 static void set_timer(void)
 {
 	struct deadline *first = earliest();
@@ -241,13 +239,14 @@ static void connect_lines(void *opaque)
 }
 
 /*
- * The first translated block: the machine exists by now, and this is the vCPU's thread. (The
- * plugin API's vcpu_init callback comes too early: no machine yet.)
+ * At the first translated block the machine exists, and this is the vCPU's thread. (The plugin
+ * API's vcpu_init callback comes too early: no machine yet.)
  */
-static void first_block(void)
+static void translated(uintptr_t first, uintptr_t second)
 {
 	static bool done;
 
+	idle_watch((void *)(PLUGIN_API >= 7 ? first : second));
 	if (done)
 		return;
 	done = true;
@@ -308,7 +307,7 @@ int machine_install(qemu_plugin_id_t id, int argc, char **argv, const struct ins
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* no guest without its host */
 	instrument->installed();
-	qemu_plugin_register_vcpu_tb_trans_cb(id, first_block, NULL);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, (plugin_callback)translated, NULL);
 	qemu_plugin_register_atexit_cb(id, at_exit, NULL);
 	return 0;
 }

@@ -18,15 +18,20 @@
  * Parameters are file descriptors: windows, symbols (both read at once), out. Formats: below, and
  * tennis/bench/virtual/profiler.py.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "profile.h"
+#include "inside.h"
+
+extern size_t qemu_plugin_tb_n_insns(const void *tb);
+extern void *qemu_plugin_tb_get_insn(const void *tb, size_t index);
+extern void qemu_plugin_register_vcpu_insn_exec_cb(void *insn, code_callback cb, int flags,
+						   void *data);
+/* Forget all translated code before the next instruction: QEMU 7 to 10.1, and newer ones. */
+void tb_flush(void *cpu) __attribute__((weak));
+void queue_tb_flush(void *cpu) __attribute__((weak));
 
 EXPORT int qemu_plugin_version = PLUGIN_API;
 
@@ -66,10 +71,8 @@ enum { USER = -2, UNKNOWN = -3 }; /* in place of a function */
 #define SEGMENTS_MAX (1 << 20)
 #define FRAMES_MAX 128
 #define LEAD_NS 4000 /* so long before the serve the guest's code is translated anew */
-#define KERNEL_BEGIN 0xFFFF000000000000ull
 #define PSTATE 33 /* gdb's numbers of the registers */
 #define MASK_I (1u << 7)
-#define ELEMENTS(array) (sizeof(array) / sizeof((array)[0]))
 
 static int64_t windows_fd = -1, symbols_fd = -1, out_fd = -1;
 static struct window *windows;
@@ -118,16 +121,8 @@ static _Noreturn void fail(const char *message)
 
 static void write_all(const void *data, size_t size)
 {
-	for (const char *at = data; size;) {
-		ssize_t wrote = write(out_fd, at, size);
-
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		if (wrote < 0)
-			fail("what was found cannot be written");
-		at += wrote;
-		size -= wrote;
-	}
+	if (!write_whole(out_fd, data, size))
+		fail("what was found cannot be written");
 }
 
 /* --- symbols --- */
@@ -147,26 +142,6 @@ static int32_t function_at(uint64_t pc)
 	return low ? (int32_t)(low - 1) : UNKNOWN;
 }
 
-/* --- registers and memory --- */
-
-static uint64_t read_register(int number)
-{
-	static struct byte_array *bytes;
-	uint64_t value = 0;
-
-	if (!bytes)
-		bytes = g_byte_array_new();
-	g_byte_array_set_size(bytes, 0);
-	aarch64_cpu_gdb_read_register(cpu, bytes, number);
-	memcpy(&value, bytes->data, bytes->len < sizeof(value) ? bytes->len : sizeof(value));
-	return value;
-}
-
-static bool read_memory(uint64_t address, void *data, size_t size)
-{
-	return address >= KERNEL_BEGIN && !cpu_memory_rw_debug(cpu, address, data, size, false);
-}
-
 /* --- tasks --- */
 
 /* The first task that is switched away from is the init task, and its name is known. */
@@ -175,7 +150,7 @@ static void find_names(uint64_t init_task)
 	static const char name[] = "swapper";
 	char memory[16384];
 
-	if (!read_memory(init_task, memory, sizeof(memory)))
+	if (!read_memory(cpu, init_task, memory, sizeof(memory)))
 		return;
 	for (size_t at = 0; at + sizeof(name) <= sizeof(memory); at += 8) {
 		if (!memcmp(memory + at, name, sizeof(name) - 1)) {
@@ -192,7 +167,8 @@ static void enter_task(void)
 	struct context context = { .task = task };
 	size_t c;
 
-	if (name_offset < 0 || !read_memory(task + name_offset, context.name, sizeof(context.name)))
+	if (name_offset < 0 ||
+	    !read_memory(cpu, task + name_offset, context.name, sizeof(context.name)))
 		memcpy(context.name, name_when_switched, sizeof(context.name));
 	for (c = 0; c < context_count; c++) {
 		if (!memcmp(&contexts[c], &context, sizeof(context)))
@@ -211,10 +187,10 @@ static void enter_task(void)
 static void switches(unsigned int vcpu, void *data)
 {
 	if (!task)
-		find_names(read_register(0));
-	task = read_register(1);
+		find_names(read_register(cpu, 0));
+	task = read_register(cpu, 1);
 	if (name_offset < 0 ||
-	    !read_memory(task + name_offset, name_when_switched, sizeof(name_when_switched)))
+	    !read_memory(cpu, task + name_offset, name_when_switched, sizeof(name_when_switched)))
 		strcpy(name_when_switched, "?");
 	if (counting)
 		root = -1; /* looked up when the next block begins */
@@ -283,7 +259,7 @@ static void walk(uint64_t x29)
 
 		for (known = depth; known > 0 && frames[known - 1].at != x29; known--)
 			;
-		if (known || found == FRAMES_MAX || !read_memory(x29, record, sizeof(record)))
+		if (known || found == FRAMES_MAX || !read_memory(cpu, x29, record, sizeof(record)))
 			break;
 		fresh[found++] = (struct frame){ .at = x29, .return_address = record[1] };
 		x29 = record[0];
@@ -303,7 +279,7 @@ static void walk(uint64_t x29)
 /* Find the stack of the block that begins at pc. */
 static void enter(uint64_t pc, int32_t function)
 {
-	uint32_t pstate = read_register(PSTATE);
+	uint32_t pstate = read_register(cpu, PSTATE);
 	uint64_t x29, x30;
 	int32_t caller;
 
@@ -316,7 +292,7 @@ static void enter(uint64_t pc, int32_t function)
 		here = child(root, USER);
 		return;
 	}
-	x29 = read_register(29);
+	x29 = read_register(cpu, 29);
 	walk(x29);
 	here = depth ? frames[depth - 1].node : root;
 	/*
@@ -324,7 +300,7 @@ static void enter(uint64_t pc, int32_t function)
 	 * points; in all others x30 points into themselves or is the record's. In the exception
 	 * vectors it is the interrupted function's.
 	 */
-	x30 = read_register(30);
+	x30 = read_register(cpu, 30);
 	caller = x30 >= KERNEL_BEGIN ? function_at(x30 - 4) : UNKNOWN;
 	if (caller >= 0 && caller != function && function >= 0 &&
 	    !(symbols[function].flags & ENTRY) &&

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Tennis authors
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Virtual time while the guest sleeps.
+ *
+ * With -icount sleep=off it is QEMU's main loop that moves the clock of a guest that sleeps, and it
+ * races with the vCPU's thread: it may see a vCPU as halted whose last instructions are not on the
+ * clock yet. Whatever is due then comes late. Here the vCPU's thread moves the clock itself.
+ *
+ * Each WFI instruction, the only one that is instrumented, queues work for its vCPU. QEMU runs that
+ * work when the vCPU has left its code and its instructions are on the clock. While work is queued
+ * the main loop takes the vCPU for busy, and does not touch the clock: there is nobody to race with.
+ */
+#include "idle.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "qemu.h"
+
+#define ATTRIBUTES_ALL (-1)
+#define WFI_A64 0xD503207Fu
+#define WFI_T16 0xBF30u /* of a Cortex-M */
+
+extern void *qemu_get_cpu(int index);
+extern _Bool all_cpu_threads_idle(void);
+extern void async_run_on_cpu(void *cpu, void (*work)(void *cpu, uint64_t data), uint64_t data);
+extern void icount_start_warp_timer(void);
+extern _Bool qemu_clock_run_timers(int clock);
+extern int64_t qemu_clock_deadline_ns_all(int clock, int attributes);
+extern size_t qemu_plugin_tb_n_insns(const void *tb);
+extern void *qemu_plugin_tb_get_insn(const void *tb, size_t index);
+extern size_t qemu_plugin_insn_size(const void *insn);
+#if PLUGIN_API >= 3
+extern size_t qemu_plugin_insn_data(const void *insn, void *into, size_t size);
+#else
+extern const void *qemu_plugin_insn_data(const void *insn);
+#endif
+extern void qemu_plugin_register_vcpu_insn_exec_cb(void *insn, void (*cb)(unsigned int, void *),
+						   int flags, void *data);
+
+static void pass_time(void *cpu, uint64_t data)
+{
+	if (!all_cpu_threads_idle() ||
+	    qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL, ATTRIBUTES_ALL) < 0)
+		return;
+	icount_start_warp_timer(); /* to the earliest deadline */
+	/* first busy again: a timer that is set by another one would move the clock at once */
+	async_run_on_cpu(cpu, pass_time, 0);
+	qemu_clock_run_timers(QEMU_CLOCK_VIRTUAL);
+}
+
+static void waits(unsigned int index, void *data)
+{
+	async_run_on_cpu(qemu_get_cpu(index), pass_time, 0);
+}
+
+static bool is_wfi(const void *insn)
+{
+	size_t size = qemu_plugin_insn_size(insn);
+	uint32_t code = 0;
+
+	if (size > sizeof(code))
+		return false;
+#if PLUGIN_API >= 3
+	qemu_plugin_insn_data(insn, &code, size);
+#else
+	memcpy(&code, qemu_plugin_insn_data(insn), size);
+#endif
+	return size == 4 ? code == WFI_A64 : code == WFI_T16;
+}
+
+void idle_watch(void *block)
+{
+	size_t count = qemu_plugin_tb_n_insns(block);
+
+	for (size_t i = 0; i < count; i++) {
+		void *insn = qemu_plugin_tb_get_insn(block, i);
+
+		if (is_wfi(insn))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, waits, 0, NULL);
+	}
+}
