@@ -1,107 +1,317 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A box for what students hand in: bubblewrap, without network, with limits on everything.
+"""A box for what students hand in: bubblewrap, without network, with a limit on every total.
 
-In the box are the system's programs and libraries and what the caller lets it read; what is handed
-in is copied into memory there. Nothing of the grader's, of other students' or of the solutions is
-in it.
+In the box are the system's programs and libraries, what the caller lets it read, and a copy of what
+is handed in. Nothing of the grader's, of other students' or of the solutions is in it.
+
+All that can be written there lies in one folder in memory, of a fixed size. Out of it come files
+whose names the caller knows. They are read when the last process of the box is gone, so nothing can
+change them meanwhile.
+
+Why the box ended is known from outside: from bubblewrap's status descriptor, which nothing in the
+box can reach, or from the limit at which it was ended. What a program prints decides nothing.
+
+Without a cgroup nobody else counts a box's memory, so this program does, several times a second.
+What the kernel keeps for open sockets and pipes is in no count: there the number of processes and
+of open files is the limit, and a box ends when the machine itself has little memory left.
 """
 
-import itertools
+import contextlib
+import json
 import os
+import selectors
 import shutil
+import signal
+import stat
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from tennis.bench import box_filter
 from tennis.errors import BenchError
 from tennis.rally.text import plain
 
-_boxes = itertools.count()
-
 HOME = Path("/home/s")
 WORK = HOME / "work"  # where the copy of what was handed in is, always the same place
-OUT = Path("/out")  # what is written there is the caller's
-# a user for each box: what one takes is not the others'. The kernel needs a moment to end one
-FIRST_USER, USERS, USERS_EACH = 30_000, 30_000, 64
-TMP_BYTES, HOME_BYTES = 64 << 20, 384 << 20  # in memory
-ADDRESSES_BYTES = 3 << 30  # of each process; all of them together have no limit of their own
+OUT = Path("/out")  # what the caller wants is written there
+USER, USERS = 30_000, 30_000  # whose a box' processes are where root may say so
+ROOM_BYTES = 512 << 20  # of all that is written, wherever it is written
+ROOM_FILES = 20_000
+OUT_BYTES = 64 << 20  # of all files that come out
+MEMORY_BYTES = 3 << 30  # of all processes together, besides what is written
+ADDRESSES_BYTES = 3 << 30  # of each process: one that asks for more at once is told so
+LEFT_BYTES = 256 << 20  # of the machine's memory
 FILE_BYTES = 64 << 20
 PROCESSES = 256
-SAID_MAX = 1 << 16
+SAID_MAX = 1 << 16  # bytes of what was said first, and of what was said last
+LOOK_S = 0.2
 GONE_S = 60.0  # the kernel ends what a box leaves behind, as quickly as it can
-ENDED = (124, 137, 152)  # by timeout, by kill, by the limit on processor time
-REFUSALS = ("bwrap: ", "unshare: ", "mount: ", "setpriv: ")  # who could make no box
-# root's box belongs to another user, who may not reach everything that root may read
-BIND = 'while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit 1; shift 2; done; shift; exec "$@"'
+# Runs outside of the box, where no process of the box is seen. It makes the folder in memory, which
+# nobody else sees either; starts the box; and then waits, so that what came out can be read there.
+# Root's box belongs to another user, who may not reach everything that root may read: it is mounted
+# where that user reaches it.
+HOLD = """
+echo 1000 > /proc/self/oom_score_adj # short of memory, the kernel ends this first
+room=$1 options=$2 rules=$3 folder=$4 owner=$5
+shift 5
+while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit; shift 2; done
+shift
+mount -t tmpfs -o "$options" tmpfs "$room" || exit
+mkdir -p "$room/tmp" "$room/shm" "$room/out" "$room/home/s/work" || exit
+cp -r "$folder/." "$room/home/s/work" || exit
+[ -z "$owner" ] || chown -R -h "$owner" "$room" || exit
+"$@" 3>&1 4< "$rules" > /dev/null < /dev/null
+echo '{"over": true}'
+read -r _
+"""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command in a box ended: ``words`` are what it said to standard error."""
+    """How a box ended.
 
-    code: int
+    ``code``: the program's exit code, 128 + N after signal N; None where the box was ended, and
+    ``limit`` says why. ``words``: what was said to standard error. ``files``: what came out of
+    those that the caller wanted.
+    """
+
+    code: int | None
+    limit: str
     words: str
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
-    def too_long(self) -> bool:
-        """Tell whether it was ended."""
-        return self.code in ENDED
+    def why(self) -> str:
+        """Say why it ended; empty where the program did what it was to do."""
+        if self.limit or self.code == 0:
+            return self.limit
+        said = self.words.strip().splitlines()[-1:]
+        return plain(said[0], 200) if said else f"exit code {self.code}"
 
 
 def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
     command: Sequence[str],
     folder: Path,
-    out: Path,
+    wanted: Sequence[str],
     readable: Mapping[Path, Path],
     environment: Mapping[str, str],
     limit_s: float,
 ) -> Ended:
-    """Run a command in a box, in a copy of ``folder``; what it writes to ``/out`` is in ``out``.
+    """Run a command in a box, in a copy of ``folder``, for ``limit_s`` at most.
 
-    ``readable``: path in the box -> file or folder here. Raises BenchError where there can be no
-    box.
+    ``wanted``: names of regular files in ``/out`` that come out. ``readable``: path in the box ->
+    file or folder here. Raises BenchError where there can be no box, which is not the command's
+    doing.
     """
-    user = _user()
-    with tempfile.TemporaryDirectory(prefix="tennis-box-") as scratch:
-        inside = Path(scratch) / "in"
-        shutil.copytree(folder, inside, symlinks=True)
-        for path in (Path(scratch), inside, out):
-            path.chmod(0o755)
-        if os.geteuid() == 0:
-            os.chown(out, user, user)
-        copied = f'cp -r /in "{WORK}" && cd "{WORK}" && exec "$@"'
-        reachable, mounted = _reachable({**readable, Path("/in"): inside}, Path(scratch))
-        box = _box(reachable, out, environment)
-        with tempfile.TemporaryFile() as said:
-            done = subprocess.run(
-                [*mounted, *_limits(limit_s, user), *box, "/bin/sh", "-c", copied, "box", *command],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=said,
-                env={"PATH": "/usr/bin:/bin"},
-                check=False,
-            )
-            if done.returncode:  # who knows what it left behind
-                _wait_until_gone(user)
-            said.seek(0)
-            words = said.read(SAID_MAX).decode(errors="replace")
-    reason = next((line for line in words.splitlines() if line.startswith(REFUSALS)), "")
-    if reason:
+    if shutil.which("bwrap") is None:
         raise BenchError(
-            f"what is handed in cannot be run in a box here ({plain(reason, 200)})",
-            next_step="run the grader where unprivileged user namespaces are allowed",
+            "what is handed in is run in a box, and bubblewrap is missing",
+            next_step="apt-get install bubblewrap",
         )
-    return Ended(done.returncode, words)
+    with tempfile.TemporaryDirectory(prefix="tennis-box-") as scratch:
+        Path(scratch).chmod(0o755)
+        room = Path(scratch) / "room"
+        room.mkdir()
+        sources, mounted = _reachable(readable, Path(scratch))
+        rules = Path(scratch) / "rules"
+        rules.write_bytes(box_filter.program())
+        root = os.geteuid() == 0
+        user = str(USER + os.getpid() % USERS)
+        options = f"size={ROOM_BYTES},nr_inodes={ROOM_FILES},mode=755,nosuid,nodev"
+        words = ["unshare", "--mount", *([] if root else ["--user", "--map-root-user"])]
+        # who waits for the box may be killed: then it ends, too
+        words += ["setpriv", "--pdeathsig", "KILL", "/bin/sh", "-c", HOLD, "hold"]
+        words += [str(room), options, str(rules), str(folder)]
+        words += [f"{user}:{user}" if root else "", *mounted, "--"]
+        if root:
+            words += ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"]
+        words += [*_box(sources, room, environment), *_limits(), *command]
+        with _Held(words) as held:
+            held.wait(limit_s)
+            if held.code is None and not held.limit:
+                said = held.words.strip().splitlines()[:1] or ["it was ended from outside"]
+                raise BenchError(
+                    f"what is handed in cannot be run in a box here ({plain(said[0], 200)})",
+                    next_step="run the grader where unprivileged user namespaces are allowed",
+                )
+            files: dict[str, bytes] = {}
+            if not held.limit:
+                out = Path(f"/proc/{held.process.pid}/root{room}{OUT}")
+                left = OUT_BYTES
+                for name in wanted:
+                    content = _taken(out / name, left)
+                    if content is None:
+                        continue
+                    left -= len(content)
+                    if left < 0:
+                        held.limit = f"it wrote more than {OUT_BYTES >> 20} MB that come out"
+                        files.clear()
+                        break
+                    files[name] = content
+    code = None if held.limit else held.code
+    return Ended(code, held.limit, held.words, files)
+
+
+class _Held:
+    """A box that runs, and whoever holds its folder in memory until what came out is read."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.code: int | None = None
+        self.limit = ""
+        self._first = self._last = b""
+        self._status = b""
+        self._over = False
+        self._name_space = 0  # of its processes: the number by which the kernel knows it
+        self._ends: int | None = None  # a descriptor that is readable once its last process is gone
+        self.process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> "_Held":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe is not None:
+                pipe.close()
+        if self._ends is not None:
+            os.close(self._ends)
+
+    @property
+    def words(self) -> str:
+        """Return what was said first, and what was said last."""
+        return (self._first + self._last).decode(errors="replace")
+
+    def wait(self, limit_s: float) -> None:
+        """Wait until the box is gone: ``code`` or ``limit`` says why. Raises BenchError."""
+        assert self.process.stdout is not None  # noqa: S101
+        assert self.process.stderr is not None  # noqa: S101
+        deadline = time.monotonic() + limit_s
+        with selectors.DefaultSelector() as ready:
+            ready.register(self.process.stdout, selectors.EVENT_READ, self._hear_status)
+            ready.register(self.process.stderr, selectors.EVENT_READ, self._hear_words)
+            looked = time.monotonic()
+            while not self._over and not self.limit:
+                for key, _ in ready.select(LOOK_S):
+                    if not (content := os.read(key.fd, 1 << 16)):
+                        ready.unregister(key.fileobj)
+                    key.data(content)
+                now = time.monotonic()
+                if self._over:
+                    break
+                if now > deadline:
+                    self.limit = f"it did not end within {limit_s:g} s"
+                elif now >= looked + LOOK_S:
+                    looked = now
+                    self._look_at_memory()
+        if self.limit:
+            self._kill()
+        self._wait_until_gone()
+        # what was said last: nobody is left who could say more
+        os.set_blocking(self.process.stderr.fileno(), False)
+        with contextlib.suppress(BlockingIOError):
+            while content := os.read(self.process.stderr.fileno(), 1 << 16):
+                self._hear_words(content)
+
+    def _hear_status(self, content: bytes) -> None:
+        """Take a piece of what bubblewrap and the holder say of the box."""
+        self._over |= not content
+        *lines, self._status = (self._status + content).split(b"\n")
+        for line in lines:
+            told = json.loads(line)
+            self._over |= "over" in told
+            self.code = told.get("exit-code", self.code)
+            if "child-pid" in told:
+                self._name_space = told["pid-namespace"]
+                with contextlib.suppress(ProcessLookupError):  # it is gone already
+                    self._ends = os.pidfd_open(told["child-pid"])
+
+    def _hear_words(self, content: bytes) -> None:
+        free = SAID_MAX - len(self._first)
+        self._first += content[:free]
+        self._last = (self._last + content[free:])[-SAID_MAX:]
+
+    def _look_at_memory(self) -> None:
+        if self._name_space and _memory(self._name_space) > MEMORY_BYTES:
+            self.limit = f"it took more than {MEMORY_BYTES >> 30} GB of memory"
+        elif _left() < LEFT_BYTES:
+            raise BenchError(
+                f"less than {LEFT_BYTES >> 20} MB of memory are left on this machine: a box was "
+                "ended",
+                next_step="grade fewer hand-ins at once (--workers), or use a larger machine",
+            )
+
+    def _kill(self) -> None:
+        """End the holder, bubblewrap and so the box: it ends with the one that started it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+    def _wait_until_gone(self) -> None:
+        if self._ends is not None:
+            with selectors.DefaultSelector() as ready:
+                ready.register(self._ends, selectors.EVENT_READ)
+                ready.select(GONE_S)
+
+
+def _taken(path: Path, limit: int) -> bytes | None:
+    """Return a regular file of the box, up to a byte more than the limit; None for no such."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            return None
+        with open(number, "rb", closefd=False) as file:
+            return file.read(limit + 1)
+    finally:
+        os.close(number)
+
+
+def _memory(name_space: int) -> int:
+    """Return how many bytes of memory the processes of a name space have."""
+    found = []
+    for name in os.listdir("/proc"):  # noqa: PTH208 (numbers, several times a second)
+        with contextlib.suppress(OSError):
+            if name.isdigit() and os.stat(f"/proc/{name}/ns/pid").st_ino == name_space:  # noqa: PTH116
+                found.append(Path("/proc") / name)
+    pages = 0
+    for process in found:
+        with contextlib.suppress(OSError):
+            pages += int((process / "statm").read_text().split()[1])
+    total = pages * os.sysconf("SC_PAGE_SIZE")
+    if total <= MEMORY_BYTES:
+        return total
+    # what several of them share was counted for each: ask again, which takes longer
+    total = 0
+    for process in found:
+        with contextlib.suppress(OSError):
+            lines = (process / "smaps_rollup").read_text().splitlines()
+            total += next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+    return total
+
+
+def _left() -> int:
+    """Return how many bytes of memory the machine has left."""
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
 
 
 def _reachable(
     readable: Mapping[Path, Path], scratch: Path
 ) -> tuple[dict[Path, Path], Sequence[str]]:
-    """Return the sources as the box's user reaches them, and what must be run before for that.
+    """Return the sources as the box's user reaches them, and pairs to be mounted before for that.
 
     Root's home is nobody else's: what lies there is mounted elsewhere, for the box alone.
     """
@@ -116,53 +326,22 @@ def _reachable(
         else:
             found[place].touch()
         pairs += [str(source), str(found[place])]
-    return found, ["unshare", "--mount", "/bin/sh", "-c", BIND, "mount", *pairs, "--"]
+    return found, pairs
 
 
-def _user() -> int:
-    """Return whose processes a box' are: nobody's else where root may say so, else one's own."""
-    number = os.getpid() * USERS_EACH + next(_boxes) % USERS_EACH
-    return os.geteuid() or FIRST_USER + number % USERS
-
-
-def _tasks(user: int) -> int:
-    """Return how many tasks a user has: the limit counts all of them, also outside of the box."""
-    count = 0
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            count += len(list((path / "task").iterdir())) if path.stat().st_uid == user else 0
-        except OSError:  # it ended
-            continue
-    return count
-
-
-def _wait_until_gone(user: int) -> None:
-    """Wait until the last process of the box is gone, and takes nothing from the next one."""
-    deadline = time.monotonic() + GONE_S
-    while os.geteuid() == 0 and _tasks(user) and time.monotonic() < deadline:
-        time.sleep(0.05)
-
-
-def _limits(limit_s: float, user: int) -> list[str]:
-    """Return what the processes of a box may take; root's are not counted, so it takes a user."""
-    if shutil.which("bwrap") is None:
-        raise BenchError(
-            "what is handed in is run in a box, and bubblewrap is missing",
-            next_step="apt-get install bubblewrap",
-        )
-    drop = ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups"]
+def _limits() -> list[str]:
+    """Return what sets the limits of processes; in the box, where only its own are counted."""
     return [
-        *(drop if os.geteuid() == 0 else []),
-        *("timeout", "--kill-after=2", f"{limit_s:g}"),
-        *("prlimit", f"--cpu={int(limit_s) + 1}", f"--as={ADDRESSES_BYTES}", "--core=0"),
-        *(f"--fsize={FILE_BYTES}", f"--nproc={PROCESSES + _tasks(user)}", "--nofile=512"),
+        *("prlimit", f"--as={ADDRESSES_BYTES}", f"--fsize={FILE_BYTES}", f"--nproc={PROCESSES}"),
+        *("--nofile=256", "--core=0", "--msgqueue=0", "--"),
     ]
 
 
-def _box(readable: Mapping[Path, Path], out: Path, environment: Mapping[str, str]) -> list[str]:
+def _box(readable: Mapping[Path, Path], room: Path, environment: Mapping[str, str]) -> list[str]:
     """Return bubblewrap's part of the command."""
-    words = ["bwrap", "--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000"]
-    words += ["--new-session", "--die-with-parent", "--cap-drop", "ALL", "--hostname", "box"]
+    words = ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns"]
+    words += ["--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", "--hostname", "box"]
+    words += ["--new-session", "--die-with-parent", "--json-status-fd", "3", "--seccomp", "4"]
     words += ["--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
     for name in ("bin", "sbin", "lib", "lib64"):
         link = Path("/") / name
@@ -170,12 +349,12 @@ def _box(readable: Mapping[Path, Path], out: Path, environment: Mapping[str, str
             words += ["--symlink", str(link.readlink()), str(link)]
         elif link.is_dir():
             words += ["--ro-bind", str(link), str(link)]
-    words += ["--size", str(TMP_BYTES), "--tmpfs", "/tmp"]  # noqa: S108 (the box's own)
-    words += ["--size", str(HOME_BYTES), "--tmpfs", "/home", "--dir", str(HOME)]
+    for name, place in (("tmp", "/tmp"), ("shm", "/dev/shm"), ("home", "/home"), ("out", OUT)):  # noqa: S108 (the box's own)
+        words += ["--bind", str(room / name), str(place)]
     for path, source in readable.items():
         words += ["--ro-bind", str(source), str(path)]
-    words += ["--bind", str(out), str(OUT), "--clearenv"]
+    words += ["--remount-ro", "/dev", "--remount-ro", "/", "--clearenv"]  # bubblewrap's own tmpfs
     usual = {"HOME": str(HOME), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     for name, value in {**usual, **environment}.items():
         words += ["--setenv", name, value]
-    return [*words, "--chdir", str(HOME)]
+    return [*words, "--chdir", str(WORK)]

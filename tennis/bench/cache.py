@@ -6,12 +6,18 @@ import fcntl
 import hashlib
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tennis.checkout import cache_folder
 from tennis.errors import DiskFullError, TennisError
+from tennis.listener import say
+from tennis.rally.text import quoted
+
+LOCK_S = 4 * 3600  # as long as a kernel may take to be built
+LOCK_EVERY_S = 0.2
 
 
 def digest(*parts: str | bytes | Path) -> str:
@@ -44,6 +50,30 @@ def note(kind: str, name: str) -> None:
         _asked.append((kind, name))
 
 
+@contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Hold a lock file; who waits for another process says so. Raises TennisError after LOCK_S."""
+    until = time.monotonic() + LOCK_S
+    with path.open("w") as lock:
+        said = False
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                pass
+            if not said:
+                say(f"waiting for another tennis, which makes or uses {what} of the cache")
+                said = True
+            if time.monotonic() > until:
+                raise TennisError(
+                    f"another process has held {path} for {LOCK_S / 3600:g} h",
+                    next_step=f"find it with `fuser {quoted(path)}` and end it",
+                )
+            time.sleep(LOCK_EVERY_S)
+        yield
+
+
 def once(
     kind: str,
     name: str,
@@ -65,8 +95,7 @@ def once(
         return folder
     try:
         home.mkdir(parents=True, exist_ok=True)
-        with (home / f".{name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(home / f".{name}.lock", f"{kind}/{name}"):
             if folder.is_dir() and not again:
                 return folder
             with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=home) as temporary:

@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tennis.bench import programs
+from tennis.checkout import ROOT
 from tennis.errors import BenchError
+
+LIMIT_S = 4 * 3600  # a kernel is built on a small machine
+WHY_UNREACHED = ROOT / "scripts" / "why-unreached.sh"
+ANSWER_S = 30
 
 
 def run(
@@ -17,10 +22,14 @@ def run(
     *,
     what: str,
     cwd: Path | None = None,
+    limit_s: float = LIMIT_S,
+    downloads: bool = False,
 ) -> str:
     """Run a command and return its output; ``what`` names it in the error.
 
-    Raises BenchError with the last lines of its output if it fails or does not exist.
+    ``downloads``: where it fails, the network may be the reason, which is said then. Raises
+    BenchError with the last lines of its output if it fails, does not exist or does not end within
+    ``limit_s``.
     """
     arguments = [str(word) for word in command]
     try:
@@ -33,12 +42,21 @@ def run(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            timeout=limit_s,
             check=False,
         )
+    except subprocess.TimeoutExpired:
+        raise BenchError(
+            f"{what} did not end within {limit_s:g} s ({arguments[0]})",
+            next_step="see what the machine is busy with, then try again",
+        ) from None
     except FileNotFoundError:
         how = programs.how_to_get(arguments[0])
         raise BenchError(f"{what}: {arguments[0]} is not installed; {how}") from None
     if done.returncode:
+        if downloads and (reason := _why_unreached(done.stdout)):
+            fact, next_step = reason
+            raise BenchError(f"{what}: {fact}", next_step=next_step)
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
         errors = [
             line for line in lines if re.search(r"\berror\b|\bError: |^E: ", line)
@@ -46,3 +64,17 @@ def run(
         tail = " | ".join(errors[:3] or lines[-3:])
         raise BenchError(f"{what} failed ({arguments[0]} gave {done.returncode}): {tail}")
     return done.stdout
+
+
+def _why_unreached(output: str) -> tuple[str, str] | None:
+    """Return what the network has to do with a failure, and the next step; None: nothing."""
+    done = subprocess.run(
+        ["sh", WHY_UNREACHED],
+        input=output,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=ANSWER_S,
+        check=False,
+    )
+    fact, tab, next_step = done.stdout.strip().partition("\t")
+    return (fact, next_step) if tab else None

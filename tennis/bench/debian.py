@@ -6,7 +6,6 @@ The mirror is the one that this machine's apt already uses; the suites and archi
 lacks are looked up there with a private apt state in the cache folder.
 """
 
-import fcntl
 import platform
 import re
 from collections.abc import Iterable, Iterator
@@ -14,12 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tennis.bench.cache import locked
 from tennis.bench.commands import run
 from tennis.checkout import cache_folder
 from tennis.errors import BenchError
 from tennis.listener import say
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+SILENT_S = 20  # a mirror that says nothing
+DOWNLOAD_S = 2 * 3600  # one that says little
 HOST_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -92,14 +94,16 @@ class Suite:
             "-oAPT::Sandbox::User=root",
             "-oAPT::Get::Download-Only=true",
             "-oAcquire::Retries=3",
+            f"-oAcquire::http::Timeout={SILENT_S}",
+            f"-oAcquire::https::Timeout={SILENT_S}",
+            "-oAPT::Update::Error-Mode=any",  # it would go on without lists, and find nothing
             f"-oAPT::Default-Release={name}",
         ]
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         self.home.mkdir(parents=True, exist_ok=True)
-        with (self.home / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self.home / ".lock", f"package lists of {self.name}"):
             yield
 
     def update(self) -> None:
@@ -132,6 +136,8 @@ class Suite:
         run(
             ["apt-get", *self._options, "-q", "update"],
             what=f"fetching the list of packages of {self.name}",
+            limit_s=DOWNLOAD_S,
+            downloads=True,
         )
 
     def package(self, name: str) -> Package:
@@ -176,6 +182,8 @@ class Suite:
         run(
             ["apt-get", *self._options, "-q", "download", f"{package.name}={package.version}"],
             what=f"downloading {package.name}",
+            limit_s=DOWNLOAD_S,
+            downloads=True,
             cwd=downloads,
         )
         archives = list(downloads.glob(f"{package.name}_*.deb"))
@@ -191,6 +199,8 @@ class Suite:
             run(
                 ["apt-get", *self._options, "-q", "source", "--download-only", "--tar-only", name],
                 what=f"downloading the source of {name}",
+                limit_s=DOWNLOAD_S,
+                downloads=True,
                 cwd=into,
             )
         archive = next(into.glob("*.orig.tar.*"))

@@ -21,19 +21,21 @@ is :meth:`Load.host_command`.
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
+from tennis.rally.edited import EditedError, toml_of
 
 FOLDER = ROOT / "loads"
 TARGET = "{target}"  # in ``host``: the target's address
+CYCLE = "load_cycle_ns"  # among the versions of a rally
+CYCLE_MAX_US = 600_000_000  # a boot that must see more of a load takes too long
 
 # What a program whose tasks matter says of them, and what they must be on which kernel.
 TASKS = re.compile(rb"tennis-tasks=(posix|evl|alchemy)\0")
@@ -78,6 +80,10 @@ class LoadFile(BaseModel):
     # of kernels for which somebody may build the programs in another way: PROGRAM.FLAVOUR
     flavours: list[Name] = []
     module: Name | None = None  # a kernel module NAME.c in the same folder
+    # after what it begins anew, with all that belongs to it: so many microseconds, or the parameter
+    # that says them (0: it has no cycle); or so many instructions of the target's processor
+    cycle_us: Annotated[int, Field(ge=0, le=CYCLE_MAX_US)] | Name | None = None
+    cycle_instructions: Annotated[int, Field(ge=1, le=CYCLE_MAX_US * 1000)] | None = None
     parameters: dict[str, Parameter] = {}
     ascending: list[tuple[str, str]] = []  # pairs of parameters: the first is less than the second
 
@@ -187,6 +193,18 @@ class Load:
         """Return the parameters as the scripts get them."""
         return {name.upper(): str(value) for name, value in self.values.items()}
 
+    def cycle_ns(self, instruction_ns: int | None) -> int | None:
+        """Return after what time the load begins anew; 0: it has no cycle.
+
+        None where nobody knows: it is a number of instructions, and how long one takes is not known
+        (``instruction_ns`` is None).
+        """
+        cycle = self.file.cycle_us
+        if cycle is not None:
+            return 1000 * (self.values[cycle] if isinstance(cycle, str) else cycle)
+        instructions = self.file.cycle_instructions
+        return instructions * instruction_ns if instructions and instruction_ns else None
+
     @property
     def packages(self) -> list[str]:
         """Return the Debian packages that the target needs."""
@@ -237,6 +255,17 @@ class Load:
         return files
 
 
+def cycle_version(load: Load, instruction_ns: int | None) -> dict[str, str]:
+    """Return what a rally's versions say of the load's cycle; empty where nobody knows it."""
+    cycle_ns = load.cycle_ns(instruction_ns)
+    return {} if cycle_ns is None else {CYCLE: str(cycle_ns)}
+
+
+def cycle_of(versions: Mapping[str, str]) -> int | None:
+    """Return the load's cycle in ns, as it was when the rally began; None: nobody knows."""
+    return int(versions[CYCLE]) if CYCLE in versions else None
+
+
 def names(system: System = "linux") -> list[str]:
     """Return the names of all loads that there are for a system."""
     every = (path.parent.name for path in FOLDER.glob("*/load.toml"))
@@ -283,12 +312,33 @@ def _parts(name: str, within: tuple[str, ...] = ()) -> list[LoadPart]:
     """Return a load's folder behind those of the loads that belong to it, each once."""
     path = FOLDER / name / "load.toml"
     try:
-        file = LoadFile.model_validate(tomllib.loads(path.read_text()))
-    except (OSError, ValidationError, tomllib.TOMLDecodeError) as error:
+        file = LoadFile.model_validate(toml_of(path.read_bytes()))
+    except EditedError as error:
+        raise TennisError(f"{path} {error}", next_step=error.next_step) from error
+    except (OSError, ValidationError) as error:
         raise TennisError(f"{path} is not right: {error}") from error
     if name in within:
         raise TennisError(f"{path} is not right: the load {name} is a part of itself")
     if file.command and (path.parent / "start").is_file():
         raise TennisError(f"{path} is not right: it has a command, and there is a script start")
     parts = {part.name: part for other in file.also for part in _parts(other, (*within, name))}
-    return [*parts.values(), LoadPart(name, path.parent, file)]
+    every = [*parts.values(), LoadPart(name, path.parent, file)]
+    _check_cycle(path, file, {key for part in every for key in part.file.parameters})
+    return every
+
+
+def _check_cycle(path: Path, file: LoadFile, parameters: set[str]) -> None:
+    """Raise TennisError where a load does not say its cycle, or not in a way that has a meaning."""
+    if (file.cycle_us is None) == (file.cycle_instructions is None):
+        said = "says its cycle twice" if file.cycle_us is not None else "does not say its cycle"
+        raise TennisError(
+            f"{path} {said}",
+            next_step="write cycle_us = 0 if it has none, else cycle_us or cycle_instructions "
+            "(docs/loads.md)",
+        )
+    if isinstance(file.cycle_us, str) and (
+        file.cycle_us not in parameters or not file.cycle_us.endswith("_us")
+    ):
+        raise TennisError(
+            f"{path} is not right: it has no parameter {file.cycle_us} in microseconds"
+        )

@@ -2,10 +2,20 @@
 # SPDX-License-Identifier: MIT
 """Debian's packages, looked up and fetched by several commands at once."""
 
+import http.server
+import os
+import socket
+import subprocess
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from tennis.bench import debian
+import pytest
+
+from tennis.bench import cache, debian
+from tennis.errors import BenchError, TennisError
+from tennis.listener import listening
+from tests.support.terminal import TENNIS
 
 
 def test_commands_at_once_wait_for_each_other(tmp_path, monkeypatch):
@@ -17,7 +27,7 @@ def test_commands_at_once_wait_for_each_other(tmp_path, monkeypatch):
     at_work: list[str] = []
     most = 0
 
-    def run(_, what, cwd=None):
+    def run(_, what, cwd=None, **_limits):
         nonlocal most
         at_work.append(what)
         most = max(most, len(at_work))
@@ -40,3 +50,74 @@ def test_commands_at_once_wait_for_each_other(tmp_path, monkeypatch):
         assert list(pool.map(fetch, range(4))) == [0, 1, 2, 3]
     assert most == 1
     assert list((tmp_path / "apt/trixie-arm64/downloads").iterdir()) == []
+
+
+def test_without_a_network_that_is_said(tmp_path):
+    """In a network namespace without an interface."""
+    apart = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--net"]
+    done = subprocess.run(
+        [*apart, TENNIS, "kernels", "fetch", "mainline"],
+        env={**os.environ, "TENNIS_CACHE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "tennis: fetching the list of packages of trixie: there is no network on this machine: "
+        "connect it, then run this again\n"
+    )
+
+
+class NotFound(http.server.BaseHTTPRequestHandler):
+    """A mirror that has nothing."""
+
+    def do_GET(self):
+        self.send_error(404)
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("refuses", "127.0.0.1 refuses connections"),
+        ("silent", "127.0.0.1 does not answer"),
+        ("empty", "127.0.0.1 does not have what was asked for (404)"),
+        ("unknown", "the name mirror.invalid cannot be resolved"),
+    ],
+)
+def test_which_server_fails_and_how(kind, said, tmp_path, monkeypatch):
+    """Real apt-get, at a mirror that fails in one way."""
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path))
+    monkeypatch.setattr(debian, "SILENT_S", 1)
+    with (
+        http.server.HTTPServer(("127.0.0.1", 0), NotFound) as empty,
+        socket.create_server(("127.0.0.1", 0)) as silent,
+    ):
+        threading.Thread(target=empty.serve_forever, daemon=True).start()
+        ports = {"empty": empty.server_port, "silent": silent.getsockname()[1]}
+        host = "mirror.invalid" if kind == "unknown" else "127.0.0.1"
+        site = f"http://{host}:{ports.get(kind, 9)}/debian"
+        monkeypatch.setattr(debian, "mirror", lambda: site)
+        with pytest.raises(BenchError) as raised:
+            debian.Suite("trixie", "arm64").update()
+        empty.shutdown()
+    assert f"fetching the list of packages of trixie: {said}" in str(raised.value)
+    assert raised.value.next_step
+
+
+def test_a_lock_that_another_process_holds(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "LOCK_S", 0.5)
+    said = []
+    with (
+        listening(said.append),
+        cache.locked(tmp_path / "lock", "kernels/rt"),
+        pytest.raises(TennisError, match="another process has held"),
+        cache.locked(tmp_path / "lock", "kernels/rt"),
+    ):
+        raise AssertionError
+    assert said == ["waiting for another tennis, which makes or uses kernels/rt of the cache"]
+    with cache.locked(tmp_path / "lock", "kernels/rt"):
+        pass

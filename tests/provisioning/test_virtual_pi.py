@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A whole Debian system in QEMU becomes a bench: the playbooks, `tennis boot`, `tennis benches`.
+"""A whole Debian system in QEMU becomes a bench: the playbooks, and `tennis benches`.
 
 The tests lead one system from its first boot to a rally, in their order. What only a Raspberry Pi
 has (its firmware, its GPIO controllers, governors, radios) is not here: docs/physical-checklist.md.
@@ -198,7 +198,7 @@ def ways_in(bench: Bench) -> str:
 
 def test_a_bare_system_is_no_bench(bench):
     assert "password" in ways_in(bench)
-    said = bench.tennis("boot", NAME, "rt", "--inventory", str(bench.inventory))
+    said = bench.tennis("benches", "boot", NAME, "rt", "--inventory", str(bench.inventory))
     assert said.returncode == 1
     assert "is not provisioned" in said.stderr
     hash_of_default = bench.root(f"getent shadow {USER}").split(":")[1]
@@ -292,6 +292,8 @@ def test_who_plays_has_a_few_commands_of_root_and_no_more(bench):
         "sudo -n tennis-boot register --no-trials rt rt=linux-image-rt-arm64",
         "sudo -n tennis-boot register --check mainline rt=--admindir=/root",
         "sudo -n tennis-boot once rt --no-trials",
+        "sudo -n tennis-boot once rt",
+        "sudo -n tennis-boot reboot",
         "sudo -n tennis-boot once --help",
         "sudo -n tennis-boot",
         "sudo -n tennis-bench save",
@@ -318,6 +320,11 @@ def test_a_lease_is_not_forged_by_its_name(bench):
         done = as_student(bench, f"sudo -n tennis-bench {words}", OTHER)
         assert done.returncode == 1
         assert "held by red (login student)" in done.stderr
+    for words in ("once rt red", "keep mainline red", "reboot red"):
+        done = as_student(bench, f"sudo -n tennis-boot {words}", OTHER)
+        assert done.returncode == 1
+        assert "held by red (login student)" in done.stderr
+    assert as_student(bench, "flock -s /run/tennis/lease true", OTHER).returncode != 0
     # the same through `tennis`, which logs in as the student
     bench.write_inventory(ansible_user=STUDENT)
     inventory = ["--inventory", str(bench.inventory)]
@@ -344,7 +351,7 @@ def test_two_groups_do_not_get_one_bench(bench):
     for words in (
         ["benches", "lease", NAME, "--as", "blue"],
         ["benches", "restore", NAME, "--as", "blue"],
-        ["boot", NAME, "rt", "--as", "blue"],
+        ["benches", "boot", NAME, "rt", "--as", "blue"],
     ):
         refused = bench.tennis(*words, *inventory)
         assert refused.returncode == 1
@@ -393,7 +400,7 @@ def test_a_kernel_that_does_not_come_up_costs_two_boots(bench):
     running = bench.root("uname -r").strip()
     since = time.monotonic()
     done = bench.tennis(
-        *("boot", NAME, "cobalt", "--wait", "900", "--inventory", str(bench.inventory))
+        *("benches", "boot", NAME, "cobalt", "--wait", "900", "--inventory", str(bench.inventory))
     )
     bench.timed("fallback", since)
     assert done.returncode == 1
@@ -409,7 +416,9 @@ def test_a_kernel_that_does_not_come_up_costs_two_boots(bench):
 
 def test_boot_into_rt_and_play(bench):
     since = time.monotonic()
-    done = bench.tennis("boot", NAME, "rt", "--wait", "900", "--inventory", str(bench.inventory))
+    done = bench.tennis(
+        "benches", "boot", NAME, "rt", "--wait", "900", "--inventory", str(bench.inventory)
+    )
     bench.timed("boot rt", since)
     assert done.returncode == 0, done.stderr + bench.pi.log()
     release = bench.root("uname -r").strip()
@@ -460,7 +469,6 @@ def test_the_module_that_dkms_built_answers_while_a_load_runs(bench):
     bench.answer_balls()
 
 
-@pytest.mark.release
 def test_a_kernel_from_source_replaces_the_archives(bench):
     """The role builds it on this machine, once; its package and its Racquet go to the target."""
     bench.power_on()
@@ -475,7 +483,9 @@ def test_a_kernel_from_source_replaces_the_archives(bench):
     )
     bench.play("--tags", "kernel,racquet", name="kernel from source")
     since = time.monotonic()
-    done = bench.tennis("boot", NAME, "rt", "--wait", "900", "--inventory", str(bench.inventory))
+    done = bench.tennis(
+        "benches", "boot", NAME, "rt", "--wait", "900", "--inventory", str(bench.inventory)
+    )
     bench.timed("boot a kernel from source", since)
     assert done.returncode == 0, done.stderr + bench.pi.log()
     release = bench.root("uname -r").strip()

@@ -6,10 +6,13 @@ The Raspberry Pi's firmware cannot run here: what is checked is what it would re
 for real on the virtual Pi (tests/provisioning/test_virtual_pi.py).
 """
 
+import fcntl
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ import pytest
 from tennis.checkout import ROOT
 
 PROGRAM = ROOT / "ansible/roles/kernel/files/tennis-boot"
+KEEPER = ROOT / "ansible/roles/base/files/tennis-bench"
 CONFIG = "# as it came\narm_64bit=1\n\n[pi4]\narm_boost=1\n"
 STOCK, RT, EVL = "6.12.47+rpt-rpi-v8", "6.12.47-tennis-rt-12345678", "6.6.0-tennis-evl-12345678"
 
@@ -35,12 +39,17 @@ class Target:
         (root / "etc").mkdir()
         (root / "dev").mkdir()
         (root / "dev/vcio").touch()
+        self.keeper = root / "usr/local/sbin/tennis-bench"
+        self.keeper.parent.mkdir(parents=True)
+        self.keeper.symlink_to(KEEPER)
+        self.holder, self.login = "red", ""  # who asks, and through which login
         self.tools = root / "bin"
         self.tools.mkdir()
         for release in (STOCK, RT, EVL):
             self.install(release)
         self.model("Raspberry Pi 4 Model B Rev 1.5")
         self.tool("uname", "echo nobody calls this")
+        self.tool("systemctl", "exit 3")  # no upgrades are being installed
         self.tool("systemd-run", f'echo "$@" >> {root}/reboots')
 
     def install(self, release: str) -> None:
@@ -61,6 +70,8 @@ class Target:
         (self.tools / name).chmod(0o755)
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        if words[:1] in {("once",), ("keep",), ("reboot",)}:
+            words = (*words, self.holder)
         # os.uname is the machine's own: let it say what this target runs
         patch = (
             f"import os, runpy, sys; u = os.uname(); r = {self.running!r}; "
@@ -73,6 +84,7 @@ class Target:
                 **os.environ,
                 "TENNIS_ROOT": str(self.root),
                 "PATH": f"{self.tools}:{os.environ['PATH']}",
+                "SUDO_USER": self.login or "root",
             },
             capture_output=True,
             text=True,
@@ -368,3 +380,137 @@ def test_the_watchdog_starts_only_where_somebody_feeds_it(pi):
     settings.write_text("[Manager]\nRuntimeWatchdogSec=1min\n")
     pi.does("once", "rt")
     assert "\nkernel_watchdog_timeout=60\n" in (pi.firmware / "tryboot.txt").read_text()
+
+
+def hold(pi: Target, *, holder: str = "red", user: str = "anna", more_s: int = 600) -> None:
+    place = pi.root / "var/lib/tennis"
+    place.mkdir(parents=True, exist_ok=True)
+    now = int(time.time())
+    (place / "lease.json").write_text(
+        json.dumps({"holder": holder, "user": user, "since": now - 60, "expires": now + more_s})
+    )
+
+
+CHOICES = [("once", "rt"), ("keep", "mainline"), ("reboot",)]
+
+
+@pytest.mark.parametrize("words", CHOICES)
+def test_a_bench_that_somebody_else_holds_keeps_its_kernel(pi, words):
+    hold(pi)
+    pi.login = "ben"
+    assert "held by red (login anna) for 10 min more, and you are red" in pi.refuses(*words)
+    # a login that is shared: by name
+    pi.login, pi.holder = "anna", "green"
+    said = pi.refuses(*words)
+    assert "held by red (login anna) for 10 min more, and you are green: take another" in said
+    assert config_of(pi) == CONFIG
+    assert not (pi.firmware / "tryboot.txt").exists()
+    assert not (pi.root / "reboots").exists()
+    pi.holder = "red"
+    pi.does(*words)
+
+
+def test_an_expired_lease_is_nobodys(pi):
+    hold(pi, more_s=-1)
+    pi.login, pi.holder = "ben", "blue"
+    for words in CHOICES:
+        pi.does(*words)
+    assert (pi.root / "reboots").exists()
+
+
+@pytest.mark.parametrize("words", CHOICES)
+def test_no_kernel_is_chosen_during_a_rally(pi, words):
+    """Not even by the holder, and not after the lease has run out."""
+    (pi.root / "proc/locks").symlink_to("/proc/locks")
+    rally = pi.root / "run/tennis/rally"
+    rally.parent.mkdir(parents=True)
+    for more_s in (600, -1):
+        hold(pi, more_s=more_s)
+        pi.login = "anna"
+        with rally.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            assert "a rally is being played on it" in pi.refuses(*words)
+    assert not (pi.root / "reboots").exists()
+    pi.does(*words)
+
+
+def test_a_lease_that_cannot_be_read_counts_as_held(pi):
+    hold(pi)
+    (pi.root / "var/lib/tennis/lease.json").write_text("{")
+    for words in CHOICES:
+        assert "is damaged" in pi.refuses(*words)
+    pi.keeper.unlink()
+    for words in CHOICES:
+        assert "tennis-bench is missing: provision this target again" in pi.refuses(*words)
+    assert not (pi.root / "reboots").exists()
+
+
+@pytest.mark.parametrize("holder", ["", "a b", "-x", "\x1b[2J", "x" * 65])
+def test_a_holder_is_a_plain_name(pi, holder):
+    pi.holder = holder
+    said = pi.refuses("reboot")
+    assert "is no name" in said
+    assert "\x1b" not in said
+
+
+def allowed() -> dict[str, list[list[str]]]:
+    """Return what the sudo rules allow, with words for each command: program -> command lines."""
+    rules = (ROOT / "ansible/roles/base/templates/sudoers.j2").read_text()
+    found: dict[str, list[list[str]]] = {}
+    for path, pattern in re.findall(r"(?m)^Cmnd_Alias \w+ = (\S+) \^(.*)\$$", rules):
+        # a class of characters, repeated, is a word; what is left are words, | and ( )
+        plain = re.sub(r"\[[^]]*\](\{[^}]*\})?(\[[^]]*\]\{[^}]*\})?", "X", pattern)
+        found[Path(path).name] = [line.split() for line in choices(plain)]
+    everything = set(re.findall(r"/\S*sbin/\S+|/\S*bin/\S+", rules))
+    assert {Path(path).name for path in everything} == set(found)  # none was overlooked
+    return found
+
+
+def choices(pattern: str) -> list[str]:
+    """Return all that a pattern of words, | and ( ) stands for."""
+    inner = re.search(r"\(([^()]*)\)", pattern)
+    if inner is None:
+        return pattern.split("|")
+    parts = inner[1].split("|")
+    return [c for part in parts for c in choices(pattern.replace(inner[0], part, 1))]
+
+
+def test_choices():
+    assert choices("(a|b (c|d) e)") == ["a", "b c e", "a", "b d e"]
+
+
+HARMLESS = {"status", "list"}  # they only tell
+
+
+def test_every_command_that_sudo_allows_asks_the_lease(pi):
+    """Also one that is added some day: it changes nothing while somebody else holds the bench."""
+    hold(pi)
+    programs = {"tennis-bench": KEEPER, "tennis-boot": PROGRAM}
+    seen = set()
+    for program, lines in allowed().items():
+        for command, *words in lines:
+            seen.add(command)
+            if command in HARMLESS:
+                continue
+            values = {"X": "blue"}
+            if command in {"once", "keep"}:
+                words[0] = "rt"
+            if command == "lease":
+                words[1] = "600"
+            done = subprocess.run(
+                [sys.executable, programs[program], command, *(values.get(w, w) for w in words)],
+                env={
+                    **os.environ,
+                    "TENNIS_ROOT": str(pi.root),
+                    "PATH": f"{pi.tools}:{os.environ['PATH']}",
+                    "SUDO_USER": "ben",
+                },
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 1, command
+            assert "held by red (login anna)" in done.stderr, (command, done.stderr)
+            assert len(done.stderr.splitlines()) == 1
+    assert seen == {"status", "lease", "release", "list", "once", "keep", "reboot"}
+    assert not (pi.root / "reboots").exists()

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: MIT
 """``tennis-bench``, the program on a target that keeps leases and data: run below a folder."""
 
+import fcntl
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -214,3 +217,90 @@ def test_a_login_that_is_no_name_counts_as_damage(target):
         json.dumps({"holder": "red", "user": "a b", "since": 1, "expires": 2})
     )
     assert "is damaged" in target.refuses("lease", "red", "3600")
+
+
+@pytest.fixture
+def open_target():
+    """A target whose folders everybody may enter, as on a real one."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Target(Path(folder))
+
+
+STRANGER = ["setpriv", "--reuid", "4321", "--regid", "4321", "--clear-groups"]
+TAKE = """
+import fcntl, os, sys, time
+os.chdir("/")
+for path in sys.argv[1:]:
+    for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR):
+        try:
+            fcntl.flock(os.open(path, flags), fcntl.LOCK_SH)
+            print("took", path, flush=True)
+        except PermissionError:
+            print("may not", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another login")
+def test_no_login_takes_a_lock_and_the_holder_gives_the_bench_back(open_target):
+    """Who may open a file may lock it, also for reading only: a release would wait, or refuse."""
+    target = open_target
+    (target.root / "proc").mkdir()
+    (target.root / "proc/locks").symlink_to("/proc/locks")
+    target.login = "anna"
+    target.says("lease", "red", "3600")
+    locks = target.root / "run/tennis"
+    assert (locks / "lease").is_file()
+    # a rally that was played, as target/agent leaves its lock: test_managed.py looks at that
+    (locks / "rally").touch(0o600)
+    words = [*STRANGER, "/usr/bin/python3", "-c", TAKE]
+    taking = subprocess.Popen(
+        [*words, locks / "lease", locks / "rally"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        said = [taking.stdout.readline() for _ in range(6)]
+        assert said == ["may not\n"] * 6
+        done = subprocess.run(
+            [*STRANGER, "mkdir", locks / "more"], capture_output=True, check=False
+        )
+        assert done.returncode != 0
+        assert target.says("status")["plays"] is False
+        assert target.run("release", "red").returncode == 0
+        assert target.says("status")["lease"] is None
+    finally:
+        taking.kill()
+        taking.wait()
+        taking.stdout.close()
+
+
+def test_locks_are_nobody_elses_files(target):
+    target.says("lease", "red", "3600")
+    for path in (target.root / "run/tennis").iterdir():
+        assert path.stat().st_mode & 0o077 == 0
+    assert (target.root / "run/tennis").stat().st_mode & 0o777 == 0o711
+    assert not (target.home / ".lock").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another login")
+def test_status_without_rights_sees_a_rally(open_target):
+    """`tennis benches` asks without root: a lock that it could not see would be a free bench."""
+    target = open_target
+    (target.root / "proc").mkdir()
+    (target.root / "proc/locks").symlink_to("/proc/locks")
+    target.run("release", "red")
+    rally = target.root / "run/tennis/rally"
+    program = target.root / "tennis-bench"
+    shutil.copy(PROGRAM, program)
+    rally.touch(0o600)
+    with rally.open("r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            [*STRANGER, "/usr/bin/python3", program, "status"],
+            env={"TENNIS_ROOT": str(target.root)},
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert json.loads(done.stdout)["plays"] is True

@@ -75,6 +75,7 @@ def test_a_program_that_was_built_for_a_flavour(tmp_path, monkeypatch):
     monkeypatch.setattr(loads, "FOLDER", tmp_path)
     (tmp_path / "xload").mkdir()
     text = 'title = "X"\nabout = "x"\nsource = "x"\nprograms = ["xload"]\ncommand = "xload"\n'
+    text += "cycle_us = 0\n"
     (tmp_path / "xload" / "load.toml").write_text(text)
     built = tmp_path / "xload" / "xload.evl"
     built.write_bytes(b"built")
@@ -87,6 +88,9 @@ BROKEN = {
     "a part of itself": {"a": 'also = ["b"]', "b": 'also = ["a"]'},
     "there is a script start": {"a": 'command = "true"'},
     "is not right": {"a": "sauce = 1"},
+    "does not say its cycle": {"a": ""},
+    "says its cycle twice": {"a": "cycle_us = 3\ncycle_instructions = 7"},
+    "it has no parameter period_us in microseconds": {"a": 'cycle_us = "period_us"'},
 }
 
 
@@ -100,6 +104,24 @@ def test_a_broken_load_says_so(tmp_path, monkeypatch, words):
         (tmp_path / name / "start").write_text("#!/bin/sh\n")
     with pytest.raises(TennisError, match=words):
         loads.find("a")
+
+
+def test_a_load_says_its_cycle():
+    """By a clock, by a parameter, by the work that it is; where nobody knows, it is not guessed."""
+    assert {name: loads.find(name).cycle_ns(2) for name in NAMES} == {
+        "hog": 3_700_000,
+        "idle": 0,
+        "memory": 10_000_000,
+        "network": 6_000_000_000,
+        "ping-flood": 0,
+        "stress": 5_000_000_000,
+        "xload": 8_500_000_000,
+    }
+    assert loads.find("hog", {"period_us": 20_000}).cycle_ns(None) == 20_000_000
+    assert loads.find("stress").cycle_ns(4) == 10_000_000_000
+    assert loads.find("stress").cycle_ns(None) is None
+    assert loads.cycle_of(loads.cycle_version(loads.find("stress"), None)) is None
+    assert loads.cycle_of(loads.cycle_version(loads.find("idle"), None)) == 0
 
 
 def folder(tmp_path: Path, **parts: str) -> Path:

@@ -80,6 +80,7 @@ def kernels_of(target: SshTarget) -> Kernels:
 def boot(  # noqa: PLR0913
     target: SshTarget,
     flavour: str,
+    holder: str,
     *,
     wait_s: float = WAIT_S,
     keep: bool = True,
@@ -88,6 +89,7 @@ def boot(  # noqa: PLR0913
 ) -> Booted:
     """Boot a target into a flavour, wait for it, and check that it is the kernel that runs.
 
+    ``holder``: in whose name. The target refuses while somebody else holds it, or a rally plays.
     ``keep``: make it the default once it has come up. ``again``: reboot even if it runs already.
     ``stop``: is asked often whether to stop waiting.
     Raises BenchError with what runs instead where it did not come up, where nothing came up, and
@@ -97,18 +99,18 @@ def boot(  # noqa: PLR0913
     wanted = _wanted(target, before, flavour)
     if before.running.release == wanted and not again:
         if keep and before.default != flavour:
-            _ask(target, f"keep {flavour}")
+            _ask(target, f"keep {flavour} {holder}")
         return Booted(wanted, rebooted=False)
-    _ask(target, f"once {flavour}")
+    _ask(target, f"once {flavour} {holder}")
     say(f"{target.host}: rebooting from {before.running.release} into {wanted}")
-    _ask(target, "reboot")
+    _ask(target, f"reboot {holder}")
     default = plain(before.default or before.fallback, 32)
     try:
         target.wait_until_up(wait_s, after_boot=before.boot_id, stop=stop)
     except (KeyboardInterrupt, StoppedError):
         raise BenchError(
             f"stopped waiting for {target.host}: it tries {flavour} once, its default is still "
-            f"{default}; see what runs with `tennis boot {target.host}`"
+            f"{default}; see what runs with `tennis benches boot {target.host}`"
         ) from None
     except SshError as error:
         raise BenchError(
@@ -127,7 +129,7 @@ def boot(  # noqa: PLR0913
             ),
         )
     if keep:
-        _ask(target, f"keep {flavour}")
+        _ask(target, f"keep {flavour} {holder}")
     return Booted(wanted, rebooted=True)
 
 

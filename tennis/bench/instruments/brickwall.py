@@ -32,13 +32,16 @@ TICK_S = 0.1  # a read that brings nothing
 QUIET_TICKS = 3  # what is held of a frame by now is none
 PROBE_TICKS = 10  # a play is silent: ask whether something got lost
 SILENT_TICKS = 60  # no answer to that: the line, or the instrument, is gone
+BABBLE_S = 60.0  # a play brings bytes and no frame: it is no Brickwall's
 REPEAT_TICKS = 10  # a command without an answer is sent again
 # while an answer is awaited: something talks without an end
 READS_MAX = 5_000
 READ_BYTES_MAX = 1 << 20  # ten times what a Brickwall holds
+TALK_S = 5.0  # so long may it talk without a frame, on top of the patience with its silence
+ECHO_TICKS = 50  # what came is an echo: a slow MicroPython's prompt comes behind it
 RECONNECT_EVERY_S = 0.25
 HELLO_AGAIN_S = 2.0
-HEARD_BYTES = 400
+HEARD_BYTES = 4096
 BOOT_S = 15.0  # from power to the first answer; an emulated Pico on a busy host takes its time
 STRANGER_ATTEMPTS = 4  # so often is asked who answers something else
 
@@ -170,6 +173,7 @@ class Brickwall:
         self._frames: deque[Frame] = deque()  # came while an answer was awaited
         self._heard = b""
         self._stopping = False
+        self._babbled_s = 0.0  # of reads since the last frame or answer
         self._misunderstood = False  # the Brickwall got a line with a wrong checksum
         self._hello: Hello | None = None
         self._at = time.monotonic()  # when the last ball came
@@ -191,7 +195,7 @@ class Brickwall:
                 "name the Brickwall's port with --port"
             )
         spoken = answer.get("firmware")
-        flash = f"run `tennis flash --port {self.link.name}`"
+        flash = f"run `tennis brickwall flash --port {self.link.name}`"
         if spoken != firmware.VERSION:
             raise BenchError(
                 f"the Brickwall on {self.link.name} has firmware {plain(str(spoken), 20)}, "
@@ -222,7 +226,7 @@ class Brickwall:
             raise BenchError(
                 f"the Brickwall on {self.link.name} does not say of its wires what this tennis "
                 f"expects",
-                next_step=f"run `tennis flash --port {self.link.name}`",
+                next_step=f"run `tennis brickwall flash --port {self.link.name}`",
             ) from error
 
     def _ask(self, verb: str, values: dict[str, int | str], patience_s: float) -> dict[str, Any]:
@@ -233,14 +237,20 @@ class Brickwall:
         self._heard = b""
         attempts = max(1, round(patience_s / (REPEAT_TICKS * TICK_S)))
         reads = read_bytes = strange = 0
+        self._babbled_s, limit_s = 0.0, patience_s + TALK_S
         for attempt in range(attempts):
             # a piece of an answer and then silence may be a Brickwall on a busy line
-            if strange >= STRANGER_ATTEMPTS:
+            if strange >= STRANGER_ATTEMPTS or self._babbled_s >= limit_s:
                 break
             self.counts.repeated_commands += attempt > 0
             self.link.write(line)
             quiet, before = 0, read_bytes
-            while quiet < REPEAT_TICKS and reads < READS_MAX and read_bytes < READ_BYTES_MAX:
+            while (
+                quiet < REPEAT_TICKS
+                and reads < READS_MAX
+                and read_bytes < READ_BYTES_MAX
+                and self._babbled_s < limit_s
+            ):
                 reads += 1
                 data = self._poll()
                 read_bytes += len(data)
@@ -253,6 +263,10 @@ class Brickwall:
                     break
             # a piece of a frame is no evidence: the rest of it may come
             strange += read_bytes > before and not self._receiver.in_frame
+        for _ in range(ECHO_TICKS):
+            if self._heard.replace(line.strip(), b"").strip() or not self._heard:
+                break
+            self._poll()
         raise self._nobody(line)
 
     def _line(self, verb: str, values: dict[str, int | str]) -> tuple[int, bytes]:
@@ -281,10 +295,17 @@ class Brickwall:
 
     def _poll(self) -> bytes:
         """Read once; keep what frames there are."""
+        began = time.monotonic()
         data = self.link.read(TICK_S)
+        # a host that was stopped meanwhile did not wait
+        self._babbled_s += min(time.monotonic() - began, TICK_S)
         if data:
             self._heard = (self._heard + data)[-HEARD_BYTES:]
-            self._frames += self._receiver.feed(data)
+            heard = len(self._receiver.answers)
+            fresh = self._receiver.feed(data)
+            if fresh or len(self._receiver.answers) > heard:
+                self._babbled_s = 0.0
+            self._frames += fresh
         return data
 
     def _nobody(self, line: bytes) -> NobodyError:
@@ -293,7 +314,7 @@ class Brickwall:
         if not heard:
             return NobodyError(
                 f"nothing answers on {name}: is it the Brickwall's port? unplug the Pico and plug "
-                f"it in again, or flash it with `tennis flash --port {name}`",
+                f"it in again, or flash it with `tennis brickwall flash --port {name}`",
                 silent=True,
             )
         if self._receiver.in_frame:
@@ -301,7 +322,7 @@ class Brickwall:
             advice = "try again; if that does not help, unplug the Pico and plug it in again"
         elif b">>> " in heard or b"raw REPL" in heard or b"MicroPython v" in heard:
             description = f"a MicroPython prompt answers on {name}, and no Brickwall"
-            advice = f"flash it with `tennis flash --port {name}`"
+            advice = f"flash it with `tennis brickwall flash --port {name}`"
         elif line.strip() in heard:
             description = f"{name} echoes what it is sent: a shell, a modem or a bridge"
             advice = "name the Brickwall's port with --port"
@@ -428,6 +449,9 @@ class Brickwall:
         if quiet >= SILENT_TICKS:
             self.link.close()
             raise LinkLostError(f"the Brickwall on {self.link.name} is silent")
+        if self._babbled_s >= BABBLE_S:
+            self.link.close()
+            raise LinkLostError(f"{self.link.name} talks, and not as a Brickwall does")
 
     def _tell(self, verb: str, **values: int | str) -> None:
         """Send a command without waiting for an answer."""

@@ -8,7 +8,9 @@ import hashlib
 import io
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import serial
 from mpremote.transport import TransportError
 from mpremote.transport_serial import SerialTransport
 
@@ -30,10 +32,14 @@ PROMPT = b">>> "
 QUIET_S = 2
 EMULATED_QUIET_S = 120.0  # mpremote knows no time but the wall's
 OPEN_AGAIN_S = 5.0
+WAIT_S = 5.0  # for the rest of an answer
+PROMPT_S = 20.0  # until MicroPython's prompt is there
+FLASH_S = 300.0  # for all files
+EMULATED_TIMES = 10  # so much longer may it take on an emulated Pico
 UF2 = (
     "put MicroPython 1.25 or newer onto it: hold BOOTSEL while you plug it in, and copy the UF2 "
     "file of your board (RPI_PICO or RPI_PICO2, from micropython.org/download) onto the drive "
-    "RPI-RP2 or RP2350 that appears; then run `tennis flash` again"
+    "RPI-RP2 or RP2350 that appears; then run `tennis brickwall flash` again"
 )
 LOOK = """
 import hashlib, os, sys
@@ -49,12 +55,65 @@ for name in os.listdir():
 """
 
 
+class _Bounded:
+    """A serial port as mpremote uses it: it waits for ever there, or as long as something comes."""
+
+    def __init__(self, port: Any, name: str) -> None:
+        self._port, self._name = port, name
+        self._times = EMULATED_TIMES if "://" in name else 1
+        port.timeout = port.write_timeout = WAIT_S * self._times
+        self.limit(PROMPT_S, f"no MicroPython prompt on {name}")
+
+    def limit(self, limit_s: float, why: str) -> None:
+        """Say how long whatever comes now may take, and what it means where it takes longer."""
+        self._limit_s, self._why = limit_s * self._times, why
+        self._until = time.monotonic() + self._limit_s
+
+    def _check(self) -> None:
+        if time.monotonic() > self._until:
+            raise BenchError(
+                f"{self._why} (in {self._limit_s:.0f} s)",
+                next_step="is it a Pico's port? unplug the Pico, plug it in, and flash it again",
+            )
+
+    def inWaiting(self) -> int:  # noqa: N802 (mpremote's name)
+        """Return how many bytes have come."""
+        self._check()
+        return int(self._port.in_waiting)
+
+    def read(self, size: int) -> bytes:
+        """Return so many bytes. Raises TransportError where they do not come."""
+        self._check()
+        data = bytes(self._port.read(size))
+        if len(data) < size:
+            raise TransportError("it stopped in the middle of an answer")
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Send all of ``data``. Raises TransportError where nobody takes it."""
+        self._check()
+        try:
+            self._port.write(data)
+        except serial.SerialTimeoutException as error:
+            raise TransportError("it takes nothing that is sent to it") from error
+
+    def close(self) -> None:
+        """Give the port up."""
+        self._port.close()
+
+
 class _Transport(SerialTransport):  # type: ignore[misc] # mpremote says nothing of types
     """mpremote's way to a board, with patience for one that is emulated on a busy machine."""
 
     def __init__(self, port: str) -> None:
         self._patience_s = EMULATED_QUIET_S if "://" in port else 0.0
         super().__init__(parted(port)[0], exclusive="://" not in port)
+        self.serial: Any = _Bounded(self.serial, port)
+        self.is_pty = False  # it would read without looking whether there is something
+
+    def close(self) -> None:
+        """Give the port up."""
+        self.serial.close()
 
     def read_until(
         self,
@@ -119,6 +178,7 @@ def flash(port: str | None, *, remove_others: bool = False) -> Hello:
 
 def _hear(board: SerialTransport, port: str) -> None:
     """Listen to the board as it starts: a firmware that runs says nothing."""
+    board.serial.limit(2 * BOOT_S, f"the firmware was written to {port}, which talks without end")
     output = board.read_until(1, PROMPT, timeout=QUIET_S, timeout_overall=BOOT_S)
     if output.endswith(PROMPT):
         before = output.decode(errors="replace").partition("MicroPython v")[0].strip()
@@ -154,9 +214,10 @@ def _prompt(port: str) -> Iterator[SerialTransport]:
     try:
         with contextlib.redirect_stdout(printed):
             board = _Transport(port)
-            board.enter_raw_repl(soft_reset=False)
+            board.enter_raw_repl(soft_reset=False, timeout_overall=PROMPT_S / 2)
+        board.serial.limit(FLASH_S, f"{port} does not take the firmware")
         yield board
-    except TransportError as error:
+    except (TransportError, UnicodeDecodeError) as error:
         reason = plain(str(error).strip().splitlines()[-1] if str(error).strip() else "", 80)
         raise BenchError(f"no MicroPython prompt on {port} ({reason}): {UF2}") from error
     except OSError as error:
@@ -165,12 +226,12 @@ def _prompt(port: str) -> Iterator[SerialTransport]:
                 f"the Pico on {port} has no room for the firmware",
                 next_step=(
                     "remove files that you do not "
-                    "need (`mpremote rm`), and run `tennis flash` again"
+                    "need (`mpremote rm`), and run `tennis brickwall flash` again"
                 ),
             ) from error
         raise BenchError(
             f"{port} was lost while it was being flashed ({error.strerror or error})",
-            next_step="plug it in again, and run `tennis flash` again",
+            next_step="plug it in again, and run `tennis brickwall flash` again",
         ) from error
     finally:
         if board is not None:
@@ -180,16 +241,23 @@ def _prompt(port: str) -> Iterator[SerialTransport]:
 
 def _look(board: SerialTransport, port: str) -> dict[str, str]:
     """Return the hashes of the files on a board; check that it can be a Brickwall."""
-    first, *lines = board.exec(LOOK).decode().splitlines()
-    platform, *numbers = first.split()
-    version = tuple(int(number) for number in numbers)
+    try:
+        first, *lines = board.exec(LOOK).decode().splitlines()
+        platform, *numbers = first.split()
+        version = tuple(int(number) for number in numbers)
+        there = {name: hashed for hashed, name in (line.split(" ", 1) for line in lines)}
+    except ValueError as error:
+        raise BenchError(
+            f"the board on {port} does not say what it is",
+            next_step="unplug it, plug it in, and flash it again",
+        ) from error
     if platform != "rp2":
         raise BenchError(
             f"the board on {port} is no Pico but {plain(platform, 20)}", next_step="use a Pico"
         )
     if version < firmware.OLDEST_MICROPYTHON:
         raise BenchError(f"the Pico on {port} has MicroPython {'.'.join(numbers)}: {UF2}")
-    return {name: hashed for hashed, name in (line.split(" ", 1) for line in lines)}
+    return there
 
 
 def _meet(port: str) -> Hello:
@@ -211,7 +279,7 @@ def _meet(port: str) -> Hello:
         raise BenchError(
             f"the firmware on {port} is not what was written",
             next_step=(
-                "run `tennis flash` again; if that does not help, the Pico's flash is worn out"
+                "run `tennis brickwall flash` again; if that does not help, the flash is worn out"
             ),
         )
     return hello

@@ -87,7 +87,7 @@ def the_port(named: str | None) -> str:
     if bootsel():
         raise UsageError(
             "a Pico waits in BOOTSEL mode, without MicroPython",
-            next_step="put it there first (`tennis flash` says how)",
+            next_step="put it there first (`tennis brickwall flash` says how)",
         )
     others = ", ".join(f"{port.device} ({port.words})" for port in ports())
     raise UsageError(

@@ -73,6 +73,11 @@ class SerialLink:
             raise LinkLostError(f"{self.name} is closed")
         try:
             self._port.write(data)
+        except serial.SerialTimeoutException as error:
+            self.close()
+            raise LinkLostError(
+                f"{self.name} takes nothing: in {WRITE_TIMEOUT_S} s not a command was read there"
+            ) from error
         except (OSError, TypeError, ValueError) as error:
             self.close()
             raise LinkLostError(f"{self.name} is gone") from error

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Where the records of ``tennis verify`` are kept: a file for each instrument, by its serial."""
+"""Where ``tennis brickwall verify`` keeps records: a file for each instrument, by its serial."""
 
 import os
 import re

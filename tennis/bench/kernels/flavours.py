@@ -7,7 +7,7 @@ from typing import Literal
 
 from tennis.bench.kernels.configuration import Flavour
 from tennis.errors import UsageError
-from tennis.rally.manifest import BottomHalf, TopHalf
+from tennis.rally.manifest import THREADED, BottomHalf, TopHalf
 from tennis.rally.priorities import PRESETS, entries
 
 Player = Flavour | Literal["sloth"]  # SLOTH is no kernel of Linux: target/sloth
@@ -30,10 +30,12 @@ class Racquet:
 _BOTTOM_HALVES: tuple[BottomHalf, ...] = ("tasklet", "thread", "workqueue", "user")
 _LINUX = frozenset({"irq", "ksoftirqd", "kworker", "user"})
 RACQUETS: dict[Flavour, Racquet] = {
-    "mainline": Racquet("racquet", ("hard",), _BOTTOM_HALVES, ("default", "chrt"), _LINUX),
+    "mainline": Racquet(
+        "racquet", ("hard", "explicit"), _BOTTOM_HALVES, ("default", "chrt"), _LINUX
+    ),
     "rt": Racquet(
         "racquet",
-        ("hard", "threaded"),
+        ("hard", "forced", "explicit"),
         _BOTTOM_HALVES,
         ("default", "chrt", "thesis-2008"),
         _LINUX | {"ktimers", "rcuc"},
@@ -67,6 +69,11 @@ def check(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> 
                 f"{racquet.module} answers",
                 next_step=f"use {' or '.join(possible)}",
             )
+    if (top_half, bottom_half) == ("explicit", "thread"):
+        raise UsageError(
+            "--top-half explicit takes the interrupt's thread, which --bottom-half thread needs",
+            next_step="use --top-half hard, or another bottom half",
+        )
     there = _threads(flavour, top_half, bottom_half)
     for thread in entries(priorities) if mapped else ():
         if thread not in there:
@@ -80,7 +87,7 @@ def check(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> 
 def _threads(flavour: Player, top_half: str, bottom_half: str) -> set[str]:
     """Return which threads take part in an answer."""
     there = {
-        "irq": top_half == "threaded" or bottom_half == "thread",
+        "irq": top_half in THREADED or bottom_half == "thread",
         "kworker": bottom_half == "workqueue",
         "user": bottom_half == "user",
     }

@@ -26,11 +26,18 @@ ALIGNED = 8  # bytes
 UNTRACED = "CC_FLAGS_FTRACE="
 
 
-def misaligned(relocations: str) -> bool:
-    """Tell from what ``objdump -r`` says of a module whether it would make a kernel panic."""
-    records = relocations.partition(f"[{PATCHED}]:")[2].partition("\n\n")[0]
-    places = re.findall(r"R_AARCH64_ABS64\s+\.[\w.]+(?:\+0x([0-9a-f]+))?$", records, re.MULTILINE)
-    return any(int(place or "0", 16) % ALIGNED for place in places)
+def misaligned(told: str) -> bool:
+    """Tell from what ``objdump -h -r`` says of a module whether it could make a kernel panic.
+
+    Cold functions may begin at an odd place of their section, or their section at one of the
+    module's. (The first of ``.init.text`` begins a page.)
+    """
+    records = told.partition(f"[{PATCHED}]:")[2].partition("\n\n")[0]
+    places = re.findall(r"R_AARCH64_ABS64\s+(\.[\w.]+)(?:\+0x([0-9a-f]+))?$", records, re.MULTILINE)
+    if any(int(place or "0", 16) % ALIGNED for _, place in places):
+        return True
+    alignments = dict(re.findall(r"(?m)^ +\d+ (\.text\.unlikely) .* 2\*\*(\d+)\b", told))
+    return any(1 << int(alignments.get(section, "3")) < ALIGNED for section, _ in places)
 
 
 def compiler_version() -> str:
@@ -59,7 +66,7 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
         what = f"building {source.name} for Linux {kernel.release}"
         module = work / f"{source.stem}.ko"
         run([*make, "modules"], what=what)
-        if misaligned(run([f"{PREFIX}objdump", "-r", module], what="reading the module")):
+        if misaligned(run([f"{PREFIX}objdump", "-h", "-r", module], what="reading the module")):
             run([*make, UNTRACED, "clean"], what=what)
             run([*make, UNTRACED, "modules"], what=what)
         # paths of the build in the module would change what is measured

@@ -27,10 +27,9 @@ from tennis.rally.text import plain
 NAME = "racquet"
 DEVICE = ROOT / "target" / "racquet" / "racquet-device.h"
 SOURCE_MAX = 1 << 18  # bytes
-MODULE_MAX = 32 << 20
 LIMIT_S = 300.0
 SAID_MAX = 20  # lines
-RECIPE = 4  # another number builds everything again
+RECIPE = 5  # another number builds everything again
 # of DWARF 5, binutils 2.40 tells lines with the wrong file
 KBUILD = f"obj-m := {NAME}.o\nccflags-y := -gdwarf-4\n"
 OBJECT, SYMBOLS = f"{NAME}.ko", f"{NAME}-symbols.ko"
@@ -60,26 +59,26 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
 
     def fill(folder: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="tennis-module-") as scratch:
-            Path(scratch).chmod(0o755)
-            work, out = Path(scratch) / "work", Path(scratch) / "out"
-            for place in (work, out):
-                place.mkdir()
+            work = Path(scratch)
             (work / f"{NAME}.c").write_bytes(text)
             (work / "Kbuild").write_text(KBUILD)
             shutil.copy(DEVICE, work)
             ended = box.run(
-                ["/bin/sh", "-ec", _script(kernel)], work, out, _readable(kernel), {}, LIMIT_S
+                ["/bin/sh", "-ec", _script(kernel)],
+                work,
+                [OBJECT, SYMBOLS],
+                _readable(kernel),
+                {},
+                LIMIT_S,
             )
-            built = ended.code == 0
-            if built:
-                for name in (OBJECT, SYMBOLS):
-                    (folder / name).write_bytes(_bytes(out / name))
+        built = ended.code == 0 and len(ended.files) == len((OBJECT, SYMBOLS))
+        if built:
+            for name, content in ended.files.items():
+                (folder / name).write_bytes(content)
         said = list(dict.fromkeys(_said(ended.words)))
         errors = [text for what, text in said if what == "error"]
         if not built and not errors:
-            last = ended.words.strip().splitlines()[-1:] or [f"exit code {ended.code}"]
-            why = f"it did not end within {LIMIT_S:g} s" if ended.too_long else last[0]
-            errors = [plain(why, 200)]
+            errors = [ended.why or "the compiler left no module"]
         warnings = [text for what, text in said if what == "warning"]
         record = {"errors": [] if built else errors[:SAID_MAX], "warnings": warnings[:SAID_MAX]}
         (folder / "said.json").write_text(json.dumps(record))
@@ -155,13 +154,10 @@ def _asked(own: OwnModule, command: str) -> str:
     if own.symbols is None:
         return ""
     with tempfile.TemporaryDirectory(prefix="tennis-lines-") as scratch:
-        Path(scratch).chmod(0o755)
-        work, out = Path(scratch) / "work", Path(scratch) / "out"
-        for place in (work, out):
-            place.mkdir()
-        shutil.copy(own.symbols, work / SYMBOLS)
-        box.run(["/bin/sh", "-c", f"{command} > {box.OUT}/told"], work, out, SYSTEM, {}, 60.0)
-        return _bytes(out / "told").decode(errors="replace")
+        shutil.copy(own.symbols, Path(scratch) / SYMBOLS)
+        line = ["/bin/sh", "-c", f"{command} > {box.OUT}/told"]
+        ended = box.run(line, Path(scratch), ["told"], SYSTEM, {}, 60.0)
+    return ended.files.get("told", b"").decode(errors="replace")
 
 
 def _read(source: Path) -> bytes:
@@ -175,16 +171,6 @@ def _read(source: Path) -> bytes:
     return text
 
 
-def _bytes(path: Path) -> bytes:
-    """Read what was written in the box: by the linker, or by anybody there."""
-    try:
-        with open_regular(path) as file:
-            content: bytes = file.read(MODULE_MAX)
-    except OSError as error:
-        raise BenchError(f"the box wrote no {path.name}") from error
-    return content
-
-
 def _script(kernel: Kernel) -> str:
     overrides = " ".join(f"'{word}'" for word in modules.OVERRIDES)
     prefix = modules.PREFIX
@@ -192,9 +178,13 @@ def _script(kernel: Kernel) -> str:
         f'build() {{ make -s -C "{kernel.build}" M="$PWD" ARCH=arm64 CROSS_COMPILE={prefix} '
         f'CC={prefix}gcc {overrides} "$@"; }}\n'
         "build modules\n"
-        # as modules.misaligned() tells: a place whose last digit is neither 0 nor 8
-        f"if {prefix}objdump -r -j {modules.PATCHED} {OBJECT} 2>/dev/null |\n"
-        f"    grep -qE 'R_AARCH64_ABS64 +[^ ]*[+]0x[0-9a-f]*[^08]$'; then\n"
+        # as modules.misaligned() tells: a place whose last digit is neither 0 nor 8, or one in a
+        # section that is not aligned
+        f"odd='R_AARCH64_ABS64 +[^ ]*[+]0x[0-9a-f]*[^08]$'\n"
+        f"if {prefix}objdump -h {OBJECT} | grep -qE ' [.]text[.]unlikely .* 2[*][*][0-2]$'; then\n"
+        f'  odd="$odd|R_AARCH64_ABS64 +[.]text[.]unlikely"\n'
+        f"fi\n"
+        f'if {prefix}objdump -r -j {modules.PATCHED} {OBJECT} 2>/dev/null | grep -qE "$odd"; then\n'
         f"  build {modules.UNTRACED} clean\n"
         f"  build {modules.UNTRACED} modules\n"
         "fi\n"

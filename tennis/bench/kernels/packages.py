@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -331,14 +330,11 @@ def _pack(source: Source, tree: Path, folder: Path, release: str, key: str) -> N
         (control / script).write_text(text)
         (control / script).chmod(0o755)
     deb = folder / f"{name}_{version}_arm64.deb"
-    command = ["dpkg-deb", "--root-owner-group", "-Zgzip", "--build", str(stage), str(deb)]
-    done = subprocess.run(
-        command,
-        env={**os.environ, "SOURCE_DATE_EPOCH": "1767225600"},
-        capture_output=True,
-        text=True,
-        check=False,
+    run(
+        [
+            *("env", "SOURCE_DATE_EPOCH=1767225600"),
+            *("dpkg-deb", "--root-owner-group", "-Zgzip", "--build", stage, deb),
+        ],
+        what=f"packing {name}",
     )
-    if done.returncode:
-        raise BenchError(f"packing {name} failed: {done.stderr.strip()[-300:]}")
     shutil.rmtree(stage)

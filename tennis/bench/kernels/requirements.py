@@ -183,7 +183,7 @@ def check(known: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
         "good" if same else "bad",
         "kernel",
         f"{release}, flavour {snapshot.flavour}" + ("" if same else f", not {known.flavour}"),
-        "" if same else f"boot the {known.flavour} kernel (tennis boot)",
+        "" if same else f"boot the {known.flavour} kernel (tennis benches boot)",
     )
     if snapshot.config:
         yield from check_config(known, snapshot.config)

@@ -34,7 +34,16 @@ from tennis.listener import say
 from tennis.rally.disk import writing
 from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
 from tennis.rally.journal import Frame
-from tennis.rally.manifest import BenchKind, Drill, Fault, LoadRecord, Priority, Protocol, Target
+from tennis.rally.manifest import (
+    THREADED,
+    BenchKind,
+    Drill,
+    Fault,
+    LoadRecord,
+    Priority,
+    Protocol,
+    Target,
+)
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.text import plain
 from tennis.units import NS_PER_S
@@ -85,7 +94,7 @@ class PiBench:
         """
         try:
             leases.refuse_if_held(self.target, self._holder, playing=False)
-            boot.boot(self.target, plan.kernel, again=True, stop=stop)
+            boot.boot(self.target, plan.kernel, self._holder, again=True, stop=stop)
         except BaseException:
             self.target.close()
             raise
@@ -118,6 +127,7 @@ class PiBench:
                 "target_module_sha256": known.get(f"{seen.module}.sha256", UNKNOWN),
                 **(_drill_versions(plan.drill) if plan.drill else {}),
                 "load": load.command,
+                **load_folder.cycle_version(load, None),
                 **({"load_builds": " ".join(builds)} if builds else {}),
                 **({"load_tasks": tasks} if tasks else {}),
                 **witnesses.versions(plan.witness),
@@ -188,7 +198,7 @@ class PiBench:
         if plan.kernel not in {UNKNOWN, flavour}:
             raise BenchError(
                 f"{host} runs {flavour} ({seen.line('release')}), not {plan.kernel}: "
-                f"boot it with `tennis boot {host} {plan.kernel}`"
+                f"boot it with `tennis benches boot {host} {plan.kernel}`"
             )
         if plan.drill is None:
             flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
@@ -367,12 +377,12 @@ class PiBench:
             kernel=recorded["target_flavour"],
             release=recorded["target_release"],
             version=(before and before.line("version")) or UNKNOWN,
-            config_sha256=_sha256(recorded["target_config_sha256"]),
+            config_sha256=_known_hash(recorded["target_config_sha256"]),
             command_line=(before and before.line("command_line")) or UNKNOWN,
             added=plan.command_line,
             interrupt_cpu=plan.interrupt_cpu,
             module=recorded["target_module"],
-            module_sha256=_sha256(recorded["target_module_sha256"]),
+            module_sha256=_known_hash(recorded["target_module_sha256"]),
             top_half=plan.top_half,
             bottom_half=plan.bottom_half,
             governor=", ".join(dict.fromkeys(governors)) or None,
@@ -404,12 +414,15 @@ class PiBench:
                 command=recorded["load"],
                 options=plan.load_options,
                 cpus=plan.load_cpus,
+                cycle_ns=load_folder.cycle_of(recorded),
                 tasks=recorded.get("load_tasks"),
                 health=list(report.health.values()),
             ),
             # the target's own words are the cause of what the instrument saw
             faults=[*report.faults, *_changes(before, after), *known.faults],
             events=[*events, *known.events, *report.events],
+            not_looked_at=report.not_looked_at(plan.witness)
+            or ("" if after else "what the target is (governor, power, heat)"),
         )
 
     @classmethod
@@ -462,7 +475,7 @@ def _installed(part: str, program: str, flavour: str) -> str:
 COUNTED = ("pings", "replies", "overruns")
 
 
-def _sha256(recorded: str) -> str | None:
+def _known_hash(recorded: str) -> str | None:
     return None if recorded == UNKNOWN else recorded
 
 
@@ -520,8 +533,8 @@ def _module_parameters(plan: Plan, module: str) -> str:
     """Return what the Racquet is loaded with; Xenomai's have one bottom half and no parameter."""
     if module != "racquet":
         return ""
-    threaded = " top_half=threaded" if plan.top_half == "threaded" else ""
-    return f"bottom_half={plan.bottom_half}{threaded}"
+    threaded = plan.top_half in THREADED
+    return f"bottom_half={plan.bottom_half}{f' top_half={plan.top_half}' if threaded else ''}"
 
 
 class PiSession:

@@ -144,7 +144,7 @@ class WiredBench:
 def _check(plan: Plan, hello: Hello) -> None:
     """Refuse what cannot be played. Raises UsageError, BenchError."""
     protocol = plan.protocol
-    flash = "run `tennis flash`, then `tennis verify`"
+    flash = "run `tennis brickwall flash`, then `tennis brickwall verify`"
     if hello.firmware_sha256 != firmware.sha256():
         raise BenchError(f"the Brickwall's firmware is not that of this checkout: {flash}")
     if protocol.timeout_ns > TIMEOUT_MAX_NS:

@@ -6,7 +6,6 @@ Instruments, protocol and folder are those of the virtual bench; what answers is
 ``target/sloth``, or one's own.
 """
 
-import hashlib
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tennis.bench import RunRecord, Session
 from tennis.bench.commands import run
 from tennis.bench.instruments import emulated
 from tennis.bench.kernels import flavours
+from tennis.bench.loads import cycle_of, cycle_version, find
 from tennis.bench.sloth import KERNELS, PICO, PICO2
 from tennis.bench.sloth.application import Application, application
 from tennis.bench.sloth.image import CORES, compiler_version
@@ -24,6 +24,7 @@ from tennis.bench.sloth.pico import PicoTargetSession
 from tennis.bench.sloth.session import MACHINE, SlothSession
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import plugins
+from tennis.digests import sha256_of
 from tennis.errors import BenchError, UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import Ceiling, Instrument, LoadRecord, Priority, Target
@@ -45,12 +46,13 @@ class SlothBench:
             **_emulators(plan),
             "kernel": f"SLOTH on a {_called(plan)}",
             "kernel_name": plan.kernel,
-            "kernel_image_sha256": _sha256(built.elf),
-            "kernel_config_sha256": _sha256(built.header),
+            "kernel_image_sha256": sha256_of(built.elf),
+            "kernel_config_sha256": sha256_of(built.header),
             "load": built.load,
-            "bench_sha256": _sha256(*own),
+            **cycle_version(find(plan.load, plan.load_options, "sloth"), None),
+            "bench_sha256": sha256_of(*own),
             "racquet": built.name,
-            "racquet_sha256": _sha256(built.elf),
+            "racquet_sha256": sha256_of(built.elf),
             "compiler": compiler_version(),
             "pyarrow": pa.__version__,
         }
@@ -81,7 +83,12 @@ class SlothBench:
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
             ceilings=[Ceiling(resource=name, ceiling=n) for name, n in report.ceilings],
         )
-        load = LoadRecord(name=plan.load, command=recorded["load"], options=plan.load_options)
+        load = LoadRecord(
+            name=plan.load,
+            command=recorded["load"],
+            options=plan.load_options,
+            cycle_ns=cycle_of(recorded),
+        )
         return RunRecord(
             instrument=_instrument(plan),
             target=target,
@@ -176,7 +183,7 @@ def _emulators(plan: Plan) -> dict[str, str]:
     plugins.build(qemu)
     return {
         "qemu": qemu.version,
-        "instrument_sha256": _sha256(*plugins.sources("instrument")),
+        "instrument_sha256": sha256_of(*plugins.sources("instrument")),
     }
 
 
@@ -185,8 +192,3 @@ def _instrument(plan: Plan) -> Instrument:
     if plan.kernel == PICO:
         return emulated.describe(plan.versions["firmware_sha256"])
     return plugins.describe(plan.versions["instrument_sha256"])
-
-
-def _sha256(*paths: Path) -> str:
-    """Return the SHA-256 of files, one behind the other."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()

@@ -121,25 +121,19 @@ def own_image(
 
     def build(folder: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="tennis-sloth-") as scratch:
-            Path(scratch).chmod(0o755)
-            work, out = Path(scratch) / "work", Path(scratch) / "out"
-            for place in (work, out):
-                place.mkdir()
             for suffix, text in zip((".c", ".h"), texts, strict=True):
-                (work / f"{OWN}{suffix}").write_bytes(text)
+                (Path(scratch) / f"{OWN}{suffix}").write_bytes(text)
             # one's own first: a configuration of the kit's has the same name
             command = [COMPILER, *words, "-I.", f"-I{BOXED}", "-T", f"{BOXED}/link.ld"]
             command += ["-o", f"{box.OUT}/image.elf", f"{BOXED}/sloth.c", f"{OWN}.c"]
-            ended = box.run(command, work, out, {BOXED: SLOTH}, {}, LIMIT_S)
-            if ended.code:
-                said = (SAID.search(line) for line in ended.words.splitlines())
-                errors = [f"{match[1]}:{match[2]}: {match[3]}" for match in said if match]
-                last = ended.words.strip().splitlines()[-1:] or [f"exit code {ended.code}"]
-                why = f"it did not end within {LIMIT_S:g} s" if ended.too_long else last[0]
-                raise BenchError(
-                    f"{application} is not built for SLOTH: {plain((errors or [why])[0], 200)}"
-                )
-            (folder / "image.elf").write_bytes(_read(out / "image.elf"))
+            ended = box.run(command, Path(scratch), ["image.elf"], {BOXED: SLOTH}, {}, LIMIT_S)
+        image = ended.files.get("image.elf", b"")
+        if ended.code or not image:
+            said = (SAID.search(line) for line in ended.words.splitlines())
+            errors = [f"{match[1]}:{match[2]}: {match[3]}" for match in said if match]
+            why = [*errors, ended.why or "the compiler left no image"][0]
+            raise BenchError(f"{application} is not built for SLOTH: {plain(why, 200)}")
+        (folder / "image.elf").write_bytes(image)
 
     return once("sloth", f"own-{key}", build) / "image.elf"
 

@@ -49,7 +49,7 @@ class SlothSession:
             *(str(qemu.path), "-M", MACHINE, "-cpu", core.qemu, "-seed", str(protocol.seed)),
             *(
                 "-icount",
-                f"shift={instruction_ns.bit_length() - 1},sleep=off,rr=record,rrfile={os.devnull}",
+                f"shift={instruction_ns.bit_length() - 1},sleep=off",
             ),
             *("-nodefaults", "-nic", "none", "-display", "none", "-monitor", "none"),
             *("-no-reboot", "-chardev", f"file,id=console,path={console}"),

@@ -27,6 +27,7 @@ from tennis.errors import BenchError
 from tennis.rally.text import plain
 
 SCRIPT = ROOT / "target" / "agent"
+PEER_END_S = 10.0
 OVER_EVERY_S = 5.0  # the target may lose the word while it gets ready
 LOOK_EVERY_S = 0.2
 LINE_MAX = 4000  # bytes; more is another line
@@ -184,7 +185,11 @@ class AgentSession:
         if peer is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(peer.pid, signal.SIGTERM)
-            peer.wait()
+            try:
+                peer.wait(timeout=PEER_END_S)
+            except subprocess.TimeoutExpired:  # a load of somebody's own may not want to
+                os.killpg(peer.pid, signal.SIGKILL)
+                peer.wait()
             if peer.stdin:
                 peer.stdin.close()
         if self._peer_folder is not None:

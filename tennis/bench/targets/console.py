@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tennis.rally.manifest import Fault, Health
+from tennis.rally.manifest import Fault, Health, Witness
 
 LINE = re.compile(r"(?:\[ *(?P<s>\d+)\.(?P<us>\d{6})\]\s*)?(?P<text>.*)")
 PANIC = re.compile(r"Kernel panic - not syncing.*|Internal error: .*|Unable to handle kernel .*")
@@ -29,6 +29,9 @@ TASKS_MAX = 100
 CEILINGS_MAX = 64
 HEALTH_MAX = 64
 OVER = "over_s"  # the fact that the guest was told of the rally's end
+# facts of a look at the load that went well: before the first ball, and behind the last
+LOOKED_BEFORE, LOOKED_BEHIND = "health_s", "healthy"
+WITNESS_ENDS = "tennis: witness ends"
 HEALTH = re.compile(r"([\w-]{1,64}) (-?\d{1,12}(?:\.\d{1,6})?) (\S{1,64})")
 
 
@@ -42,6 +45,16 @@ class Report:
     health: dict[str, Health] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
+    witness_told: bool = False  # all that it saw
+
+    def not_looked_at(self, witness: Witness) -> str:
+        """Say what was to be looked at behind the last ball, and was not; empty: nothing."""
+        missing = []
+        if LOOKED_BEFORE in self.facts and LOOKED_BEHIND not in self.facts:
+            missing.append("the load's health")
+        if witness != "none" and not self.witness_told:
+            missing.append(f"what {witness} saw")
+        return " and ".join(missing)
 
 
 class Console:
@@ -84,7 +97,7 @@ def _read_line(raw: str, report: Report) -> None:
         kind, _, rest = own.partition(" ")
         name, _, value = rest.partition(" ")
         if kind == "fact":
-            report.facts[name] = value
+            _read_fact(name, value, report)
         elif kind == "error" and len(report.faults) < FAULTS_MAX:
             report.faults.append(Fault(code=name, message=value or name))
         elif (
@@ -101,6 +114,7 @@ def _read_line(raw: str, report: Report) -> None:
             report.ceilings.append((resource[1], int(resource[2])))
         elif kind == "health":
             _read_health(rest, report)
+        report.witness_told |= text == WITNESS_ENDS
     elif text.startswith("qemu: ") and len(report.events) < EVENTS_MAX:
         report.events.append({"what": "emulator", "text": text.removeprefix("qemu: ")})
     elif PANIC.match(text) and len(report.faults) < FAULTS_MAX:
@@ -112,6 +126,13 @@ def _read_line(raw: str, report: Report) -> None:
         report.events.append(event)
 
 
+def _read_fact(name: str, value: str, report: Report) -> None:
+    if name == LOOKED_BEFORE:  # of a rally that goes on: what was over is not any more
+        report.facts.pop(OVER, None)
+        report.facts.pop(LOOKED_BEHIND, None)
+    report.facts[name] = value
+
+
 def _read_health(rest: str, report: Report) -> None:
     """Take a figure of the load's health: of the end once the target was told that it is over."""
     match = HEALTH.fullmatch(rest)
@@ -119,12 +140,9 @@ def _read_health(rest: str, report: Report) -> None:
         return
     name, value, unit = match[1], float(match[2]), match[3]
     over = OVER in report.facts
-    start = report.health[name].start if over and name in report.health else None
-    report.health[name] = (
-        Health(name=name, unit=unit, start=start, end=value)
-        if over
-        else Health(name=name, unit=unit, start=value, end=None)
-    )
+    earlier = report.health.get(name)
+    start = earlier.start if earlier else None if over else value
+    report.health[name] = Health(name=name, unit=unit, start=start, end=value if over else None)
     at_s = report.facts.get(OVER if over else "health_s", "")
     event: dict[str, Any] = {"what": "load_health", "name": name, "value": value, "unit": unit}
     if re.fullmatch(r"\d{1,9}\.\d{2}", at_s):

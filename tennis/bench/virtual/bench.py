@@ -30,6 +30,7 @@ from tennis.bench.virtual.machine import (
     packages_of,
 )
 from tennis.bench.virtual.pico import PicoSession
+from tennis.digests import sha256_of
 from tennis.errors import UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.journal import Frame
@@ -110,17 +111,18 @@ class VirtualBench:
             "tennis": __version__,
             "qemu": parts.qemu.version,
             "kernel": parts.kernel.origin,
-            "kernel_image_sha256": _sha256(parts.kernel.image),
-            "kernel_config_sha256": _sha256(parts.kernel.config),
+            "kernel_image_sha256": sha256_of(parts.kernel.image),
+            "kernel_config_sha256": sha256_of(parts.kernel.config),
             "kernel_name": parts.kernel.name,
             "load": parts.load.command,
-            "load_sha256": _sha256(*_load_files(parts)),
+            "load_sha256": sha256_of(*_load_files(parts)),
             **_load_tasks(parts),
-            "bench_sha256": _sha256(*sorted(Path(__file__).parent.glob("*.py"))),
+            **load_folder.cycle_version(parts.load, plan.instruction_ns),
+            "bench_sha256": sha256_of(*sorted(Path(__file__).parent.glob("*.py"))),
             **_instrument_versions(plan),
             "racquet": _module(parts),
-            "racquet_sha256": _sha256(parts.drill or parts.racquet),
-            "programs_sha256": _sha256(
+            "racquet_sha256": sha256_of(parts.drill or parts.racquet),
+            "programs_sha256": sha256_of(
                 parts.racquet_user, parts.racquet_ready, TARGET / "virtual" / "init"
             ),
             **_network_versions(parts),
@@ -179,11 +181,14 @@ class VirtualBench:
                 command=recorded["load"],
                 options=plan.load_options,
                 started_ns=started_ns,
+                cycle_ns=load_folder.cycle_of(recorded),
                 tasks=recorded.get("load_tasks"),
                 health=list(report.health.values()),
             ),
             faults=report.faults,
             events=report.events,
+            # with a Brickwall the target is not told that the rally is over
+            not_looked_at="" if plan.instrument == "pico" else report.not_looked_at(plan.witness),
         )
 
 
@@ -233,7 +238,7 @@ def _beneath_versions(parts: Parts) -> dict[str, str]:
     if parts.beneath is None:
         return {}
     monitor = parts.beneath.with_name("monitor.elf")
-    return {"beneath_sha256": _sha256(monitor, *beneath.sources())}
+    return {"beneath_sha256": sha256_of(monitor, *beneath.sources())}
 
 
 def _racquet(plan: Plan, kernel: catalogue.Kernel) -> Path:
@@ -278,8 +283,8 @@ def _load_tasks(parts: Parts) -> dict[str, str]:
 
 def _instrument_versions(plan: Plan) -> dict[str, str]:
     if plan.instrument == "pico":
-        return {**emulated.versions(), "instrument_sha256": _sha256(*instrument.sources("link"))}
-    return {"instrument_sha256": _sha256(*instrument.sources("instrument"))}
+        return {**emulated.versions(), "instrument_sha256": sha256_of(*instrument.sources("link"))}
+    return {"instrument_sha256": sha256_of(*instrument.sources("instrument"))}
 
 
 def _describe(plan: Plan) -> Instrument:
@@ -302,11 +307,6 @@ def _network_versions(parts: Parts) -> dict[str, str]:
     for name, content in parts.drivers.items():
         sha.update(name.encode() + content)
     return {"network_sha256": sha.hexdigest()}
-
-
-def _sha256(*paths: Path) -> str:
-    """Return the SHA-256 of files, one behind the other."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 class BuiltInSession:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """QEMU with a target inside, for one rally.
 
-``-icount shift=1,sleep=off`` makes one instruction 2 ns (or 1, or 4) and idle time free.
-``rr=record`` makes QEMU's threads take turns, so that a run does not depend on the host's scheduler
-(docs/decisions/0002).
+``-icount shift=1,sleep=off`` makes one instruction 2 ns (or 1, or 4) and idle time free. The
+instrument's plugin moves the clock of a guest that sleeps, so that a run does not depend on the
+host's scheduler (docs/decisions/0017).
 """
 
 import os
@@ -25,14 +25,16 @@ from tennis.bench.virtual import initramfs
 from tennis.bench.virtual.plugins import Qemu
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
+from tennis.rally.cycles import balls_for
 from tennis.rally.folder import CONSOLE
-from tennis.rally.manifest import Witness
+from tennis.rally.manifest import THREADED, Witness
 from tennis.rally.plan import UNKNOWN, Plan
 
 TARGET = ROOT / "target"
 # KASLR, which differs from boot to boot, would also turn on kernel page-table isolation, as it does
 # on a board whose firmware gives a seed: QEMU takes three times as long with it
 COMMAND_LINE = "console=ttyAMA0 panic=-1 oops=panic kpti=off"
+SECOND_US = 1_000_000
 LISTENS_US = 200_000  # until a Brickwall surely listens
 MACHINE = "virt,gic-version=2,dtb-randomness=on"
 MEMORY_MB = 1024  # the root is in memory, and stress fills it
@@ -206,7 +208,7 @@ def command_line(parts: Parts, extras: Extras) -> str:
     """Return the kernel's command line."""
     plan = parts.plan
     bottom_half = UNKNOWN if parts.beneath else plan.bottom_half  # that of Linux' own Racquet
-    own = f"tennis.bottom_half={bottom_half} tennis.phase_us={phase_us(plan.protocol.seed)}"
+    own = f"tennis.bottom_half={bottom_half} tennis.phase_us={phase_us(plan, parts.load)}"
     priorities = priorities_on(
         parts.kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities
     )
@@ -214,8 +216,8 @@ def command_line(parts: Parts, extras: Extras) -> str:
         own += f" tennis.priorities={priorities}"
     if plan.witness != "none":
         own += f" tennis.witness={plan.witness}"
-    if plan.top_half == "threaded":
-        own += " tennis.top_half=threaded"
+    if plan.top_half in THREADED:
+        own += f" tennis.top_half={plan.top_half}"
     if plan.drill:
         own += f" tennis.drill={plan.drill.name} tennis.context={plan.drill.context}"
         own += f" tennis.period_ns={plan.drill.period_ns}"
@@ -223,12 +225,24 @@ def command_line(parts: Parts, extras: Extras) -> str:
     return " ".join(filter(None, (COMMAND_LINE, own, plan.command_line, extras.parameters)))
 
 
-def phase_us(seed: int) -> int:
-    """Return how long after the load's start the Racquet is loaded, beyond a second: below 1 s.
+def phase_us(plan: Plan, load: Load) -> int:
+    """Return how long after the load's start the Racquet is loaded, beyond a second.
 
-    Of each seed another, so that no two boots meet their load in the same state.
+    Of each seed another, so that no two boots meet their load in the same state: drawn from all of
+    the load's cycle. From one second where that is longer, and where the rally sees less than a
+    cycle: such a rally decides nothing, and would only take longer.
     """
-    return seed * 2654435761 % 2**32 * 1_000_000 >> 32  # Knuth's multiplicative hash
+    within_us = SECOND_US
+    cycle_ns = load.cycle_ns(plan.instruction_ns) or 0
+    enough = plan.protocol.balls >= balls_for(cycle_ns, plan.protocol, plan.drill)
+    if enough and not plan.phase_of_a_second:
+        within_us = max(within_us, cycle_ns // 1000)
+    return drawn_us(plan.protocol.seed, within_us)
+
+
+def drawn_us(seed: int, within_us: int) -> int:
+    """Return a time below ``within_us`` that depends on the seed only."""
+    return seed * 2654435761 % 2**32 * within_us >> 32  # Knuth's multiplicative hash
 
 
 def _target_files(parts: Parts) -> dict[str, bytes | Path]:
@@ -271,7 +285,7 @@ def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> li
         str(parts.qemu.path),
         *("-M", beneath.MACHINE if parts.beneath else MACHINE, "-cpu", "cortex-a57", "-smp", "1"),
         *("-m", str(MEMORY_MB), "-seed", str(seed), "-rtc", "base=2026-01-01,clock=vm"),
-        *("-icount", f"shift={shift},sleep=off,rr=record,rrfile={os.devnull}"),
+        *("-icount", f"shift={shift},sleep=off"),
         *("-nodefaults", "-display", "none", "-monitor", _monitor(extras), "-no-reboot"),
         *("-chardev", f"file,id=console,path={_escape(console)}", "-serial", "chardev:console"),
         *(

@@ -19,8 +19,9 @@ from tennis.errors import BenchError
 from tennis.rally.manifest import Instrument, Protocol
 
 FOLDER = ROOT / "target" / "virtual"
-SOURCES = ("machine.c", "machine.h", "qemu.h")  # of both instruments
-Plugin = Literal["instrument", "link", "profile"]
+SOURCES = ("machine.c", "machine.h", "idle.c", "idle.h", "qemu.h")  # of both instruments
+INSIDE = ("inside.h", "qemu.h")  # of those that look into the guest
+Plugin = Literal["instrument", "link", "profile", "guest"]
 FIRMWARE_VERSION = "1"
 TICK_HZ = 1_000_000_000
 # A latency is a uint32 of ticks on the wire, and its last value means "none".
@@ -73,9 +74,12 @@ def find_qemu() -> Qemu:
 
 
 def _needed_symbols() -> set[str]:
-    return set(
-        re.findall(r"^extern .*?\b\*?(\w+)\(", (FOLDER / "qemu.h").read_text(), flags=re.MULTILINE)
-    )
+    return set[str]().union(*map(_externs, sources("instrument")))
+
+
+def _externs(path: Path) -> set[str]:
+    """Return the functions that a source takes from QEMU."""
+    return set(re.findall(r"^extern .*?\b\*?(\w+)\(", path.read_text(), flags=re.MULTILINE))
 
 
 def exported_symbols(program: Path) -> set[str]:
@@ -86,8 +90,21 @@ def exported_symbols(program: Path) -> set[str]:
 
 def sources(plugin: Plugin) -> list[Path]:
     """Return the files that a plugin is made of."""
-    others = ("profile.h", "qemu.h") if plugin == "profile" else SOURCES
+    others = INSIDE if plugin in {"profile", "guest"} else SOURCES
     return [FOLDER / name for name in (f"{plugin}.c", *others)]
+
+
+def check_exports(qemu: Qemu, plugin: Plugin, purpose: str) -> None:
+    """Raise BenchError where this QEMU lacks what a plugin needs; ``purpose``: what it is for."""
+    needed = set[str]().union(*map(_externs, sources(plugin)))
+    missing = sorted(needed - exported_symbols(qemu.path))
+    if plugin == "profile" and not exported_symbols(qemu.path) & {"tb_flush", "queue_tb_flush"}:
+        missing.append("tb_flush")
+    if missing:
+        raise BenchError(
+            f"{qemu.path} does not export {', '.join(missing[:3])}, which {purpose} needs: "
+            "use the QEMU of Debian 12 or 13"
+        )
 
 
 def build(qemu: Qemu, plugin: Plugin = "instrument") -> Path:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tennis.bench.virtual import plugins
 from tennis.bench.virtual.machine import QemuPlugin
-from tennis.bench.virtual.plugins import FOLDER, Qemu
+from tennis.bench.virtual.plugins import Qemu
 from tennis.errors import BenchError
 from tennis.explain.phases import Phase, Symbol
 
@@ -57,7 +57,7 @@ class Profile:
     """The plugin for one replay, and what it wrote. A context manager: it holds files open."""
 
     def __init__(self, qemu: Qemu, symbols: Sequence[Symbol], windows: Sequence[Window]) -> None:
-        _check_exports(qemu)
+        plugins.check_exports(qemu, "profile", "explaining")
         self._plugin = plugins.build(qemu, "profile")
         table = np.zeros(len(symbols), _SYMBOL)
         table["address"] = [symbol.address for symbol in symbols]
@@ -141,18 +141,3 @@ def _file(data: bytes) -> int:
     with os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(data)
     return descriptor
-
-
-def _check_exports(qemu: Qemu) -> None:
-    """Raise BenchError where this QEMU lacks what the plugin needs."""
-    text = (FOLDER / "profile.h").read_text()
-    needed = set(re.findall(r"^extern .*?\b\*?(\w+)\(", text, flags=re.MULTILINE))
-    exported = plugins.exported_symbols(qemu.path)
-    missing = sorted(needed - exported)
-    if not exported & {"tb_flush", "queue_tb_flush"}:
-        missing.append("tb_flush")
-    if missing:
-        raise BenchError(
-            f"{qemu.path} does not export {', '.join(missing[:3])}, which explaining needs: "
-            "use the QEMU of Debian 12 or 13"
-        )

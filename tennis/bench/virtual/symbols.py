@@ -4,8 +4,9 @@
 
 The target is booted once more to read /proc/kallsyms: the kernel's own functions before the load
 starts, the modules' after the Racquet was loaded. KASLR puts kernel and modules elsewhere in each
-boot; the rally's console says where they began. ``tennis.play.explain`` checks that the Racquet is
-where the names then say. See docs/decisions/0011.
+boot, unless it is told ``nokaslr``; the rally's console says where they began.
+``tennis.play.explain`` checks that the Racquet is where the names then say. See
+docs/decisions/0011.
 """
 
 import base64
@@ -17,7 +18,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tennis.bench.cache import digest, once
-from tennis.bench.kernels.catalogue import fingerprint
+from tennis.bench.kernels import configuration
+from tennis.bench.kernels.catalogue import Kernel, fingerprint
 from tennis.bench.virtual.machine import Extras, Machine, Parts
 from tennis.errors import BenchError
 from tennis.explain.phases import Symbol
@@ -34,7 +36,8 @@ gzip -1 -c /tmp/symbols | base64
 echo "tennis: symbols end"
 poweroff -f
 """
-_FUNCTIONS = "-e ' t ' -e ' T ' -e ' w ' -e ' W '"
+MODULES, INIT_TASK = "modules", "init_task"  # the lists' heads: of modules, of tasks
+_FUNCTIONS = f"-e ' t ' -e ' T ' -e ' w ' -e ' W ' -e ' {MODULES}' -e ' {INIT_TASK}'"
 # of /proc/modules: name, size, users, their names, state, address
 _MODULE = re.compile(r"(\S+) \d+ \d+ \S+ \S+ 0x([0-9a-f]{16})(?: .*)?")
 _LINE = re.compile(r"([0-9a-f]{16}) [tTwW] ([^\s$]\S*)(?:\t\[(\S+)\])?")
@@ -49,12 +52,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
     ``at_racquet``).
     """
     kernel = parts.kernel
-    text = _told(
-        f"{kernel.release}-{digest(fingerprint(kernel), kernel.image, parts.qemu.version, _DUMP)}",
-        parts,
-        {"/tennis/before": _DUMP.format(filter=_FUNCTIONS)},
-        f"reading the functions' names of Linux {kernel.release} (once)",
-    )
+    text = _kernel(parts)
     loaded = [module for module in (parts.load_module, parts.drill) if module]
     modules = _told(
         "modules-"
@@ -75,6 +73,47 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
     )
     both = _table(text, facts) + _table(modules, facts)
     return sorted(both, key=lambda symbol: symbol.address)
+
+
+def fixed(parts: Parts) -> tuple[list[Symbol], dict[str, int]]:
+    """Return what a kernel without KASLR has where: its functions by address, and the lists' heads.
+
+    Raises BenchError where the kernel does not tell.
+    """
+    text = _kernel(parts)
+    heads = {
+        match[2]: int(match[1], 16)
+        for match in re.finditer(rf"(?m)^([0-9a-f]{{16}}) [dDbB] ({MODULES}|{INIT_TASK})$", text)
+    }
+    if heads.keys() != {MODULES, INIT_TASK}:
+        raise BenchError(
+            f"Linux {parts.kernel.release} does not tell where its lists of modules and tasks are: "
+            "build it with CONFIG_KALLSYMS_ALL=y"
+        )
+    return _table(text, {"at_kernel": text[:16]}), heads
+
+
+def in_place(kernel: Kernel) -> str:
+    """Return the parameter that keeps KASLR from moving a kernel; empty: it has no KASLR.
+
+    A kernel without it would say that it does not know the parameter.
+    """
+    options = configuration.read_config(kernel.config.read_text(errors="replace"))
+    return "nokaslr" if options.get("CONFIG_RANDOMIZE_BASE") == "y" else ""
+
+
+def _kernel(parts: Parts) -> str:
+    """Return what a kernel tells of its own symbols, where they are without KASLR."""
+    kernel = parts.kernel
+    key = digest(
+        fingerprint(kernel), kernel.image, parts.qemu.version, _DUMP, _FUNCTIONS, in_place(kernel)
+    )  # fmt: skip
+    return _told(
+        f"{kernel.release}-{key}",
+        parts,
+        {"/tennis/before": _DUMP.format(filter=_FUNCTIONS)},
+        f"reading the functions' names of Linux {kernel.release} (once)",
+    )
 
 
 def _table(text: str, facts: Mapping[str, str]) -> list[Symbol]:
@@ -128,7 +167,7 @@ def _told(name: str, parts: Parts, scripts: dict[str, str], doing: str) -> str:
 def _boot(parts: Parts, scripts: dict[str, str]) -> str:
     files = {path: text.encode() for path, text in scripts.items()}
     with tempfile.TemporaryDirectory(prefix="tennis-symbols-") as scratch:
-        extras = Extras(files=files, instrument=False)
+        extras = Extras(files=files, parameters=in_place(parts.kernel), instrument=False)
         machine = Machine(parts, extras, Path(scratch), {})
         try:
             machine.wait(BOOT_LIMIT_S)

@@ -49,7 +49,7 @@ class Room:
         (self.root / "dev/serial/by-id" / PICO).touch()
         (self.root / "proc").mkdir()
         (self.root / "proc/locks").symlink_to("/proc/locks")
-        self.rally = self.root / "run/lock/tennis-rally"
+        self.rally = self.root / "run/tennis/rally"
         self.rally.parent.mkdir(parents=True)
         self.program = folder / "tennis-bench"
         self.answer(f'exec {sys.executable} {KEEPER} "$@"')
@@ -166,7 +166,7 @@ def test_holders_that_reach_no_bench(monkeypatch, tmp_path, name):
     monkeypatch.setenv("TENNIS_INVENTORY", str(tmp_path / "none"))
     rally = ["rally", "--bench", "pi", "--target", "bench-1", "--out", str(tmp_path / "r")]
     commands = [["benches", word, "bench-1"] for word in ("lease", "release", "restore")]
-    for words in (*commands, ["boot", "bench-1", "rt"], rally):
+    for words in (*commands, ["benches", "boot", "bench-1", "rt"], rally):
         done = tennis(*words, f"--as={name}")
         assert isinstance(done.exception, UsageError)
         assert "is no name" in str(done.exception)
@@ -182,7 +182,7 @@ def test_a_bench_of_somebody_else_is_refused_by_every_command(room, tmp_path):
         with pytest.raises(BenchError, match=words):
             refused(plan)
     rally = ["rally", "--bench", "pi", "--target", "bench-1", "--out", str(tmp_path / "r")]
-    for command in (["boot", "bench-1", "rt"], ["benches", "restore", "bench-1"], rally):
+    for command in (["benches", "boot", "bench-1", "rt"], ["benches", "restore", "bench-1"], rally):
         assert words in str(tennis(*command).exception)
     (lease,) = (f for f in examine_target("bench-1") if f.what == "lease")
     assert "held by red" in lease.found
@@ -201,7 +201,7 @@ def test_nobody_gets_or_restarts_a_bench_on_which_a_rally_is_played(room):
         done = tennis("benches", "lease", "bench-1")
         assert "a rally of red, whose lease is over, is being played on it" in str(done.exception)
         assert leases.take(room.bench, "red", 60).holder == "red"  # longer, in mid-rally
-        for command in (["boot", "bench-1", "rt"], ["benches", "restore", "bench-1"]):
+        for command in (["benches", "boot", "bench-1", "rt"], ["benches", "restore", "bench-1"]):
             done = tennis(*command, "--as", "red")
             assert "a rally is being played on bench-1: wait until it ends" in str(done.exception)
         done = tennis("benches", "release", "bench-1", "--as", "red")
@@ -403,7 +403,7 @@ def test_without_ansible_it_says_what_to_install(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("room")
 def test_boot_takes_names_of_the_inventory(monkeypatch):
     monkeypatch.setattr(boot, "PROGRAM", "/nowhere/tennis-boot")
-    done = tennis("boot", "bench-1")
+    done = tennis("benches", "boot", "bench-1")
     assert "bench-1 is not provisioned" in str(done.exception)
 
 
@@ -439,19 +439,19 @@ class Boots:
 
 def test_a_kernel_that_comes_up_is_kept_by_a_stand_in(room, monkeypatch):
     boots = Boots(room, monkeypatch, os.uname().release)
-    done = tennis("boot", "bench-1", "rt")
+    done = tennis("benches", "boot", "bench-1", "rt")
     assert done.exit_code == 0, done.exception
     assert f"bench-1: {os.uname().release} runs\n" in done.stdout
-    assert boots.did == ["list", "once rt", "reboot", "keep rt"]
+    assert boots.did == ["list", "once rt blue", "reboot blue", "keep rt blue"]
 
 
 def test_a_kernel_that_does_not_come_up_is_not_kept_by_a_stand_in(room, monkeypatch):
     boots = Boots(room, monkeypatch, "9-broken")
-    done = tennis("boot", "bench-1", "rt")
+    done = tennis("benches", "boot", "bench-1", "rt")
     assert f"rt (9-broken) did not come up, it is back on {os.uname().release}" in str(
         done.exception
     )
-    assert boots.did == ["list", "once rt", "reboot"]
+    assert boots.did == ["list", "once rt blue", "reboot blue"]
 
 
 def test_a_target_that_does_not_come_back_from_a_stand_in(room, monkeypatch):
@@ -464,16 +464,16 @@ def test_a_target_that_does_not_come_back_from_a_stand_in(room, monkeypatch):
     with inventory.connect("bench-1") as target:
         words = r"bench-1 did not come back within 2 s of booting rt .* then it boots mainline"
         with listening(stop), pytest.raises(BenchError, match=words):
-            boot.boot(target, "rt", wait_s=2)
-    assert boots.did == ["list", "once rt", "reboot"]
+            boot.boot(target, "rt", "blue", wait_s=2)
+    assert boots.did == ["list", "once rt blue", "reboot blue"]
 
 
 def test_who_stops_waiting_is_told_what_a_stand_in_boots(room, monkeypatch):
     boots = Boots(room, monkeypatch, os.uname().release)
     words = "stopped waiting for bench-1: it tries rt once, its default is still mainline"
     with inventory.connect("bench-1") as target, pytest.raises(BenchError, match=words):
-        boot.boot(target, "rt", stop=lambda: True)
-    assert boots.did == ["list", "once rt", "reboot"]
+        boot.boot(target, "rt", "blue", stop=lambda: True)
+    assert boots.did == ["list", "once rt blue", "reboot blue"]
 
 
 @pytest.mark.parametrize("text", ["", "null", "[" * 50_000, '{"flavours": 1}', "x" * 100_000])
@@ -486,7 +486,7 @@ def test_nonsense_about_kernels_from_a_stand_in(room, monkeypatch, text):
 
 def test_kernels_of_a_stand_in_move_no_cursor(room, monkeypatch):
     boots = Boots(room, monkeypatch, "\x1b[2Jx")
-    done = tennis("boot", "bench-1")
+    done = tennis("benches", "boot", "bench-1")
     assert done.exit_code == 0
     assert "\x1b" not in done.output
     assert boots.did == ["list"]

@@ -110,7 +110,7 @@ def test_a_rally_that_was_interrupted_by_force_goes_on_with_what_is_missing(fake
 
 
 def test_all_balls_are_there_but_no_end(fake, tmp_path):
-    """Killed in the last moment: nothing is left to be played."""
+    """Killed in the last moment: nothing is left to be played, and nobody looked at the end."""
     out = tmp_path / "r"
 
     def die(progress) -> None:
@@ -121,7 +121,8 @@ def test_all_balls_are_there_but_no_end(fake, tmp_path):
         played(fake, out, die, balls=500)
     said = fake.said.count("play")
     rally = resume(bench_of("pi", fake.port), out, Watch())
-    assert (rally.balls, rally.manifest.ended, rally.manifest.faults) == (500, "complete", [])
+    assert (rally.balls, rally.manifest.ended) == (500, "complete")
+    assert [fault.code for fault in rally.manifest.faults] == ["not_closed"]
     assert fake.said.count("play") == said
 
 
@@ -160,7 +161,7 @@ def test_a_brickwall_that_comes_back_with_another_clock(fake, tmp_path):
 
     fake.balls_a_second = 20_000
     with pytest.raises(
-        BenchError, match=r"tick_hz 133000000, before it had 125000000.*--resume \S+ --port \S+`"
+        BenchError, match=r"tick_hz 133000000, before it had 125000000.*resume \S+ --port \S+`"
     ):
         played(fake, tmp_path / "r", change, balls=20_000)
 
@@ -289,8 +290,8 @@ def test_what_the_brickwall_refuses_leaves_nothing(fake, tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"firmware": "2"}, r"has firmware 2, this tennis needs 1: run `tennis flash"),
-        ({"firmware_sha256": "0" * 64}, "not that of this checkout: run `tennis flash`"),
+        ({"firmware": "2"}, r"has firmware 2, this tennis needs 1: run `tennis brickwall flash"),
+        ({"firmware_sha256": "0" * 64}, "not that of this checkout: run `tennis brickwall flash`"),
         ({"instrument": "kettle"}, "is no Brickwall, it says"),
         ({"tick_hz": 0}, "does not say its tick_hz as this tennis expects"),
         ({"unique_id": None}, "does not say its unique_id"),
@@ -342,7 +343,7 @@ def server(answer: Callable[[bytes], bytes], greeting: bytes = b"") -> str:
     [
         (lambda data: data, "echoes what it is sent"),
         (lambda _: b"sh: 1: not found\n$ ", r"it says 'sh: 1: not found"),
-        (lambda _: b"\r\n>>> ", "a MicroPython prompt answers.*tennis flash --port"),
+        (lambda _: b"\r\n>>> ", "a MicroPython prompt answers.*tennis brickwall flash --port"),
         (lambda _: bytes(range(128, 256)), "something else than a Brickwall"),
         (lambda _: wire.encode(wire.ANSWER, 1, b'{"error": "no", "code": "no"}'), "refuses: no"),
         (lambda _: wire.encode(wire.ANSWER, 1, b'{"ok": {"instrument": "x"}}'), "no Brickwall"),
@@ -365,7 +366,7 @@ def test_something_that_talks_without_an_end():
 
 def test_nothing_answers():
     brickwall = Brickwall(SerialLink(server(lambda _: b"")))
-    with pytest.raises(BenchError, match=r"nothing answers on socket.*tennis flash --port"):
+    with pytest.raises(BenchError, match=r"nothing answers on socket.*brickwall flash --port"):
         brickwall.hello(patience_s=1)
 
 
@@ -433,7 +434,7 @@ def test_a_line_that_stays_away(fake):
 
 
 def test_a_verification_passes_and_is_kept(fake, tmp_path):
-    done = tennis("verify", "--port", fake.port, "--balls", 3, "--json")
+    done = tennis("brickwall", "verify", "--port", fake.port, "--balls", 3, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["verdict"], found["largest_error_ticks"]) == ("pass", 0)
@@ -494,7 +495,7 @@ def test_what_is_not_wired_is_not_verified(fake, seen, source, words):
     found = verify(Brickwall(SerialLink(fake.port)), source=source, amount=FEW)
     assert (found.verdict, found.points) == ("not run", [])
     assert words in found.reason
-    assert tennis("verify", "--port", fake.port, "--source", source).returncode == 1
+    assert tennis("brickwall", "verify", "--port", fake.port, "--source", source).returncode == 1
     assert verifications.read("e660000000000001") is None
 
 
@@ -528,20 +529,20 @@ def test_a_verification_that_is_stopped_leaves_nothing(fake):
 def test_a_verification_record_that_cannot_be_kept(fake, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "file"))
-    done = tennis("verify", "--port", fake.port, "--balls", 1)
+    done = tennis("brickwall", "verify", "--port", fake.port, "--balls", 1)
     assert done.returncode == 1
     assert "set TENNIS_DATA to a folder" in done.stderr
     assert "hello" not in fake.said  # said before anything is measured
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path))
     (verifications.folder() / "e660000000000001.json").mkdir(parents=True)
-    done = tennis("verify", "--port", fake.port, "--balls", 1)
+    done = tennis("brickwall", "verify", "--port", fake.port, "--balls", 1)
     assert (done.returncode, len(done.stderr.splitlines()[-1:])) == (1, 1)
     assert "pass: every one of" in done.stdout  # and what was found is shown
     assert "cannot write" in done.stderr
 
 
 def test_a_brickwall_is_not_its_own_second_pico(fake):
-    done = tennis("verify", "--port", fake.port, "--generator-port", fake.port)
+    done = tennis("brickwall", "verify", "--port", fake.port, "--generator-port", fake.port)
     assert done.returncode == 2
     assert "--generator-port is that of a second Pico" in done.stderr
 
@@ -619,7 +620,7 @@ def record(**changes) -> VerificationRecord:
         ({}, -2, "younger than the rally"),
         ({"serial": "e7"}, 0, "that of Brickwall e7"),
         ({"firmware_sha256": "b" * 64}, 0, "other firmware"),
-        ({"tick_hz": 1}, 0, "with 1 ticks a second"),
+        ({"tick_hz": 1}, 0, "with 1 Hz"),
         ({"verdict": "fail", "reason": "why"}, 0, "says fail: why"),
         ({"verdict": "fail", "reason": "\x1b[2J\nwell"}, 0, "fail: [2J well"),  # no cursor moves
         ({"date": "yesterday"}, 0, "has no date"),
@@ -716,7 +717,7 @@ def test_wires_that_tell_nothing(fake):
     for said in ({}, {"ping": 1}, wires((2, "x"))):
         fake.wires = said
         (*_, last) = examine_pico(fake.port)
-        assert (last.verdict, "tennis flash" in last.advice) == ("bad", True)
+        assert (last.verdict, "tennis brickwall flash" in last.advice) == ("bad", True)
         with pytest.raises(BenchError, match="of its wires"):
             verify(Brickwall(SerialLink(fake.port)), amount=FEW)
 

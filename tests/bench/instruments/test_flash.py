@@ -49,13 +49,13 @@ def test_an_empty_pico_is_flashed_once(empty):
         done = tennis("doctor", "--port", pico.url)
         assert done.returncode == 1
         assert "a MicroPython prompt answers" in done.stdout
-        assert "tennis flash --port" in done.stdout
-        done = tennis("flash", "--port", pico.url)
+        assert "tennis brickwall flash --port" in done.stdout
+        done = tennis("brickwall", "flash", "--port", pico.url)
         assert done.returncode == 0, done.stderr
         assert f"runs firmware {firmware.sha256()[:12]}" in done.stdout
         assert f"{len(firmware.files())} files written, 0 were there already" in done.stderr
         # the Brickwall at work is interrupted, and nothing is written again
-        done = tennis("flash", "--port", pico.url)
+        done = tennis("brickwall", "flash", "--port", pico.url)
         assert done.returncode == 0, done.stderr
         assert f"0 files written, {len(firmware.files())} were there already" in done.stderr
         done = tennis("doctor", "--port", pico.url)
@@ -67,10 +67,10 @@ def test_an_empty_pico_is_flashed_once(empty):
 def test_other_programs_are_not_removed_unasked(empty):
     with EmulatedPico(flash=empty) as pico:
         execute(pico, "for n in 'mine', 'main': open(n + '.py', 'w').write('x = 1')")
-        done = tennis("flash", "--port", pico.url)
+        done = tennis("brickwall", "flash", "--port", pico.url)
         assert done.returncode == 2
         assert "holds other programs (main.py, mine.py)" in done.stderr
-        done = tennis("flash", "--port", pico.url, "--remove-others")
+        done = tennis("brickwall", "flash", "--port", pico.url, "--remove-others")
         assert done.returncode == 0, done.stderr
         assert "removing mine.py" in done.stderr
 
@@ -82,16 +82,16 @@ def test_a_pico_without_room(empty):
             pico,
             f"with open('data', 'w') as f:\n for _ in range({blocks}): f.write('x' * 4000)",
         )
-        done = tennis("flash", "--port", pico.url)
+        done = tennis("brickwall", "flash", "--port", pico.url)
         assert done.returncode == 1
         assert "has no room for the firmware" in done.stderr
         execute(pico, "import os; os.remove('data')")
-        done = tennis("flash", "--port", pico.url)
+        done = tennis("brickwall", "flash", "--port", pico.url)
         assert done.returncode == 0, done.stderr
 
 
 def test_nobody_to_flash():
-    done = tennis("flash", "--port", "socket://127.0.0.1:1")
+    done = tennis("brickwall", "flash", "--port", "socket://127.0.0.1:1")
     assert done.returncode == 1
     assert "nobody listens there" in done.stderr
 
@@ -117,7 +117,7 @@ def test_the_doctor_tells_one_dead_wire_from_the_other(wires, code, words):
 
 
 def test_the_firmware_measures_known_delays_to_the_tick():
-    done = tennis("verify", "--bench", "virtual", "--balls", 5, "--json")
+    done = tennis("brickwall", "verify", "--bench", "virtual", "--balls", 5, "--json")
     found = json.loads(done.stdout)
     assert (found["verdict"], found["largest_error_ticks"]) == ("pass", 0), found["reason"]
     assert found["balls"] == 34 * 5 + 5000
@@ -127,13 +127,23 @@ def test_the_firmware_measures_known_delays_to_the_tick():
 
 def test_the_generator_inside_of_the_chip():
     with EmulatedPico() as pico:
-        done = tennis("verify", "--port", pico.url, "--source", "internal", "--balls", 2, "--json")
+        done = tennis(
+            "brickwall",
+            "verify",
+            "--port",
+            pico.url,
+            "--source",
+            "internal",
+            "--balls",
+            2,
+            "--json",
+        )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["verdict"] == "pass", done.stdout
 
 
 def test_without_jumpers_nothing_is_verified():
     with EmulatedPico() as pico:
-        done = tennis("verify", "--port", pico.url)
+        done = tennis("brickwall", "verify", "--port", pico.url)
     assert done.returncode == 1
     assert "not run: no jumper from ping to listen and answer to reply" in done.stdout

@@ -147,14 +147,14 @@ def test_a_line_that_does_not_come_back_leaves_something_to_resume(tmp_path):
                 if progress.balls > 500:
                     line.unplug()
 
-            with pytest.raises(BenchError, match=r"did not come back.*tennis rally --resume"):
+            with pytest.raises(BenchError, match=r"did not come back.*tennis resume"):
                 play(
                     WiredBench(line.url, Patience(reconnect_s=1.0)),
                     plan_of(bench="pi", port=line.url, **{**PLAN, "balls": 3000}),
                     out,
                     Watch(cut),
                 )
-        done = tennis("rally", "--resume", out, "--port", pico.url)
+        done = tennis("resume", out, "--port", pico.url)
         assert done.returncode == 0, done.stderr
     played = open_rally(out)
     assert delays(played) == [[1000, 5000]] * 3000
@@ -202,13 +202,12 @@ def test_a_host_that_is_killed_goes_on(tmp_path):
         process.wait()
         with (tmp_path / "r.part" / "frames.bin").open("ab") as journal:
             journal.write(b"TN\x01\x02\x00\x00")  # the frame in flight
-        done = tennis("rally", "--resume", out)
+        done = tennis("resume", out)
         assert done.returncode == 2
         assert (
-            f"if you trust it, `tennis rally --resume {out} --port {shlex.quote(pico.url)}`"
-            in done.stderr
+            f"if you trust it, `tennis resume {out} --port {shlex.quote(pico.url)}`" in done.stderr
         )
-        done = tennis("rally", "--resume", out, "--port", pico.url)
+        done = tennis("resume", out, "--port", pico.url)
     assert done.returncode == 0, done.stderr
     played = open_rally(out)
     assert delays(played) == [[1000, 5000]] * 5000

@@ -133,7 +133,6 @@ def test_device_trees_keep_their_symbols(tree, monkeypatch):
     assert words[-3:] == ["DTC_FLAGS=-@", "Image", "dtbs"]
 
 
-@pytest.mark.release
 @pytest.mark.virtual
 @pytest.mark.xdist_group("kernel-from-source")
 @pytest.mark.parametrize(("flavour", "base"), [("mainline", "defconfig"), ("rt", "allnoconfig")])
@@ -156,7 +155,6 @@ def built():
     return packages.package("rt", source, "allnoconfig", [SMALL])
 
 
-@pytest.mark.release
 @pytest.mark.virtual
 @pytest.mark.xdist_group("kernel-from-source")
 def test_a_kernel_from_source_plays_on_the_virtual_bench(built, tmp_path):
@@ -166,7 +164,6 @@ def test_a_kernel_from_source_plays_on_the_virtual_bench(built, tmp_path):
     assert rally.manifest.target.release == built.release
 
 
-@pytest.mark.release
 @pytest.mark.virtual
 @pytest.mark.xdist_group("kernel-from-source")
 def test_its_package_is_one(built):

@@ -21,13 +21,14 @@ from pathlib import Path
 
 import pytest
 
+from tennis import wire
 from tennis.bench import loads
 from tennis.bench.fleet import state
 from tennis.bench.patience import Patience
 from tennis.bench.physical import managed
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import agent_session, snapshot
-from tennis.errors import BenchError, TennisError, UsageError
+from tennis.errors import BenchError, DiskFullError, TennisError, UsageError
 from tennis.listener import listening
 from tennis.pages.rally import report
 from tennis.play.doctor.target import examine_target
@@ -35,6 +36,8 @@ from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import NothingPlayedError, Observer, Watch, play, resume
 from tennis.rally import Rally, open_rally
+from tennis.rally.folder import AFTER, CONSOLE, JOURNAL
+from tennis.rally.journal import Journal
 from tests.support.emulated_pico import EmulatedPico, respond
 from tests.support.fake_brickwall import FakeBrickwall
 from tests.support.mock_target import MockTarget, running
@@ -78,7 +81,7 @@ class Bench:
     def load(self, name: str, start: str, health: str = "", more: str = "") -> None:
         folder = self.folder / "loads" / name
         folder.mkdir()
-        text = f'title = "{name}"\nabout = "x"\nsource = "test"\n{more}'
+        text = f'title = "{name}"\nabout = "x"\nsource = "test"\ncycle_us = 0\n{more}'
         (folder / "load.toml").write_text(text)
         for script, content in (("start", start), ("health", health)):
             if content:
@@ -388,7 +391,7 @@ def test_an_interrupt_while_a_resumed_rally_is_set_up_keeps_the_rally_on_a_mock_
         bench.play(observe=at(300, lose), balls=2000)
     bench.await_undone()
     again = bench.pi()
-    with pytest.raises(NothingPlayedError, match="nothing is lost: go on with `tennis rally"):
+    with pytest.raises(NothingPlayedError, match="nothing is lost: go on with `tennis resume"):
         resume(again, bench.folder / "r", Watch(stop=lambda: True))
     bench.await_undone()
     again = bench.pi()
@@ -444,8 +447,10 @@ def test_a_load_that_does_not_start_on_a_mock_target(bench):
     bench.await_undone()
 
 
-@pytest.mark.parametrize("knows", [True, False])
-def test_a_threaded_top_half_on_a_mock_target(bench, knows):
+@pytest.mark.parametrize(
+    ("knows", "top_half"), [(True, "forced"), (True, "explicit"), (False, "forced")]
+)
+def test_a_threaded_top_half_on_a_mock_target(bench, knows, top_half):
     """An older module ignores the parameter: that must not pass for a rally."""
     modprobe = bench.target.programs / "modprobe"
     if not knows:
@@ -455,11 +460,11 @@ def test_a_threaded_top_half_on_a_mock_target(bench, knows):
         patch.setattr("tennis.bench.kernels.flavours.check", lambda *_: None)
         if not knows:
             with pytest.raises(BenchError, match="knows no top_half: provision it again"):
-                bench.play(top_half="threaded")
+                bench.play(top_half=top_half)
             return
-        rally = bench.play(top_half="threaded")
-    assert rally.manifest.target.top_half == "threaded"
-    assert "modprobe racquet bottom_half=tasklet top_half=threaded" in bench.target.log
+        rally = bench.play(top_half=top_half)
+    assert rally.manifest.target.top_half == top_half
+    assert f"modprobe racquet bottom_half=tasklet top_half={top_half}" in bench.target.log
 
 
 def test_a_disk_that_gets_full_in_mid_rally_on_a_mock_target(bench):
@@ -607,6 +612,32 @@ def test_a_load_that_stopped_loading_behind_the_last_ball_on_a_mock_target(bench
     assert rally.balls == 500
 
 
+@pytest.mark.parametrize("end", [True, False], ids=["with END", "without"])
+@pytest.mark.parametrize("lacks", ["fact over_s", "fact healthy"])
+def test_what_a_killed_host_did_not_hear_behind_the_last_ball(bench, monkeypatch, end, lacks):
+    """Nobody can look again, so the rally is suspect; with END: as Tennis once kept it."""
+
+    def killed(*_: object) -> None:
+        raise DiskFullError("no space is left")
+
+    with monkeypatch.context() as patch, pytest.raises(DiskFullError):
+        patch.setattr("tennis.play.sealing.seal", killed)
+        bench.play()
+    part = bench.folder / "r.part"
+    console = (part / CONSOLE).read_text()
+    (part / CONSOLE).write_text(console.partition(f"tennis: {lacks}")[0])
+    if lacks == "fact over_s":
+        (part / AFTER).unlink()
+    if not end:
+        journal = part / JOURNAL
+        frames = list(Journal(part, bench.folder / "r").frames())
+        assert frames[-1].kind == wire.END
+        journal.write_bytes(journal.read_bytes()[: -frames[-1].size])
+    rally = resume(bench.pi(), bench.folder / "r", Watch())
+    assert (rally.balls, faults(rally), rally.manifest.suspect) == (500, ["not_closed"], True)
+    assert "behind the last ball: the load's health" in rally.manifest.faults[0].message
+
+
 def test_a_load_whose_packages_are_not_there_on_a_mock_target(bench):
     bench.load("big", "exec sleep 1000", more='packages = ["sh", "stress"]')
     with pytest.raises(
@@ -670,7 +701,7 @@ def test_a_module_that_does_not_match_on_a_mock_target(bench, file, text, words)
 def test_another_kernel_runs_on_a_mock_target(bench):
     runs = PiBench(HOST).target.facts().flavour
     other = "rt" if runs == "mainline" else "mainline"
-    with pytest.raises(BenchError, match=rf"bench runs {runs} .* boot it with `tennis boot bench"):
+    with pytest.raises(BenchError, match=rf"bench runs {runs} .* with `tennis benches boot bench"):
         bench.play(kernel=other)
     assert bench.play(kernel=runs).manifest.target.kernel == runs
 
@@ -752,6 +783,16 @@ def test_two_rallies_at_once_on_a_mock_target(bench):
     rally = bench.play(observe=at(100, another), balls=4000)
     assert (rally.balls, faults(rally)) == (4000, [])
     bench.await_undone()
+    lock = Path(bench.target.environment["TENNIS_LOCK"])  # nobody else may open it, and so take it
+    assert lock.stat().st_mode & 0o777 == 0o600
+    assert lock.parent.stat().st_mode & 0o777 == 0o711
+
+
+def test_an_earlier_keeper_of_leases_does_not_see_this_rally(bench):
+    """It would look for the lock elsewhere, and give the bench away meanwhile."""
+    Path(bench.target.environment["TENNIS_KEEPER"]).write_text("RALLY = run/lock/tennis-rally\n")
+    with pytest.raises(BenchError, match=r"is of an earlier version: run tennis benches restore"):
+        bench.play()
 
 
 def test_throttling_during_the_rally_makes_it_suspect_on_a_mock_target(bench):

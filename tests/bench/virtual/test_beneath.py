@@ -13,7 +13,7 @@ from tennis.bench.sloth import beneath
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
-from tennis.play import replaying
+from tennis.play import checking, replaying
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.play.services import count_beneath
@@ -65,7 +65,7 @@ def test_a_hog_is_not_seen(tmp_path, kernel):
     if kernel == "mainline":
         alone = played(tmp_path / "alone", **asked)
         assert answers(alone)[0].max() > 80_000
-        assert replaying.check(rally.path).balls == 500
+        assert checking.check(rally.path).balls == 500
 
 
 def test_linux_panics_and_every_ball_is_answered(tmp_path):

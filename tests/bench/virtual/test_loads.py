@@ -63,7 +63,7 @@ def test_a_load_says_what_it_does(tmp_path, load):
 
 @pytest.mark.parametrize(
     ("kernel", "load"),
-    [("mainline", "network"), pytest.param("rt", "ping-flood", marks=pytest.mark.release)],
+    [("mainline", "network"), ("rt", "ping-flood")],
 )
 def test_a_network_repeats(tmp_path, kernel, load):
     """The same bytes, also while the host is busy."""

@@ -47,7 +47,7 @@ def test_a_rally_says_whose_racquet_answered(played):
 
 
 def test_it_is_played_again_with_its_own_source(played, tmp_path):
-    again = ("rally", "--check", played / "own")
+    again = ("check", played / "own")
     code, said = tennis(*again)
     assert code != 0
     assert "was played with a Racquet of somebody's own" in said
@@ -73,11 +73,11 @@ def test_going_on_takes_the_source_again(played, tmp_path):
     plan = plan_of(racquet=played / "racquet.c", balls=200)
     plan.write(part)
     (part / "frames.bin").write_bytes(b"")
-    code, said = tennis("rally", "--resume", out)
+    code, said = tennis("resume", out)
     assert code != 0
     assert f"--racquet {played / 'racquet.c'}" in said
     (tmp_path / "other.c").write_text(RIGHT)
-    code, said = tennis("rally", "--resume", out, "--racquet", tmp_path / "other.c")
+    code, said = tennis("resume", out, "--racquet", tmp_path / "other.c")
     assert code != 0
     assert "was begun with --racquet" in said
 

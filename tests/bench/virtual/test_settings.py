@@ -18,7 +18,7 @@ def facts(rally):
 def test_all_that_can_be_set_is_there_and_repeats(tmp_path):
     plan = {
         "kernel": "rt-7",
-        "top_half": "threaded",
+        "top_half": "forced",
         "priorities": "irq=90,ksoftirqd=50,rcuc=2",
         "command_line": "rcu_nocbs=0 skew_tick=1",
         "instruction_ns": 4,

@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Serial ports where no Brickwall is: whatever is there, a wait for it ends with a line."""
+
+import contextlib
+import os
+import select
+import threading
+import time
+import tty
+
+import pytest
+
+from tennis.bench.instruments import flash as flashing
+from tennis.bench.instruments.brickwall import Brickwall, NobodyError
+from tennis.bench.instruments.link import LinkLostError
+from tennis.bench.instruments.serial_link import SerialLink
+from tennis.errors import BenchError
+
+PROMPT = b"raw REPL; CTRL-B to exit\r\n"
+
+
+def _silent(line, said):  # noqa: ARG001
+    return
+
+
+def _echo(line, said):
+    os.write(line, said)
+
+
+def _prompt_only(line, said):
+    """A MicroPython that stops after its prompt."""
+    if b"\x05A\x01" in said:
+        os.write(line, b"R\x01")  # its window's size does not come
+    elif said.endswith(b"\x01"):
+        os.write(line, PROMPT + b">")
+
+
+def _half(line, said):
+    """A MicroPython that takes the program and stops before it says what came of it."""
+    if b"\x05A\x01" in said:
+        os.write(line, b"R\x01\x00\x40")
+    elif said.endswith(b"\x01"):
+        os.write(line, PROMPT + b">")
+
+
+def _strange_files(line, said):
+    """A board that answers LOOK with what is no list of files."""
+    if b"\x05A\x01" in said:
+        os.write(line, b"R\x01\x00\x40")
+    elif said.endswith(b"\x01"):
+        os.write(line, PROMPT + b">")
+    elif said.endswith(b"\x04"):
+        os.write(line, b"\x04\xff\xfe\x00\n\x04\x04>")
+
+
+ANSWERS = {
+    "silent": _silent,
+    "echo": _echo,
+    "prompt only": _prompt_only,
+    "half": _half,
+    "strange files": _strange_files,
+}
+
+
+@contextlib.contextmanager
+def strange(kind):
+    """Yield the name of a serial port (a pseudo-terminal) with something strange on it."""
+    near, far = os.openpty()
+    tty.setraw(far)
+    os.set_blocking(near, False)
+    over = threading.Event()
+
+    def serve():
+        while not over.wait(0.5 if kind == "slow" else 0.0):
+            with contextlib.suppress(BlockingIOError):
+                if kind == "slow":
+                    os.write(near, b"x")
+                elif kind == "garbage" and select.select([], [near], [], 0.05)[1]:
+                    os.write(near, b"x" * 300)
+                if (
+                    kind != "deaf"
+                    and select.select([near], [], [], 0.0 if kind == "garbage" else 0.02)[0]
+                ):
+                    said = os.read(near, 4096)
+                    if kind in ANSWERS:
+                        ANSWERS[kind](near, said)
+
+    thread = threading.Thread(target=serve)
+    if kind != "deaf":
+        thread.start()
+    else:  # its buffer is full, and nobody reads it
+        os.set_blocking(far, False)
+        for _ in range(20):  # the kernel makes room now and then
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(far, b"x")
+            time.sleep(0.01)
+    try:
+        yield os.ttyname(far)
+    finally:
+        over.set()
+        if thread.is_alive():
+            thread.join()
+        os.close(near)
+        os.close(far)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("silent", "nothing answers on"),
+        ("deaf", "takes nothing"),
+        ("garbage", "something else than a Brickwall"),
+        ("slow", "something else than a Brickwall"),
+        ("echo", "echoes what it is sent"),
+    ],
+)
+def test_a_brickwall_is_not_waited_for_without_end(kind, said):
+    with strange(kind) as name:
+        link = SerialLink(name)
+        began = time.monotonic()
+        with pytest.raises((NobodyError, LinkLostError), match=said):
+            Brickwall(link).hello(patience_s=2)
+        link.close()
+        assert time.monotonic() - began < 60  # a busy machine; nobody waits so long elsewhere
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("silent", "no MicroPython prompt"),
+        ("deaf", "takes nothing"),
+        ("garbage", "no MicroPython prompt"),
+        ("slow", "no MicroPython prompt"),
+        ("echo", "no MicroPython prompt"),
+        ("prompt only", "no MicroPython prompt"),
+        ("half", "no MicroPython prompt"),
+        ("strange files", "does not say what it is"),
+    ],
+)
+def test_a_prompt_is_not_waited_for_without_end(kind, said, monkeypatch):
+    monkeypatch.setattr(flashing, "PROMPT_S", 3.0)
+    monkeypatch.setattr(flashing, "FLASH_S", 12.0)
+    monkeypatch.setattr(flashing, "WAIT_S", 2.0)
+    with strange(kind) as name, pytest.raises(BenchError, match=said) as raised:
+        flashing.flash(name)
+    assert "\n" not in str(raised.value)

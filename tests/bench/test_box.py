@@ -1,0 +1,298 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The box itself: what can be written there, what comes out, and why it ended.
+
+Each test runs as root, if the tests do, and as an ordinary user: a box is made differently.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from tennis.bench import box
+from tennis.checkout import ROOT
+from tennis.errors import BenchError
+
+ORDINARY = 4321  # nobody's number
+LIMIT_S = 60.0
+
+
+def run(code: str, limit_s: float = LIMIT_S, **readable: Path) -> box.Ended:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "answers").write_text("42")
+        return box.run(
+            ["/usr/bin/python3", "-c", f"import os, sys, time\n{code}"],
+            Path(folder),
+            ["told", "more"],
+            {Path("/") / name: path for name, path in readable.items()},
+            {},
+            limit_s,
+        )
+
+
+def be_ordinary() -> None:
+    os.setgroups([])
+    os.setresgid(ORDINARY, ORDINARY, ORDINARY)
+    os.setresuid(ORDINARY, ORDINARY, ORDINARY)
+
+
+def run_as_ordinary(code: str, limit_s: float = LIMIT_S, **readable: Path) -> box.Ended:
+    with ProcessPoolExecutor(1, get_context("fork"), be_ordinary) as pool:
+        return pool.submit(run, code, limit_s, **readable).result()
+
+
+@pytest.fixture(params=["root", "ordinary"])
+def boxed(request):
+    if os.geteuid() == 0:
+        return {"root": run, "ordinary": run_as_ordinary}[request.param]
+    if request.param == "root":
+        pytest.skip("only root makes a box as root does")
+    return run
+
+
+def test_all_that_can_be_written_has_one_size(boxed):
+    """Not only the places that somebody thought of: the kernel lists all mounts."""
+    ended = boxed("open('/out/told', 'w').write(open('/proc/self/mountinfo').read())")
+    assert ended.why == ""
+    sizes = {}
+    for line in ended.files["told"].decode().splitlines():
+        # number, parent, device, root, place, options, - , kind, source, options of the whole
+        words, _, rest = line.partition(" - ")
+        _, _, device, _, place, options = words.split()[:6]
+        kind, _, whole = rest.split()
+        nodes = place in {f"/dev/{n}" for n in ("null", "zero", "full", "random", "urandom", "tty")}
+        if "ro" in options.split(",") or nodes or kind in {"proc", "devpts"}:  # hold no data
+            continue
+        assert kind == "tmpfs", line
+        sizes[device] = dict(word.partition("=")[::2] for word in whole.split(","))
+    (size,) = sizes.values()  # one for all of them
+    assert size["size"] == f"{box.ROOM_BYTES >> 10}k"
+    assert size["nr_inodes"] == str(box.ROOM_FILES)
+
+
+def test_nothing_else_can_be_written(boxed):
+    ended = boxed(
+        "for folder, _, _ in os.walk('/'):\n"
+        "    if not folder.startswith(('/proc', '/dev/pts')) and os.access(folder, os.W_OK):\n"
+        "        print(folder, file=sys.stderr)\n"
+    )
+    places = {"/out", "/home", "/home/s", "/home/s/work", "/tmp", "/dev/shm"}  # noqa: S108
+    assert set(ended.words.split()) == places
+
+
+def test_who_fills_every_place_hurts_nobody(boxed, monkeypatch):
+    monkeypatch.setattr(box, "ROOM_BYTES", 8 << 20)
+    ended = boxed(
+        "wrote = 0\n"
+        "for place in ('/dev/shm', '/tmp', '/out', '/home/s'):\n"
+        "    for number in range(20):\n"
+        "        try:\n"
+        "            wrote += open(f'{place}/{number}', 'wb', 0).write(bytes(1 << 20))\n"
+        "        except OSError:\n"
+        "            break\n"
+        "print(wrote, file=sys.stderr)\n"
+    )
+    assert ended.code == 0
+    assert 7 << 20 <= int(ended.words) <= 8 << 20
+
+
+def test_who_makes_files_without_end_hurts_nobody(boxed, monkeypatch):
+    monkeypatch.setattr(box, "ROOM_FILES", 100)
+    ended = boxed("for number in range(200): open(f'/tmp/{number}', 'w')")
+    assert "No space left on device" in ended.why
+
+
+def test_memory_is_counted_of_all_processes_together(boxed, monkeypatch):
+    monkeypatch.setattr(box, "MEMORY_BYTES", 256 << 20)
+    ended = boxed(
+        "for _ in range(8):\n"
+        "    if os.fork() == 0:\n"
+        "        kept = b'x' * (40 << 20)\n"
+        "        time.sleep(60)\n"
+        "time.sleep(60)"
+    )
+    assert ended.limit.startswith("it took more than ")
+    assert ended.code is None
+
+
+def test_what_several_processes_share_is_counted_once(boxed, monkeypatch):
+    monkeypatch.setattr(box, "MEMORY_BYTES", 256 << 20)
+    ended = boxed(
+        "kept = b'x' * (100 << 20)\n"
+        "for _ in range(8):\n"
+        "    if os.fork() == 0: break\n"
+        "time.sleep(1.5)"
+    )
+    assert ended.why == ""
+
+
+def test_memory_that_belongs_to_no_process_is_refused(boxed):
+    ended = boxed(
+        "import ctypes\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "for call in (lambda: libc.shmget(0, 4096, 0o1600), lambda: libc.msgget(0, 0o1600),\n"
+        "             lambda: libc.semget(0, 1, 0o1600), lambda: libc.memfd_create(b'x', 0)):\n"
+        "    print(call(), ctypes.get_errno(), file=sys.stderr)\n"
+    )
+    assert ended.words.split("\n") == [*["-1 38"] * 4, ""]
+
+
+def test_a_machine_without_memory_is_not_the_hand_ins_fault(boxed, monkeypatch):
+    monkeypatch.setattr(box, "LEFT_BYTES", 1 << 60)
+    with pytest.raises(BenchError, match="MB of memory are left on this machine"):
+        boxed("time.sleep(60)")
+
+
+def test_there_are_no_name_spaces_inside(boxed):
+    ended = boxed("os.execvp('unshare', ['unshare', '-Ur', 'true'])")
+    assert ended.code == 1
+    assert "unshare failed" in ended.why
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "bwrap: Creating new namespace failed",
+        "unshare: unshare failed",
+        "mount: denied",
+        '{"over": 1}',
+    ],
+)
+def test_nothing_that_is_printed_is_the_hosts_fault(boxed, words):
+    ended = boxed(f"print({words!r}, file=sys.stderr, flush=True); print({words!r}); sys.exit(1)")
+    assert (ended.code, ended.limit, ended.why) == (1, "", words)
+
+
+@pytest.mark.parametrize("code", [124, 125, 126, 127, 137, 152])
+def test_no_exit_code_looks_like_a_limit(boxed, code):
+    ended = boxed(f"sys.exit({code})")
+    assert (ended.code, ended.limit, ended.why) == (code, "", f"exit code {code}")
+
+
+def test_a_signal_is_the_programs_end(boxed):
+    assert boxed("os.kill(os.getpid(), 11)").code == 128 + 11
+
+
+def test_what_bubblewraps_own_process_is_told_ends_as_the_program(boxed):
+    """Process 1 is the box's own: no program there can make its end look like the host's fault."""
+    ended = boxed(
+        "for name in os.listdir('/proc/1/fd'):\n"
+        "    try:\n"
+        "        os.write(os.open(f'/proc/1/fd/{name}', os.O_WRONLY), b'{\"over\": true}\\n')\n"
+        "    except OSError:\n"
+        "        pass\n"
+        "os.kill(1, 9)\n"
+        "sys.exit(3)\n"
+    )
+    assert ended.code == 3
+
+
+def test_a_box_that_cannot_be_made_is_the_hosts_fault(boxed):
+    with pytest.raises(BenchError, match=r"cannot be run in a box here .*/nowhere"):
+        boxed("pass", there=Path("/nowhere"))
+
+
+def test_a_box_that_somebody_ends_is_the_hosts_fault(boxed, monkeypatch):
+    ends = box._Held._look_at_memory
+
+    def end(held):
+        ends(held)
+        held._kill()
+
+    monkeypatch.setattr(box._Held, "_look_at_memory", end)
+    with pytest.raises(BenchError, match="cannot be run in a box here"):
+        boxed("time.sleep(60)")
+
+
+def test_only_files_that_are_asked_for_come_out(boxed, tmp_path):
+    ended = boxed("for name in ('told', 'else'): open(f'/out/{name}', 'w').write(name)")
+    assert ended.files == {"told": b"told"}
+    secret = tmp_path / "secret"
+    secret.write_text("the grader's")
+    ended = boxed(f"os.symlink({str(secret)!r}, '/out/told'); os.mkfifo('/out/more')")
+    assert (ended.why, ended.files) == ("", {})
+    ended = boxed("os.mkdir('/out/told'); open('/out/more', 'w'); os.chmod('/out', 0o777)")
+    assert ended.files == {"more": b""}
+
+
+def test_what_comes_out_has_a_limit(boxed):
+    half = (box.OUT_BYTES >> 1) + 1
+    ended = boxed(
+        "for name in ('told', 'more'):\n"
+        f"    with open(f'/out/{{name}}', 'w') as file: file.truncate({half})"
+    )
+    assert ended.limit == "it wrote more than 64 MB that come out"
+    assert ended.files == {}
+
+
+def test_words_without_end_are_not_kept(boxed):
+    ended = boxed("sys.stderr.write('first\\n' + 'x' * (8 << 20) + '\\nlast'); sys.exit(1)")
+    assert len(ended.words) == 2 * box.SAID_MAX
+    assert ended.words.startswith("first\n")
+    assert ended.why == "last"
+
+
+def test_nothing_writes_on_after_the_program_ended(boxed):
+    ended = boxed(
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    while True: open('/out/told', 'w').write(str(time.time()))\n"
+        "time.sleep(1)"
+    )
+    assert ended.why == ""
+    assert float(ended.files["told"] or time.time()) <= time.time()
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["while True: pass", "import signal\nsignal.signal(15, signal.SIG_IGN)\ntime.sleep(60)"],
+)
+def test_what_does_not_end_is_ended(boxed, code):
+    began = time.monotonic()
+    ended = boxed(code, 1.0)
+    assert (ended.code, ended.limit) == (None, "it did not end within 1 s")
+    assert time.monotonic() - began < 20
+
+
+def test_a_grader_that_is_killed_leaves_no_box():
+    code = f"import sys; sys.path[:0] = {[str(ROOT)]!r}; from tests.bench.test_box import run; "
+    code += "run('time.sleep(300)')"
+    grader = subprocess.Popen([sys.executable, "-c", code])
+
+    def boxes() -> set[str]:
+        found = set()
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (process / "cmdline").read_text().split("\0")
+                if str(grader.pid) in _ancestors(process):
+                    found |= {process.name} if "time.sleep(300)" in "".join(words[-2:]) else set()
+        return found
+
+    deadline = time.monotonic() + 60
+    while not (seen := boxes()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert seen
+    os.kill(grader.pid, signal.SIGKILL)
+    grader.wait()
+    while (left := {n for n in seen if Path("/proc", n).exists()}) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left == set()
+
+
+def _ancestors(process: Path) -> list[str]:
+    found = []
+    while process.name not in {"0", "1"}:
+        status = (process / "status").read_text()
+        parent = status.partition("PPid:\t")[2].partition("\n")[0]
+        found.append(parent)
+        process = process.with_name(parent)
+    return found
