@@ -23,11 +23,20 @@ from tennis.plots.one import (
     tally,
     wants_log,
 )
-from tennis.plots.picture import Picture, bench_note, drawn, latencies, no_latency, time_axis
+from tennis.plots.picture import (
+    Picture,
+    bench_note,
+    drawn,
+    latencies,
+    missed_at,
+    no_latency,
+    time_axis,
+)
 from tennis.rally import Rally, Tally
+from tennis.rally.manifest import THREADED
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
-from tennis.units import format_count, format_ns
+from tennis.units import format_count
 
 Dash = str | tuple[int, tuple[float, ...]]
 DASHES: tuple[Dash, ...] = (
@@ -72,7 +81,7 @@ def names(rallies: Sequence[Rally]) -> list[str]:
     def facts(rally: Rally, extra: Sequence[int]) -> str:
         target, load = rally.manifest.target, rally.manifest.load
         priorities = "" if target.priorities == "default" else target.priorities
-        top_half = "threaded" if target.top_half == "threaded" else ""
+        top_half = target.top_half if target.top_half in THREADED else ""
         more = (target.bottom_half, rally.manifest.bench, rally.path.name)
         parts = (target.system, load.name, priorities, top_half, *(more[index] for index in extra))
         return ", ".join(plain(word, 24) for word in parts if word)
@@ -90,8 +99,8 @@ def _describe(summaries: Sequence[Summary], labels: Sequence[str], what: str) ->
         parts = []
         for name, latency in latencies(summary).items():
             parts.append(
-                f"{name} median {format_ns(latency.median)}, 99 % {format_ns(latency.p99)}, "
-                f"maximum {format_ns(latency.max)}"
+                f"{name} median {latency.said('median')}, 99 % {latency.said('p99')}, "
+                f"maximum {latency.said('max')}"
                 if latency.n
                 else f"no {name} latency"
             )
@@ -102,10 +111,10 @@ def _describe(summaries: Sequence[Summary], labels: Sequence[str], what: str) ->
     return " ".join(sentences)
 
 
-def _end(summary: Summary) -> str:
-    """Say what must stand beside a maximum."""
+def _end(summary: Summary, missed: int) -> str:
+    """Say what must stand beside a maximum; ``missed``: balls without such a latency."""
     notes = {
-        f"+ {summary.misses} missed": summary.misses,
+        f"({format_count(missed, 'missed ball')})": missed,
         "suspect": summary.suspect,
         "interrupted": summary.ended == "interrupted",
     }
@@ -113,7 +122,10 @@ def _end(summary: Summary) -> str:
 
 
 def _row(axes: Axes, y: float, summary: Summary, latency: Latency, color: str) -> None:
-    """Draw a rally: a line from minimum to maximum, marks at median, 99 % and maximum."""
+    """Draw a rally: a line from minimum to maximum, marks at median, 99 % and maximum.
+
+    What is among missed balls is an arrow to the right, later than all answers.
+    """
     if not latency.n:
         axes.text(
             0.02,
@@ -124,23 +136,19 @@ def _row(axes: Axes, y: float, summary: Summary, latency: Latency, color: str) -
             color=GREY,
         )
         return
-    assert latency.min is not None and latency.max is not None  # noqa: S101
-    assert latency.p99 is not None and latency.median is not None  # noqa: S101
-    axes.plot([max(latency.min, 1), latency.max], [y, y], color=color, lw=1.6, alpha=0.45)
-    axes.plot(
-        [max(latency.min, 1), latency.p99],
-        [y, y],
-        color=color,
-        lw=5,
-        alpha=0.55,
-        solid_capstyle="butt",
+    most = missed_at(summary)
+    low, median, p99, latest = (
+        min(latency.ns(name), most) for name in ("min", "median", "p99", "max")
     )
-    axes.plot(latency.median, y, "o", color="white", mec=color, mew=1.8, ms=7)
-    axes.plot(latency.p99, y, "|", color=color, ms=13, mew=2.2)
-    axes.plot(latency.max, y, "D", color=color, ms=6)
+    low = max(low, 1)
+    axes.plot([low, latest], [y, y], color=color, lw=1.6, alpha=0.45)
+    axes.plot([low, p99], [y, y], color=color, lw=5, alpha=0.55, solid_capstyle="butt")
+    axes.plot(median, y, "o", color="white", mec=color, mew=1.8, ms=7)
+    axes.plot(p99, y, "|", color=color, ms=13, mew=2.2)
+    axes.plot(latest, y, ">" if latency.missed else "D", color=color, ms=6)
     axes.annotate(
-        format_ns(latency.max) + _end(summary),
-        (latency.max, y),
+        latency.said("max") + _end(summary, latency.missed),
+        (latest, y),
         xytext=(7, 0),
         textcoords="offset points",
         va="center",
@@ -172,14 +180,14 @@ def overview(rallies: Sequence[Rally]) -> Picture:
             _row(axes, y, summary, latency, color)
             if latency.n:
                 low = min(low, float(max(latency.min or 0, 1)))
-                high = max(high, float(latency.max or 0))
+                high = max(high, missed_at(summary) if latency.missed else latency.latest or 0.0)
         axes.set_title(f"{name} latency")
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
     if high:
         # room on the right for the maximum in words
         span = max(high / low, 2.0)
-        length = max(len(_end(summary)) for summary in summaries)
+        length = max(len(_end(summary, summary.misses)) for summary in summaries)
         room = 0.3 + 0.02 * length
         panels[0].set_xlim(low / span**0.05, high * span**room)
         for axes in panels:
@@ -216,15 +224,16 @@ def comparison(rallies: Sequence[Rally]) -> Picture:
     panels = picture.subplots(1, 2, sharey=True)
     balls = max(summary.balls for summary in summaries)
     handles = []
-    for rally, color, dash, label in zip(
-        rallies, colors(rallies), dashes(rallies), labels, strict=True
+    for rally, summary, color, dash, label in zip(
+        rallies, summaries, colors(rallies), dashes(rallies), labels, strict=True
     ):
         style: dict[str, Any] = {"color": color, "ls": dash}
-        handles.append(Line2D([], [], label=label, lw=1.7, **style))
+        missed = f" ({rally.misses} missed)" if rally.misses else ""
+        handles.append(Line2D([], [], label=label + missed, lw=1.7, **style))
         for axes, name in zip(panels, LATENCIES, strict=True):
-            counted = tally(rally, name)
-            if counted.n:
-                draw_exceedance(axes, counted, rally.balls, **style)
+            if rally.balls and any(latencies(one)[name].n for one in summaries):
+                missed_ns = missed_at(summary)
+                draw_exceedance(axes, tally(rally, name), missed_ns=missed_ns, **style)
     for axes, name in zip(panels, LATENCIES, strict=True):
         axes.set_title(f"{name} latency")
         if not any(latencies(summary)[name].n for summary in summaries):
@@ -248,7 +257,7 @@ def histograms(rallies: Sequence[Rally]) -> Picture:
     panels = picture.subplots(len(rallies), 2, sharex="col", squeeze=False)
     for column, name in zip(panels.T, LATENCIES, strict=True):
         for axes, summary, label in zip(column, summaries, labels, strict=True):
-            axes.set_title(plain(f"{label}{_end(summary)}: {name} latency", 60), size=9.5)
+            axes.set_title(plain(f"{label}{_end(summary, 0)}: {name} latency", 60), size=9.5)
             if not latencies(summary)[name].n:
                 why = no_latency(summary)
                 axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", color=GREY)

@@ -15,7 +15,7 @@ from tennis.plots.picture import Picture, count_axis, drawn, time_axis
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.stats.drill import ALLOCATES, Sides, spans_of, summarize_drill
-from tennis.units import format_bytes, format_count, format_ns
+from tennis.units import format_bytes, format_count
 
 BARS = 120
 
@@ -42,18 +42,20 @@ def spans(rally: Rally) -> Picture:
     if not inside.size:
         left.text(0.5, 0.5, "one repetition only", transform=left.transAxes, ha="center")
         return picture
-    low = float(min(inside.min(), outside.min()))
-    high = float(max(inside.max(), outside.max()))
-    edges = _edges(low, high)
+    came = np.isfinite(inside) & np.isfinite(outside)
+    known = np.concatenate([inside[came], outside[came]])
+    edges = _edges(float(known.min()), float(known.max())) if known.size else _edges(0.0, 1.0)
     style = {"histtype": "step", "bins": edges, "lw": 1.7}
-    left.hist(outside, color=BLUE, label="outside, the instrument", **style)
-    left.hist(inside, color=VERMILLION, ls="--", label="inside, the target itself", **style)
+    missed = f", {(~came).sum()} longer than that" if not came.all() else ""
+    left.hist(outside[came], color=BLUE, label=f"outside, the instrument{missed}", **style)
+    left.hist(inside[came], color=VERMILLION, ls="--", label="inside, the target itself", **style)
     if periodic:
         left.axvline(summary.period_ns, color=GREY, lw=1, ls=":")
     _finish(left, what)
     left.legend(fontsize=9, loc="upper right")
-    apart = outside - inside
-    right.hist(apart, bins=_edges(float(apart.min()), float(apart.max())), color=GREY)
+    apart = outside[came] - inside[came]
+    if apart.size:
+        right.hist(apart, bins=_edges(float(apart.min()), float(apart.max())), color=GREY)
     _finish(right, "outside minus inside")
     return picture
 
@@ -75,7 +77,7 @@ def _words(what: str, figures: Sides | None) -> str:
     if figures is None:
         return "One repetition only."
     parts = [
-        f"{name}: mean {format_ns(one.mean)}, sd {format_ns(one.sd)}, max {format_ns(one.max)}"
+        f"{name}: mean {one.said('mean')}, sd {one.said('sd')}, max {one.said('max')}"
         for name, one in (("inside", figures.inside), ("outside", figures.outside))
     ]
     return f"{what.capitalize()} of a drill, {'; '.join(parts)}."
@@ -95,8 +97,8 @@ def sizes(rally: Rally) -> Picture:
         4.2,
         plain(f"Memory over its size: {summary.label}", 110),
         f"Time to allocate: {format_bytes(min(summary.by_size))} in the median "
-        f"{format_ns(first.outside.median)}, {format_bytes(max(summary.by_size))} "
-        f"{format_ns(last.outside.median)} (outside).",
+        f"{first.outside.said('median')}, {format_bytes(max(summary.by_size))} "
+        f"{last.outside.said('median')} (outside).",
     )
     count = format_count(summary.repetitions, "repetition")
     picture.head(f"{summary.bench} bench: {summary.time_note}  ·  {count}")
@@ -104,14 +106,20 @@ def sizes(rally: Rally) -> Picture:
     at = list(summary.by_size)
     for name, color, style in (("outside", BLUE, "-"), ("inside", VERMILLION, "--")):
         some = [getattr(both, name) for both in summary.by_size.values()]
-        axes.plot(at, [one.median for one in some], style, color=color, label=f"{name}: median")
-        axes.plot(at, [one.max for one in some], "x", color=color, ms=5, label=f"{name}: latest")
+        # what lies among missed ones has no place on the axis
+        medians, latest = ([one.median for one in some], [one.max for one in some])
+        axes.plot(at, _places(medians), style, color=color, label=f"{name}: median")
+        axes.plot(at, _places(latest), "x", color=color, ms=5, label=f"{name}: latest")
     axes.set_xscale("log", base=2)
     axes.set_xticks(at[::2], [format_bytes(size) for size in at[::2]])
     axes.set_xlabel("allocated (log scale)")
     time_axis(axes, "y", log=True)
     axes.legend(fontsize=9, ncols=2)
     return picture
+
+
+def _places(values: list[int | None]) -> list[float]:
+    return [np.nan if value is None else float(value) for value in values]
 
 
 def kinds_of(rally: Rally) -> dict[str, Callable[[Rally], Picture]]:

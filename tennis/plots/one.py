@@ -17,6 +17,7 @@ from tennis.plots.picture import (
     describe,
     drawn,
     latencies,
+    missed_at,
     no_latency,
     note,
     share_axis,
@@ -25,7 +26,7 @@ from tennis.plots.picture import (
 from tennis.rally import Rally, Tally
 from tennis.stats import Latency, Summary, summarize
 from tennis.stats.intervals import BOUND_FROM
-from tennis.units import format_ns, ticks_to_ns
+from tennis.units import format_count, ticks_to_ns
 
 WIDTH = 9.6
 BINS = 160
@@ -37,7 +38,7 @@ SPEAKS = "3/N: the smallest share that N balls can speak of"
 def tally(rally: Rally, name: str) -> Tally:
     """Return the tally of the ``interrupt`` or the ``scheduling`` latency, in nanoseconds."""
     ticks = rally.interrupt if name == "interrupt" else rally.scheduling
-    return Tally(ticks_to_ns(ticks.values, rally.tick_hz), ticks.counts)
+    return Tally(ticks_to_ns(ticks.values, rally.tick_hz), ticks.counts, ticks.missed)
 
 
 def nothing(axes: Axes, why: str) -> None:
@@ -48,7 +49,7 @@ def nothing(axes: Axes, why: str) -> None:
 
 def wants_log(latency: Latency) -> bool:
     """Say whether a linear axis would hide the body of the distribution."""
-    return bool(latency.n) and (latency.max or 0) > LOG_FROM * max(latency.median or 0, 1)
+    return bool(latency.n) and (latency.latest or 0) > LOG_FROM * max(latency.median or 0, 1)
 
 
 def bar_edges(values: NDArray[np.int64], tick_ns: float, *, log: bool) -> NDArray[np.float64]:
@@ -80,21 +81,26 @@ def draw_bars(
 def draw_marks(axes: Axes, latency: Latency, *, log: bool, line_share: float = 0.062) -> None:
     """Draw median, 99 % and maximum with their values, and label both axes of a histogram.
 
-    ``line_share``: which part of the height a line of text takes.
+    Those among missed balls stand at the right edge. ``line_share``: which part of the height a
+    line of text takes.
     """
     count_axis(axes)
     time_axis(axes, "x", log=log)
-    marks = {"median": latency.median, "99 %": latency.p99, "max": latency.max}
     top = axes.get_xaxis_transform()
     low, high = axes.get_xlim()
-    for index, (label, found) in enumerate(marks.items()):
-        assert found is not None  # noqa: S101
-        value = max(found, 1) if log else found
+    marks = {"median": "median", "99 %": "p99", "max": "max"}
+    for index, (label, name) in enumerate(marks.items()):
+        found = latency.ns(name)
+        value = min(max(found, 1) if log else found, high)
         line = 0.985 - line_share * index
         place = np.log(value / low) / np.log(high / low) if log else (value - low) / (high - low)
-        axes.axvline(value, ymax=line - 0.02, color=BLACK, lw=0.8, ls=(0, (3, 2)))
+        color, missed = BLACK, ""
+        if np.isinf(found):
+            color = PURPLE
+            missed = f" ({format_count(latency.missed, 'ball')})" if name == "max" else ""
+        axes.axvline(value, ymax=line - 0.02, color=color, lw=0.8, ls=(0, (3, 2)))
         axes.annotate(
-            f"{label} {format_ns(found)}",
+            f"{label} {latency.said(name)}{missed}",
             (value, line - 0.02),
             xycoords=top,
             xytext=(-4 if place > 0.62 else 4, 0),
@@ -138,19 +144,31 @@ def histogram(rally: Rally) -> Picture:
     return picture
 
 
-def exceedance(counted: Tally, balls: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return each value (ns) and the share of ``balls`` that were later; misses count as later."""
-    return counted.values, (balls - counted.cumulative) / balls
+def exceedance(counted: Tally) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return each value (ns) and the share of all balls that were later; missed ones are."""
+    return counted.values, (counted.balls - counted.cumulative) / counted.balls
 
 
-def draw_exceedance(axes: Axes, counted: Tally, balls: int, **style: Any) -> None:
-    """Draw the share of balls later than x as steps, down to the last ball."""
-    values, later = exceedance(counted, balls)
-    x = np.concatenate([[values[0]], values]).clip(1)
+def draw_exceedance(
+    axes: Axes, counted: Tally, *, missed_ns: float, label: str = "", **style: Any
+) -> None:
+    """Draw the share of balls later than x as steps, down to the last ball.
+
+    Where balls were missed it ends at their share, with an arrow at ``missed_ns``.
+    """
+    values, later = exceedance(counted)
+    # without an answer all balls are later than anything on the axis
+    first = values[0] if values.size else missed_ns / 10
+    x = np.concatenate([[first], values]).clip(1)
     y = np.concatenate([[1.0], later])
-    y[-1] = max(y[-1], 0.5 / balls)  # zero has no place on this axis: below one ball
+    y[-1] = max(y[-1], 0.5 / counted.balls)  # zero has no place on this axis: below one ball
     kept = _visible(np.log(x), np.log(y))
-    axes.plot(x[kept], y[kept], drawstyle="steps-post", **style)
+    x, y = x[kept], y[kept]
+    if counted.missed:
+        end = max(missed_ns, x[-1])
+        axes.plot(end, y[-1], ">", color=style["color"], ms=6)
+        x, y = np.append(x, end), np.append(y, y[-1])
+    axes.plot(x, y, drawstyle="steps-post", label=label, **style)
 
 
 def _visible(x: NDArray[np.float64], y: NDArray[np.float64], cells: int = 900) -> NDArray[np.intp]:
@@ -175,8 +193,10 @@ def distribution(rally: Rally) -> Picture:
         if not latency.n:
             continue
         drawn_any = True
-        label = f"{name} latency, max {format_ns(latency.max)}"
-        draw_exceedance(axes, tally(rally, name), summary.balls, color=LATENCIES[name], label=label)
+        label = f"{name} latency, max {latency.said('max')}"
+        color = LATENCIES[name]
+        missed_ns, counted = missed_at(summary), tally(rally, name)
+        draw_exceedance(axes, counted, missed_ns=missed_ns, color=color, label=label)
     if not drawn_any:
         nothing(axes, no_latency(summary))
         return picture
@@ -247,21 +267,21 @@ class Envelope:
         self.high[bins] = np.maximum(self.high[bins], high)
 
 
-def _envelopes(rally: Rally) -> tuple[dict[str, Envelope], NDArray[np.float64]]:
-    """Read the balls once; return both latencies' envelopes, and when balls were missed (ns)."""
+def _envelopes(rally: Rally) -> tuple[dict[str, Envelope], dict[str, NDArray[np.float64]]]:
+    """Read the balls once; return both latencies' envelopes, and when balls had none (ns)."""
     envelopes = {name: Envelope(rally.balls) for name in LATENCIES}
-    missed: list[NDArray[np.int64]] = []
+    missed = {name: [np.zeros(0)] for name in LATENCIES}
     first = 0
     tick = 1e9 / rally.tick_hz
     for batch in rally.batches(["served_ns", "rise_ticks", "fall_ticks"]):
         served = batch["served_ns"].to_numpy(zero_copy_only=False)
         rise = batch["rise_ticks"].to_numpy(zero_copy_only=False).astype(np.float64)
         fall = batch["fall_ticks"].to_numpy(zero_copy_only=False).astype(np.float64)
-        envelopes["interrupt"].add(first, served, rise * tick)
-        envelopes["scheduling"].add(first, served, (fall - rise) * tick)
-        missed.append(served[np.isnan(fall)])
+        for name, ticks in (("interrupt", rise), ("scheduling", fall - rise)):
+            envelopes[name].add(first, served, ticks * tick)
+            missed[name].append(served[np.isnan(ticks)].astype(np.float64))
         first += batch.num_rows
-    return envelopes, np.concatenate(missed).astype(np.float64) if missed else np.zeros(0)
+    return envelopes, {name: np.concatenate(parts) for name, parts in missed.items()}
 
 
 @drawn
@@ -271,11 +291,11 @@ def series(rally: Rally) -> Picture:
     picture = Picture(WIDTH, 5.0, f"Time series: {rally.label}", describe(summary, "Time series"))
     picture.head(note(summary))
     panels = picture.subplots(2, 1, sharex=True)
-    envelopes, missed = _envelopes(rally)
+    envelopes, all_missed = _envelopes(rally)
     start = float(np.nanmin(envelopes["interrupt"].served, initial=np.inf))
     for axes, (name, latency) in zip(panels, latencies(summary).items(), strict=True):
         axes.set_title(f"{name} latency")
-        envelope = envelopes[name]
+        envelope, missed = envelopes[name], all_missed[name]
         if latency.n:
             _series(axes, envelope, start, LATENCIES[name], log=wants_log(latency))
         else:
@@ -284,7 +304,7 @@ def series(rally: Rally) -> Picture:
             kept = missed[np.unique(np.linspace(0, missed.size - 1, 2000).astype(int))]
             y = np.full(kept.size, 0.97)
             where = axes.get_xaxis_transform()
-            label = f"{summary.misses} missed"
+            label = f"{missed.size} missed"
             axes.plot(
                 (kept - start) / 1e9, y, "x", color=PURPLE, ms=5, transform=where, label=label
             )

@@ -29,7 +29,7 @@ from matplotlib.ticker import (
 from tennis.look import AXIS, BLACK, GREY, GRID, PICTURE_FONT
 from tennis.rally import Rally
 from tennis.stats import Latency, Summary, summarize
-from tennis.units import format_count, format_ns, format_round_ns
+from tennis.units import format_count, format_round_ns
 
 Format = Literal["svg", "png"]
 P = ParamSpec("P")
@@ -210,6 +210,12 @@ def no_latency(summary: Summary) -> str:
     return "every ball was missed" if summary.balls else "no ball was played"
 
 
+def missed_at(summary: Summary) -> float:
+    """Return where missed balls stand on an axis of time, ns: on the right of all answers."""
+    latest = max((latency.latest or 1 for latency in latencies(summary).values()), default=1)
+    return float(max(latest, summary.given_up_ns or 1.2 * latest))
+
+
 def latencies(summary: Summary) -> dict[str, Latency]:
     """Return both latencies of a summary by the names that pictures use."""
     return {"interrupt": summary.interrupt_ns, "scheduling": summary.scheduling_ns}
@@ -228,9 +234,9 @@ def describe(summary: Summary, what: str) -> str:
             sentences.append(f"No {name} latency: {no_latency(summary)}.")
             continue
         sentences.append(
-            f"{name.capitalize()} latency of {format_count(latency.n, 'ball')}: "
-            f"median {format_ns(latency.median)}, 99 % up to {format_ns(latency.p99)}, "
-            f"maximum {format_ns(latency.max)}."
+            f"{name.capitalize()} latency of {format_count(latency.n + latency.missed, 'ball')}: "
+            f"median {latency.said('median')}, 99 % up to {latency.said('p99')}, "
+            f"maximum {latency.said('max')}."
         )
     sentences.append(f"{summary.misses} of {summary.balls} balls missed.")
     if summary.unfinished:

@@ -21,8 +21,14 @@ class Beside:
     kernel: str
     label: str
     published_us: int
-    largest_ns: int | None  # None: nothing was played, or nothing was answered
+    largest_ns: int | None  # None: nothing was played, or nothing is known of it
     note: str = ""  # what must stand beside the bench's maximum, or instead of it
+    missed: bool = False  # balls were missed: the bench's maximum is above ``largest_ns``
+
+    @property
+    def largest(self) -> str:
+        """Write the bench's maximum."""
+        return f"{'> ' if self.missed else ''}{format_ns(self.largest_ns)}"
 
 
 @drawn
@@ -33,7 +39,7 @@ def beside(rows: Sequence[Beside], latency: str, published: str, bench: str) -> 
     """
     sentences = [f"Largest {latency} latencies, {published} and this match ({bench})."]
     for row in rows:
-        ours = format_ns(row.largest_ns) if row.largest_ns is not None else "none"
+        ours = row.largest if row.largest_ns is not None else "none"
         note = f" ({row.note})" if row.note else ""
         sentences.append(f"{row.label}: {format_us(row.published_us)}, here {ours}{note}.")
     picture = Picture(
@@ -91,8 +97,8 @@ def _panel(
         color = KERNELS.get(row.kernel, OTHER_KERNELS[0])
         # dots, no bars: on a logarithmic axis the length of a bar says nothing
         axes.axhline(y, color=AXIS, lw=0.8, ls=(0, (1, 2)), zorder=0)
-        axes.plot(value, y, "D", color=color, ms=6)
-        label = format_ns(value) if ours else format_us(row.published_us)
+        axes.plot(value, y, ">" if ours and row.missed else "D", color=color, ms=6)
+        label = row.largest if ours else format_us(row.published_us)
         axes.annotate(
             f"{label}  {note}".rstrip(),
             (value, y),

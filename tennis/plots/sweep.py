@@ -24,7 +24,6 @@ from tennis.stats.pairing import Pairing, edges_of, percent_floor
 from tennis.units import format_count, format_ns, ticks_to_ns
 
 COLUMNS = 600  # of a screen
-SPEAKS = 0.5  # quartiles of fewer paired pings than this share say nothing about the others
 
 Times = NDArray[np.int64]
 
@@ -87,18 +86,20 @@ def rates(curves: Sequence[Curve]) -> Picture:
         handles.append(line)
         if curve.holds_hz and curve.breaks_hz:
             shares.axvspan(curve.holds_hz, curve.breaks_hz, color=line.get_color(), alpha=0.25)
-        some = {hz: rate.interrupt_ns for hz, rate in curve.rates.items() if rate.share >= SPEAKS}
-        low, middle, high = (
-            np.array([getattr(latency, name) for latency in some.values()], float)
-            for name in ("q1", "median", "q3")
+        # what lies among pings that are not paired has no place on the axis: the line ends there
+        low, middle, high, latest = (
+            np.array([rate.interrupt_ns.ns(name) for rate in curve.rates.values()])
+            for name in ("q1", "median", "q3", "max")
         )
-        times.fill_between(list(some), low, high, color=line.get_color(), alpha=0.2, lw=0)
-        times.plot(list(some), middle, **style)
-        latest = [latency.max for latency in some.values()]
-        times.plot(list(some), latest, "x", ms=4, color=line.get_color())
+        known = np.isfinite(high)
+        times.fill_between(at, low, high, where=known, color=line.get_color(), alpha=0.2, lw=0)
+        times.plot(at, np.where(np.isfinite(middle), middle, np.nan), **style)
+        times.plot(
+            at, np.where(np.isfinite(latest), latest, np.nan), "x", ms=4, color=line.get_color()
+        )
     shares.set(ylim=(-3, 103), ylabel="paired pings, %")
     shares.set_title("one ping, one reply")
-    times.set_title("interrupt latency of paired pings: median, quartiles, latest (crosses)")
+    times.set_title("interrupt latency: median, quartiles, latest (crosses, if all are paired)")
     time_axis(times, "y", log=True)
     _rate_axis(times)
     picture.legend(handles=handles, loc="outside lower center", ncols=1, fontsize=9)

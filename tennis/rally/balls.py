@@ -342,11 +342,12 @@ def _check_rows(path: Path, rows: pa.RecordBatch, first: int, before: Span, rule
         _refuse(path, "a ball that was served before the rally began")
     rise, no_rise = _plain(rows["rise_ticks"])
     fall, no_fall = _plain(rows["fall_ticks"])
-    if not np.isin(no_rise, no_fall).all():
-        _refuse(path, "a reply that fell and never rose")
-    if no_fall.size:
-        rise, fall = rise.copy(), fall.copy()
-        rise[no_rise], fall[no_fall] = 0, 0
+    if no_rise is not None:
+        if no_fall is None or np.any(no_rise > no_fall):
+            _refuse(path, "a reply that fell and never rose")
+        rise = np.where(no_rise, np.uint32(0), rise)
+    if no_fall is not None:
+        fall = np.where(no_fall, np.uint32(0), fall)
     if max(rise.max(), fall.max()) > rules.latest_ticks:
         _refuse(path, f"an answer later than the timeout of {rules.timeout_ns} ns")
     # both times are rounded; most batches need no look at each ball
@@ -365,12 +366,11 @@ def _check_rows(path: Path, rows: pa.RecordBatch, first: int, before: Span, rule
 def _group(path: Path, rows: pa.RecordBatch, room: Ticks) -> Group:
     rise, no_rise = _plain(rows["rise_ticks"])
     fall, no_fall = _plain(rows["fall_ticks"])
-    if no_rise.size or no_fall.size:
-        incomplete = np.union1d(no_rise, no_fall)
-        interrupt = _without(rise, no_rise)
-        rise, fall = _without(rise, incomplete), _without(fall, incomplete)
-    else:
-        interrupt = rise
+    interrupt = rise if no_rise is None else rise[~no_rise]
+    nulls = [null for null in (no_rise, no_fall) if null is not None]
+    if nulls:
+        whole = ~np.logical_or.reduce(nulls)
+        rise, fall = rise[whole], fall[whole]
     scheduling = np.subtract(fall, rise, out=room[: rise.size])
     # a fall before its rise wraps around: to a large difference, or it comes from a large rise
     large = scheduling.size and max(scheduling.max(), rise.max()) >= 2**31
@@ -387,28 +387,16 @@ def _numbers(array: pa.Array, kind: type[Number]) -> NDArray[Number]:
     return np.frombuffer(array.buffers()[1], kind, count=end)[array.offset :]
 
 
-def _plain(array: pa.Array) -> tuple[Ticks, NDArray[np.intp]]:
-    """Return a column's numbers (anything where null) and where it is null, ascending."""
-    valid = array.buffers()[0]
+def _plain(array: pa.Array) -> tuple[Ticks, NDArray[np.bool_] | None]:
+    """Return a column's numbers (anything where null), and where it is null; None: nowhere."""
     start, size = array.offset, len(array)
     numbers = _numbers(array, np.uint32)
     if not array.null_count:
-        return numbers, np.zeros(0, np.intp)
-    # nulls are rare: most bytes of the bitmap are all ones and need no unpacking
-    octets = np.frombuffer(valid, np.uint8)[: (start + size + 7) // 8]
-    some = np.flatnonzero(octets != 0xFF)
-    bits = np.unpackbits(octets[some], bitorder="little").reshape(-1, 8)
-    octet, bit = np.nonzero(bits == 0)
-    where = some[octet] * 8 + bit - start
-    return numbers, where[(where >= 0) & (where < size)]
-
-
-def _without(numbers: Ticks, where: NDArray[np.intp]) -> Ticks:
-    """Return ``numbers`` without the elements at the ascending indices ``where``."""
-    if where.size > numbers.size // 64:
-        return np.delete(numbers, where)
-    pieces = zip([0, *(where + 1)], [*where, numbers.size], strict=True)
-    return np.concatenate([numbers[start:end] for start, end in pieces])
+        return numbers, None
+    # a byte each, not the index of each: most balls of a rally may be missed
+    octets = np.frombuffer(array.buffers()[0], np.uint8)
+    valid = np.unpackbits(octets, count=start + size, bitorder="little")[start:]
+    return numbers, valid == 0
 
 
 @dataclass

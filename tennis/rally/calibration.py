@@ -20,7 +20,7 @@ def doubt(instrument: Instrument, when: str) -> str:
         return ""
     calibration = instrument.calibration
     if calibration is None:
-        return "the Brickwall was never verified (tennis verify)"
+        return "the Brickwall was never verified (tennis brickwall verify)"
     return record_doubt(calibration, instrument, when)
 
 
@@ -33,11 +33,11 @@ def record_doubt(record: VerificationRecord, instrument: Instrument, when: str) 
         ),
         (
             record.firmware_sha256 != instrument.firmware_sha256,
-            "the Brickwall was verified with other firmware (tennis verify)",
+            "the Brickwall was verified with other firmware (tennis brickwall verify)",
         ),
         (
             record.tick_hz != instrument.tick_hz,
-            f"the Brickwall was verified with {record.tick_hz} ticks a second (tennis verify)",
+            f"the Brickwall was verified with {record.tick_hz} Hz (tennis brickwall verify)",
         ),
         (
             record.verdict != "pass",
@@ -53,9 +53,9 @@ def _too_old(record: VerificationRecord, when: str) -> str:
     try:
         age = _time(when) - _time(record.date)
     except ValueError:
-        return "the verification record has no date (tennis verify)"
+        return "the verification record has no date (tennis brickwall verify)"
     if age > VALID_FOR:
-        return f"the Brickwall was verified {age.days} days earlier (tennis verify)"
+        return f"the Brickwall was verified {age.days} days earlier (tennis brickwall verify)"
     # clocks may differ a little
     return "the verification record is younger than the rally" if age < -timedelta(days=1) else ""
 

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -35,16 +35,22 @@ def writing(path: Path, then: str = "then try again") -> Iterator[None]:
         ) from error
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file, or a link to one, for reading: somebody else may have put it there.
+def open_regular(path: Path, *, links: bool = True) -> BinaryIO:
+    """Open a regular file for reading that somebody else may have put there.
 
-    Nothing else is opened: a FIFO is waited for without end, a device may do something. Raises
-    OSError; its ``strerror`` fits in parentheses.
+    Nothing else is opened: a FIFO is waited for without end, a device may do something. A link to a
+    regular file is opened only with ``links``. Raises OSError; its ``strerror`` fits in
+    parentheses.
     """
-    if not stat.S_ISREG(path.stat().st_mode):
+    if not stat.S_ISREG(path.stat(follow_symlinks=links).st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     # somebody may have changed it meanwhile
-    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    follow = 0 if links else os.O_NOFOLLOW
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | follow), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return file
 
 
 def sync(path: Path) -> None:
@@ -69,13 +75,18 @@ def write_whole(path: Path, data: bytes, *, force: bool = False) -> None:
 
     Raises UsageError where it exists (unless ``force``), DiskFullError, RallyError.
     """
+    write_pieces(path, (data,), force=force)
+
+
+def write_pieces(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> None:
+    """Write a file of any size as ``write_whole`` does, a piece at a time."""
     refuse_existing(path, force=force)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with writing(path):
         try:
             temporary.unlink(missing_ok=True)
             with temporary.open("xb") as file:  # through no link that lies there
-                file.write(data)
+                file.writelines(pieces)
             sync(temporary)
             temporary.replace(path)
         finally:

@@ -29,10 +29,11 @@ import pyarrow as pa
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from tennis.digests import sha256_of
 from tennis.errors import RallyError, UsageError
 from tennis.rally import balls as table
-from tennis.rally.disk import sync, writing
-from tennis.rally.manifest import OWN, SCHEMA_VERSION, Manifest, seal_of
+from tennis.rally.disk import open_regular, sync, writing
+from tennis.rally.manifest import OWN, SCHEMA_VERSION, THREADED, Manifest, seal_of
 from tennis.rally.tally import Counter, Tally
 from tennis.rally.text import plain
 
@@ -105,8 +106,8 @@ class Rally:
 
     path: Path
     manifest: Manifest
-    interrupt: Tally  # rise - ping of all balls that rose
-    scheduling: Tally  # fall - rise of all balls that rose and fell
+    interrupt: Tally  # rise - ping; missed: balls whose reply did not rise in time
+    scheduling: Tally  # fall - rise; missed: balls whose reply did not rise and fall in time
 
     @property
     def tick_hz(self) -> int:
@@ -128,7 +129,7 @@ class Rally:
             return " / ".join(plain(word, 40) for word in parts if word)
         bottom_half = "own Racquet" if target.module == OWN else target.bottom_half
         parts = [target.system, self.manifest.load.name, bottom_half, target.priorities]
-        parts += ["threaded"] if target.top_half == "threaded" else []
+        parts += [target.top_half] if target.top_half in THREADED else []
         parts += [target.added] if target.added else []
         parts += [f"with {target.witness}"] if target.witness != "none" else []
         return " / ".join(plain(word, 40) for word in parts)
@@ -210,7 +211,7 @@ def seal(
     if os.path.lexists(out) and not _waits(out):
         raise UsageError(f"{out} exists", next_step="choose another name for the rally")
     sealed = part / SEALED
-    with writing(out, f"then go on with `tennis rally --resume {out}`"):
+    with writing(out, f"then go on with `tennis resume {out}`"):
         shutil.rmtree(sealed, ignore_errors=True)
         sealed.mkdir()
         written = table.write(sealed / BALLS, balls, manifest.instrument.tick_hz)
@@ -231,7 +232,7 @@ def seal(
         for path in (*sealed.iterdir(), sealed):
             sync(path)
     rally = _open(sealed)  # what could not be opened again must not be sealed
-    with writing(out, f"then go on with `tennis rally --resume {out}`"):
+    with writing(out, f"then go on with `tennis resume {out}`"):
         earlier = part / INTERRUPTED
         if os.path.lexists(out):
             shutil.rmtree(earlier, ignore_errors=True)
@@ -263,10 +264,10 @@ def _holds(rally: Rally, earlier: Path) -> bool:
         return False
     if rally.balls < before.balls or (rally.manifest.suspect and not before.manifest.suspect):
         return False
-    return _fingerprint(rally, before.balls) == _fingerprint(before, before.balls)
+    return fingerprint(rally, before.balls) == fingerprint(before, before.balls)
 
 
-def _fingerprint(rally: Rally, balls: int) -> list[str]:
+def fingerprint(rally: Rally, balls: int) -> list[str]:
     """Return a hash of each column of the first balls, in bounded memory."""
     columns = {name: hashlib.sha256() for name in ("served_ns", "rise_ticks", "fall_ticks")}
     for batch in rally.batches(list(columns)):
@@ -363,7 +364,7 @@ def open_folder(path: Path) -> Rally:
     """Open a sealed rally or drill and check all of it: form, versions, hashes, every ball.
 
     The hashes show damage. They do not show who made the folder: whoever alters a file can write a
-    hash that fits. `tennis rally --check` plays a rally of the virtual bench again. Files that the
+    hash that fits. `tennis check` plays a rally of the virtual bench again. Files that the
     manifest does not list are not looked at. Raises RallyError, whose line says what is wrong and
     what to do.
     """
@@ -373,7 +374,7 @@ def open_folder(path: Path) -> Rally:
         if path.name and part.is_dir():
             raise RallyError(
                 f"{path} is unfinished",
-                next_step=f"go on with `tennis rally --resume {path}`, which seals it",
+                next_step=f"go on with `tennis resume {path}`, which seals it",
             )
         if path.exists():
             raise RallyError(f"{path} is not a folder", next_step="name the folder of a rally")
@@ -384,7 +385,7 @@ def open_folder(path: Path) -> Rally:
         if path.suffix == ".part":
             raise RallyError(
                 f"{path} is unfinished",
-                next_step=f"go on with `tennis rally --resume {path.with_suffix('')}`",
+                next_step=f"go on with `tennis resume {path.with_suffix('')}`",
             )
         if (path / "sweep.json").is_file():
             raise RallyError(
@@ -425,6 +426,16 @@ def _open(path: Path) -> Rally:
     return Rally(path, manifest, interrupt, scheduling)
 
 
+def count_balls(path: Path, manifest: Manifest) -> tuple[Tally, Tally]:
+    """Check and count every ball of the folder ``path``, whose manifest was checked.
+
+    Returns the interrupt and scheduling latencies. Hashes are not looked at. Raises RallyError.
+    """
+    _check_file(path, BALLS)
+    with ThreadPoolExecutor(WORKERS, "count-balls") as pool:
+        return _count(path / BALLS, manifest, pool)
+
+
 def _by_size(path: Path, manifest: Manifest) -> list[str]:
     return sorted(manifest.files, key=lambda name: (path / name).stat().st_size, reverse=True)
 
@@ -457,7 +468,11 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
     interrupt, scheduling = Counter(), Counter()
     interrupt.merge(part.interrupt for part in counted)
     scheduling.merge(part.scheduling for part in counted)
-    return interrupt.tally(), scheduling.tally()
+    rise, width = (
+        replace(tally, missed=counts.balls - tally.n)
+        for tally in (interrupt.tally(), scheduling.tally())
+    )
+    return rise, width
 
 
 def _check_file(path: Path, name: str) -> None:
@@ -488,8 +503,7 @@ def _check_file(path: Path, name: str) -> None:
 def _sha256(path: Path) -> str:
     """Return the SHA-256 of a file, as lower-case hexadecimal digits."""
     try:
-        with path.open("rb", buffering=0) as data:
-            return hashlib.file_digest(data, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise RallyError(
             f"cannot read {path} ({error.strerror})", next_step="check its permissions"
@@ -504,12 +518,18 @@ def read_manifest(path: Path) -> Manifest:
             raise RallyError(
                 f"{file} is not a plain file", next_step="copy the folder with its real files"
             )
-        with file.open("rb") as data:
+        with open_regular(file, links=False) as data:
             text = data.read(SIZE_LIMITS[MANIFEST] + 1)
     except OSError as error:
         raise RallyError(
             f"cannot read {file} ({error.strerror})", next_step="check its permissions"
         ) from error
+    return manifest_of(path, text)
+
+
+def manifest_of(path: Path, text: bytes) -> Manifest:
+    """Check what the ``manifest.json`` of the folder ``path`` holds. Raises RallyError."""
+    file = path / MANIFEST
     if len(text) > SIZE_LIMITS[MANIFEST]:
         raise RallyError(f"{file} is larger than 1 MiB: it was not written by tennis")
     try:

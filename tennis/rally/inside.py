@@ -23,6 +23,7 @@ FACT = b"tennis: fact inside_sha256 "
 HEADER = struct.Struct("<IIQQQQQQQ")
 REPETITION = np.dtype([("since_last", "<u4"), ("duration", "<u4")])
 VERSION = 1
+LONGEST = 2**32 - 1  # stands for all that is longer; ns
 OVERHEADS = 1000  # so many of each were timed together
 REPETITIONS_MAX = 10_000_000
 _SIZE_MAX = HEADER.size + REPETITIONS_MAX * REPETITION.itemsize
@@ -33,7 +34,7 @@ class Inside:
     """A drill's own times, by the target's clock; ns.
 
     ``since_last`` and ``duration``: uint32, shape (repetitions,); the first has no one before it
-    and says 0. 2**32 - 1 stands for all that is longer.
+    and says 0. LONGEST stands for all that is longer.
     """
 
     since_last_ns: NDArray[np.uint32]
@@ -57,7 +58,7 @@ def read_inside(rally: Rally) -> Inside:
     if rally.manifest.ended != "complete":
         raise RallyError(
             f"{rally.path} did not come to its end: the target told nothing of what it measured",
-            next_step="go on with `tennis drill --resume`, or do it again",
+            next_step="go on with `tennis resume`, or do it again",
         )
     path = rally.file(CONSOLE)
     if path is None:

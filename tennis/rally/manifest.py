@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from tennis.rally import command_line as parameters
 from tennis.rally import priorities as priority_map
+from tennis.units import NS_PER_S
 
 SCHEMA_VERSION = 2  # 1: no task and no ceiling of SLOTH; such folders are read as they are
 
@@ -31,8 +32,18 @@ Ns = Annotated[int, Field(ge=0, le=10**15)]
 PositiveNs = Annotated[int, Field(gt=0, le=10**15)]
 # "task": SLOTH's. "unknown": on a target that tennis does not manage, where nobody said
 BottomHalf = Literal["tasklet", "thread", "workqueue", "user", "task", "unknown"]
-# "threaded": the kernel lets the interrupt's handler run in a thread, as PREEMPT_RT does by itself
-TopHalf = Literal["hard", "threaded", "unknown"]
+
+
+def _top_half(value: Any) -> Any:
+    return "forced" if value == "threaded" else value  # what forced was called first
+
+
+# "forced": the kernel runs the handler in a thread, as PREEMPT_RT does by itself; "explicit": the
+# driver asked for that thread
+TopHalf = Annotated[Literal["hard", "forced", "explicit", "unknown"], BeforeValidator(_top_half)]
+THREADED = ("forced", "explicit")  # top halves that run in a thread, and are said on every title
+# by which instruments may give a ball up before its time: to even ticks, and one from edge to edge
+ROUNDED_TICKS = 4
 OWN = "racquet, one's own"  # the target's module, where somebody else wrote it
 # what is beneath Linux on the same processor
 Beneath = Literal["none", "sloth"]
@@ -73,7 +84,7 @@ Verdict = Literal["pass", "fail", "inconclusive", "not run"]
 
 
 class VerificationRecord(StrictModel):
-    """What ``tennis verify`` found out about an instrument with known delays."""
+    """What ``tennis brickwall verify`` found out about an instrument with known delays."""
 
     serial: Text
     firmware_sha256: Sha256
@@ -104,7 +115,9 @@ class Instrument(StrictModel):
     firmware: Text  # version
     firmware_sha256: Sha256
     tick_hz: Annotated[int, Field(gt=0, le=10**12)]
-    calibration: VerificationRecord | None = None  # of `tennis verify`; the built-in one is exact
+    calibration: VerificationRecord | None = (
+        None  # of `tennis brickwall verify`; the built-in one is exact
+    )
 
 
 class Line(StrictModel):
@@ -181,6 +194,7 @@ class LoadRecord(StrictModel):
     options: dict[Text, int] = Field(default_factory=dict, max_length=64)  # as given
     cpus: CpuList | None = None  # where it was pinned; None: it was not
     started_ns: Ns | None = None  # on the instrument's clock; None: before the rally
+    cycle_ns: Annotated[int, Field(ge=0, lt=2**63)] | None = None  # 0: it has none; None: not known
     # what its real-time tasks are; None: it has none, or the program did not say
     tasks: Annotated[str, Field(pattern="^(posix|evl|alchemy)$")] | None = None
     health: Annotated[list[Health], Field(max_length=64)] = []
@@ -304,6 +318,22 @@ class Manifest(StrictModel):
     tool: Tool
     files: Annotated[dict[Text, Sha256], Field(max_length=64)]
     seal: Sha256 | None = None  # of all of this but itself; None: written by Tennis 0.1
+
+    @property
+    def given_up_ns(self) -> int | None:
+        """Return how long each missed ball was waited for, at least: ns; None: nobody knows.
+
+        That is until the timeout, in an open loop until the next ball. Instruments round both
+        down to even ticks. After a ball that was served late the next one comes sooner.
+        """
+        protocol, tick_hz = self.protocol, self.instrument.tick_hz
+        limit_ns = protocol.timeout_ns
+        if protocol.loop == "open":
+            if self.counts.late_serves:
+                return None
+            limit_ns = min(limit_ns, protocol.period_ns)
+        ticks = limit_ns * tick_hz // NS_PER_S - ROUNDED_TICKS
+        return max(0, ticks * NS_PER_S // tick_hz)
 
     @field_validator("drill")
     @classmethod

@@ -53,6 +53,8 @@ class Plan(StrictModel):
     bottom_half: BottomHalf
     priorities: Priorities
     command_line: CommandLine = ""  # added to the kernel's
+    # of a rally that was played before the load's phase was drawn from all of its cycle
+    phase_of_a_second: bool = False
     interrupt_cpu: Cpu | None = None
     load_cpus: CpuList | None = None
     instruction_ns: InstructionNs = 2

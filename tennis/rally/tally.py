@@ -8,7 +8,7 @@ Everything here is integers: a tally of a rally is exact, however it was cut int
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,28 +38,39 @@ COUNT_MASK = np.uint64(0xFFFFFFFF)
 
 @dataclass(frozen=True)
 class Tally:
-    """Different values, ascending, and how often each occurred (int64 arrays of one shape)."""
+    """Different values, ascending, and how often each occurred (int64 arrays of one shape).
+
+    ``missed`` observations have no value: they are later than all that have one.
+    """
 
     values: NDArray[np.int64]
     counts: NDArray[np.int64]
+    missed: int = 0
 
     @cached_property
     def n(self) -> int:
-        """Return the number of observations."""
+        """Return the number of observations that have a value."""
         return int(self.counts.sum())
+
+    @property
+    def balls(self) -> int:
+        """Return the number of all observations, those without a value among them."""
+        return self.n + self.missed
 
     @cached_property
     def cumulative(self) -> NDArray[np.int64]:
         """Return the number of observations up to and including each value."""
         return np.cumsum(self.counts)
 
-    def at(self, rank: int) -> int:
-        """Return the observation of ``rank`` (1 is the smallest, n the largest).
+    def at(self, rank: int) -> int | None:
+        """Return the observation of ``rank`` (1 is the smallest); None: it is among the missed.
 
         Raises IndexError for a rank that no observation has.
         """
-        if not 1 <= rank <= self.n:
-            raise IndexError(f"rank {rank} of {self.n}")
+        if not 1 <= rank <= self.balls:
+            raise IndexError(f"rank {rank} of {self.balls}")
+        if rank > self.n:
+            return None
         return int(self.values[np.searchsorted(self.cumulative, rank, side="left")])
 
     @classmethod
@@ -72,8 +83,12 @@ class Tally:
     @classmethod
     def joined(cls, tallies: Iterable["Tally"]) -> "Tally":
         """Add tallies of the same clock up."""
-        some = [tally for tally in tallies if tally.n]
-        return _join(some) if some else cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        every = list(tallies)
+        missed = sum(tally.missed for tally in every)
+        some = [tally for tally in every if tally.n]
+        if not some:
+            return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), missed)
+        return replace(_join(some), missed=missed)
 
 
 class Counter:

@@ -8,29 +8,40 @@ from the period are the figures of Arm, Bradac and Kaczmarczyk (2016), tables 2 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tennis.rally import Rally
-from tennis.rally.inside import Inside, read_inside
+from tennis.rally.inside import LONGEST, Inside, read_inside
+from tennis.stats.figures import Figures
 from tennis.units import ticks_to_ns
 
-Spans = NDArray[np.int64]
+Spans = NDArray[np.float64]  # infinite: longer than what the clock, or the instrument, counts
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Figures of some spans; ns. Quantiles are observed values."""
+class Spread(Figures):
+    """Figures of some spans; ns. Quantiles are observed values.
 
-    n: int
-    mean: float
-    sd: float  # of the sample: divided by n - 1; 0 for a single one
-    min: int
-    median: int
-    p99: int
-    max: int
+    A span that did not end in time is missed: longer than all others.
+    """
+
+    n: int  # all of them
+    mean: float | None
+    sd: float | None  # of the sample: divided by n - 1; 0 for a single one
+    min: int | None
+    median: int | None
+    p99: int | None
+    max: int | None
     deviation: int | None  # the largest from the period; None: there is none
+
+    @property
+    def has_period(self) -> bool:
+        """Tell whether there is a period to be off."""
+        return self.deviation is not None or "deviation" in self.among_missed
 
 
 @dataclass(frozen=True)
@@ -70,33 +81,49 @@ SIZES = tuple(64 << step for step in range(15))
 ALLOCATES = frozenset({"allocate", "vmalloc"})
 
 
-def spread(spans: Spans, period_ns: int | None = None) -> Spread:
-    """Return the figures of spans; at least one."""
+def spread(spans: Spans, period_ns: int | None = None, later_than_ns: int | None = None) -> Spread:
+    """Return the figures of spans; at least one.
+
+    ``later_than_ns``: those that are infinite are longer than this; None: nobody knows.
+    """
     ordered = np.sort(spans)
     n = ordered.size
-    deviation = None
-    if period_ns is not None:
-        deviation = int(max(abs(ordered[0] - period_ns), abs(ordered[-1] - period_ns)))
+    missed = int(np.isinf(ordered).sum())
+    ranks = {"min": 1, "median": (n + 1) // 2, "p99": -(-n * 99 // 100), "max": n}
+    found: dict[str, Any] = {
+        name: int(ordered[rank - 1]) if rank <= n - missed else None for name, rank in ranks.items()
+    }
+    found |= {"mean": None, "sd": None, "deviation": None}
+    if not missed:
+        found["mean"] = float(spans.mean())
+        found["sd"] = float(spans.std(ddof=1)) if n > 1 else 0.0
+        if period_ns is not None:
+            found["deviation"] = max(abs(found[end] - period_ns) for end in ("min", "max"))
+    needed = [name for name in found if name != "deviation" or period_ns is not None]
     return Spread(
+        missed=missed,
+        later_than_ns=later_than_ns if missed else None,
+        among_missed=tuple(name for name in needed if found[name] is None),
         n=n,
-        mean=float(spans.mean()),
-        sd=float(spans.std(ddof=1)) if n > 1 else 0.0,
-        min=int(ordered[0]),
-        median=int(ordered[(n + 1) // 2 - 1]),
-        p99=int(ordered[-(-n * 99 // 100) - 1]),
-        max=int(ordered[-1]),
-        deviation=deviation,
+        **found,
     )
 
 
-def sides(inside: Spans, outside: Spans, period_ns: int | None = None) -> Sides:
-    """Return the figures of the same spans by both clocks."""
-    return Sides(spread(inside, period_ns), spread(outside, period_ns), spread(outside - inside))
+def sides(
+    inside: Spans, outside: Spans, period_ns: int | None = None, later_than_ns: int | None = None
+) -> Sides:
+    """Return the figures of the same spans by both clocks; see ``spread``."""
+    known = np.isfinite(inside) & np.isfinite(outside)
+    return Sides(
+        spread(inside, period_ns, LONGEST - 1),
+        spread(outside, period_ns, later_than_ns),
+        spread(np.subtract(outside, inside, where=known, out=np.full(inside.size, np.inf))),
+    )
 
 
 @dataclass(frozen=True)
 class Spanned:
-    """A drill's spans in ns, int64: intervals (repetitions - 1,), durations (repetitions,)."""
+    """A drill's spans in ns, float64: intervals (repetitions - 1,), durations (repetitions,)."""
 
     inside: Inside
     intervals: tuple[Spans, Spans]  # inside, outside
@@ -109,22 +136,31 @@ def spans_of(rally: Rally) -> Spanned:
     rises, widths = [], []
     for batch in rally.batches(["served_ns", "fall_ticks"]):
         rises.append(batch.column("served_ns").to_numpy())
-        widths.append(batch.column("fall_ticks").fill_null(0).to_numpy().astype(np.int64))
+        widths.append(batch.column("fall_ticks").cast(pa.int64()).fill_null(-1).to_numpy())
     rise = np.concatenate(rises) if rises else np.zeros(0, np.int64)
     width = np.concatenate(widths) if widths else np.zeros(0, np.int64)
+    outside = np.where(width < 0, np.inf, ticks_to_ns(width, rally.tick_hz))
     return Spanned(
         inside,
-        (inside.since_last_ns[1:].astype(np.int64), np.diff(rise)),
-        (inside.duration_ns.astype(np.int64), ticks_to_ns(width, rally.tick_hz)),
+        (_counted(inside.since_last_ns[1:]), np.diff(rise).astype(np.float64)),
+        (_counted(inside.duration_ns), outside),
     )
 
 
-def by_size(both: Spanned) -> dict[int, Sides]:
-    """Return the durations of each size that came; ascending."""
+def _counted(ns: NDArray[np.uint32]) -> Spans:
+    return np.where(ns == LONGEST, np.inf, ns)
+
+
+def by_size(both: Spanned, later_than_ns: int | None) -> dict[int, Sides]:
+    """Return the durations of each size that came; ascending. See ``spread``."""
     inside, outside = both.durations
     turn = np.arange(inside.size) % len(SIZES)
     there = {size: turn == step for step, size in enumerate(SIZES)}
-    return {size: sides(inside[w], outside[w]) for size, w in there.items() if w.any()}
+    return {
+        size: sides(inside[w], outside[w], later_than_ns=later_than_ns)
+        for size, w in there.items()
+        if w.any()
+    }
 
 
 def summarize_drill(rally: Rally) -> DrillSummary:
@@ -149,6 +185,6 @@ def summarize_drill(rally: Rally) -> DrillSummary:
         line_ns=inside.line_ns,
         loop_ns=inside.loop_ns,
         interval_ns=sides(*both.intervals, drill.period_ns) if rally.balls > 1 else None,
-        duration_ns=sides(*both.durations),
-        by_size=by_size(both) if drill.name in ALLOCATES else {},
+        duration_ns=sides(*both.durations, later_than_ns=manifest.given_up_ns),
+        by_size=by_size(both, manifest.given_up_ns) if drill.name in ALLOCATES else {},
     )

@@ -16,7 +16,7 @@ A GPIO controller latches one edge. Pings that come before the handler took the 
 trace: *lost* are the pings beyond the replies, whosoever they are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -34,8 +34,8 @@ EXTRA = frozenset({"stray", "double"})  # edges that belong to no ball
 class Pairing:
     """The pings of an open loop by what became of them; the last one's interval has no end.
 
-    ``interrupt_ns`` and ``scheduling_ns`` are of paired pings only: whoever is late is not among
-    them.
+    ``interrupt_ns`` and ``scheduling_ns`` are of all pings. One that is not paired counts as
+    missed, later than all that are: nobody knows its latency.
     """
 
     rate_hz: float
@@ -149,12 +149,16 @@ def pairing(rally: Rally) -> Pairing:
     paired = np.flatnonzero(kinds["paired"])
     rise, fall = edges.rise[paired], edges.fall[paired]
     until_last = int((edges.rises_ns < edges.served_ns[-1]).sum()) if judged else 0
-    claim = not rally.manifest.suspect
+
+    def of(ticks: NDArray[np.int64]) -> Latency:
+        tally = replace(Tally.of(ticks), missed=judged - paired.size)
+        return latency(tally, rally.tick_hz, claim=not rally.manifest.suspect)
+
     return Pairing(
         rate_hz=rate_hz,
         pings=judged,
         lost=max(0, judged - until_last),
-        interrupt_ns=latency(Tally.of(rise), rally.tick_hz, claim=claim),
-        scheduling_ns=latency(Tally.of(fall - rise), rally.tick_hz, claim=claim),
+        interrupt_ns=of(rise),
+        scheduling_ns=of(fall - rise),
         **{name: int(which.sum()) for name, which in kinds.items()},
     )

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The statistics of a rally, computed from how often each latency occurred."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -14,13 +15,14 @@ from numpy.typing import NDArray
 from tennis.rally import Rally, Tally
 from tennis.rally.calibration import doubt
 from tennis.rally.text import plain
+from tennis.stats.figures import Figures
 from tennis.stats.intervals import (
     BOUND_FROM,
     exceedance_bound_95,
     quantile_rank,
     quantile_ranks,
 )
-from tennis.units import NS_PER_S, tick_ns, ticks_to_ns
+from tennis.units import NS_PER_S, format_ns, tick_ns, ticks_to_ns
 
 QUANTILES = {
     "q1": Fraction(1, 4),
@@ -30,18 +32,23 @@ QUANTILES = {
     "p999": Fraction(999, 1000),
 }
 STATISTICS = (*("min", "q1", "median", "q3", "qd", "p99", "p999", "max", "mean", "sd", "jitter"),)
+INDEPENDENT = (
+    "Intervals of 95 % assume that balls are independent of each other; late balls that come in "
+    "bursts make them too narrow: play several boots."
+)
 
-Interval = tuple[int, int]
+Interval = tuple[int | None, int | None]  # None: that end lies among the missed balls
 
 
 @dataclass(frozen=True)
-class Latency:
+class Latency(Figures):
     """The statistics of one latency; nanoseconds, None where there are no (or too few) balls.
 
-    Quantiles are observed values: the smallest that at least that share of all does not exceed.
+    Quantiles are observed values: the smallest that at least that share of all balls does not
+    exceed, missed ones among them.
     """
 
-    n: int
+    n: int  # answers
     min: int | None
     q1: int | None
     median: int | None
@@ -50,13 +57,32 @@ class Latency:
     p99: int | None
     p999: int | None
     max: int | None
+    latest: int | None  # of the answers: max, unless a ball was missed
     mean: float | None
     sd: float | None  # of the sample: divided by n - 1
     jitter: int | None  # max - min, as in the thesis
-    # 95 % intervals of q1, median, q3, p99, p999; None where n does not support one
+    # 95 % intervals of q1, median, q3, p99, p999, if balls are independent of each other; None
+    # where there are too few balls for one
     ci: dict[str, Interval | None]
     # at 95 %, the rate of answers later than max is below this; None: no claim may be made
     exceedance_bound_95: float | None
+
+    def said_interval(self, name: str, between: str = "..") -> str:
+        """Write a figure's interval; the unit once if both ends have the same. Empty: it has none.
+
+        It holds if balls are independent of each other.
+        """
+        if name not in self.ci:
+            return ""
+        interval = self.ci[name]
+        if interval is None:
+            return "too few balls"
+        low, high = (self.said_missed if end is None else format_ns(end) for end in interval)
+        if interval[1] is None:
+            return high if low == high else f"{low} {between} {high}"
+        if low.split()[-1] == high.split()[-1]:
+            low = low.split()[0]
+        return f"{low} {between} {high}"
 
 
 @dataclass(frozen=True)
@@ -74,6 +100,8 @@ class Summary:
     strays: int
     doubles: int
     late_serves: int
+    loop: str  # "closed" or "open"
+    given_up_ns: int | None  # so long a missed ball was waited for, at least; None: nobody knows
     suspect: bool
     faults: tuple[str, ...]
     doubt: str  # why the instrument counts as not verified; empty where it does
@@ -88,6 +116,13 @@ class Summary:
             return ""
         balls = "ball" if self.planned == 1 else "balls"
         return f"{reasons[self.ended]}: {self.balls} of {self.planned} planned {balls}"
+
+    @property
+    def _waited(self) -> str:
+        if self.given_up_ns is None:
+            return ""
+        what = "one period" if self.loop == "open" else "the timeout"
+        return f" ({format_ns(self.given_up_ns)}, {what})"
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``tennis stats --json`` prints."""
@@ -107,10 +142,17 @@ class Summary:
             all_missed = "The only ball was" if self.balls == 1 else f"All {self.balls} balls were"
             sentences.append(f"{all_missed} missed: there is no latency to speak of.")
         elif self.misses:
+            latest = format_ns(self.interrupt_ns.latest)
             sentences.append(
-                f"{self.misses} of {self.balls} balls had no answer in time: the maximum is that "
-                "of the others, and nothing is claimed about the worst case."
+                f"{self.misses} of {self.balls} balls had no answer in time{self._waited}: they "
+                f"count as later than all others, the latest of which rose after {latest}, and "
+                "nothing is claimed about the worst case."
             )
+            if self.loop == "open":
+                sentences.append(
+                    "What answers the ball behind a missed one may be the missed one's own answer, "
+                    "late: low quantiles flatter."
+                )
         if self.suspect:
             why = "; ".join(self.faults) or "an instrument fault happened"
             sentences.append(f"SUSPECT ({why}): no worst-case claim may be made from this rally.")
@@ -123,6 +165,8 @@ class Summary:
                 f"With N = {n} answers and none later than the maximum: at 95 % confidence fewer "
                 f"than 3/N = {percent(bound)} of all answers are later (if balls are independent)."
             )
+        if any(self.interrupt_ns.ci.values()) or any(self.scheduling_ns.ci.values()):
+            sentences.append(INDEPENDENT)
         return sentences
 
 
@@ -135,7 +179,7 @@ def summarize(rally: Rally) -> Summary:
     """Compute the statistics of a rally."""
     manifest, counts = rally.manifest, rally.manifest.counts
     # a miss is later than any maximum
-    claim = not manifest.suspect and not counts.misses
+    claim = not manifest.suspect and not rally.misses
     return Summary(
         label=rally.label,
         bench=manifest.bench,
@@ -148,42 +192,72 @@ def summarize(rally: Rally) -> Summary:
         strays=counts.strays,
         doubles=counts.doubles,
         late_serves=counts.late_serves,
+        loop=manifest.protocol.loop,
+        given_up_ns=manifest.given_up_ns,
         suspect=manifest.suspect,
         faults=tuple(plain(f"{fault.code}: {fault.message}") for fault in manifest.faults),
         doubt=plain(doubt(manifest.instrument, manifest.created)),
-        interrupt_ns=latency(rally.interrupt, rally.tick_hz, claim=claim),
-        scheduling_ns=latency(rally.scheduling, rally.tick_hz, claim=claim),
+        **latencies([rally], claim=claim),
     )
 
 
-def latency(tally: Tally, tick_hz: int, *, claim: bool = True) -> Latency:
-    """Compute the statistics of one latency; without ``claim`` no bound is given."""
-    n = tally.n
-    if not n:
-        nothing = dict.fromkeys(STATISTICS)
-        return Latency(n=0, ci=dict.fromkeys(QUANTILES), exceedance_bound_95=None, **nothing)
+def latencies(rallies: Sequence[Rally], *, claim: bool = True) -> dict[str, Latency]:
+    """Compute both latencies of all balls of some rallies of one clock; at least one rally.
 
-    def at(rank: int) -> int:
-        return ticks_to_ns(tally.at(rank), tick_hz)
+    The keys are ``interrupt_ns`` and ``scheduling_ns``. Without ``claim`` no bound is given.
+    """
+    tick_hz = rallies[0].tick_hz
+    rise = Tally.joined([rally.interrupt for rally in rallies])
+    width = Tally.joined([rally.scheduling for rally in rallies])
+    given_up = [rally.manifest.given_up_ns for rally in rallies if rally.misses]
+    known = [limit_ns for limit_ns in given_up if limit_ns is not None]
+    limit_ns = min(known) if known and len(known) == len(given_up) else None
+    # who knows when its reply rose knows how long it had to fall; of the others nobody knows
+    rose = limit_ns is not None and rise.n and not rise.missed
+    latest = ticks_to_ns(int(rise.values[-1]), tick_hz) if rise.n else 0
+    left_ns = max(0, limit_ns - latest) if limit_ns is not None and rose else None
+    return {
+        "interrupt_ns": latency(rise, tick_hz, later_than_ns=limit_ns, claim=claim),
+        "scheduling_ns": latency(width, tick_hz, later_than_ns=left_ns, claim=claim),
+    }
 
-    quantiles = {name: at(quantile_rank(n, p)) for name, p in QUANTILES.items()}
+
+def latency(
+    tally: Tally, tick_hz: int, *, later_than_ns: int | None = None, claim: bool = True
+) -> Latency:
+    """Compute the statistics of one latency; without ``claim`` no bound is given.
+
+    ``later_than_ns``: the latency of each missed ball is above this; None: nobody knows.
+    """
+    n, balls = tally.n, tally.balls
+    if not balls:
+        nothing = dict.fromkeys((*STATISTICS, "latest", "later_than_ns", "exceedance_bound_95"))
+        return Latency(n=0, missed=0, among_missed=(), ci=dict.fromkeys(QUANTILES), **nothing)
+
+    def at(rank: int) -> int | None:
+        ticks = tally.at(rank)
+        return None if ticks is None else ticks_to_ns(ticks, tick_hz)
+
+    found: dict[str, Any] = {name: at(quantile_rank(balls, p)) for name, p in QUANTILES.items()}
     intervals: dict[str, Interval | None] = {}
     for name, p in QUANTILES.items():
-        ranks = quantile_ranks(n, p)
+        ranks = quantile_ranks(balls, p)
         intervals[name] = (at(ranks[0]), at(ranks[1])) if ranks else None
-    smallest, largest = at(1), at(n)
-    mean, sd = _mean_sd(tally, tick_hz)
+    found |= {"min": at(1), "max": at(balls)}
+    found["mean"], found["sd"] = (None, None) if tally.missed else _mean_sd(tally, tick_hz)
+    for name, (most, least) in {"qd": ("q3", "q1"), "jitter": ("max", "min")}.items():
+        known = found[most] is not None and found[least] is not None
+        found[name] = found[most] - found[least] if known else None
+    missing = [name for name in STATISTICS if found[name] is None] if tally.missed else []
     return Latency(
         n=n,
-        min=smallest,
-        max=largest,
-        qd=quantiles["q3"] - quantiles["q1"],
-        mean=mean,
-        sd=sd,
-        jitter=largest - smallest,
+        missed=tally.missed,
+        later_than_ns=later_than_ns if tally.missed else None,
+        among_missed=tuple(missing),
+        latest=at(n) if n else None,
         ci=intervals,
-        exceedance_bound_95=exceedance_bound_95(n) if claim else None,
-        **quantiles,
+        exceedance_bound_95=exceedance_bound_95(n) if claim and not tally.missed else None,
+        **found,
     )
 
 

@@ -17,7 +17,7 @@ from tennis.match.folder import another, read_record
 from tennis.match.plan import ScheduledRally
 from tennis.rally import open_rally
 from tennis.rally.disk import write_whole
-from tennis.rally.manifest import BenchKind, StrictModel, Text
+from tennis.rally.manifest import THREADED, BenchKind, StrictModel, Text
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 from tennis.stats.pairing import Pairing, pairing
@@ -87,7 +87,7 @@ class Sweep:
         """Return the sweep in a few words, as a rally's."""
         plan = self.record.plan
         words = [plan.kernel, plan.load, plan.bottom_half, plan.priorities]
-        words += ["threaded"] if plan.top_half == "threaded" else []
+        words += [plan.top_half] if plan.top_half in THREADED else []
         words += [plan.command_line] if plan.command_line else []
         return " / ".join(plain(word, 40) for word in words)
 

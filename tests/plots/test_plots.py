@@ -15,6 +15,7 @@ from tennis.plots import KINDS, TOGETHER, alt_text, comparison, overview
 from tennis.plots.compare import dashes, names
 from tennis.plots.one import Envelope, _visible, bar_edges
 from tennis.plots.picture import count_text, share_text
+from tennis.plots.sides import sides
 from tennis.rally.manifest import Fault
 from tennis.units import format_ns, format_round_ns
 from tests.support.synthetic import TIME_NOTE, make_rally
@@ -158,6 +159,45 @@ def test_the_line_of_what_balls_speak_of(rallies):
     assert drawn("stress") == [False, False]
     assert drawn("ties") == [False, False]
     assert drawn("idle", "stress") == [False, True, False]
+
+
+def test_a_distribution_ends_at_the_share_of_what_was_missed(rallies):
+    """At zero it would say that no ball was later than the latest answer."""
+    picture = comparison([rallies["idle"], rallies["stress"], rallies["missed"]])
+    for axes in picture.axes:
+        curves = [line for line in axes.lines if line.get_drawstyle() == "steps-post"]
+        shares = [line.get_ydata()[-1] for line in curves]
+        assert shares == [0.5 / 900, 3 / 900, 1.0]
+        arrows = [line for line in axes.lines if line.get_marker() == ">"]
+        # at the timeout, or behind the latest answer
+        assert [line.get_xdata()[0] for line in arrows] == [99_999_996, 99_999_996]
+        assert [line.get_xdata()[-1] for line in curves[1:]] == [99_999_996, 99_999_996]
+    labels = [text.get_text() for text in picture.legends[0].get_texts()]
+    assert [label.rpartition("(")[2] for label in labels[1:]] == ["3 missed)", "4 missed)"]
+
+
+def test_both_sides_of_a_comparison_end_at_what_was_missed(rallies):
+    picture = sides([rallies["idle"], rallies["missed"]], [rallies["stress"]], "A and B", "words")
+    for axes in picture.axes:
+        arrows = [line for line in axes.lines if line.get_marker() == ">"]
+        places = [(line.get_xdata()[0], line.get_ydata()[0]) for line in arrows]
+        assert places == [(99_999_996, 1.0), (99_999_996, 3 / 900)]
+    labels = [text.get_text() for text in picture.legends[0].get_texts()]
+    assert labels == ["before, 2 boots (4 missed)", "after, 1 boot (3 missed)"]
+
+
+def test_what_was_missed_is_an_arrow_beside_a_latest_answer(rallies):
+    picture = overview([rallies["idle"], rallies["stress"]])
+    for axes, said in zip(picture.axes, ("> 100 ms", "missed"), strict=True):
+        assert f"{said}  (3 missed balls)" in [text.get_text() for text in axes.texts]
+        markers = [line.get_marker() for line in axes.lines if line.get_marker() in {"D", ">"}]
+        assert markers == ["D", ">"]
+    histogram = KINDS["histogram"](rallies["stress"])
+    assert "max > 100 ms (3 balls)" in words(histogram)
+    series = KINDS["series"](rallies["stress"])
+    for axes in series.axes:
+        crosses = [line for line in axes.lines if line.get_marker() == "x"]
+        assert [line.get_xdata().size for line in crosses] == [3]
 
 
 def test_names_and_lines_tell_rallies_apart(rallies):

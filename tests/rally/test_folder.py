@@ -78,7 +78,7 @@ def test_a_sealed_rally_opens_with_its_numbers(tmp_path):
     assert found.interrupt.counts.tolist() == [2, 1]
     assert made.manifest == found.manifest
     assert sum(batch.num_rows for batch in found.batches()) == 4
-    assert found.events == [{"ns": 0, "what": "load_started"}]
+    assert found.events == [{"at_ns": 0, "what": "load_started"}]
     assert "Booting" in found.console()
     assert found.file("capture.sr") is None
     assert not part_path(tmp_path / "a").exists()
@@ -260,7 +260,7 @@ def test_a_full_disk_says_how_to_go_on(tmp_path, monkeypatch, number):
 
     with monkeypatch.context() as patch:
         patch.setattr(balls, "write", full)
-        with pytest.raises(DiskFullError, match=r"free some space.*--resume"):
+        with pytest.raises(DiskFullError, match=r"free some space.*tennis resume"):
             make_rally(tmp_path / "a", balls=5)
     assert not (tmp_path / "a").exists()
     assert (part_path(tmp_path / "a") / folder.JOURNAL).exists()
@@ -530,8 +530,8 @@ def test_what_is_not_there(tmp_path):
     (tmp_path / "empty").mkdir()
     refused(tmp_path / "empty", "manifest.json")
     (tmp_path / "half.part").mkdir()
-    refused(tmp_path / "half", "unfinished", f"tennis rally --resume {tmp_path / 'half'}")
-    refused(tmp_path / "half.part", f"tennis rally --resume {tmp_path / 'half'}")
+    refused(tmp_path / "half", "unfinished", f"tennis resume {tmp_path / 'half'}")
+    refused(tmp_path / "half.part", f"tennis resume {tmp_path / 'half'}")
 
 
 def test_finished_clears_leftovers(tmp_path):

@@ -73,6 +73,12 @@ def test_a_folder_of_the_first_release_says_tainted(tainted):
         Manifest.model_validate_json(json.dumps(content | {"tainted": False, "faults": [fault]}))
 
 
+def test_a_threaded_top_half_is_read_as_forced():
+    opened = Manifest.model_validate_json(changed("target", top_half="threaded"))
+    assert opened.target.top_half == "forced"
+    assert "'hard', 'forced', 'explicit'" in refused("target", top_half="threads")
+
+
 def test_misses_are_balls():
     assert "misses are more" in refused("counts", balls=1, misses=2)
     assert Counts(balls=2, misses=2, strays=9, doubles=0).misses == 2

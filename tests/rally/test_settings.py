@@ -48,8 +48,8 @@ def test_what_is_no_map_is_refused(asked):
         ("mainline", ("hard", "tasklet"), "rcuc=1", "rcuc"),
         ("mainline", ("hard", "tasklet"), "irq=90", "irq"),
         ("rt", ("hard", "tasklet"), "irq=90", "irq"),
-        ("rt", ("threaded", "tasklet"), "user=90", "user"),
-        ("rt", ("threaded", "user"), "kworker=90", "kworker"),
+        ("rt", ("forced", "tasklet"), "user=90", "user"),
+        ("rt", ("forced", "user"), "kworker=90", "kworker"),
     ],
 )
 def test_threads_that_do_not_exist_are_refused(flavour, halves, asked, missing):
@@ -63,16 +63,24 @@ def test_threads_that_do_not_exist_are_refused(flavour, halves, asked, missing):
         ("mainline", ("hard", "tasklet"), "default", ""),
         ("mainline", ("hard", "tasklet"), "chrt", "ksoftirqd=99"),
         ("mainline", ("hard", "workqueue"), "chrt", "ksoftirqd=99,kworker=99?"),
-        ("rt", ("threaded", "tasklet"), "chrt", "irq=99,ksoftirqd=99"),
+        ("rt", ("forced", "tasklet"), "chrt", "irq=99,ksoftirqd=99"),
+        ("rt", ("explicit", "tasklet"), "irq=60", "irq=60"),
+        ("mainline", ("explicit", "tasklet"), "chrt", "irq=99,ksoftirqd=99"),
         ("rt", ("hard", "user"), "chrt", "ksoftirqd=99,user=99"),
-        ("rt", ("threaded", "tasklet"), "thesis-2008", "irq=50,ksoftirqd=50,ktimers=50?,rcuc=50"),
-        ("rt", ("threaded", "tasklet"), "irq=90,ktimers=2", "irq=90,ktimers=2"),
+        ("rt", ("forced", "tasklet"), "thesis-2008", "irq=50,ksoftirqd=50,ktimers=50?,rcuc=50"),
+        ("rt", ("forced", "tasklet"), "irq=90,ktimers=2", "irq=90,ktimers=2"),
         ("evl", ("hard", "thread"), "native", ""),
     ],
 )
 def test_what_the_target_is_told(flavour, halves, asked, told):
     check(flavour, *halves, asked)
     assert priorities_on(flavour, *halves, asked) == told
+
+
+@pytest.mark.parametrize("flavour", ["mainline", "rt"])
+def test_one_thread_is_not_both_halves(flavour):
+    with pytest.raises(UsageError, match=r"takes the interrupt's thread.* use --top-half hard, or"):
+        check(flavour, "explicit", "thread", "default")
 
 
 @pytest.mark.parametrize("asked", ["thesis-2008", "irq=5", "chrt"])

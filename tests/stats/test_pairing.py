@@ -124,7 +124,9 @@ def test_a_rally_is_read_with_the_edges_of_nobody(tmp_path):
     found = pairing(open_rally(two.path))
     assert (found.pings, found.paired, found.several, found.lost) == (5, 4, 1, 0)
     assert found.interrupt_ns.n == 4
-    assert found.interrupt_ns.max == 100
+    # what is not paired is later than what is
+    assert (found.interrupt_ns.missed, found.interrupt_ns.ns("max")) == (1, np.inf)
+    assert found.interrupt_ns.latest == 100
 
 
 def test_misses_are_told_apart(tmp_path):
@@ -133,6 +135,7 @@ def test_misses_are_told_apart(tmp_path):
     )  # the first ball and the last one
     found = pairing(rally)
     assert (found.paired, found.unanswered, found.doubtful, found.lost) == (3, 1, 1, 1)
+    assert (found.interrupt_ns.median, found.interrupt_ns.q3) == (100, None)
 
 
 def test_a_closed_loop_is_refused(tmp_path):

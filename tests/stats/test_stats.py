@@ -3,6 +3,7 @@
 """Statistics against numpy's and scipy's, and intervals against simulation."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -46,6 +47,93 @@ def test_against_numpy(ticks):
         assert found.sd == pytest.approx(float(variance) ** 0.5, rel=1e-12)
     else:
         assert found.sd is None
+
+
+@given(
+    st.lists(st.one_of(st.integers(0, 30), st.integers(0, 2**32 - 1))),
+    st.integers(1, 40),
+)
+def test_missed_balls_are_later_than_all_others(ticks, missed):
+    every = np.sort(np.array([*ticks, *[np.inf] * missed]))
+    answers = Tally.of(np.array(ticks, np.int64))
+    found = latency(Tally(answers.values, answers.counts, missed), GHZ, later_than_ns=10**9)
+    assert (found.n, found.missed) == (len(ticks), missed)
+    assert (found.ns("min"), found.ns("max")) == (every[0], np.inf)
+    for name, p in QUANTILES.items():
+        assert found.ns(name) == every[quantile_rank(every.size, p) - 1]
+        ranks = quantile_ranks(every.size, p)
+        ends = None if ranks is None else tuple(every[rank - 1] for rank in ranks)
+        given_ends = found.ci[name] and tuple(np.inf if e is None else e for e in found.ci[name])
+        assert given_ends == ends
+        assert (found.said(name) == "> 1.00 s") == (found.ns(name) == np.inf)
+    assert found.mean is found.sd is found.jitter is found.exceedance_bound_95 is None
+    assert found.said("mean") == "unknown"
+
+
+def test_an_open_loop_does_not_hide_what_it_missed(tmp_path):
+    # 240 of 6,000 balls: one answer in 25 did not come within its period
+    rise = np.full(6000, 1200)
+    rise[::60] = 7470
+    rally = make_rally(tmp_path / "open", rise=rise, schedule=rise, misses=240, rate_hz=1000.0)
+    found = summarize(rally)
+    interrupt, scheduling = found.interrupt_ns, found.scheduling_ns
+    assert (interrupt.median, interrupt.p99, interrupt.p999, interrupt.max) == (1200, *[None] * 3)
+    assert interrupt.latest == 7470
+    assert (interrupt.said("p99"), interrupt.said("max")) == ("> 1.00 ms", "> 1.00 ms")
+    assert interrupt.said_interval("p99") == "> 1.00 ms"
+    # their replies did not rise: how long after that they fell nobody knows
+    assert (scheduling.said("p99"), scheduling.later_than_ns) == ("missed", None)
+    said = " ".join(found.claims())
+    assert "240 of 6000 balls had no answer in time (1.00 ms, one period)" in said
+    assert "behind a missed one" in said
+    assert "assume that balls are independent" in said
+
+
+def test_one_end_of_an_interval_among_the_missed():
+    found = latency(
+        Tally(np.array([1200, 7470]), np.array([950, 35]), missed=15), GHZ, later_than_ns=999_998
+    )
+    assert found.ci["p99"] == (7470, None)
+    assert found.said_interval("p99") == "7.47 µs .. > 1.00 ms"
+    assert found.said_interval("median", "to") == "1.20 to 1.20 µs"
+
+
+def test_how_long_a_missed_ball_was_waited_for(tmp_path):
+    made = {
+        "closed": {"timeout_ns": 100_000_000},
+        "open": {"rate_hz": 3000.0},
+        "impatient": {"rate_hz": 1000.0, "timeout_ns": 50_000},
+        "pico": {"rate_hz": 3000.0, "tick_hz": 125_000_000},
+    }
+    found = {
+        name: make_rally(tmp_path / name, balls=9, misses=1, **about).manifest.given_up_ns
+        for name, about in made.items()
+    }
+    # a few ticks less: an instrument may see its own next ping a tick early, and rounds down
+    assert found == {
+        "closed": 99_999_996,
+        "open": 333_329,
+        "impatient": 49_996,
+        "pico": 333_296,
+    }
+    late = make_rally(tmp_path / "late", balls=9, misses=1, rate_hz=1000.0)
+    counts = late.manifest.counts.model_copy(update={"late_serves": 1})
+    # the ball after a late one comes sooner than a period
+    assert late.manifest.model_copy(update={"counts": counts}).given_up_ns is None
+
+
+def test_a_reply_that_rose_and_did_not_fall(tmp_path):
+    rise, width = np.array([1000, 3000, 2000]), np.array([5000, 5000, 5000])
+    rally = make_rally(tmp_path / "a", rise=rise, schedule=width, rate_hz=1000.0)
+    # as a reader has it whose second ball rose only
+    half = replace(rally, scheduling=Tally(np.array([5000]), np.array([2]), missed=1))
+    counts = rally.manifest.counts.model_copy(update={"misses": 1})
+    half = replace(half, manifest=rally.manifest.model_copy(update={"counts": counts}))
+    found = summarize(half)
+    assert (found.interrupt_ns.max, found.interrupt_ns.missed) == (3000, 0)
+    assert found.scheduling_ns.missed == 1
+    # a period, less the time until the latest rise
+    assert found.scheduling_ns.later_than_ns == 999_996 - 3000
 
 
 def test_sums_stay_exact_where_int64_would_overflow():
@@ -137,14 +225,17 @@ def test_summary_of_a_rally(tmp_path):
     ):
         assert found[key]["n"] == 996
         assert set(STATISTICS) <= set(found[key])
-        assert found[key]["max"] == max(ticks)
+        assert found[key]["latest"] == max(ticks)
+        assert found[key]["missed"] == 4
+        assert found[key]["max"] is None
+        assert found[key]["among_missed"] == ["p999", "max", "mean", "sd", "jitter"]
         # a miss is later than any maximum: no bound
         assert found[key]["exceedance_bound_95"] is None
         assert list(found[key]["ci"]) == ["q1", "median", "q3", "p99", "p999"]
         low, high = found[key]["ci"]["median"]
         assert low <= found[key]["median"] <= high
     said = " ".join(summarize(rally).claims())
-    assert "4 of 1000 balls had no answer in time" in said
+    assert "4 of 1000 balls had no answer in time (100 ms, the timeout)" in said
     assert "3/N" not in said
     assert "synthetic data" in said
 
@@ -190,4 +281,5 @@ def test_a_suspect_rally_makes_no_claim(tmp_path):
 def test_every_ball_missed(tmp_path):
     found = summarize(make_rally(tmp_path / "a", balls=5, misses=5))
     assert found.interrupt_ns.n == 0
+    assert found.interrupt_ns.said("min") == found.interrupt_ns.said("max") == "> 100 ms"
     assert "no latency" in " ".join(found.claims())

@@ -1,0 +1,21 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The SHA-256 of files."""
+
+import hashlib
+from pathlib import Path
+
+BLOCK_BYTES = 1 << 20
+
+
+def sha256_of(*paths: Path) -> str:
+    """Return the SHA-256 of the contents of files, one after another, as hexadecimal digits.
+
+    Raises OSError.
+    """
+    hashed = hashlib.sha256()
+    for path in paths:
+        with path.open("rb", buffering=0) as file:
+            while block := file.read(BLOCK_BYTES):
+                hashed.update(block)
+    return hashed.hexdigest()

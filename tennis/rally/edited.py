@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Text that people edit: whatever editor saved it, it is read alike, or refused with the reason.
+
+An editor may put a byte order mark in front, end lines in its own way, save in another encoding,
+or turn quotation marks into those of a printed text.
+"""
+
+import codecs
+import re
+import tomllib
+from typing import Any
+
+from tennis.rally.text import plain
+
+_MARKS = (  # the longer ones first: one begins as another does
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+_SAVE = "save it as UTF-8"
+_PRINTED = frozenset(
+    "\u00ab\u00bb\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f"
+    "\u2032\u2033\u2039\u203a\u300c\u300d\uff02\uff07"
+)
+_AS_TYPED = "write ' or \" there, in an editor for plain text"
+# look like a space, like nothing, like a sign of TOML
+_STRANGE = frozenset(
+    "\u00a0\u00ad\u2002\u2003\u2009\u200b\u200c\u200d\u202f\u2060\u3000\ufeff\u2212\u2013\uff1d"
+)
+# a key of so many parts takes Python hours
+_LONG_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){64}""")
+_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
+
+
+class EditedError(ValueError):
+    """A file that somebody edited cannot be read.
+
+    ``message`` goes on from the file's name, in one line; ``next_step`` is what to do.
+    """
+
+    def __init__(self, message: str, next_step: str) -> None:
+        super().__init__(message)
+        self.message, self.next_step = message, next_step
+
+
+def text_of(data: bytes) -> str:
+    """Return a file's text without its byte order mark; every line ends with a newline.
+
+    Raises EditedError where it is not UTF-8.
+    """
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            raise EditedError(f"is saved as {name}", _SAVE)
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = len(data[: error.start + 1].splitlines())
+        raise EditedError(f"is not UTF-8 (line {line})", _SAVE) from error
+    if len(text) // 4 < text.count("\0") < len(text):
+        raise EditedError("holds zero bytes, as UTF-16 does", _SAVE)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def toml_of(data: bytes, next_step: str = "mend that line") -> dict[str, Any]:
+    """Return what stands in a TOML file; ``next_step`` is what to do where it is none.
+
+    Raises EditedError with the line.
+    """
+    text = text_of(data)
+    if (long := _LONG_KEY.search(text)) is not None:
+        line = text.count("\n", 0, long.start()) + 1
+        raise EditedError(f"has a key of too many parts in line {line}", next_step)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _why(text, plain(str(error), 120), next_step) from error
+    except RecursionError as error:
+        raise EditedError(
+            "cannot be read: it is not TOML with so many brackets in brackets", next_step
+        ) from error
+    except ValueError as error:  # more digits than Python takes
+        raise EditedError("is not TOML: a number has too many digits", next_step) from error
+
+
+def _why(text: str, said: str, next_step: str) -> EditedError:
+    """Return the error of a text that is no TOML: what an editor put there, if that is why."""
+    lines = text.split("\n")
+    place = _PLACE.search(said)
+    number, column = (int(place[1]), int(place[2])) if place else (len(lines), 0)
+    there = lines[number - 1][column - 1 : column] if column else ""
+    if there in _PRINTED and there:
+        return _printed(number, there)
+    if there in _STRANGE:
+        what = f"has U+{ord(there):04X} in line {number}, column {column}, which TOML does not know"
+        return EditedError(what, "type that line again, in an editor for plain text")
+    # a text that never ended, or that ended too late: its own quotation marks stand before
+    for before, line in enumerate(lines[:number], 1):
+        marks = line.partition("=")[2].strip() or line.strip()
+        if marks[:1] in _PRINTED or (len(marks) < 10 and set(marks) <= _PRINTED | {"'", '"'}):
+            found = next((mark for mark in marks[:10] if mark in _PRINTED), "")
+            if found:
+                return _printed(before, found)
+    return EditedError(f"is not TOML: {said}", next_step)
+
+
+def _printed(line: int, mark: str) -> EditedError:
+    what = f"has {mark} in line {line}, a quotation mark of a word processor"
+    return EditedError(what, _AS_TYPED)
