@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""How often verdicts are wrong, on matches that nobody played and whose truth is known.
+"""How often comparisons are wrong, of boots that nobody played and whose truth is known.
 
-Ten boots a side; "it grows more than x times", x a hair beside the true ratio, and x half or twice
-the true ratio. Prints the table of docs/match.md; exits with 1 where more than 5 % are wrong.
+Ten boots a side, both of one family, and each statement a hair beside its edge. Prints the tables
+of docs/match.md; exits with 1 if more than 5 % of a family are wrong or turn round.
 """
 
 import argparse
@@ -11,43 +11,83 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.support.made_up_boots import KINDS, simulate
+from tests.support.made_up_boots import (
+    FAMILIES,
+    KINDS,
+    STATEMENTS,
+    STRADDLING,
+    of_match,
+    opposite,
+    power,
+    power_of_shares,
+    simulate,
+    simulate_shares,
+)
 
 TARGET_WRONG = 0.05
-BALLS = (3_000, 12_000)  # a boot
+BALLS = 12_000  # a boot
+SHARES = (1.0, 0.5, 0.25)  # of them
+TIMES = (1.25, 2.0, 3.0, 10.0)
 
 
 def main() -> int:
     """Simulate and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--matches", type=int, default=400, help="of each kind and N")
-    matches = parser.parse_args().matches
-    print(f"{matches} matches a row")
-    print("| boots | balls | wrong | turned round | decided, at twice | at four times |")
-    print("|---|---|---|---|---|---|")
+    parser.add_argument("--comparisons", type=int, default=200, help="of each family")
+    parser.add_argument(
+        "--match", type=Path, metavar="DIR", help="a match: its boots are drawn for both sides, too"
+    )
+    asked = parser.parse_args()
+    count = asked.comparisons
+    families = dict(FAMILIES)
+    balls = dict.fromkeys(families, BALLS)
+    if asked.match:
+        for name, (make, shortest) in of_match(asked.match).items():
+            families[name], balls[name] = make, shortest
+    print(f"{count} comparisons of each statement; wrong / turned round, in per cent")
+    print("| family |" + "".join(f" {name} |" for name in STATEMENTS) + " found at |")
+    print("|---|" + "---|" * (len(STATEMENTS) + 1))
     worst = 0.0
-    for name, kind in KINDS.items():
-        verdicts: list[str] = []
-        for balls in BALLS:
-            edge = simulate(kind, balls, matches)
-            far = [simulate(kind, balls, max(1, matches // 10), times=times) for times in (2, 4)]
-            decided = [one.verdicts.count("confirmed") / len(one.verdicts) for one in far]
-            turned = sum(
-                {one, other} == {"confirmed", "contradicted"}
-                for one, other in zip(verdicts, edge.verdicts, strict=False)
+    for name, make in families.items():
+        # played boots see their load's whole cycle: a part of one is another load
+        shares = SHARES if name in FAMILIES else (1.0,)
+        cells = []
+        for results in simulate(make, balls[name], count, shares=shares).values():
+            wrong = max(one.wrong for one in results) / count
+            turned = max(
+                sum(map(opposite, results[0].said, other.said)) / count for other in results
             )
-            verdicts = edge.verdicts
-            wrong = max(edge.wrong / matches, *(one.wrong / len(one.verdicts) for one in far))
-            worst = max(worst, wrong)
-            turned_words = f"{100 * turned / matches:.1f} %" if balls != BALLS[0] else ""
-            print(
-                f"| {name} | {10 * balls:,} | {100 * wrong:.1f} % | {turned_words} | "
-                f"{100 * decided[0]:.0f} % | {100 * decided[1]:.0f} % |",
-                flush=True,
-            )
+            worst = max(worst, wrong, turned)
+            cells.append(f"{100 * wrong:.1f} / {100 * turned:.1f}")
+        found = power(make, balls[name], max(1, count // 4), TIMES)
+        cells.append(", ".join(f"{100 * one:.0f}" for one in found))
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    worst = max(worst, _shares(count))
     missed = worst > TARGET_WRONG
     print(f"target: at most {100 * TARGET_WRONG:g} % wrong: {'MISSED' if missed else 'met'}")
     return int(missed)
+
+
+def _shares(count: int) -> float:
+    """Print the same of cells whose level falls between two kinds; return the largest error."""
+    print("\nshares of late balls; wrong / turned round, found at that many times as many")
+    print("| family |" + "".join(f" {100 * share:g} % |" for share in STRADDLING) + " found at |")
+    print("|---|" + "---|" * (len(STRADDLING) + 1))
+    worst = 0.0
+    for name, make in KINDS.items():
+        cells = []
+        for share in STRADDLING:
+            results = simulate_shares(make, BALLS, count, share=share, shares=SHARES)
+            wrong = max(one.wrong for one in results) / count
+            turned = max(
+                sum(map(opposite, results[0].said, other.said)) / count for other in results
+            )
+            worst = max(worst, wrong, turned)
+            cells.append(f"{100 * wrong:.1f} / {100 * turned:.1f}")
+        found = power_of_shares(make, BALLS, max(1, count // 4), share=0.001, times=TIMES)
+        cells.append(", ".join(f"{100 * one:.0f}" for one in found))
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    return worst
 
 
 if __name__ == "__main__":

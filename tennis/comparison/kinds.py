@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Where a level falls between two kinds of balls: the time that parts them.
+
+Of a cell whose balls take 5 us but for 0.1 % that wait 2 ms for a lock, the level of 1 in 1,000 is
+5 us in one boot and 2 ms in the next. It says nothing; the share of balls that waited does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tennis.comparison.boots import Boot, Values
+from tennis.comparison.levels import SAME_KIND, from_top, level
+
+BETWEEN_MAX = 0.2  # of the balls beyond a gap's lower end, at most so many lie within it
+STRADDLE_MIN = 2  # boots of each kind: one boot decides nothing
+NEAR = 10**0.5  # times: the share beyond a gap that is so near to a level makes it unsure
+
+
+@dataclass(frozen=True)
+class ShareBeyond:
+    """The share of a boot's balls that are later than a time; infinite: that had no answer."""
+
+    threshold_ns: float
+
+    def of(self, boot: Boot) -> float:
+        """Return it of a boot: 0 to 1."""
+        return self._later(boot) / boot.balls
+
+    def _later(self, boot: Boot) -> int:
+        return int(boot.above(np.array([self.threshold_ns]))[0])
+
+
+@dataclass(frozen=True)
+class MedianBeyond(ShareBeyond):
+    """The median of a boot's balls that are later than a time."""
+
+    def of(self, boot: Boot) -> float:
+        """Return it of a boot: ns; infinite if most were lost, nan if no ball is so late."""
+        later = self._later(boot)
+        return from_top(boot, (later + 1) // 2) if later else np.nan
+
+
+def between_kinds(of: Sequence[Boot], to: Sequence[Boot], one_in: int) -> float | None:
+    """Return what parts two kinds of balls near a level, in ns; None: no such gap is near it.
+
+    Infinite: the later kind are balls that were not answered. The gap is sought in all balls of
+    both sides, each side with the same weight: to swap the sides, or two boots of a pair, changes
+    nothing. It is near if on one side the median boot, or all boots together but the one with the
+    most, have about as many balls beyond it as beyond the level, or two boots have their own level
+    there. Of several, it is the widest.
+    """
+    gaps = _gaps(of, to, _floor(of, to, one_in))
+    near = np.zeros(gaps.size, bool)
+    for side in (of, to):
+        shares = np.sort([boot.above(gaps) / boot.balls for boot in side], axis=0)
+        together = shares[: max(1, len(side) - 1)].mean(axis=0)
+        for share in (np.median(shares, axis=0), together):
+            near |= (share * one_in * NEAR >= 1) & (share * one_in <= NEAR)
+        # or its own level lies beyond it in two boots, though all together have few such balls
+        near |= ((shares * one_in >= 1).sum(axis=0) >= STRADDLE_MIN) & (together * one_in <= NEAR)
+    return float(gaps[near][0]) if near.any() else None
+
+
+def _floor(of: Sequence[Boot], to: Sequence[Boot], one_in: int) -> float:
+    """Return a time below which no gap is near a level: the search is for late balls only."""
+    more = max(1, int(one_in / NEAR / 2))
+    found = min(float(np.median([level(boot, more) for boot in side])) for side in (of, to))
+    return found * (1 - 1e-9)  # a level between two like balls is rounded
+
+
+def _gaps(of: Sequence[Boot], to: Sequence[Boot], floor: float) -> Values:
+    """Return the middles of all gaps above a time, the widest first; shape (gaps,), ns."""
+    tails = [boot.values[np.searchsorted(boot.values, floor) :] for boot in (*of, *to)]
+    values = np.unique(np.concatenate(tails))
+    if not values.size:
+        return values
+    later = np.zeros(values.size)  # share of balls beyond each value
+    lost = 0.0
+    for side in (of, to):
+        balls = sum(boot.balls for boot in side)
+        later += np.sum([boot.above(values) for boot in side], axis=0) / balls / 2
+        lost += sum(boot.lost for boot in side) / balls / 2
+    # a gap from each value to the last one that most of the balls beyond the first reach
+    ends = np.append(values, np.inf)
+    reached = np.append(np.concatenate([[1.0], later[:-1]]), lost)  # share from each end on
+    wanted = (1 - BETWEEN_MAX) * later
+    last = np.searchsorted(-reached, -wanted * (1 - 1e-12), "right") - 1
+    end = ends[np.maximum(last, np.arange(values.size))]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        width = np.where(np.isinf(end), SAME_KIND, end / values)
+    wide = (later > 0) & ((width > SAME_KIND) | np.isinf(end))
+    start, end, width = values[wide], end[wide], width[wide]
+    with np.errstate(invalid="ignore"):  # 0 times infinite is not taken
+        middle = np.where(start > 0, np.sqrt(start) * np.sqrt(end), end / 2)
+    order = np.argsort(-width, kind="stable")
+    return np.array([_rounded(one) for one in middle[order]], np.float64)
+
+
+def _rounded(middle: float) -> float:
+    """Return a time with two digits: a gap is wide enough for that."""
+    return float(f"{middle:.1e}")

@@ -1,0 +1,266 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The rallies of two sides, read from folders: which belong together, and in what they differ."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from tennis.comparison.before_after import Pair, with_partners
+from tennis.comparison.rallies import BENCH_PARTS, KERNEL_PARTS, Measured, boot_of
+from tennis.comparison.sides import Side
+from tennis.errors import RallyError, UsageError
+from tennis.match.folder import MATCH, open_match
+from tennis.match.plan import RALLIES_MAX
+from tennis.rally import Rally, open_rally
+from tennis.rally.folder import MANIFEST, fingerprint
+from tennis.rally.text import plain
+
+RECORD = "compare.json"  # of a folder that `tennis compare` wrote
+LATENCIES: tuple[Measured, ...] = ("interrupt", "scheduling")
+WORDS_MAX = 60
+
+
+@dataclass
+class Cell:
+    """The boots of one kind on one side, and why others are left out."""
+
+    name: str  # what a match calls the kind; empty where a folder holds one kind
+    rallies: list[Rally] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def read_side(path: Path, names: Sequence[str] | None = None) -> list[Cell]:
+    """Read a rally, a match, or a folder of rallies. Raises RallyError, UsageError.
+
+    ``names``: the only rallies of a folder that count.
+    """
+    if (path / RECORD).is_file():
+        raise UsageError(
+            f"{path} holds both sides of a comparison",
+            next_step=f"name one of them: {path / 'before'} or {path / 'after'}",
+        )
+    if (path / MATCH).is_file():
+        cells = _cells_of_match(path)
+    elif (path / MANIFEST).is_file() or not path.is_dir():
+        cells = [_cell([path])]
+    else:
+        every = path.iterdir() if names is None else (path / name for name in names)
+        inside = sorted(one for one in every if (one / MANIFEST).is_file())
+        if not inside:
+            raise UsageError(
+                f"{path} holds no rally", next_step="name a rally, a match, or a folder of rallies"
+            )
+        if len(inside) > RALLIES_MAX:
+            raise RallyError(f"{path} holds more than {RALLIES_MAX:,} rallies")
+        cells = [_cell(inside)]
+    for cell in cells:
+        _check_boots(cell, path)
+    return [cell for cell in cells if cell.rallies or cell.left_out]
+
+
+def _cells_of_match(path: Path) -> list[Cell]:
+    match = open_match(path)
+    cells: dict[str, Cell] = {}
+    for planned in match.scheduled:
+        if planned.plan.drill:
+            continue
+        name = planned.name
+        if planned.repetition > 1:
+            name = name.removesuffix(f"-r{planned.repetition}")
+        cell = cells.setdefault(name, Cell(name))
+        rally = match.rally(planned.name)
+        _take(cell, planned.name, rally or match.trouble(planned.name))
+    return list(cells.values())
+
+
+def _cell(paths: Sequence[Path]) -> Cell:
+    cell = Cell("")
+    for path in paths:
+        _take(cell, path.name, open_rally(path))
+    return cell
+
+
+def _take(cell: Cell, name: str, rally: Rally | str) -> None:
+    """Take a boot, or say why it does not speak."""
+    if isinstance(rally, str):
+        cell.left_out.append(f"{name} {rally}")
+    elif rally.manifest.suspect:
+        why = plain(rally.manifest.faults[0].message, 120) if rally.manifest.faults else "suspect"
+        cell.left_out.append(f"{name} is suspect ({why})")
+    elif rally.manifest.ended != "complete":
+        cell.left_out.append(f"{name} was interrupted after {rally.balls:,} balls")
+    else:
+        cell.rallies.append(rally)
+
+
+def _check_boots(cell: Cell, path: Path) -> None:
+    """Raise RallyError unless all boots of a cell were played alike, each once."""
+    seen: dict[str, str] = {}
+    for rally in cell.rallies:
+        for what, (first, here) in unlike(cell.rallies[0], rally).items():
+            raise RallyError(
+                f"{path} is no side: {cell.rallies[0].path.name} and {rally.path.name} differ in "
+                f"{what} ({first}, {here})",
+                next_step="name folders whose rallies were all played alike",
+            )
+        balls = "".join(fingerprint(rally, rally.balls))
+        if balls in seen:
+            raise RallyError(
+                f"{rally.path} holds the balls of {seen[balls]}, tick for tick: it is no boot",
+                next_step="name each boot once",
+            )
+        seen[balls] = rally.path.name
+
+
+def unlike(one: Rally, other: Rally) -> dict[str, tuple[str, str]]:
+    """Return in what two rallies were played differently, but for their seed: what, and both."""
+    found = {
+        what: (plain(here, WORDS_MAX), plain(there, WORDS_MAX))
+        for (what, here), there in zip(_facts(one).items(), _facts(other).values(), strict=True)
+        if here != there
+    }
+    if "kernel" in found:  # another kernel is another build of it, and of the Racquet
+        for part in KERNEL_PARTS.values():
+            found.pop(f"build of {part}", None)
+    return found
+
+
+def _facts(rally: Rally) -> dict[str, str]:
+    manifest = rally.manifest
+    target, protocol, versions = manifest.target, manifest.protocol, manifest.tool.versions
+    options = ", ".join(f"{name}={value}" for name, value in sorted(manifest.load.options.items()))
+    gaps = f"{protocol.gap_min_ns / 1000:g} to {protocol.gap_max_ns / 1000:g} us"
+    served = f"{protocol.rate_hz:g} Hz" if protocol.rate_hz else f"gaps of {gaps}"
+    facts: dict[str, str] = {
+        "bench": manifest.bench,
+        "times": manifest.time_note,
+        "instrument": manifest.instrument.kind,
+        "kernel": f"{target.system} {target.release}",
+        "command line": target.added,
+        "load": f"{manifest.load.name} {options}".strip(),
+        "load's CPUs": manifest.load.cpus or "",
+        "top half": target.top_half,
+        "bottom half": target.bottom_half,
+        "priorities": target.priorities,
+        "interrupt's CPU": str(target.interrupt_cpu),
+        "witness": target.witness,
+        "loop": f"{protocol.loop}, {served}",
+        "balls": f"{protocol.balls:,}",
+        "pulse": f"{protocol.pulse_ns} ns",
+        "timeout": f"{protocol.timeout_ns} ns",
+        "settling": f"{protocol.settle_ns} ns",
+    }
+    builds: dict[str, list[str]] = {}
+    for name, part in {**BENCH_PARTS, **KERNEL_PARTS}.items():
+        builds.setdefault(f"build of {part}", []).append(versions.get(name, "")[:12])
+    return facts | {part: " ".join(filter(None, some)) for part, some in builds.items()}
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Two sides that can be compared."""
+
+    pairs: list[Pair]  # for judging
+    cells: list[tuple[Cell, Cell]]  # before and after, of each kind
+    differences: dict[str, tuple[str, str]]  # what differs, and how, of the first kind
+    remarks: list[str]  # what is left out
+
+
+def matched(before: Sequence[Cell], after: Sequence[Cell], *, recorded: bool = True) -> Sides:
+    """Put the kinds of two sides beside each other. Raises UsageError where that cannot be.
+
+    ``recorded``: somebody names folders, which may be copies. Two sides that were played for this
+    may be alike to the byte, as builds that differ in a comment are.
+    """
+    cells, remarks = _kinds(before, after)
+    for one, other in cells:
+        for side, cell in (("before", one), ("after", other)):
+            remarks += [f"{side}: {words}" for words in cell.left_out]
+        if not one.rallies or not other.rallies:
+            raise UsageError(
+                f"{'after' if one.rallies else 'before'} has no boot that can be compared: "
+                + "; ".join((one.left_out + other.left_out)[:1] or ["nothing was played"])
+            )
+        _refuse_strangers(one, other)
+        if recorded:
+            _refuse_copies(one, other)
+    pairs = [
+        Pair(one.name or other.name, latency, *_partners(one, other, latency))
+        for one, other in cells
+        for latency in LATENCIES
+    ]
+    alone = len(cells[0][0].rallies) + len(cells[0][1].rallies) - 2 * len(pairs[0].before.boots)
+    if len(pairs[0].before.boots) == len(pairs[0].after.boots) and alone:
+        remarks.append(f"{alone} boots without a partner of the same seed are left out")
+    return Sides(pairs, cells, unlike(cells[0][0].rallies[0], cells[0][1].rallies[0]), remarks)
+
+
+def _partners(one: Cell, other: Cell, latency: Measured) -> tuple[Side, Side]:
+    sides = [
+        Side(
+            [boot_of(rally, latency) for rally in cell.rallies],
+            [rally.manifest.protocol.seed for rally in cell.rallies],
+        )
+        for cell in (one, other)
+    ]
+    return with_partners(sides[0], sides[1])
+
+
+def _kinds(
+    before: Sequence[Cell], after: Sequence[Cell]
+) -> tuple[list[tuple[Cell, Cell]], list[str]]:
+    if len(before) == len(after) == 1:
+        return [(before[0], after[0])], []
+    ours, theirs = ({cell.name: cell for cell in side} for side in (before, after))
+    names = [name for name in ours if name in theirs]
+    if not names:
+        known = ", ".join(plain(name, 40) for name in list(ours)[:3])
+        raise UsageError(
+            f"no combination is on both sides: before has {known}",
+            next_step="compare matches of one plan, or folders with one kind of rally each",
+        )
+    alone = [f"only before: {name}" for name in ours if name not in theirs]
+    alone += [f"only after: {name}" for name in theirs if name not in ours]
+    return [(ours[name], theirs[name]) for name in names], alone
+
+
+def _refuse_strangers(before: Cell, after: Cell) -> None:
+    """Raise UsageError where times mean different things."""
+    one, other = before.rallies[0], after.rallies[0]
+    for what in ("bench", "times"):
+        differ = unlike(one, other).get(what)
+        if differ:
+            raise UsageError(
+                f"{one.path} and {other.path} were played on different benches "
+                f"({differ[0]}; {differ[1]}): their times do not compare",
+                next_step="play both sides on one bench",
+            )
+
+
+def _refuse_copies(before: Cell, after: Cell) -> None:
+    """Raise UsageError where a boot is on both sides."""
+    places = {rally.path.resolve(): rally for rally in before.rallies}
+    prints = {_identity(rally): rally for rally in before.rallies}
+    for rally in after.rallies:
+        shared = places.get(rally.path.resolve()) or prints.get(_identity(rally))
+        if shared is not None:
+            raise UsageError(
+                f"{shared.path} and {rally.path} are one boot: it cannot be before and after",
+                next_step="name two sides that share no rally",
+            )
+
+
+def _identity(rally: Rally) -> tuple[Any, ...]:
+    """Return what is the same only in copies of a boot.
+
+    Another build may give the same balls on the virtual bench: then it is another boot.
+    """
+    versions: Mapping[str, str] = rally.manifest.tool.versions
+    return (
+        *fingerprint(rally, rally.balls),
+        *_facts(rally).values(),
+        *chain.from_iterable(sorted(versions.items())),
+    )

@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""From a rally to a boot of a comparison, and what rallies must share to be compared."""
+
+from typing import Literal
+
+import numpy as np
+
+from tennis.comparison.boots import Boot
+from tennis.rally import Rally
+from tennis.rally.cycles import balls_in_whole_cycles
+from tennis.stats.balls import latencies_ns
+from tennis.stats.drill import spans_of
+
+# of a rally's balls: the first two;
+# of a drill: how far off the period a repetition came, and how long after the one before it, by the
+# instrument's clock; how long it took, by the target's
+Measured = Literal["interrupt", "scheduling", "deviation", "interval", "duration"]
+
+# what must be the same in all rallies of a comparison, and in all of one kernel
+BENCH_PARTS = {
+    "qemu": "QEMU",
+    "bench_sha256": "the virtual bench",
+    "instrument_sha256": "the instrument",
+    "firmware_sha256": "the Brickwall's firmware",
+    "micropython": "MicroPython",
+    "tick_hz": "the Brickwall's clock",
+}
+KERNEL_PARTS = {
+    "kernel_image_sha256": "the kernel",
+    "kernel_config_sha256": "the kernel",
+    "racquet_sha256": "the Racquet",
+    "target_release": "the kernel",
+    "target_config_sha256": "the kernel",
+    "target_module_sha256": "the Racquet",
+}
+
+
+def boot_of(rally: Rally, latency: Measured) -> Boot:
+    """Return a rally's latencies in ns; a ball without such an edge is lost.
+
+    Of whole cycles of the load: what came behind the last one is left out.
+
+    Of a drill, from repetition to repetition by the instrument's clock; how long one took by the
+    target's own, as the papers have it: the instrument's holds the line's cost, too, which is ten
+    times as large for a process as for the kernel. Raises RallyError.
+    """
+    whole = balls_in_whole_cycles(rally)
+    if rally.manifest.drill is not None:
+        spans = spans_of(rally)
+        if latency == "duration":
+            return Boot.of(spans.durations[0][:whole].astype(np.float64))
+        intervals = spans.intervals[1][: max(0, whole - 1)].astype(np.float64)
+        off = np.abs(intervals - rally.manifest.drill.period_ns)
+        return Boot.of(off if latency == "deviation" else intervals)
+    every = latencies_ns(rally, "interrupt" if latency == "interrupt" else "scheduling")
+    return Boot.of(every[:whole])
