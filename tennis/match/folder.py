@@ -7,6 +7,7 @@ as a rally is, and must be the one that ``match.json`` lists.
 """
 
 import functools
+import hashlib
 import json
 import stat
 from dataclasses import dataclass, field
@@ -18,10 +19,18 @@ from pydantic_core import from_json
 
 from tennis.checkout import free_memory_bytes
 from tennis.errors import RallyError
-from tennis.match.plan import RALLIES_MAX, MatchPlan, Name, NotPlayed, ScheduledRally, played_kernel
+from tennis.match.plan import (
+    RALLIES_MAX,
+    MatchPlan,
+    Name,
+    NotPlayed,
+    ScheduledRally,
+    played_kernel,
+    repeated,
+)
 from tennis.rally import Rally, open_rally, part_path
 from tennis.rally.disk import write_whole
-from tennis.rally.folder import open_folder
+from tennis.rally.folder import BALLS, fingerprint, open_folder
 from tennis.rally.inside import read_inside
 from tennis.rally.manifest import BenchKind, StrictModel, Text
 from tennis.rally.text import plain
@@ -115,7 +124,44 @@ class Record(StrictModel):
     @classmethod
     def read(cls, folder: Path) -> "Record":
         """Read ``match.json``. Raises RallyError, one line that says what is wrong."""
-        return read_record(folder / MATCH, cls, "match", SIZE_MAX)
+        record = read_record(folder / MATCH, cls, "match", SIZE_MAX)
+        if twice := repeated(record.scheduled, str(folder / MATCH)):
+            raise RallyError(twice, next_step="use the original folder")
+        return record
+
+
+class _Same:
+    """Finds rallies that hold the same balls, also where their files differ."""
+
+    def __init__(self) -> None:
+        self._by_file: dict[str, str] = {}
+        # those whose latencies are the same, in whatever order; mostly one each
+        self._alike: dict[str, list[Rally]] = {}
+        self._prints: dict[str, list[str]] = {}
+
+    def seen(self, rally: Rally) -> str:
+        """Return the name of a rally that was seen before, with the same balls; empty: none."""
+        name, balls = rally.path.name, rally.manifest.files[BALLS]
+        if not rally.balls:
+            return ""
+        if balls in self._by_file:
+            return self._by_file[balls]
+        tallies = hashlib.sha256()
+        for tally in (rally.interrupt, rally.scheduling):
+            tallies.update(tally.values.tobytes() + tally.counts.tobytes())
+        alike = self._alike.setdefault(tallies.hexdigest(), [])
+        for other in alike:
+            if self._print(other) == self._print(rally):
+                return other.path.name
+        alike.append(rally)
+        self._by_file[balls] = name
+        return ""
+
+    def _print(self, rally: Rally) -> list[str]:
+        balls = rally.manifest.files[BALLS]
+        if balls not in self._prints:
+            self._prints[balls] = fingerprint(rally, rally.balls)
+        return self._prints[balls]
 
 
 @dataclass
@@ -126,6 +172,7 @@ class MatchFolder:
     record: Record
     _rallies: dict[str, Rally | str] = field(default_factory=dict)  # or why there is none
     _distinct: int = 0  # latencies of those that are open
+    _same: _Same = field(default_factory=_Same)
 
     @property
     def bench(self) -> str:
@@ -193,8 +240,12 @@ class MatchFolder:
             rally = open_folder(folder) if planned.plan.drill else open_rally(folder)
             if planned.plan.drill and rally.manifest.drill:
                 read_inside(rally)  # what the target measured may be damaged, too
+            return self._unfit(rally, planned) or rally
         except RallyError as error:
             return f"cannot be used: {plain(str(error), 200)}"
+
+    def _unfit(self, rally: Rally, planned: ScheduledRally) -> str:
+        """Say why a sound rally is none of this match; empty where it is one. Raises RallyError."""
         self._distinct += rally.interrupt.values.size + rally.scheduling.values.size
         most = distinct_max()
         if self._distinct > most:
@@ -205,7 +256,10 @@ class MatchFolder:
         difference = another(rally, planned)
         if not difference and rally.manifest.bench != self.record.bench:
             difference = f"bench {rally.manifest.bench}"
-        return f"is not the rally that {MATCH} lists ({difference})" if difference else rally
+        if difference:
+            return f"is not the rally that {MATCH} lists ({difference})"
+        earlier = self._same.seen(rally)
+        return f"holds the balls of {earlier}, tick for tick: it is no boot" if earlier else ""
 
 
 def another(rally: Rally, planned: ScheduledRally) -> str:

@@ -5,8 +5,8 @@
 What the keys mean is in docs/match.md; plans/*.toml are examples.
 """
 
-import tomllib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from tennis.errors import UsageError
 from tennis.rally.disk import open_regular
+from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import (
     BottomHalf,
@@ -193,6 +194,37 @@ class ScheduledRally(StrictModel):
         return mine == (kernel, load, drill, command_line)
 
 
+def repeated(scheduled: Iterable[ScheduledRally], what: str) -> str:
+    """Say which two rallies of ``what`` would be one and the same; empty: none.
+
+    They share a name (also one that some file systems take for the same), or the seed of two boots
+    of one combination.
+    """
+    names: dict[str, str] = {}
+    boots: dict[tuple[object, ...], str] = {}
+    for one in scheduled:
+        plan = one.plan
+        name = one.name.casefold()
+        combination = (
+            *(played_kernel(plan), plan.load, tuple(sorted(plan.load_options.items()))),
+            *(plan.priorities, plan.top_half, plan.bottom_half, plan.command_line),
+            *(plan.beneath, plan.witness, plan.drill),
+        )
+        boot = (combination, plan.protocol.seed)
+        if name in names:
+            earlier = names[name]
+            if earlier == one.name:
+                return f"{earlier} is in {what} twice"
+            return f"{earlier} and {one.name} of {what} have one name, but for upper and lower case"
+        if boot in boots:
+            return (
+                f"{boots[boot]} and {one.name} of {what} have one seed, {plan.protocol.seed}: they "
+                "are one boot, not two"
+            )
+        names[name] = boots[boot] = one.name
+    return ""
+
+
 class NotPlayed(StrictModel):
     """A combination that is left out, and why."""
 
@@ -201,7 +233,7 @@ class NotPlayed(StrictModel):
     load: Text
     priorities: Text | None
     bottom_half: Text | None
-    top_half: Text | None = None
+    top_half: TopHalf | None = None
     command_line: Text = ""
     drill: Drill | None = None
     why: Text
@@ -250,9 +282,9 @@ def parse_plan(data: bytes, path: Path) -> MatchPlan:
             f"{path} is larger than 1 MiB", next_step="name the TOML file of a match's plan"
         )
     try:
-        content = tomllib.loads(data.decode())
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError, too
-        raise UsageError(f"{path} is not TOML: {plain(str(error), 200)}") from error
+        content = toml_of(data)
+    except EditedError as error:
+        raise UsageError(f"{path} {error}", next_step=error.next_step) from error
     if _has_huge_number(content):
         raise UsageError(f"{path} is not TOML: a whole number has 64 bits at most")
     try:

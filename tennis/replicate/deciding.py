@@ -1,151 +1,156 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Decide a comparison of worst cases: sides are made of boots, and compared at fixed probabilities.
+"""Decide whether a published comparison holds: its bounds against the ratio of two sides of boots.
 
-docs/match.md says the rules in words; tests/replicate/test_simulation.py plays thousands of made-up
-matches whose truth is known.
+docs/match.md says the rules in words; ``tests/comparison`` plays made-up matches of a known truth.
 """
 
 import math
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from itertools import product
 from typing import Literal
 
-import numpy as np
-
-from tennis.replicate.rules import Measure, RulePart, Statistics
-from tennis.stats import exceedance
-from tennis.stats.exceedance import Boot, Values
+from tennis.comparison import levels, medians
+from tennis.comparison.findings import at_level
+from tennis.comparison.ratios import Ratio, divided
+from tennis.comparison.sides import Side, compared, together
+from tennis.replicate.rules import RulePart, Statistics
 from tennis.units import format_ns
 
 Position = Literal["inside", "outside", "both"]
+Verdict = Literal["confirmed", "contradicted", "inconclusive", "not addressable"]
+Interval = tuple[float, float]
+Cells = Sequence[Side]  # one for each load: the latest of them counts
 BOOTS_MAX = 1000  # more boots than that are no advice
-
-
-class Cell:
-    """The boots of one kernel with its settings under one load, for one latency.
-
-    ``name`` decides what is drawn, so that the same match gives the same verdicts.
-    """
-
-    def __init__(self, name: str, boots: Sequence[Boot], draws: int = exceedance.DRAWS) -> None:
-        self.name = name
-        self.boots = boots
-        self.balls = sum(boot.balls for boot in boots)
-        self._drawn = exceedance.drawn(boots, zlib.crc32(name.encode()), draws)
-        self._played = exceedance.equal_weights(boots)
-        self.values = cache(self._values)
-
-    def _values(self, what: int | Measure) -> tuple[float, Values]:
-        """Return a statistic of the balls played, and of each draw: ns.
-
-        ``what``: the level that one ball in so many exceeds, or a measure.
-        """
-        if isinstance(what, str):
-            statistic = exceedance.STATISTICS[what]
-            played = statistic(self.boots, self._played)
-            return float(played[0]), statistic(self.boots, self._drawn)
-        share = 1 / what
-        played = exceedance.return_levels(self.boots, self._played, share)
-        return float(played[0]), exceedance.return_levels(self.boots, self._drawn, share)
-
-    def largest(self, balls: int | None = None) -> float:
-        """Return the latest ball, of as many whole boots as have ``balls`` (at least one)."""
-        largest, seen = 0.0, 0
-        for boot in self.boots:
-            if balls is not None and seen and seen + boot.balls > balls:
-                break
-            largest, seen = max(largest, boot.largest), seen + boot.balls
-        return largest
-
-
-Side = Sequence[Cell]  # of several loads: the worst of them counts
+UNKNOWN = (math.nan, math.nan)
 
 
 @dataclass(frozen=True)
 class Level:
-    """A comparison at one probability: a ratio, or for "nearer" a distance in decades."""
+    """A comparison at one level: a ratio, or for "nearer" a distance in decades."""
 
     one_in: int | None  # None: it is of another measure
     estimate: float
-    interval: tuple[float, float]
+    interval: Interval
     position: Position
+    shares: str = ""  # what was compared in place of the level that falls between two kinds
+
+    def words(self, measure: str) -> str:
+        """Say what is judged."""
+        if self.shares:
+            return f"{self.shares}, of the median boots"
+        what = f"the {measure}" if self.one_in is None else level_words(self.one_in)
+        return f"{what} of the median boot"
 
 
 @dataclass(frozen=True)
 class Decision:
     """A verdict with what it stands on."""
 
-    verdict: Literal["confirmed", "contradicted", "inconclusive"]
+    verdict: Verdict
     rule: str  # what the ratio must be
     remark: str = ""  # what decided, where the interval and the rule alone did not
     levels: tuple[Level, ...] = ()
     judged: Level | None = None
     largest: float | None = None  # the ratio of the latest balls of both sides
+    open: bool = False  # more boots, or longer ones, are what it takes
     boots_needed: int | None = None  # that are likely to decide it; None: no affordable number
 
 
-def decide(part: RulePart, of: Side, to: Side, than: Side, rules: Statistics) -> Decision:
+def decide(part: RulePart, of: Cells, to: Cells, than: Cells, rules: Statistics) -> Decision:
     """Decide whether ``part`` holds for its sides; ``than`` may be empty."""
     cells = [*of, *to, *than]
-    boots = min(len(cell.boots) for cell in cells)
+    limits = _Bounds.of(part, rules)
     wanted: list[int | None] = [None]
-    if part.measure == "worst":
-        wanted = [
-            one_in
-            for one_in in rules.one_in
-            if all(cell.balls >= rules.exceedances_min * one_in for cell in cells)
-        ]
-    levels = tuple(_level(part, one_in, (of, to, than), rules.confidence) for one_in in wanted)
-    judged = next((level for level in levels if level.one_in in {rules.judged_one_in, None}), None)
-    largest = _latest_ratio(of, to) if part.measure == "worst" and not than else None
-    rule = "must be below 0: nearer" if part.than else f"must be {bounds(part.above, part.below)}"
-    exceeded = _exceeded(part, of, to, judged, rules.confidence)
-    if exceeded:
-        return Decision("contradicted", rule, exceeded, levels, judged, largest)
-    few, needed_boots = _too_few(part, cells, rules)
+    if part.measure == "level":
+        wanted = [one_in for one_in in rules.one_in if all(cell.has(one_in) for cell in cells)]
+    found = tuple(_level(part, one_in, (of, to, than), limits) for one_in in wanted)
+    judged = next((level for level in found if level.one_in in {rules.judged_one_in, None}), None)
+    largest = _latest_ratio(of, to) if part.measure == "level" and not than else None
+    few, needed = _too_few(part, cells, rules)
     if few or judged is None:
-        return Decision("inconclusive", rule, few, levels, judged, largest, needed_boots)
-    verdict, remark = _verdict(part, levels, judged, largest)
-    needed_boots = _boots_needed(part, judged, boots) if judged.position == "both" else 4 * boots
+        return Decision("inconclusive", limits.words, few, found, judged, largest, True, needed)
+    verdict, remark = _verdict(part, judged, limits, (of, to, than))
+    boots = min(len(cell.boots) for cell in cells)
+    straddles = judged.position == "both" and not remark
     return Decision(
         verdict,
-        rule,
+        limits.words,
         remark,
-        levels,
+        found,
         judged,
         largest,
-        needed_boots if verdict == "inconclusive" and (needed_boots or 0) <= BOOTS_MAX else None,
+        straddles,
+        _boots_needed(limits, judged, boots) if straddles else None,
     )
 
 
-def _too_few(part: RulePart, cells: Side, rules: Statistics) -> tuple[str, int | None]:
+@dataclass(frozen=True)
+class _Bounds:
+    """Between what an estimate must lie, and beyond what it contradicts the statement."""
+
+    words: str
+    above: float | None
+    below: float | None
+    not_above: float | None  # an estimate that is not above it is outside
+    not_below: float | None
+    margin: float | None = None  # of a ranking
+
+    @classmethod
+    def of(cls, part: RulePart, rules: Statistics) -> "_Bounds":
+        if part.than:
+            return cls("must be below 0: nearer", None, 0.0, None, 0.0)
+        if part.ranks:  # neither side is later where they differ by no more than the margin
+            most = 1 + rules.margin
+            words = f"must be above {number(most)}, and contradicts below {number(1 / most)}"
+            return cls(words, most, None, 1 / most, None, rules.margin)
+        words = f"must be {bounds(part.above, part.below)}"
+        return cls(words, part.above, part.below, part.above, part.below)
+
+    def equal(self, interval: Interval) -> str:
+        """Say that neither side is later; empty where that is not known, or not asked."""
+        if self.margin is None:
+            return ""
+        if Ratio(math.nan, *interval, paired=False).relation(self.margin) != "equivalent":
+            return ""
+        return f"both sides are equal within {100 * self.margin:g} %: neither is later"
+
+    def position(self, interval: Interval) -> Position:
+        """Tell on which side of the bounds an interval lies."""
+        low, high = interval
+        if math.isnan(low) or math.isnan(high):
+            return "both"
+        if (self.above is None or low > self.above) and (self.below is None or high < self.below):
+            return "inside"
+        if (self.not_above is not None and high <= self.not_above) or (
+            self.not_below is not None and (low > self.not_below or low == self.not_below > 0)
+        ):
+            return "outside"
+        return "both"
+
+
+def _too_few(part: RulePart, cells: Cells, rules: Statistics) -> tuple[str, int | None]:
     """Say what there is too little of, and how many boots are enough; empty where it suffices."""
-    reasons, needed = [], rules.boots_min
     for cell in cells:
-        boots = len(cell.boots)
-        if part.measure == "worst" and cell.balls < rules.judged_balls_min:
-            reasons.append(
-                f"{cell.balls:,} balls are too few for what one in {rules.judged_one_in:,} "
-                f"exceeds: a verdict needs {rules.judged_balls_min:,}"
-            )
-            needed = max(needed, math.ceil(rules.judged_balls_min * boots / cell.balls))
-        if boots < rules.boots_min:
-            one = "boot of a side is" if boots == 1 else "boots of a side are"
-            reasons.append(f"{boots} {one} too few: a verdict needs {rules.boots_min}")
-        if part.measure == "worst" and not reasons:
-            level = cell.values(rules.judged_one_in)[0]
-            late = exceedance.exceedances(cell.boots, level)
-            bursts = sum(boot.bursts(level) for boot in cell.boots)
-            # of equal latencies none is beyond the level: they are no bursts either
-            if bursts < min(rules.bursts_min, late):
-                reasons.append(
-                    f"the {late} latest balls of a side came in {bursts} bursts: too few"
-                )
-                needed = max(needed, math.ceil(boots * rules.bursts_min / max(1, bursts)))
-    return (reasons[0] if reasons else ""), (needed if needed <= BOOTS_MAX else None)
+        if part.measure == "level" and not cell.has(rules.judged_one_in):
+            shortest = min((boot.balls for boot in cell.boots), default=0)
+            least = levels.LATER_MIN * rules.judged_one_in
+            return (
+                f"boots of {shortest:,} balls are too short for {level_words(rules.judged_one_in)}:"
+                f" they need {least:,}"
+            ), None
+    boots = min(len(cell.boots) for cell in cells)
+    if boots < rules.boots_min:
+        one = "boot of a side is" if boots == 1 else "boots of a side are"
+        few = f"{boots} {one} too few: a verdict needs {rules.boots_min}"
+        return few, rules.boots_min
+    return "", None
+
+
+def level_words(one_in: int) -> str:
+    """Name a level."""
+    return f"1 in {one_in:,}"
 
 
 def bounds(above: float | None, below: float | None) -> str:
@@ -162,139 +167,184 @@ def number(value: float | None) -> str:
 
 
 def _level(
-    part: RulePart, one_in: int | None, sides: tuple[Side, Side, Side], confidence: float
+    part: RulePart, one_in: int | None, sides: tuple[Cells, Cells, Cells], limits: _Bounds
 ) -> Level:
     of, to, than = sides
-    boots = min(len(cell.boots) for side in sides for cell in side)
     what = part.measure if one_in is None else one_in
-    one, ones = _worst(of, what)
-    other, others = _worst(to, what)
-    if than:
-        third, thirds = _worst(than, what)
-        estimate = _nearness(np.array([one]), np.array([other]), np.array([third]))
-        values = _nearness(ones, others, thirds)
+    shares = ""
+    if not than and len(of) == len(to) == 1:
+        found = compared(of[0], to[0], what)
+        if part.ranks and one_in is not None:
+            finding = at_level(of[0], to[0], one_in)
+            if finding.by_share:
+                found, shares = finding.judged.ratio, finding.judged.words
+    elif not than:
+        found = _over(_latest(of, what), _latest(to, what))
     else:
-        estimate, values = _ratio(np.array([one]), np.array([other])), _ratio(ones, others)
-    interval = exceedance.interval(values, boots, confidence)
-    above, below = (None, 0.0) if than else (part.above, part.below)
-    return Level(one_in, float(estimate[0]), interval, _position(interval, above, below))
+        found = _nearness(*(_latest(cells, what) for cells in sides))
+    interval = (found.low, found.high)
+    return Level(one_in, found.estimate, interval, limits.position(interval), shares)
 
 
-def _worst(side: Side, what: int | Measure) -> tuple[float, Values]:
-    found = [cell.values(what) for cell in side]
-    return max(one for one, _ in found), np.max([values for _, values in found], axis=0)
+def _latest(cells: Cells, what: int | str) -> medians.Median:
+    """Return the value of the load that has the latest balls, with its interval."""
+    found = [cell.median(what) for cell in cells]
+    ends = [[getattr(one, name) for one in found] for name in ("estimate", "low", "high")]
+    return medians.Median(*(math.nan if any(map(math.isnan, some)) else max(some) for some in ends))
 
 
-def _ratio(ones: Values, others: Values) -> Values:
-    """Return one / other; infinite over zero, nan where neither is a number."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios: Values = ones / others
-    return ratios
-
-
-def _nearness(ones: Values, others: Values, thirds: Values) -> Values:
-    """Return by how many decades one is nearer to other than to third: below 0, it is."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log = [np.log10(values) for values in (ones, others, thirds)]
-        nearness: Values = np.abs(log[0] - log[1]) - np.abs(log[0] - log[2])
-    return nearness
-
-
-def _position(interval: tuple[float, float], above: float | None, below: float | None) -> Position:
-    low, high = interval
-    if math.isnan(low) or math.isnan(high):
-        return "both"
-    if (above is None or low > above) and (below is None or high < below):
-        return "inside"
-    if (above is not None and high <= above) or (
-        below is not None and (low > below or low == below > 0)
-    ):
-        return "outside"
-    return "both"
-
-
-def _exceeded(part: RulePart, of: Side, to: Side, judged: Level | None, confidence: float) -> str:
-    """Say that a ball is beyond what "stays below" allows; empty where none is.
-
-    A ball that came that late is a fact, however rare. It is held against the latest ball of the
-    other side, of as many balls, and against the upper end of what was measured there.
-    """
-    if part.below is None or part.above is not None or part.than or part.measure != "worst":
-        return ""
-    reference = max(cell.largest() for cell in to)
-    if judged is not None and judged.one_in is not None:
-        ends = [
-            exceedance.interval(cell.values(judged.one_in)[1], len(cell.boots), confidence)[1]
-            for cell in to
-        ]
-        reference = max(reference, *(end for end in ends if math.isfinite(end)), 0.0)
-    level = part.below * reference
-    balls = min(cell.balls for cell in to)
-    largest = max(cell.largest(balls) for cell in of)
-    if not largest > level:  # also where the other side lost a ball
-        return ""
-    count = sum(exceedance.exceedances(cell.boots, level) for cell in of)
-    of_balls = sum(cell.balls for cell in of)
-    late = "had no answer" if math.isinf(largest) else f"came as late as {format_ns(largest)}"
-    return (
-        f"{count:,} of {of_balls:,} balls {'are' if count != 1 else 'is'} later than "
-        f"{number(part.below)} times the other side's latest ({format_ns(reference)}): one {late}"
+def _over(one: medians.Median, other: medians.Median) -> Ratio:
+    return Ratio(
+        divided(one.estimate, other.estimate),
+        divided(one.low, other.high),
+        divided(one.high, other.low),
+        paired=False,
     )
 
 
-def _latest_ratio(of: Side, to: Side) -> float:
+def _nearness(one: medians.Median, other: medians.Median, third: medians.Median) -> Ratio:
+    """Return by how many decades one is nearer to other than to third: below 0, it is."""
+    estimate = _decades(one.estimate, other.estimate, third.estimate)
+    corners = [
+        _decades(*ends)
+        for ends in product(*((side.low, side.high) for side in (one, other, third)))
+    ]
+    # between corners it turns where one equals another
+    corners += [
+        _decades(turn, *ends)
+        for ends in product((other.low, other.high), (third.low, third.high))
+        for turn in ends
+        if one.low <= turn <= one.high
+    ]
+    if any(map(math.isnan, corners)):
+        return Ratio(estimate, *UNKNOWN, paired=False)
+    return Ratio(estimate, min(corners), max(corners), paired=False)
+
+
+def _decades(one: float, other: float, third: float) -> float:
+    if not all(math.isfinite(value) and value > 0 for value in (one, other, third)):
+        return math.nan
+    return abs(math.log10(one / other)) - abs(math.log10(one / third))
+
+
+def _latest_ratio(of: Cells, to: Cells) -> float:
     """Return the ratio of the latest balls, of as many balls on both sides."""
     balls = min(cell.balls for cell in (*of, *to))
-    pair = [np.array([max(cell.largest(balls) for cell in side)]) for side in (of, to)]
-    return float(_ratio(*pair)[0])
+    one, other = (max(max(cell.latest(balls)) for cell in side) for side in (of, to))
+    return divided(one, other)
 
 
 def _verdict(
-    part: RulePart, levels: Sequence[Level], judged: Level, largest: float | None
-) -> tuple[Literal["confirmed", "contradicted", "inconclusive"], str]:
+    part: RulePart, judged: Level, limits: _Bounds, sides: tuple[Cells, Cells, Cells]
+) -> tuple[Verdict, str]:
     low, high = judged.interval
-    deeper = [
-        level
-        for level in levels
-        if level.one_in is not None and judged.one_in is not None and level.one_in > judged.one_in
-    ]
-    turned = {"inside": "outside", "outside": "inside"}
+    of, to, than = sides
     if judged.position == "both":
         if math.isnan(low) or math.isnan(high):
+            what = part.measure if judged.one_in is None else judged.one_in
+            values = [value for side in sides for cell in side for value in cell.values(what)]
+            if not any(values):
+                name = part.measure if judged.one_in is None else level_words(judged.one_in)
+                return "not addressable", (
+                    f"{name} is 0 in all boots of both sides: nothing on this bench moves it"
+                )
+            if not any(boot.lost for side in sides for cell in side for boot in cell.boots):
+                return "inconclusive", "it is 0 in too many boots: there is no ratio"
             averages = part.measure in {"mean", "standard deviation"}
             return "inconclusive", (
                 f"balls were not answered: of them there is no {part.measure}"
                 if averages
                 else "too many balls were not answered"
             )
-        return "inconclusive", ""
-    for level in deeper:
-        if level.position == turned[judged.position]:
-            ends = " to ".join(map(number, level.interval))
-            return "inconclusive", (
-                f"it depends on how rare: of what one in {level.one_in:,} exceeds it is {ends}"
+        return "inconclusive", limits.equal(judged.interval)
+    doubts = _doubts(part, judged, limits, of, to) if not than else iter(())
+    doubt = next(doubts, "")
+    if doubt:
+        return "inconclusive", doubt
+    odd = "; ".join(_odd(part, judged, (*of, *to, *than)))
+    return ("confirmed" if judged.position == "inside" else "contradicted"), odd
+
+
+def _doubts(part: RulePart, judged: Level, limits: _Bounds, of: Cells, to: Cells) -> Iterator[str]:
+    """Say what the median boot does not show and other counts do."""
+    if judged.one_in is None:
+        return
+    if len(of) == len(to) == 1:
+        finding = at_level(of[0], to[0], judged.one_in)
+        shares = finding.judged
+        if judged.shares:
+            if finding.relation() == "undecided" and finding.beside:
+                yield f"the late balls speak against it: {finding.beside.words}"
+            return
+        if finding.by_share and shares.of.estimate > 0 and shares.to.estimate > 0:
+            yield f"the level falls between two kinds of balls: {shares.words}"
+        ratios = together(of[0], to[0], judged.one_in)
+        if all(limits.position((one, one)) != judged.position for one in ratios):
+            ends = " to ".join(map(number, (min(ratios), max(ratios))))
+            yield (
+                "it depends on how boots are counted: all balls of all boots but one together "
+                f"give {ends}"
             )
-    if judged.position == "inside":
-        return "confirmed", ""
-    grows = part.above is not None and part.below is None and part.measure == "worst"
-    open_below = any(level.position == "both" for level in deeper)
-    if grows and largest is not None and (open_below or largest > (part.above or 0)):
-        return "inconclusive", (
-            f"of the latest balls it is {number(largest)}: rarer balls may be on the other side"
-        )
-    return "contradicted", ""
+    late = _late_boots(part, judged, of, to)
+    if late:
+        yield late
 
 
-def _boots_needed(part: RulePart, judged: Level, boots: int) -> int | None:
+def _late_boots(part: RulePart, judged: Level, of: Cells, to: Cells) -> str:
+    """Say that boots have balls rarer than the judged level that are on the other side.
+
+    One boot decides nothing. Balls are counted of as many balls on both sides.
+    """
+    inside = judged.position == "inside"
+    bound = part.below if inside else part.above
+    one_sided = (part.above is None) != (part.below is None)
+    if bound is None or not one_sided:
+        return ""
+    balls = min(cell.balls for cell in (*of, *to))
+    reference = max(max(cell.latest(balls)) for cell in to)
+    beyond = [one for cell in of for one in cell.latest(balls) if one > bound * reference]
+    if len(beyond) < 2:
+        return ""
+    latest = "no answer" if math.isinf(max(beyond)) else format_ns(max(beyond))
+    boots = sum(len(cell.latest(balls)) for cell in of)
+    return (
+        f"rarer balls are on the other side: {len(beyond)} of {boots} boots have balls later than "
+        f"{number(bound)} times the other side's latest ({format_ns(reference)}), up to {latest}"
+    )
+
+
+def _odd(part: RulePart, judged: Level, cells: Cells) -> Iterator[str]:
+    """Name the boot that differs from all its brothers; it decides nothing."""
+    what = part.measure if judged.one_in is None else judged.one_in
+    for cell in cells:
+        number_of = cell.odd(what)
+        if number_of is not None:
+            values = cell.values(what)
+            middle = cell.median(what).estimate
+            value = values[number_of]
+            said = "lost that many balls" if math.isinf(value) else f"has {format_ns(value)}"
+            seed = f" (seed {cell.seeds[number_of]})" if cell.seeds else ""
+            yield (
+                f"one boot of {len(values)}{seed} {said}, the median boot {format_ns(middle)}: "
+                "explain that boot"
+            )
+
+
+def _boots_needed(limits: _Bounds, judged: Level, boots: int) -> int | None:
     """Return how many boots make the interval so narrow that it holds one side only.
 
     Intervals shrink with the square root of the boots. None: the estimate is at the rule's edge.
     """
+    nearer = limits.below == 0.0
+    edges = {
+        edge
+        for edge in (limits.above, limits.below, limits.not_above, limits.not_below)
+        if edge is not None
+    }
     ends = (*judged.interval, judged.estimate)
-    edges = [0.0] if part.than else [edge for edge in (part.above, part.below) if edge is not None]
-    if not all(map(math.isfinite, ends)) or (not part.than and min(*ends, *edges) <= 0):
+    if not all(map(math.isfinite, ends)) or (not nearer and min(*ends, *edges) <= 0):
         return None
-    scale = (lambda value: value) if part.than else math.log
+    scale = (lambda value: value) if nearer else math.log
     low, high, estimate = (scale(end) for end in ends)
     needed = float(boots)
     for edge in map(scale, edges):

@@ -39,6 +39,12 @@ class Mechanisms(StrictModel):
         text = json.dumps(self.model_dump(mode="json"), indent=1) + "\n"
         write_whole(match / FILE, text.encode(), force=True)
 
+    def with_todays_names(self) -> "Mechanisms":
+        """Return the same with ``forced`` for what was called ``threaded`` first."""
+        return Mechanisms(
+            cells={name.replace("/threaded/", "/forced/"): one for name, one in self.cells.items()}
+        )
+
     @classmethod
     def read(cls, match: Path) -> "Mechanisms":
         """Read the file; where there is none, nothing is known. Raises RallyError."""
@@ -53,7 +59,7 @@ class Mechanisms(StrictModel):
         try:
             if len(text) > SIZE_MAX:
                 raise ValueError
-            return cls.model_validate_json(text)
+            return cls.model_validate_json(text).with_todays_names()
         except (ValidationError, ValueError) as error:
             raise RallyError(
                 f"{path} was not written by tennis", next_step="remove it, and explain again"

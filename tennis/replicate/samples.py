@@ -4,34 +4,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
+from tennis.comparison.rallies import BENCH_PARTS, KERNEL_PARTS, boot_of
 from tennis.match.folder import MatchFolder
 from tennis.match.plan import NotPlayed, ScheduledRally
 from tennis.rally import Rally
+from tennis.rally.cycles import balls_in_whole_cycles, misses, too_short
 from tennis.rally.text import plain
-from tennis.replicate.rules import Measured, Replication, Side
-from tennis.stats.drill import spans_of
-from tennis.stats.exceedance import Boot
-
-# what must be the same in all rallies of a comparison, and in all of one kernel
-BENCH_PARTS = {
-    "qemu": "QEMU",
-    "bench_sha256": "the virtual bench",
-    "instrument_sha256": "the instrument",
-    "firmware_sha256": "the Brickwall's firmware",
-    "micropython": "MicroPython",
-    "tick_hz": "the Brickwall's clock",
-}
-KERNEL_PARTS = {
-    "kernel_image_sha256": "the kernel",
-    "kernel_config_sha256": "the kernel",
-    "racquet_sha256": "the Racquet",
-    "target_release": "the kernel",
-    "target_config_sha256": "the kernel",
-    "target_module_sha256": "the Racquet",
-}
+from tennis.replicate.rules import Replication, Side
 
 
 @dataclass
@@ -64,12 +47,32 @@ class Sample:
 
     @property
     def balls(self) -> int:
-        """Return how many balls were played."""
-        return sum(rally.balls for _, rally in self.rallies)
+        """Return how many balls are judged: those in whole cycles of the load."""
+        return sum(self.judged.values())
+
+    @cached_property
+    def judged(self) -> dict[str, int]:
+        """Return how many balls of each rally are judged, by its name; ask when all are there."""
+        return {name: balls_in_whole_cycles(rally) for name, rally in self.rallies}
+
+    @property
+    def behind(self) -> int:
+        """Return how many balls came behind the last whole cycle of their boot."""
+        return sum(rally.balls for _, rally in self.rallies) - self.balls
+
+    @property
+    def misses(self) -> int:
+        """Return how many of the balls that are judged were missed."""
+        return sum(misses(rally, self.judged[name]) for name, rally in self.rallies)
 
 
-def find(match: MatchFolder, rules: Replication, side: Side, load: str) -> Sample:
-    """Find the rallies of a side under a load, and say which of them may speak."""
+def find(
+    match: MatchFolder, rules: Replication, side: Side, load: str, *, judged: bool = True
+) -> Sample:
+    """Find the rallies of a side under a load, and say which of them may speak.
+
+    ``judged``: only boots that see a whole cycle of their load do.
+    """
     sample = Sample(side, load)
     alike = [entry for entry in match.scheduled if _is_one(entry, rules, side, load)]
     # in an open loop an answer later than a period is no answer: another question
@@ -93,6 +96,8 @@ def find(match: MatchFolder, rules: Replication, side: Side, load: str) -> Sampl
             )
             continue
         doubt = _doubt(match, planned, rally)
+        if rally is not None and not doubt and judged:
+            doubt = too_short(rally)
         if rally is not None and not doubt:
             sample.rallies.append((planned.name, rally))
         else:
@@ -161,32 +166,6 @@ def mixed(rallies: Sequence[Rally]) -> str:
     return ""
 
 
-def boot_of(rally: Rally, latency: Measured) -> Boot:
-    """Return a rally's latencies in ns; a ball without such an edge is lost.
-
-    Of a drill, from repetition to repetition by the instrument's clock; how long one took by the
-    target's own, as the papers have it: the instrument's holds the line's cost, too, which is ten
-    times as large for a process as for the kernel. Raises RallyError.
-    """
-    if rally.manifest.drill is not None:
-        spans = spans_of(rally)
-        if latency == "duration":
-            return Boot.of(spans.durations[0].astype(np.float64))
-        intervals = spans.intervals[1].astype(np.float64)
-        off = np.abs(intervals - rally.manifest.drill.period_ns)
-        return Boot.of(off if latency == "deviation" else intervals)
-    columns = ["rise_ticks", "fall_ticks"]
-    tick_ns = 1e9 / rally.tick_hz
-    series = []
-    for batch in rally.batches(columns):
-        rise, fall = (
-            batch[name].to_numpy(zero_copy_only=False).astype(np.float64) for name in columns
-        )
-        values = rise if latency == "interrupt" else fall - rise
-        series.append(np.where(np.isnan(values), np.inf, values * tick_ns))
-    return Boot.of(np.concatenate(series))
-
-
 def latest(sample: Sample) -> tuple[str, Rally, int, int | None]:
     """Return the latest ball of a side: its rally, its number, and its latency in ns.
 
@@ -195,10 +174,7 @@ def latest(sample: Sample) -> tuple[str, Rally, int, int | None]:
     found = []
     for name, rally in sample.rallies:
         boot = boot_of(rally, sample.side.latency)
-        index = int(np.argmax(boot.late)) if boot.late.size else 0
-        value = float(boot.late[index]) if boot.late.size else boot.largest
-        number = int(boot.late_numbers[index]) if boot.late.size else 0
-        found.append((value, name, rally, number))
+        found.append((boot.largest, name, rally, boot.latest))
     value, name, rally, number = max(found, key=lambda one: one[0])
     return name, rally, number, round(value) if np.isfinite(value) else None
 

@@ -12,22 +12,35 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from tennis.comparison.rallies import boot_of
+from tennis.comparison.sides import Side as Boots
 from tennis.match.folder import MatchFolder
 from tennis.rally.text import plain
 from tennis.replicate import samples
-from tennis.replicate.deciding import Cell, Level, decide, number
+from tennis.replicate.causes import other_cause
+from tennis.replicate.deciding import Level, decide, number
+from tennis.replicate.every_rule import published_quantity, rules
+from tennis.replicate.knutsson_rules import published_ratio
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
-from tennis.replicate.rules import Rule, RulePart, published_ratio, replication, rules
+from tennis.replicate.rules import Rule, RulePart, replication
 from tennis.replicate.samples import Sample
-from tennis.stats.exceedance import interval
 
 __all__ = ["Claim", "Comparison", "Found", "Replication", "Verdict", "number"]
-Verdict = Literal["confirmed", "contradicted", "inconclusive", "not addressed"]
+Verdict = Literal[
+    "confirmed",
+    "another cause",  # the same order, by a mechanism that the original did not have
+    "contradicted",
+    "inconclusive",
+    "not addressed",  # the plan did not play it
+    "not addressable",  # no match can decide it
+]
+HOLDS: frozenset[Verdict] = frozenset({"confirmed", "another cause"})
+SILENT: frozenset[Verdict] = frozenset({"not addressed", "not addressable"})
 
 
 @dataclass(frozen=True)
 class FoundLevel:
-    """What one ball in ``one_in`` exceeds on a side: ns, with its 95 % interval over boots."""
+    """What one ball in ``one_in`` exceeds in a side's median boot: ns, with its interval."""
 
     one_in: int
     level: float | None  # None: unanswered balls
@@ -46,7 +59,8 @@ class Found:
     latency: str
     rallies: tuple[str, ...]  # names of folders: each is a boot
     boots: int
-    n: int  # balls
+    n: int  # balls that are judged
+    behind: int  # the last whole cycle of the load: balls that are not
     misses: int
     levels: tuple[FoundLevel, ...]
     mechanism: Mechanism | None  # of its latest ball, where `tennis replicate --explain` looked
@@ -66,7 +80,7 @@ class Comparison:
     command: str = ""  # that plays it
     missing: tuple[str, ...] = ()  # what was not played, one entry a side
     published: float | None = None  # the same of the thesis' tables, of the latest balls
-    measure: str = "worst"
+    measure: str = "level"
     above: float | None = None
     below: float | None = None
     judged_one_in: int | None = None
@@ -75,6 +89,13 @@ class Comparison:
     levels: tuple[Level, ...] = ()
     largest: float | None = None  # the same ratio of the largest of all balls
     sides: tuple[Found, ...] = ()
+    quantity: str = ""  # what was published: "the thesis' maximum of 10,000,000 balls"
+    judged: str = ""  # what is judged here: "1 in 1,000 of the median boot"
+
+    @property
+    def addressed(self) -> bool:
+        """Tell whether anything was compared, or could have been with what was played."""
+        return self.verdict not in SILENT
 
     @property
     def why(self) -> str:
@@ -116,8 +137,13 @@ class Claim:
     verdict: Verdict
     why: str
     parts: tuple[Comparison, ...] = ()
-    # the parts that are judged with threaded top halves, with hard ones
+    # the parts that are judged with forced top halves, with hard ones
     beside: tuple[Comparison, ...] = ()
+
+    @property
+    def addressed(self) -> bool:
+        """Tell whether the match has something to say of it."""
+        return self.verdict not in SILENT
 
     @property
     def n(self) -> int:
@@ -149,7 +175,7 @@ class Replication:
     def __init__(self, match: MatchFolder) -> None:
         self.match = match
         self._rules = replication()
-        self._cells: dict[str, Cell] = {}
+        self._cells: dict[str, Boots] = {}
         self._compared_samples: dict[str, Sample] = {}
         self._mechanisms = Mechanisms.read(match.path).cells
 
@@ -159,13 +185,23 @@ class Replication:
         _ = self.claims
         return list(self._compared_samples.values())
 
+    @property
+    def behind(self) -> tuple[int, int]:
+        """Return how many balls came behind whole cycles of their load, and of how many."""
+        played = {name: rally.balls for sample in self.compared for name, rally in sample.rallies}
+        judged = {name: balls for sample in self.compared for name, balls in sample.judged.items()}
+        every = sum(played.values())
+        return every - sum(judged.values()), every
+
     @cached_property
     def claims(self) -> list[Claim]:
         """Return every published statement with its verdict, in the order of the rules."""
         judged = [self._judge(rule) for rule in rules()]
         return judged + [
-            Claim(entry.source, entry.id, "conclusion", entry.title, "", "not addressed", entry.why)
-            for entry in self._rules.unaddressed
+            Claim(
+                entry.source, entry.id, "conclusion", entry.title, "", "not addressable", entry.why
+            )
+            for entry in self._rules.unaddressable
         ]
 
     def claim(self, source: str, name: str) -> Claim:
@@ -190,17 +226,17 @@ class Replication:
         }
 
     def _judge(self, rule: Rule) -> Claim:
-        parts = tuple(self._part(part) for part in rule.parts)
+        parts = tuple(self._part(part, rule.source) for part in rule.parts)
         every_hard = dict.fromkeys(self._rules.top_halves, "hard")
         hard = [part.with_top_halves(every_hard) for part in rule.parts]
         changed = [made for made, part in zip(hard, rule.parts, strict=True) if made != part]
-        beside = tuple(map(self._part, changed))
+        beside = tuple(self._part(part, rule.source) for part in changed)
         verdict, why = _together(parts)
         return Claim(
             rule.source, rule.id, rule.kind, rule.title, rule.published, verdict, why, parts, beside
         )
 
-    def _part(self, part: RulePart) -> Comparison:
+    def _part(self, part: RulePart, source: str) -> Comparison:
         found = {
             name: [samples.find(self.match, self._rules, side, load) for load in side.loads]
             for name in ("of", "to", "than")
@@ -219,6 +255,7 @@ class Replication:
                 measure=part.measure,
                 above=part.above,
                 below=part.below,
+                quantity=published_quantity(source, part.measure),
             )
 
         missing = [sample for sample in every if sample.missing]
@@ -237,10 +274,10 @@ class Replication:
         mixed = samples.mixed([rally for sample in every for _, rally in sample.rallies])
         if mixed:
             return undecided("inconclusive", mixed, "play these rallies anew with one build of all")
-        return self._compared(part, found, every)
+        return self._compared(part, source, found, every)
 
     def _compared(
-        self, part: RulePart, found: dict[str, list[Sample]], every: Sequence[Sample]
+        self, part: RulePart, source: str, found: dict[str, list[Sample]], every: Sequence[Sample]
     ) -> Comparison:
         sides = {name: [self._cell(sample) for sample in side] for name, side in found.items()}
         decision = decide(
@@ -249,13 +286,18 @@ class Replication:
         left_out = "; ".join(filter(None, (sample.left_out for sample in every)))
         judged = decision.judged
         then, command = "", ""
-        if decision.verdict == "inconclusive":
+        if decision.open:
             then, command = self._advice(decision.boots_needed)
+        verdict: Verdict = decision.verdict
+        cause = self._other_cause(part, found["of"], every) if verdict == "confirmed" else ""
+        if cause:
+            verdict, cause = "another cause", f"the same order, by another cause: {cause}"
+        remarks = (cause, decision.remark, left_out and f"without {left_out}")
         return Comparison(
             part.says,
-            decision.verdict,
+            verdict,
             decision.rule,
-            "; ".join(filter(None, (decision.remark, left_out and f"without {left_out}"))),
+            "; ".join(filter(None, remarks)),
             then,
             command,
             published=published_ratio(part),
@@ -268,13 +310,26 @@ class Replication:
             levels=decision.levels,
             largest=decision.largest,
             sides=tuple(self._found(sample) for sample in every),
+            quantity=published_quantity(source, part.measure),
+            judged=judged.words(part.measure) if judged else "",
         )
 
-    def _cell(self, sample: Sample) -> Cell:
+    def _other_cause(self, part: RulePart, of: Sequence[Sample], every: Sequence[Sample]) -> str:
+        late = [
+            (sample, self._cell(sample), known.sentence if known else "")
+            for sample in of
+            for known in [self._mechanisms.get(sample.name)]
+        ]
+        return other_cause(part, late, every, self._rules.statistics.judged_one_in)
+
+    def _cell(self, sample: Sample) -> Boots:
         if sample.name not in self._cells:
             self._compared_samples[sample.name] = sample
-            boots = [samples.boot_of(rally, sample.side.latency) for _, rally in sample.rallies]
-            self._cells[sample.name] = Cell(sample.name, boots)
+            rallies = [rally for _, rally in sample.rallies]
+            self._cells[sample.name] = Boots(
+                [boot_of(rally, sample.side.latency) for rally in rallies],
+                [rally.manifest.protocol.seed for rally in rallies],
+            )
         return self._cells[sample.name]
 
     def _advice(self, boots: int | None) -> tuple[str, str]:
@@ -291,13 +346,11 @@ class Replication:
 
     def _found(self, sample: Sample) -> Found:
         cell, statistics = self._cell(sample), self._rules.statistics
-        misses = sum(rally.misses for _, rally in sample.rallies)
         levels = []
         for one_in in statistics.one_in:
-            if cell.balls >= statistics.exceedances_min * one_in:
-                level, drawn = cell.values(one_in)
-                ends = interval(drawn, len(cell.boots), statistics.confidence)
-                levels.append(FoundLevel(one_in, level, ends))
+            if cell.has(one_in):
+                level = cell.median(one_in)
+                levels.append(FoundLevel(one_in, level.estimate, (level.low, level.high)))
         return Found(
             words=sample.words,
             kernel=sample.side.kernel,
@@ -308,11 +361,12 @@ class Replication:
             rallies=tuple(name for name, _ in sample.rallies),
             boots=len(cell.boots),
             n=sample.balls,
-            misses=misses,
+            behind=sample.behind,
+            misses=sample.misses,
             levels=tuple(levels),
             mechanism=self._mechanisms.get(sample.name),
-            largest=cell.largest(),
-            exceedance_bound_95=None if misses else 3 / sample.balls,
+            largest=max(cell.latest()),
+            exceedance_bound_95=None if sample.misses else 3 / sample.balls,
         )
 
 
@@ -333,11 +387,12 @@ def compared(ours: Replication, theirs: Replication) -> tuple[int, list[Disagree
     addressed, found = 0, []
     for claim in ours.claims:
         other = theirs.claim(claim.source, claim.id)
-        if "not addressed" in {claim.verdict, other.verdict}:
+        if not (claim.addressed and other.addressed):
             continue
         addressed += 1
         if claim.verdict != other.verdict:
-            opposite = {claim.verdict, other.verdict} == {"confirmed", "contradicted"}
+            either = {claim.verdict, other.verdict}
+            opposite = "contradicted" in either and bool(either & HOLDS)
             found.append(Disagreement(claim, other, opposite))
     return addressed, sorted(found, key=lambda one: not one.opposite)
 
@@ -348,8 +403,8 @@ def _together(parts: Sequence[Comparison]) -> tuple[Verdict, str]:
     verdict: Verdict = "inconclusive"
     if "contradicted" in verdicts:
         verdict = "contradicted"
-    elif set(verdicts) == {"confirmed"}:
-        verdict = "confirmed"
+    elif set(verdicts) <= HOLDS:
+        verdict = "another cause" if "another cause" in verdicts else "confirmed"
     elif set(verdicts) == {"not addressed"}:
         verdict = "not addressed"
     decisive = [part for part in parts if part.verdict == verdict] or list(parts)

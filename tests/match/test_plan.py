@@ -19,10 +19,10 @@ from tennis.cli.match import match
 from tennis.errors import BenchError, UsageError
 from tennis.match.plan import MatchPlan, read_plan
 from tennis.play.match import _with_versions, bench_for, duration, estimate_s
-from tennis.play.schedule import scheduled_rallies
+from tennis.play.schedule import scheduled_rallies, short_of_a_cycle
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
-from tennis.replicate.rules import FIGURES
+from tennis.replicate.knutsson_rules import FIGURES
 
 PLANS = sorted((ROOT / "plans").glob("*.toml"))
 SMALL = 'kernels = ["mainline", "rt"]\nloads = ["idle", "stress"]\n'
@@ -171,13 +171,13 @@ def test_what_cannot_be_is_left_out_with_its_reason(tmp_path):
 def test_top_halves_are_an_axis():
     text = """
         loads = ["idle"]
-        top_halves = ["hard", "threaded"]
+        top_halves = ["hard", "forced"]
         [kernels.mainline]
         [kernels.rt]
         [[rally]]
         kernel = "rt"
         load = "stress"
-        top_half = "threaded"
+        top_half = "forced"
         [[skip]]
         kernel = "rt"
         top_half = "hard"
@@ -185,19 +185,40 @@ def test_top_halves_are_an_axis():
     scheduled, left = scheduled_rallies(plan(text), {}, Path())
     assert {one.name: one.plan.top_half for one in scheduled} == {
         "mainline-idle-default-tasklet": "hard",
-        "rt-idle-default-tasklet-threaded": "threaded",
-        "rt-stress-default-tasklet-threaded": "threaded",
+        "rt-idle-default-tasklet-forced": "forced",
+        "rt-stress-default-tasklet-forced": "forced",
     }
     assert {one.name: one.why for one in left} == {
-        "mainline-idle-default-tasklet-threaded": (
-            "top half threaded is not for mainline kernels: hard is"
+        "mainline-idle-default-tasklet-forced": (
+            "top half forced is not for mainline kernels: hard or explicit is"
         ),
         "rt-idle-default-tasklet": "the plan skips it",
     }
     # what the rules speak of is not mixed with what they do not
     (rally,) = (one for one in scheduled if one.plan.load == "stress")
     assert not rally.is_one("rt", "stress", "default", "tasklet")
-    assert rally.is_one("rt", "stress", "default", "tasklet", "threaded")
+    assert rally.is_one("rt", "stress", "default", "tasklet", "forced")
+
+
+def test_a_plan_that_says_threaded_is_one_of_forced():
+    text = 'loads = ["idle"]\ntop_halves = ["WORD"]\n[kernels.rt]\n[[skip]]\ntop_half = "WORD"\n'
+    old, new = (plan(text.replace("WORD", word)) for word in ("threaded", "forced"))
+    assert old == new
+    assert old.top_halves == ["forced"]
+
+
+def test_one_thread_is_not_both_halves():
+    text = """
+        loads = ["idle"]
+        top_halves = ["explicit"]
+        bottom_halves = ["tasklet", "thread"]
+        [kernels.mainline]
+    """
+    scheduled, left = scheduled_rallies(plan(text), {}, Path())
+    assert [one.name for one in scheduled] == ["mainline-idle-default-tasklet-explicit"]
+    assert [one.why.partition(",")[0] for one in left] == [
+        "--top-half explicit takes the interrupt's thread"
+    ]
 
 
 BAD = [
@@ -344,8 +365,9 @@ def test_before_each_rally_a_physical_target_is_booted(monkeypatch):
     """Mocked: what boots and who holds the target; both have tests of their own."""
     asked: list[tuple[str, str, bool]] = []
 
-    def boot(target: SshTarget, flavour: str, *, again: bool, stop: object) -> None:
+    def boot(target: SshTarget, flavour: str, holder: str, *, again: bool, stop: object) -> None:
         assert callable(stop)
+        assert holder
         asked.append((target.host, flavour, again))
 
     monkeypatch.setattr("tennis.bench.fleet.boot.boot", boot)
@@ -375,6 +397,35 @@ def test_the_plans_of_the_checkout_are_sound(path, tmp_path):
         assert {one.name for one in scheduled_rallies(asked, {}, path.parent)[1]} == {
             f"xenomai-{load}-native-thread" for load in ("idle", "stress", "network", "xload")
         }
+
+
+def test_boots_that_are_meant_to_decide_see_a_whole_cycle():
+    """What is refused says how many balls would do, and these do."""
+    few = SMALL + "balls = 3000\nrepetitions = "
+    words = (
+        "mainline-stress-default-tasklet has 3000 balls, less than a cycle of stress .5 s.: 5,084"
+    )
+    with pytest.raises(UsageError, match=words) as refused:
+        names(few + "10")
+    assert "give each 5,084" in refused.value.next_step
+    assert len(names(SMALL + "balls = 5084\nrepetitions = 10")) == 40
+    with pytest.raises(UsageError, match=r"less than a cycle of stress .10 s.: 10,118"):
+        names(SMALL + "balls = 6000\nrepetitions = 10\ninstruction_ns = 4")
+    # nobody knows how long an instruction takes on a board, and fewer boots decide nothing
+    assert len(names(few + '10\nbench = "pi"\ntarget = "bench-1"')) == 40
+    assert len(names(few + "9")) == 36
+    short = list(short_of_a_cycle(scheduled_rallies(plan(few + "2"), {}, Path())[0]))
+    assert [(name, enough) for name, _, enough in short] == [
+        ("mainline-stress-default-tasklet", 5084)
+    ]
+
+
+def test_plans_of_ours_see_whole_cycles():
+    for path in PLANS:
+        given = {"xenomai": "trees/evl"}
+        ours = read_plan(path).model_copy(update={"repetitions": 1})
+        scheduled, _ = scheduled_rallies(ours, given if "xenomai" in ours.kernels else {}, Path())
+        assert not list(short_of_a_cycle(scheduled)), path
 
 
 DRILLS = (
@@ -474,7 +525,7 @@ def test_versions_are_asked_once_for_rallies_that_differ_in_balls_and_seed_only(
             return {"kernel": plan.kernel, "load": plan.load}
 
     scheduled = _with_versions(
-        Bench(), scheduled_rallies(plan(SMALL + "repetitions = 50"), {}, Path())[0]
+        Bench(), scheduled_rallies(plan(SMALL + "balls = 6000\nrepetitions = 50"), {}, Path())[0]
     )
     assert len(scheduled) == 200
     assert sorted(asked) == [(k, load) for k in ("mainline", "rt") for load in ("idle", "stress")]

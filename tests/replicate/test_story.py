@@ -63,6 +63,21 @@ def test_the_story_says_what_the_verdicts_say(maker):
     assert "CONFIRMED" in said
 
 
+def test_a_driver_that_asks_for_its_thread_stands_beside_it(maker):
+    maker.cell("rt", "chrt", "stress", bursts(16_000, BALLS), top="explicit")
+    told = story(play(maker))
+    assert [line.kernel for line in told.lines[3:]] == [
+        "PREEMPT_RT, forced",
+        "PREEMPT_RT, explicit",
+    ]
+    assert (told.lines[4].late, told.lines[4].published_us) == (16_000, None)
+    assert "(request_threaded_irq) answers under stress: 1 in 1,000 after 16.0 µs" in (
+        told.sentences[3].text
+    )
+    assert not told.sentences[3].verdict
+    assert max(map(len, text_of(told, maker.path).splitlines())) <= 80
+
+
 def test_a_latest_answer_far_from_all_others_is_a_surprise(maker):
     told = story(play(maker, late_rt=1_500_000))
     (surprise,) = [one for one in told.sentences if one.explain]
@@ -92,3 +107,24 @@ def test_no_story_without_both_kernels(maker):
     assert story(replicated) is None
     assert [one.balls for one in cells(replicated)] == [2 * BALLS]
     assert "What was found" in match_report(replicated)
+
+
+def test_missed_balls_are_later_than_all_that_came(maker):
+    """A tenth of mainline's under stress: the 99 % and the latest are among them."""
+    for kernel, priorities in (("mainline", "default"), ("rt", "chrt")):
+        maker.cell(kernel, priorities, "idle", bursts(3_000, BALLS), boots=1)
+        misses = BALLS // 10 if kernel == "mainline" else 0
+        maker.cell(kernel, priorities, "stress", bursts(9_000, BALLS), boots=1, misses=misses)
+    replicated = Replication(maker.sealed())
+    told = story(replicated)
+    mainline = next(
+        line for line in told.lines if (line.load, line.kernel) == ("stress", "mainline")
+    )
+    assert (mainline.late, mainline.misses) == (np.inf, 300)
+    shown = text_of(told, maker.path)
+    assert "> 100 ms, 300 missed" in shown
+    assert "inf" not in shown
+    page = match_report(replicated)
+    assert "&gt; 100 ms, 300 missed" in page
+    assert "<strong>&gt; 100 ms</strong>" in page
+    assert "here &gt; 100 ms (300 missed)" in page  # beside the thesis' maxima, in words

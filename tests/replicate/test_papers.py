@@ -10,14 +10,16 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tennis.comparison.rallies import boot_of
 from tennis.match.folder import open_match
 from tennis.pages.match import match_report
 from tennis.pages.match_drills import drill_rows
 from tennis.publications import load
 from tennis.publications.arm import CALLS, CONTEXTS
 from tennis.rally.manifest import Drill, seal_of
-from tennis.replicate.other_rules import PERIODIC, RATE_HZ, other_rules
-from tennis.replicate.samples import boot_of
+from tennis.replicate.arm_rules import arm_rules
+from tennis.replicate.koeker_rules import RATE_HZ
+from tennis.replicate.rules import PERIODIC
 from tennis.replicate.verdicts import Replication
 from tests.support.synthetic_match import MatchMaker, bursts
 
@@ -88,7 +90,7 @@ def test_arm_confirms_itself(maker):
     kinds = Counter(one.kind for one in ours)
     # six pairs of tables of three contexts each, but table 10 of one; three more for the periods
     assert kinds["growth"] == 3 * 3 + 3 + 3 + 1
-    assert kinds["ranking"] == sum(1 for rule in other_rules() if rule.kind == "ranking")
+    assert kinds["ranking"] == sum(1 for rule in arm_rules() if rule.kind == "ranking")
     assert 26 <= kinds["ranking"] <= 30
     c2 = found.claim(ARM, "c2")
     assert c2.parts[-1].estimate == pytest.approx(93081.430 / 269.817, rel=1e-3)
@@ -211,6 +213,36 @@ def test_koekers_quartiles_confirm_themselves(maker):
     assert means[0].estimate == pytest.approx(flood.mean() / idle.mean())
     assert found.claim(KOEKER, "c1-mainline").verdict == "not addressed"
     assert "Chapter 7" not in match_report(found)
+
+
+def test_koekers_c1_is_about_quartile_distances(maker):
+    """The medians are alike idle; that one mode is ten times as narrow contradicts it."""
+    for mode, (low, high) in {"": (4000, 6000), PERIODIC: (4900, 5100)}.items():
+        for load_name in ("idle", "ping-flood"):
+            maker.cell(
+                *("mainline", "default", load_name, quartiles(low, 5000, high, 9000)),
+                added=mode,
+                rate_hz=RATE_HZ,
+            )
+    parts = Replication(maker.sealed()).claim(KOEKER, "c1-mainline").parts
+    assert [part.measure for part in parts] == ["median", "quartile distance", "quartile distance"]
+    assert parts[2].verdict == "contradicted"
+    assert parts[2].estimate == pytest.approx(10)
+    assert parts[2].published == pytest.approx(2)
+    assert parts[2].quantity == "the paper's quartile distance"
+
+
+def test_what_nothing_on_a_bench_moves_is_not_addressable(maker):
+    """Idle, the virtual bench's quartiles are one number: 0 / 0 is no ratio, and no miss."""
+    for added in ("", PERIODIC):
+        maker.cell(
+            *("mainline", "default", "idle", quartiles(5000, 5000, 5000, 9000)),
+            added=added,
+            rate_hz=RATE_HZ,
+        )
+    part = Replication(maker.sealed()).claim(KOEKER, "c1-mainline").parts[2]
+    assert part.verdict == "not addressable"
+    assert "quartile distance is 0 in all boots of both sides" in part.why
 
 
 def test_another_rate_is_not_koekers(maker):

@@ -1,45 +1,34 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The rules that follow from the tables of Arm et al. (2016) and of Koeker et al.
+"""The rules that follow from the tables of Arm et al. (2016).
 
-Both ran RTAI, on other processors and with other timers. So only growth in orders of magnitude, and
-who is later than whom, is held against a match. The thresholds were written before any match with
-drills, or of 10 kHz, was looked at; single drills (docs/evidence/drills.md) had been. docs/match.md
-has them in words.
+They ran RTAI, on another processor and with other timers. So only growth in orders of magnitude,
+and who is later than whom, is compared with a match. The thresholds were written before any match
+with drills was looked at; single drills (docs/evidence/drills.md) had been. docs/match.md has them
+in words.
 """
 
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+from tennis.comparison.rallies import Measured
 from tennis.publications.arm import CALLS, CONTEXTS
 from tennis.publications.load import load
 from tennis.rally.manifest import Drill, DrillContext, DrillName
-from tennis.replicate.rules import Measure, Measured, Rule, RulePart, Side, replication
+from tennis.replicate.rules import PERIODIC, Rule, RulePart, Side, replication
 from tennis.units import format_us
 
-ARM, KOEKER = "arm-2016", "koeker"
-# Linux' nearest to RTAI's periodic mode: no high-resolution timers, and a tick that never stops
-PERIODIC = "highres=off nohz=off"
+ARM = "arm-2016"
 TICK_US = 4000  # of Debian's kernels: no other period can be kept without high-resolution timers
 CALL_US = 171.3  # from call to call: no divisor of any load's period
-RATE_HZ = 10_000.0
-ALIKE = 1.25  # times: what "no significant difference" of medians is here
-# in words, by measure, in table 3
-_MOVED: tuple[tuple[str, Measure, str], ...] = (
-    ("mean", "mean", "mean"),
-    ("standard deviation", "standard deviation", "sd"),
-    ("worst case", "worst", "max"),
-)
-# how each kernel answers where nothing stands between interrupt and handler
-ANSWERS = {"mainline": "default", "rt": "chrt", "xenomai": "native"}
 
 
-def other_rules() -> list[Rule]:
-    """Return the rules of both papers."""
+def arm_rules() -> list[Rule]:
+    """Return the rules of the paper."""
     figures = load(ARM)
     cells = list(_cells(figures))
-    return [*_koeker(), _modes(), _spaces(figures), *_growths(cells), *_rankings(cells)]
+    return [_modes(), _spaces(figures), *_growths(cells), *_rankings(cells)]
 
 
 class _Cell:
@@ -114,7 +103,7 @@ def _growths(cells: list[_Cell]) -> Iterator[Rule]:
             yield Rule(
                 source=ARM,
                 id=f"table{cell.tables['memory']}-{cell.name}-{context}",
-                title=f"rt, {cell.words} {context}: worst {cell.measured}, memory against idle",
+                title=f"rt, {cell.words} {context}: {cell.measured}, memory against idle",
                 published=f"{format_us(idle_us)} to {format_us(loaded_us)}: {growth:.3g} times",
                 kind="growth",
                 parts=(
@@ -131,7 +120,7 @@ def _growths(cells: list[_Cell]) -> Iterator[Rule]:
 
 
 def _rankings(cells: list[_Cell]) -> Iterator[Rule]:
-    """Yield a rule for each two contexts of a table: whose worst case is later."""
+    """Yield a rule for each two contexts of a table: who is later."""
     for load_name in ("idle", "memory"):
         for cell in sorted(cells, key=lambda cell: cell.measured):
             for one, other in combinations(cell.max_us[load_name], 2):
@@ -144,7 +133,7 @@ def _rankings(cells: list[_Cell]) -> Iterator[Rule]:
                     source=ARM,
                     id=f"table{cell.tables[load_name]}-{later}-{sooner}"
                     + ("" if cell.name != "periodic" else f"-{cell.period_us:g}us"),
-                    title=f"{load_name}, worst {cell.measured}: {cell.short}, {later} > {sooner}",
+                    title=f"{load_name}, {cell.measured}: {cell.short}, {later} > {sooner}",
                     published=f"{format_us(pair[later])} against {format_us(pair[sooner])}: "
                     f"{ratio:.3g} times",
                     kind="ranking",
@@ -234,111 +223,3 @@ def _spaces(figures: dict[str, Any]) -> Rule:
         published="25 µs, loaded: kernel 13.4, hard user space 16.1, soft user space 93,081 µs",
         parts=tuple(parts),
     )
-
-
-def _koeker() -> Iterator[Rule]:
-    """Yield the rules of tables 2 and 3 and of c1, for each kernel."""
-    same_order = replication().tables.same_order
-    figures = load(KOEKER)
-    quartiles = {(row["mode"], row["load"]): row for row in figures["quartiles"]}
-    latencies = {(row["mode"], row["load"]): row for row in figures["latency"]}
-    lines = {"oneshot": "", "periodic": PERIODIC}
-    words = {"oneshot": "one-shot", "periodic": "periodic"}
-
-    for kernel, priorities in ANSWERS.items():
-
-        def side(
-            mode: str, load_name: str, kernel: str = kernel, priorities: str = priorities
-        ) -> Side:
-            return Side(
-                kernel=kernel,
-                priorities=priorities,
-                loads=(load_name,),
-                latency="interrupt",
-                command_line=lines[mode],
-                rate_hz=RATE_HZ,
-            )
-
-        def grows(mode: str, what: str, measure: Measure, idle: float, loaded: float) -> RulePart:
-            growth = loaded / idle
-            low, high = growth / same_order, growth * same_order
-            return RulePart(
-                says=f"{words[mode]}: the {what} grows {low:.3g} to {high:.3g} times",
-                measure=measure,
-                of=side(mode, "ping-flood"),
-                to=side(mode, "idle"),
-                above=low,
-                below=high,
-                published_value=growth,
-            )
-
-        def against(load_name: str, key: str) -> float:
-            one, other = (quartiles[mode, load_name == "ping-flood"][key] for mode in lines)
-            return float(one / other)
-
-        one_shot, periodic = side("oneshot", "ping-flood"), side("periodic", "ping-flood")
-        yield Rule(
-            source=KOEKER,
-            id=f"c1-{kernel}",
-            title=f"{kernel}: periodic timers answer faster and narrower than one-shot ones under "
-            "load; idle there is no significant difference",
-            published="medians under load 6.7 against 10.2, idle 4.5 against 4.3 µs; RTAI's modes "
-            f"have no equal in Linux: here {PERIODIC}, and without",
-            parts=(
-                RulePart(
-                    says="under a ping flood one-shot's median is larger",
-                    measure="median",
-                    of=one_shot,
-                    to=periodic,
-                    above=1.0,
-                    published_value=against("ping-flood", "q2"),
-                ),
-                RulePart(
-                    says="under a ping flood one-shot's quartile distance is larger",
-                    measure="quartile distance",
-                    of=one_shot,
-                    to=periodic,
-                    above=1.0,
-                    published_value=against("ping-flood", "qd"),
-                ),
-                RulePart(
-                    says=f"idle the medians are within {ALIKE} times",
-                    measure="median",
-                    of=side("oneshot", "idle"),
-                    to=side("periodic", "idle"),
-                    above=1 / ALIKE,
-                    below=ALIKE,
-                    published_value=against("idle", "q2"),
-                ),
-            ),
-        )
-        yield Rule(
-            source=KOEKER,
-            id=f"table2-{kernel}",
-            title=f"{kernel}: a ping flood widens the distance of the quartiles",
-            published="q3 - q1, idle to ping flood: 0.2 to 3.7 µs (one-shot), 0.1 to 2.4 µs "
-            "(periodic), rounded by the paper",
-            parts=tuple(
-                RulePart(
-                    says=f"{words[mode]}: it is larger under a ping flood than idle",
-                    measure="quartile distance",
-                    of=side(mode, "ping-flood"),
-                    to=side(mode, "idle"),
-                    above=1.0,
-                    published_value=quartiles[mode, True]["qd"] / quartiles[mode, False]["qd"],
-                )
-                for mode in lines
-            ),
-        )
-        yield Rule(
-            source=KOEKER,
-            id=f"table3-{kernel}",
-            title=f"{kernel}: how a ping flood moves mean, standard deviation and worst case",
-            published="one-shot: mean 4.5 to 10.2, standard deviation 0.79 to 3.4, largest 45.7 to "
-            "51.6 µs; the paper's jitter is the variance",
-            parts=tuple(
-                grows(mode, what, measure, latencies[mode, False][key], latencies[mode, True][key])
-                for mode in lines
-                for what, measure, key in _MOVED
-            ),
-        )

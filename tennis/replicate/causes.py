@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What made a side late that the published system did not have: the same order, by another cause.
+
+The thesis ran PREEMPT_RT of 2008: each softirq had a thread of its own, and none took a lock that
+all of a processor share. Both have changed since, for handlers that are forced into threads.
+"""
+
+import re
+from collections.abc import Sequence
+from math import inf
+
+from tennis.comparison.sides import Side
+from tennis.replicate.rules import RulePart
+from tennis.replicate.samples import Sample
+
+_LOCK = re.compile(r"softirq lock")
+_SOFTIRQ_THREADS = 2  # Linux' major version in which each softirq had a thread of its own
+_NEAR = 10**0.5  # times: the latest ball is of the judged level's kind
+
+
+def other_cause(
+    part: RulePart, of: Sequence[tuple[Sample, Side, str]], every: Sequence[Sample], one_in: int
+) -> str:
+    """Say what the original did not have and what a confirmed comparison stands on; empty: nothing.
+
+    ``of``: samples of the side that must be late, each with its boots and the mechanism of its
+    latest ball (empty: nobody looked).
+    """
+    forced = [sample for sample in every if sample.side.top_half == "forced" and _today(sample)]
+    if forced and part.of.latency == "scheduling":
+        return (
+            "the tasklet of a forced handler runs inside the handler's own thread (in 2008 it ran "
+            "in a thread of its own)"
+        )
+    if part.above is None:
+        return ""
+    for sample, side, sentence in of:
+        latest = max(side.latest(), default=inf)
+        near = side.has(one_in) and latest <= _NEAR * side.median(one_in).estimate
+        if sample in forced and near and _LOCK.search(sentence):
+            return (
+                "the latest ball waited for the softirq lock, which forced threading takes today "
+                "(in 2008 there was no such lock)"
+            )
+    return ""
+
+
+def _today(sample: Sample) -> bool:
+    """Tell whether a side's kernel runs softirqs in the thread that raised them."""
+    releases = [rally.manifest.target.release for _, rally in sample.rallies]
+    majors = [found.group() for one in releases if (found := re.match(r"\d{1,4}", one))]
+    return bool(majors) and all(int(major) > _SOFTIRQ_THREADS for major in majors)

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A match that lists one rally several times: ten copies of a boot are no ten boots."""
+
+import hashlib
+import json
+import shutil
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli.replicate import replicate
+from tennis.errors import RallyError
+from tennis.match.folder import open_match
+from tennis.rally import balls as rally_balls
+from tennis.rally.folder import BALLS, MANIFEST
+from tennis.rally.manifest import seal_of
+from tests.support.synthetic_match import MatchMaker
+
+RISE = np.full(200, 1000)
+
+
+@pytest.fixture
+def maker(tmp_path):
+    return MatchMaker(tmp_path / "match")
+
+
+def copied(maker, name: str, seed: int) -> None:
+    """List a copy of the only rally, sealed again as a boot with another seed."""
+    first = maker.scheduled[0]
+    folder = maker.path / name
+    shutil.copytree(maker.path / first.name, folder)
+    protocol = first.plan.protocol.model_copy(update={"seed": seed})
+    plan = first.plan.model_copy(update={"protocol": protocol})
+    maker.scheduled.append(first.model_copy(update={"name": name, "plan": plan, "repetition": 2}))
+    sealed_again(folder, seed)
+
+
+def sealed_again(folder, seed: int) -> None:
+    content = json.loads((folder / MANIFEST).read_text())
+    content["protocol"]["seed"] = seed
+    content["files"][BALLS] = hashlib.sha256((folder / BALLS).read_bytes()).hexdigest()
+    content["seal"] = seal_of(content)
+    (folder / MANIFEST).write_text(json.dumps(content))
+
+
+def refused(maker) -> str:
+    """Return the one line with which ``tennis replicate`` refuses a match."""
+    with pytest.raises(RallyError) as error:
+        maker.sealed()
+    done = CliRunner().invoke(replicate, [str(maker.path)])
+    assert done.exit_code == 1
+    assert isinstance(done.exception, RallyError)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_one_rally_that_is_listed_ten_times(maker):
+    maker.rally("rt", "chrt", "idle", RISE)
+    maker.scheduled *= 10
+    assert "rt-idle-chrt-tasklet-forced is in " in refused(maker)
+
+
+def test_two_names_of_one_seed(maker):
+    maker.rally("rt", "chrt", "idle", RISE)
+    copied(maker, "other", seed=1)
+    said = "rt-idle-chrt-tasklet-forced and other of .*match.json have one seed, 1: they are one"
+    with pytest.raises(RallyError, match=said):
+        maker.sealed()
+    # of another combination a seed is another boot
+    maker.scheduled.pop()
+    maker.rally("mainline", "default", "idle", RISE)
+    assert len(maker.sealed().rallies()) == 2
+
+
+def test_two_names_that_a_file_system_may_take_for_one(maker):
+    maker.rally("rt", "chrt", "idle", RISE)
+    copied(maker, "RT-idle-chrt-tasklet-forced", seed=2)
+    assert "have one name, but for upper and lower case" in refused(maker)
+
+
+@pytest.mark.parametrize("packed", ["as it is", "another way"])
+def test_the_balls_of_another_rally(maker, packed, monkeypatch):
+    """Sealed again with another seed; in another packing the file's hash is another one, too."""
+    maker.rally("rt", "chrt", "idle", RISE)
+    copied(maker, "other", seed=2)
+    balls = maker.path / "other" / BALLS
+    if packed == "another way":
+        table = pq.read_table(balls)
+        before, writer = balls.read_bytes(), pq.ParquetWriter
+        with monkeypatch.context() as patch:
+            levels = dict.fromkeys(table.column_names, 9)
+            patch.setattr(
+                pq,
+                "ParquetWriter",
+                lambda *args, **options: writer(*args, **options | {"compression_level": levels}),
+            )
+            rally_balls.write(balls, table, 1_000_000_000)
+        assert balls.read_bytes() != before
+        sealed_again(maker.path / "other", 2)
+    match = maker.sealed()
+    assert [rally.path.name for rally in match.rallies()] == ["rt-idle-chrt-tasklet-forced"]
+    said = "holds the balls of rt-idle-chrt-tasklet-forced, tick for tick: it is no boot"
+    assert match.trouble("other") == said
+    done = CliRunner().invoke(replicate, [str(maker.path)])
+    assert done.exit_code == 1
+    assert f"other {said}" in str(done.exception)
+
+
+def test_boots_whose_latencies_are_the_same_are_boots(maker):
+    """SLOTH answers each ball in the same time: what differs is when it was served."""
+    maker.cell("rt", "chrt", "idle", RISE)
+    match = maker.sealed()
+    assert len(match.rallies()) == 10
+    assert not open_match(maker.path).damaged()
