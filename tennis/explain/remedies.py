@@ -17,6 +17,11 @@ class Remedy:
 
 REMEDIES = (
     Remedy(
+        re.compile(r"softirq lock"),
+        "top-half=explicit",
+        "a driver that asks for its thread itself does not take that lock",
+    ),
+    Remedy(
         re.compile(r"softirq lock that rcuc/"),
         "command-line=rcu_nocbs=0",
         "RCU's callbacks then run in a thread of their own, outside of softirqs",
@@ -49,6 +54,10 @@ def remedies(sentence: str, settings: dict[str, str]) -> list[Remedy]:
         and remedy.setting not in had
         and not (remedy.setting == "kernel=rt" and settings.get("kernel", "").startswith("rt"))
         and not (remedy.setting == "priorities=chrt" and settings.get("priorities") != "default")
+        and not (
+            # there the thread is the bottom half's
+            remedy.setting == "top-half=explicit" and settings.get("bottom-half") == "thread"
+        )
         and not (
             remedy.setting == "kernel=rt-7" and not settings.get("kernel", "").startswith("rt")
         )

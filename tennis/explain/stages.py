@@ -18,6 +18,7 @@ from tennis.errors import RallyError
 from tennis.explain.story import Story
 from tennis.rally import Rally
 from tennis.rally.folder import BALLS
+from tennis.rally.text import plain
 
 STAGES = "stages.parquet"
 SIZE_LIMIT = 1 << 30
@@ -117,8 +118,10 @@ def read(rally: Rally) -> pa.Table | None:
                 next_step=f"remove it, and type: tennis explain {rally.path} --stages",
             )
         return file.read()
-    except (OSError, pa.ArrowException) as error:
-        raise RallyError(f"{path} is damaged: {error}", next_step="remove it") from error
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise RallyError(
+            f"{path} is damaged: {plain(str(error), 200)}", next_step="remove it"
+        ) from error
 
 
 def stages(table: pa.Table) -> list[Stage]:

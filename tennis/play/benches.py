@@ -20,6 +20,8 @@ from tennis.listener import say
 from tennis.rally.text import plain
 
 UNITS_S = {"m": 60, "h": 3600, "d": 86400}
+RESTORE_S = 4 * 3600  # a bench, its kernels copied over a slow network
+TIMED_OUT = 124  # timeout(1)
 OLD_VERIFICATION_DAYS = 30
 NONE = "-"
 
@@ -96,7 +98,7 @@ def _verified(serial: str) -> tuple[str, str | None]:
     except ValueError:
         return "unknown", None
     days = (datetime.now(UTC) - made).days
-    old = f"its verification record is {days} days old: tennis verify"
+    old = f"its verification record is {days} days old: tennis brickwall verify"
     return _age(days * 86400) if days else "today", old if days > OLD_VERIFICATION_DAYS else None
 
 
@@ -149,6 +151,7 @@ def restore(
                 say(f"{name}: what was there is in {plain(str(place), 200)} on it")
     hosts = ",".join(dict.fromkeys([name, bench.bench_host])) if _is_host(known, bench) else name
     command = [
+        *("timeout", "--foreground", str(RESTORE_S)),
         *(str(program("ansible-playbook")), "-i", str(known.path.resolve())),
         *("site.yml", "--diff", "--limit", hosts, *(["--check"] if check else [])),
     ]
@@ -174,7 +177,13 @@ def restore(
             if match:
                 changed += int(match[1])
                 failed = failed or match[2] != "0" or match[3] != "0"
-    if process.wait() or failed:
+    code = process.wait()
+    if code == TIMED_OUT:
+        raise BenchError(
+            f"{name}: provisioning did not end within {RESTORE_S // 3600} h",
+            next_step="log in and see what it waits for; it can be run again as it is",
+        )
+    if code or failed:
         raise BenchError(
             f"{name}: provisioning stopped, the lines above say why; it can be run again as it is"
         )

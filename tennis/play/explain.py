@@ -215,13 +215,15 @@ def _span(rally: Rally) -> Span | None:
 def _waits(rally: Rally, table: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how long each ball waited, in ns; int64, shape (balls,); NONE: it was missed.
 
-    Of a drill's repetitions: how late they came, or how long they took; 0 or below: not late.
+    Of a drill's repetitions: how late they came, or how long they took, one that did not end in
+    time as long as was waited for it; 0 or below: not late.
     """
     match _span(rally):
         case "period":
             waits = np.diff(table[:, 0], prepend=table[0, 0]) - _period_ns(rally)
         case "duration":
-            waits = np.where(table[:, 2] == NONE, 0, table[:, 2])
+            limit_ns = rally.manifest.protocol.timeout_ns
+            waits = np.where(table[:, 2] == NONE, limit_ns, table[:, 2])
         case _:
             waits = table[:, 2]
     return waits.astype(np.int64)

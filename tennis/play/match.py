@@ -25,6 +25,7 @@ from tennis.play.lock import check_folder, locked
 from tennis.play.planning import bench_of
 from tennis.play.player import Player, Seen, unversioned
 from tennis.play.rally import Observer, Stop
+from tennis.play.schedule import short_of_a_cycle
 from tennis.play.workers import seen_by_workers
 from tennis.rally.disk import writing
 from tennis.rally.plan import Plan
@@ -113,6 +114,8 @@ def play_match(
     scheduled = _with_versions(bench, match.scheduled)
     for line in _foreign_tasks(scheduled):
         say(line)
+    for name, words, _ in short_of_a_cycle(scheduled):
+        say(f"{name} {words}; it takes part in no verdict")
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     with locked(out):
@@ -130,7 +133,8 @@ def play_match(
             seen = seen_by_cluster(scheduled, out, stop, workers)
         else:
             assert isinstance(workers, int)  # noqa: S101
-            seen = seen_by_workers(match.plan, scheduled, out, stop, workers)
+            places = [(planned, out) for planned in scheduled]
+            seen = seen_by_workers(match.plan.bench, places, stop, workers)
         for number, (planned, became) in enumerate(seen, 1):
             _take(outcome, planned, became)
             clock.done(planned, played=became.state == "played")

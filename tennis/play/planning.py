@@ -94,7 +94,7 @@ def _to_be_named(plan: Plan) -> dict[str, str]:
 def command_again(out: Path, plan: Plan) -> str:
     """Return the command with which the rally ``out`` goes on."""
     options = [f"{option} {shlex.quote(value)}" for option, value in _to_be_named(plan).items()]
-    return " ".join([f"tennis rally --resume {quoted(out)}", *options])
+    return " ".join([f"tennis resume {quoted(out)}", *options])
 
 
 def bench_again(  # noqa: PLR0913 (what a user may name)

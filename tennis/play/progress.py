@@ -3,7 +3,7 @@
 """How far a rally is, for people who wait."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tennis import wire
 from tennis.rally.balls import records
@@ -19,7 +19,7 @@ class Progress:
     tick_hz: int = 1_000_000_000
     balls: int = 0
     misses: int = 0
-    max_ns: int | None = None
+    max_ns: int | None = None  # of the answers
     replaying: bool = False  # a resumed rally comes back to where it was
     doing: str = ""  # what goes on while no ball comes
     began: float = field(default_factory=time.monotonic)
@@ -27,6 +27,7 @@ class Progress:
     earlier: int = 0  # balls of an earlier sitting
     listens: bool = False  # a drill's repetitions: nobody serves, and nothing is answered
     _counter: Counter = field(default_factory=Counter)
+    _unrisen: int = 0  # later than all others
 
     def add(self, payload: bytes) -> None:
         """Count the balls of a BALLS frame."""
@@ -38,6 +39,7 @@ class Progress:
         self.balls += balls.size
         self.misses += int((balls["fall"] == wire.NONE_TICKS).sum())
         rises = balls["rise"][balls["rise"] != wire.NONE_TICKS]
+        self._unrisen += balls.size - rises.size
         if rises.size:
             self._counter.add(rises)
             highest = ticks_to_ns(int(rises.max()), self.tick_hz)
@@ -49,9 +51,10 @@ class Progress:
 
     @property
     def median_ns(self) -> int | None:
-        """Return the median of the interrupt latencies so far."""
-        tally = self._counter.tally()
-        return ticks_to_ns(tally.at((tally.n + 1) // 2), self.tick_hz) if tally.n else None
+        """Return the median of the interrupt latencies so far; None: it is among the missed."""
+        tally = replace(self._counter.tally(), missed=self._unrisen)
+        ticks = tally.at((tally.balls + 1) // 2) if tally.balls else None
+        return None if ticks is None else ticks_to_ns(ticks, self.tick_hz)
 
     @property
     def rate(self) -> float:

@@ -65,7 +65,7 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     if os.path.lexists(part):
         raise UsageError(
             f"{out} was begun and not finished",
-            next_step=f"go on with `tennis rally --resume {quoted(out)}`, or remove {part}",
+            next_step=f"go on with `tennis resume {quoted(out)}`, or remove {part}",
         )
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK | os.X_OK):
         raise RallyError(
@@ -84,7 +84,7 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
         raise
     try:
         with Journal(part, out) as journal:
-            return _play(bench, plan, out, journal, watch)
+            return play_journal(bench, plan, out, journal, watch)
     except (KeyboardInterrupt, NothingPlayedError, BenchError) as error:
         if next(Journal(part, out).payloads(wire.BALLS), None) is None:
             remove_part(part)
@@ -104,15 +104,16 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
     plan = begun_plan(out)
     part = part_path(out)
     with Journal(part, out) as journal:
-        untold = plan.drill is not None and not is_told(part / CONSOLE)
-        ending = _cut_ending(journal, repeats=bench.repeats, untold=untold)
+        ending = _cut_ending(
+            journal, repeats=bench.repeats, unclosed=_is_unclosed(bench, plan, part)
+        )
         if ending:
             return seal_played(bench, plan, out, journal, Outcome(end=ending))
         _refuse_changes(bench, f"{out} was begun", plan.versions, bench.versions(plan))
         try:
             if isinstance(bench, ResumableBench) and not bench.repeats:
                 return _go_on(bench, plan, out, journal, watch)
-            return _play(bench, plan, out, journal, watch)
+            return play_journal(bench, plan, out, journal, watch)
         except BenchError as error:
             raise _with_a_way_on(error, out, plan) from error
 
@@ -158,12 +159,26 @@ class NothingPlayedError(TennisError):
     """Somebody stopped a rally before its first ball."""
 
 
-def _cut_ending(journal: Journal, *, repeats: bool, untold: bool = False) -> Frame | None:
+def _is_unclosed(bench: Bench, plan: Plan, part: Path) -> bool:
+    """Tell whether a rally lacks what comes behind its last ball, so that it is to be played again.
+
+    A drill's target tells there what it measured. A look at the load is made up for where the bench
+    repeats; elsewhere sealing names the fault.
+    """
+    if plan.drill is not None and not is_told(part / CONSOLE):
+        return True
+    try:
+        return bench.repeats and bool(bench.circumstances(plan, part).not_looked_at)
+    except (KeyError, ValueError):
+        return False  # sealing says what is wrong with it
+
+
+def _cut_ending(journal: Journal, *, repeats: bool, unclosed: bool = False) -> Frame | None:
     """Prepare a journal for going on; return its END frame if the rally had been played out.
 
     A rally that was stopped early has a last, short frame that it would not have if it had gone
-    on: that is cut off where the bench repeats, playing again brings its balls back. ``untold``: a
-    drill was stopped behind its last repetition, and before the target told what it measured.
+    on: that is cut off where the bench repeats, playing again brings its balls back. ``unclosed``:
+    it was stopped behind its last ball, and before everything was said.
     """
     sizes: list[tuple[Frame, int]] = []
     end = 0
@@ -173,7 +188,7 @@ def _cut_ending(journal: Journal, *, repeats: bool, untold: bool = False) -> Fra
     journal.truncate(end)
     if sizes and sizes[-1][0].kind == wire.END:
         ending = sizes[-1][0]
-        if (counted_end(ending) or {}).get("reason") == "complete" and not untold:
+        if (counted_end(ending) or {}).get("reason") == "complete" and not unclosed:
             return ending
         journal.truncate(end - sizes.pop()[0].size)
     if repeats and sizes and sizes[-1][0].kind == wire.BALLS:
@@ -181,9 +196,14 @@ def _cut_ending(journal: Journal, *, repeats: bool, untold: bool = False) -> Fra
     return None
 
 
-def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -> Rally:
+def play_journal(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -> Rally:
+    """Play a plan from its first ball, and seal it; what the journal holds must come again.
+
+    Raises RallyError where it does not, and whatever the bench and the disk raise.
+    """
     progress = Progress(planned=plan.protocol.balls, listens=plan.drill is not None)
     outcome = Outcome(progress=progress)
+    ending: list[Frame] = []
     held = journal.frames() if journal.size else iter(())
     with (
         watching(plan, part_path(out)) as outcome.umpire,
@@ -193,7 +213,7 @@ def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -
             known = next(held, None)
             progress.replaying = known is not None
             if known is None:
-                journal.append(frame)
+                _keep(frame, journal, ending)
             elif known != frame and not outcome.interrupted:
                 raise RallyError(
                     f"{out} does not repeat: frame {frame.sequence} is not what it was before; "
@@ -201,12 +221,30 @@ def _play(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: Watch) -
                     "play it anew under another name"
                 )
             watch.observe(progress)
+    _close(journal, ending)
     if outcome.interrupted and next(held, None) is not None:
         raise RallyError(
             f"interrupted before {out} was where it had been; nothing is lost: "
             f"go on with `{command_again(out, plan)}`"
         )
     return _sealed(bench, plan, out, journal, outcome)
+
+
+def _keep(frame: Frame, journal: Journal, ending: list[Frame]) -> None:
+    """Put a frame into the journal; END, and what may follow, when all is over.
+
+    So a journal with an END is one of a rally whose target has said all: it can be sealed.
+    """
+    if ending or frame.kind == wire.END:
+        ending.append(frame)
+    else:
+        journal.append(frame)
+
+
+def _close(journal: Journal, ending: list[Frame]) -> None:
+    """Put the end into the journal: the session is closed."""
+    for frame in ending:
+        journal.append(frame)
 
 
 def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch: Watch) -> Rally:
@@ -221,6 +259,7 @@ def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch
             progress.add(frame.payload)
             clock_ticks = int(records(frame.payload)["served"][-1])
     outcome = Outcome(next_frame=sequence, progress=progress)
+    ending: list[Frame] = []
     if plan.umpire:
         outcome.umpire.append("the rally was interrupted: the capture ends there")
     if progress.balls < progress.planned:
@@ -230,8 +269,9 @@ def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch
         progress.continued()
         with contextlib.closing(session):
             for frame in _frames(session, outcome, progress, watch):
-                journal.append(frame)
+                _keep(frame, journal, ending)
                 watch.observe(progress)
+        _close(journal, ending)
         if outcome.interrupted and progress.first_ball is None:
             raise NothingPlayedError(
                 "interrupted before the next ball; nothing is lost: "

@@ -1,15 +1,12 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A rally of the virtual bench, played again and held against what its folder says.
+"""A rally of the virtual bench, played again: its plan, and its balls compared one by one.
 
-The same plan and the same versions give the same balls. So a folder that somebody else made can be
-checked: its hashes show damage only, a replay shows whether it is what it claims to be.
+The same plan and the same versions give the same balls.
 """
 
 import contextlib
-import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,100 +15,22 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tennis import wire
-from tennis.bench import RunRecord, Session
+from tennis.bench import Session
 from tennis.bench.kernels import catalogue
 from tennis.bench.sloth import is_sloth
-from tennis.bench.virtual.bench import VirtualBench
-from tennis.bench.virtual.machine import COMMAND_LINE
+from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us
 from tennis.errors import RallyError, UsageError
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
-from tennis.rally import Rally, open_folder
+from tennis.rally import Rally
 from tennis.rally.balls import records
-from tennis.rally.manifest import OWN
+from tennis.rally.manifest import OWN, Manifest
 from tennis.rally.plan import InstructionNs, Plan
 from tennis.rally.text import plain
 from tennis.units import format_count
 
 NONE = wire.NONE_TICKS  # in place of a rise or a fall that did not come
 BALLS_MAX = 10**7  # all of them are held in memory
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A rally that was played again, with every ball the same."""
-
-    rally: Rally
-    balls: int
-    changed: list[str]  # versions that differ, and made no difference
-
-
-def check(
-    path: Path,
-    *,
-    kernel: str | None = None,
-    racquet: Path | None = None,
-    watch: Watch | None = None,
-) -> Checked:
-    """Play a rally again, all of it, and compare every ball and what is said of target and load.
-
-    ``kernel`` is the built tree of a rally that was played on one, ``racquet`` the source of one
-    that was played with a Racquet of somebody's own. Raises UsageError for what
-    cannot be played again, RallyError where it is not what it claims to be, BenchError, and
-    KeyboardInterrupt when told to stop.
-    """
-    rally = open_folder(path)
-    plan = plan_again(rally, kernel, racquet)
-    if not rally.balls:
-        raise UsageError(f"{rally.path} holds no balls: there is nothing to check")
-    bench = VirtualBench()
-    versions = bench.versions(plan)
-    table = balls_of(rally)
-    with tempfile.TemporaryDirectory(prefix="tennis-check-") as scratch:
-        came = replay(
-            bench.start(plan, Path(scratch)),
-            table,
-            rally.balls - 1,
-            watch or Watch(),
-            lambda text: unlike(rally, text, versions),
-        )
-        known = bench.circumstances(plan.model_copy(update={"versions": versions}), Path(scratch))
-    if rally.manifest.ended == "complete" and came != rally.balls:
-        raise unlike(rally, f"{came} balls came, and it holds {rally.balls}", versions)
-    differs = _differs(rally, known, changes(rally, versions))
-    if differs:
-        raise unlike(rally, differs, versions)
-    return Checked(rally, rally.balls, changes(rally, versions))
-
-
-def _differs(rally: Rally, known: RunRecord, changed: list[str]) -> str:
-    """Say which claim about target, load or instrument the replay contradicts; empty: none.
-
-    What was measured behind the last ball is left out: an interrupted rally has none of it.
-    """
-    # a build that differs is named among the versions
-    builds = {"module_sha256": "racquet_sha256", "config_sha256": "kernel_config_sha256"}
-    other = {name for name, version in builds.items() if version in changed}
-    pairs: list[tuple[str, Any, Any]] = [
-        *_fields("target", rally.manifest.target, known.target, {"tasks"} | other),
-        *_fields("load", rally.manifest.load, known.load, {"health"}),
-        *_fields("instrument", rally.manifest.instrument, known.instrument, {"calibration"}),
-    ]
-    return next(
-        (
-            f"its {name} is {plain(str(claimed), 80)}, and was {plain(str(replayed), 80)} now"
-            for name, claimed, replayed in pairs
-            if claimed != replayed
-        ),
-        "",
-    )
-
-
-def _fields(
-    part: str, claimed: Any, replayed: Any, leave_out: set[str]
-) -> list[tuple[str, Any, Any]]:
-    names = [name for name in type(claimed).model_fields if name not in leave_out]
-    return [(f"{part} {name}", getattr(claimed, name), getattr(replayed, name)) for name in names]
 
 
 def changes(rally: Rally, versions: dict[str, str]) -> list[str]:
@@ -133,7 +52,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
     if own and racquet is None:
         raise UsageError(
             f"{rally.path} was played with a Racquet of somebody's own",
-            next_step="`tennis rally --check` plays it again with --racquet FILE.c",
+            next_step="`tennis check` plays it again with --racquet FILE.c",
         )
     if racquet is not None and not own:
         raise UsageError(
@@ -180,6 +99,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
             bottom_half=manifest.target.bottom_half,
             priorities=manifest.target.priorities,
             command_line=manifest.target.added,
+            phase_of_a_second=_phase_of_a_second(manifest),
             instruction_ns=_instruction_ns(manifest.time_note),
             witness=manifest.target.witness,
             beneath=manifest.target.beneath,
@@ -191,6 +111,15 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
         raise UsageError(
             f"{rally.path} cannot be played again: {error.errors()[0]['msg']}"
         ) from error
+
+
+def _phase_of_a_second(manifest: Manifest) -> bool:
+    """Say whether the load's phase was drawn from a second, whatever its cycle, as it once was.
+
+    Nobody may choose a phase: it is one or the other.
+    """
+    phase_us = drawn_us(manifest.protocol.seed, SECOND_US)
+    return f"tennis.phase_us={phase_us}" in manifest.target.command_line.split()
 
 
 def _instruction_ns(time_note: str) -> InstructionNs:
@@ -237,7 +166,7 @@ def replay(  # noqa: PLR0913 (what is played, what it must be, and who looks on)
     with contextlib.closing(session):
         for frame in session.frames():
             if frame is not None and frame.kind == wire.BALLS:
-                _compare(records(frame.payload), table, progress.balls, unlike)
+                compare_balls(records(frame.payload), table, progress.balls, unlike)
                 progress.add(frame.payload)
             if watch.stop():
                 raise KeyboardInterrupt
@@ -250,12 +179,16 @@ def replay(  # noqa: PLR0913 (what is played, what it must be, and who looks on)
     return progress.balls
 
 
-def _compare(
+def compare_balls(
     balls: NDArray[Any],
     table: NDArray[np.int64],
     first: int,
     unlike: Callable[[str], RallyError],
 ) -> None:
+    """Raise ``unlike`` for the first of a frame's balls that is not as in ``table``.
+
+    ``table`` is ``balls_of`` the rally, ``first`` the number of the frame's first ball.
+    """
     came = np.stack([balls[name].astype(np.int64) for name in ("served", "rise", "fall")], axis=1)
     known = table[first : first + len(came)]
     # an unfinished rally's last balls may be fewer than the replay's frame holds
@@ -290,6 +223,6 @@ def unlike(rally: Rally, text: str, versions: dict[str, str]) -> RallyError:
             next_step="play it anew",
         )
     return RallyError(
-        f"{head}, with the same versions: its balls were altered, or it was played with additions "
+        f"{head}, with the same versions: it was altered, or it was played with additions "
         "that it does not record; play it anew"
     )

@@ -3,8 +3,7 @@
 """A match's plan becomes rallies: which there are, in which order, and what is left out."""
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -24,14 +23,17 @@ from tennis.match.plan import (
     OneRally,
     ScheduledRally,
     first_problem,
+    repeated,
 )
 from tennis.play.planning import CONTEXTS, drill_plan, plan_of
 from tennis.rally import command_line as parameters
 from tennis.rally import priorities as priority_map
-from tennis.rally.manifest import BottomHalf, Drill, Priorities, TopHalf
-from tennis.rally.plan import UNKNOWN
+from tennis.rally.cycles import balls_for, cycle_words
+from tennis.rally.manifest import THREADED, BottomHalf, Drill, Priorities, TopHalf
+from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain
+from tennis.replicate.rules import replication
 
 # a kernel that is called one of these must be one: verdicts go by the names
 CALLED: dict[str, set[flavours.Player]] = {
@@ -84,15 +86,50 @@ def scheduled_rallies(
         for repetition in range(1, plan.repetitions + 1):
             scheduled.append(_scheduled(plan, known[wanted.kernel], wanted, repetition))
             _check_count(scheduled)
-    for name, count in Counter(planned.name for planned in scheduled).items():
-        if count > 1:
-            raise UsageError(f"{name} is in the plan twice: for more of the same use repetitions")
+    if twice := repeated(scheduled, "the plan"):
+        raise UsageError(twice, next_step="for more of the same use repetitions, or another seed")
     if not scheduled:
         whys = "; ".join(dict.fromkeys(f"{entry.name}: {entry.why}" for entry in left))
         raise UsageError(f"nothing is left to play: {plain(whys, 600)}")
+    if plan.repetitions >= replication().statistics.boots_min:
+        for name, words, enough in short_of_a_cycle(scheduled):
+            raise UsageError(
+                f"{name} {words}",
+                next_step=f"so many boots are meant to decide: give each {enough:,}, or play fewer "
+                "boots, which decide nothing",
+            )
     if plan.order == "shuffled":
         scheduled.sort(key=lambda planned: _digest(plan.seed, "order", planned.name))
     return scheduled, left
+
+
+def short_of_a_cycle(scheduled: Iterable[ScheduledRally]) -> Iterator[tuple[str, str, int]]:
+    """Yield rallies too short for a cycle of their load: name, what is wrong, how many balls do.
+
+    One of each load and length.
+    """
+    seen = set()
+    for planned in scheduled:
+        plan = planned.plan
+        cycle_ns, enough = cycle_of(plan)
+        instruction_ns = plan.instruction_ns if plan.bench == "virtual" else None
+        system = "sloth" if is_sloth(plan.kernel) else "linux"
+        served = plan.protocol.model_dump_json(exclude={"seed", "settle_ns"})
+        kind = (plan.load, str(plan.load_options), system, instruction_ns, served, plan.drill)
+        if kind in seen:
+            continue
+        seen.add(kind)
+        balls = plan.protocol.balls
+        if cycle_ns and balls < enough:
+            yield planned.name, cycle_words(plan.load, cycle_ns, balls, enough), enough
+
+
+def cycle_of(plan: Plan) -> tuple[int, int]:
+    """Return a load's cycle (ns; 0: none, or unknown), and how many balls see all of it."""
+    system: load_folder.System = "sloth" if is_sloth(plan.kernel) else "linux"
+    instruction_ns = plan.instruction_ns if plan.bench == "virtual" else None
+    found = load_folder.find(plan.load, plan.load_options, system).cycle_ns(instruction_ns)
+    return found or 0, balls_for(found or 0, plan.protocol, plan.drill)
 
 
 def _check_count(rallies: Sized) -> None:
@@ -247,7 +284,7 @@ class _Wanted:
             parts += [parameters.file_name(self.command_line)] if self.command_line else []
             return "-".join(parts)
         parts = [self.kernel, self.load, priority_map.file_name(self.priorities), self.bottom_half]
-        parts += ["threaded"] if self.top_half == "threaded" else []
+        parts += [self.top_half] if self.top_half in THREADED else []
         parts += [parameters.file_name(self.command_line)] if self.command_line else []
         return "-".join(parts)
 

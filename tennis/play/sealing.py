@@ -113,6 +113,12 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
             text = "the target did not tell what it measured, or not all of it"
             faults.append(Fault(code="not_told", message=text))
         ended = "fault" if faults else "interrupted"
+    elif not faults and (missing := _not_closed(known, counted)):
+        if outcome.interrupted:
+            ended = "interrupted"  # between its last ball and its end
+        else:
+            text = f"it is not known what was to be looked at behind the last ball: {missing}"
+            faults.append(Fault(code="not_closed", message=text))
     manifest = Manifest(
         schema_version=2,
         bench=plan.bench,
@@ -127,10 +133,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
         counts=Counts(
             balls=0,  # balls and misses are counted when the table is written
             misses=0,
-            strays=noted["stray"],
-            doubles=noted["double"],
-            late_serves=noted["late_serve"],
-            runts=noted["runt"] + noted["unlisted"],
+            **instrument_counts(noted),
         ),
         line=known.line,
         ended=ended,
@@ -156,6 +159,22 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
     notes = ({"what": "umpire", "text": text} for text in outcome.umpire)
     every = itertools.chain(_events(known, journal, tick_hz), notes)
     return seal(part, out, manifest, balls(), every)
+
+
+def _not_closed(known: RunRecord, counted: dict[str, Any] | None) -> str:
+    """Say what the end of a rally would have recorded, and is not there; empty: nothing."""
+    own = "" if counted else "the instrument's own count"
+    return known.not_looked_at or own
+
+
+def instrument_counts(noted: collections.Counter[str]) -> dict[str, int]:
+    """Return what the manifest counts besides balls and misses, from events by their names."""
+    return {
+        "strays": noted["stray"],
+        "doubles": noted["double"],
+        "late_serves": noted["late_serve"],
+        "runts": noted["runt"] + noted["unlisted"],
+    }
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Try a remedy: the same rally with another setting, the same seed, before and after."""
+"""Try a remedy: pairs of boots of one seed, without it and with it, compared boot by boot."""
 
 import re
 from collections.abc import Sequence
@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import ValidationError
-from scipy.stats import fisher_exact
 
 from tennis.bench.virtual.bench import VirtualBench
+from tennis.comparison.boots import Boot
+from tennis.comparison.findings import Compared, at_level, compare
+from tennis.comparison.kinds import ShareBeyond
+from tennis.comparison.levels import LATER_MIN
+from tennis.comparison.ratios import Relation, boots_needed
+from tennis.comparison.sides import Side
 from tennis.errors import RallyError, UsageError
 from tennis.listener import say
 from tennis.play.planning import plan_of
@@ -21,43 +25,65 @@ from tennis.play.replaying import NONE, balls_of, changes, plan_again
 from tennis.rally import Rally, open_rally
 from tennis.rally.folder import finished
 from tennis.rally.plan import Plan
-from tennis.rally.text import plain
+from tennis.rally.text import plain, quoted
+from tennis.units import format_count, tick_ns
 
 SETTINGS = ("kernel", "command-line", "priorities", "top-half", "bottom-half", "witness")
-LATE_ONE_IN = 1000  # where nobody says what late is: so many balls of the rally before are
-LATE_MIN = 5
-SURE = 0.05  # a difference that chance makes less often than that is one
+BOOTS = boots_needed(paired=True)  # of each side: fewer decide nothing
+BOOTS_MAX = 40
+LEVELS = (1000, 100)  # what one ball in so many exceeds: the rarest that all boots have
+SEEDS = 2**32
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What became of the late balls; times are of the whole wait, from ping to fall, in ns."""
+    """What became of the late balls of pairs of boots that share a seed.
 
-    before: Rally
+    Times are of the whole wait, from ping to fall, in ns; missed balls are later than all.
+    """
+
+    before: Rally  # the first pair; ``late_*`` are of all pairs
     after: Rally
     setting: str
-    over_ns: int
+    over_ns: int | None  # beyond which balls are late; None: there are too few for a level
     late_before: int
     late_after: int
-    chance: float  # how often as great a difference comes by chance: Fisher's exact test
+    balls: tuple[int, int]
+    boots: int  # pairs
+    found: Compared | None  # after against before; None: boots too short for a level
+    relation: Relation
 
     @property
     def verdict(self) -> str:
         """Say in one word what the experiment showed."""
-        if self.chance > SURE:
-            return "undecided"
-        fewer = self.late_after * self.before.balls < self.late_before * self.after.balls
-        return "helps" if fewer else "harms"
+        said: dict[Relation, str] = {"less": "helps", "greater": "harms", "equivalent": "alike"}
+        return said.get(self.relation, "undecided")
+
+    @property
+    def why(self) -> str:
+        """Say what the verdict stands on."""
+        if self.found is None:
+            return f"boots of fewer than {LATER_MIN * LEVELS[-1]} balls have no level"
+        words = self.found.words
+        if self.boots < BOOTS:
+            return f"{words}; {format_count(self.boots, 'pair')} of boots: {BOOTS} decide"
+        ratio = self.found.ratio
+        if not ratio.bounded:
+            return f"{words}; too few balls are late"
+        return f"{words}; {ratio.estimate:.3g} times ({ratio.low:.3g} to {ratio.high:.3g})"
 
 
 def try_setting(
-    rally: Rally, settings: Sequence[str], *, over_ns: int | None, watch: Watch
+    rally: Rally, settings: Sequence[str], *, over_ns: int | None, boots: int = BOOTS, watch: Watch
 ) -> Tried:
-    """Play a rally's plan with other settings beside it, unless that is there; count late balls.
+    """Play a rally's plan with other settings, boot by boot in pairs of one seed; compare them.
 
-    ``settings``: ``NAME=VALUE`` each. Raises UsageError, RallyError and BenchError, before it is
-    played where that can be known.
+    ``settings``: ``NAME=VALUE`` each; ``boots``: pairs, of which the first one's first rally is
+    there. What an earlier call played stays and is used again. Raises UsageError, RallyError and
+    BenchError, before anything is played if that can be known.
     """
+    if not 1 <= boots <= BOOTS_MAX:
+        raise UsageError(f"--boots {boots}", next_step=f"say 1 to {BOOTS_MAX}")
     before_plan = plan_again(rally)
     plan = changed(before_plan, settings)
     if plan == before_plan:
@@ -74,21 +100,61 @@ def try_setting(
             "could be that, and not the setting",
             next_step="play it anew",
         )
-    place = _place(rally.path, settings)
-    after = finished(place)
-    if after is None:
-        say(f"playing it with {', '.join(settings)}: {place}")
-        plan = plan.model_copy(update={"versions": bench.versions(plan)})
-        after = play(bench, plan, place, watch)
-    elif plan_again(after) != plan:
+    left = sum(
+        finished(place) is None
+        for number in range(boots)
+        for place in (_place(rally.path, [], number), _place(rally.path, settings, number))[
+            not number :
+        ]
+    )
+    if left:
+        say(f"playing {format_count(left, 'boot')} with and without {', '.join(settings)}")
+    pairs = []
+    for number in range(boots):
+        before = rally
+        if number:
+            before = _played(bench, _with_seed(before_plan, number), rally.path, [], number, watch)
+        after = _played(bench, _with_seed(plan, number), rally.path, settings, number, watch)
+        pairs.append((before, after))
+    return compared(pairs, ", ".join(settings), over_ns)
+
+
+def _with_seed(plan: Plan, number: int) -> Plan:
+    """Return a plan as another boot of it: other gaps, and another phase of the load."""
+    protocol = plan.protocol
+    seed = (protocol.seed + number) % SEEDS
+    return plan.model_copy(update={"protocol": protocol.model_copy(update={"seed": seed})})
+
+
+def _played(  # noqa: PLR0913, PLR0917 (a plan, and all that its folder is named after)
+    bench: VirtualBench,
+    plan: Plan,
+    rally: Path,
+    settings: Sequence[str],
+    number: int,
+    watch: Watch,
+) -> Rally:
+    """Return one boot, which is played unless it is there. Raises RallyError."""
+    place = _place(rally, settings, number)
+    there = finished(place)
+    if there is None:
+        say(f"playing {place}")
+        played = plan.model_copy(update={"versions": bench.versions(plan)})
+        there = play(bench, played, place, watch)
+    elif plan_again(there) != plan:
         raise RallyError(f"{place} holds another rally", next_step="move it away")
-    if after.manifest.suspect or not after.balls:
-        faults = "; ".join(plain(fault.message, 200) for fault in after.manifest.faults[:2])
+    if there.manifest.ended == "interrupted":
         raise RallyError(
-            f"{place} cannot be compared: {faults or 'it was interrupted'}",
+            f"{place} was interrupted",
+            next_step=f"go on with `tennis resume {quoted(place)}`, and try again",
+        )
+    if there.manifest.suspect or not there.balls:
+        faults = "; ".join(plain(fault.message, 200) for fault in there.manifest.faults[:2])
+        raise RallyError(
+            f"{place} cannot be compared: {faults or 'it has no balls'}",
             next_step="move it away, and try again",
         )
-    return _counted(rally, open_rally(place), ", ".join(settings), over_ns)
+    return open_rally(place)
 
 
 def changed(plan: Plan, settings: Sequence[str]) -> Plan:
@@ -114,28 +180,57 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
         witness=asked.get("witness", plan.witness),  # type: ignore[arg-type]
     )
     try:
-        return checked.model_copy(update={"protocol": plan.protocol})
+        # the same gaps and the same phase of the load
+        same = {"protocol": plan.protocol, "phase_of_a_second": plan.phase_of_a_second}
+        return checked.model_copy(update=same)
     except ValidationError as error:
         raise UsageError(f"--try: {error.errors()[0]['msg']}") from error
 
 
-def _place(rally: Path, settings: Sequence[str]) -> Path:
-    slug = re.sub(r"[^A-Za-z0-9.]+", "-", "+".join(settings)).strip("-")[:60]
-    return rally.with_name(f"{rally.name}.try-{slug}")
+def _place(rally: Path, settings: Sequence[str], number: int) -> Path:
+    """Return where a boot is kept: those without a setting serve all experiments."""
+    name = rally.name
+    if settings:
+        slug = re.sub(r"[^A-Za-z0-9.]+", "-", "+".join(settings)).strip("-")[:60]
+        name += f".try-{slug}"
+    return rally.with_name(f"{name}.boot-{number + 1}" if number else name)
 
 
-def _waits(rally: Rally) -> NDArray[np.int64]:
-    return balls_of(rally)[:, 2]
+def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | None) -> Tried:
+    """Compare pairs of boots, each before and after: by a level, or by the balls beyond a time."""
+    before, after = (
+        Side([_boot(pair[which]) for pair in pairs], range(len(pairs))) for which in (0, 1)
+    )
+    found: Compared | None = None
+    relation: Relation = "undecided"
+    if over_ns is not None:
+        found = compare(after, before, ShareBeyond(over_ns))
+        relation = found.ratio.relation()
+    else:
+        one_in = next((one for one in LEVELS if before.has(one) and after.has(one)), None)
+        if one_in is not None:
+            finding = at_level(after, before, one_in)
+            found, relation = finding.decisive()
+            level = before.median(one_in).estimate
+            threshold = level if finding.threshold_ns is None else finding.threshold_ns
+            # what lies at the level itself is late, too; what was missed, after the timeout
+            timeout_ns = pairs[0][0].manifest.protocol.timeout_ns
+            over_ns = int(np.ceil(min(threshold, timeout_ns + 1))) - 1
+    beyond = np.array([np.inf if over_ns is None else over_ns], np.float64)
+    late = [sum(int(boot.above(beyond)[0]) for boot in side.boots) for side in (before, after)]
+    return Tried(
+        *pairs[0],
+        setting,
+        over_ns,
+        late[0],
+        late[1],
+        (before.balls, after.balls),
+        len(pairs),
+        found,
+        relation,
+    )
 
 
-def _counted(before: Rally, after: Rally, setting: str, over_ns: int | None) -> Tried:
-    """Count the balls that waited longer than a time: missed ones did."""
-    waits = [_waits(before), _waits(after)]
-    if over_ns is None:
-        rank = max(LATE_MIN, before.balls // LATE_ONE_IN)
-        ordered = np.sort(waits[0])
-        over_ns = int(ordered[max(0, before.balls - rank - 1)])
-    late = [int(((one > over_ns) | (one == NONE)).sum()) for one in waits]
-    table = [[count, one.size - count] for count, one in zip(late, waits, strict=True)]
-    chance = float(fisher_exact(table)[1])
-    return Tried(before, after, setting, over_ns, late[0], late[1], chance)
+def _boot(rally: Rally) -> Boot:
+    waits = balls_of(rally)[:, 2]
+    return Boot.of(np.where(waits == NONE, np.inf, waits * tick_ns(rally.tick_hz)))

@@ -154,7 +154,7 @@ class Verification:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return what ``tennis verify --json`` prints."""
+        """Return what ``tennis brickwall verify --json`` prints."""
         return {
             "verdict": self.verdict,
             "reason": self.reason,
@@ -426,7 +426,7 @@ EMULATED_BALLS = 20
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of ``tennis verify``."""
+    """The options of ``tennis brickwall verify``."""
 
     bench: Literal["pi", "virtual"] = "pi"
     port: str | None = None

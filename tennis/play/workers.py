@@ -12,12 +12,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from tennis.match.plan import MatchPlan, ScheduledRally
+from tennis.match.plan import ScheduledRally
 from tennis.play.planning import bench_of
 from tennis.play.player import Player, Seen
 from tennis.play.rally import Observer, Stop
@@ -29,9 +29,9 @@ _left_alone = threading.Event()
 
 
 def seen_by_workers(
-    plan: MatchPlan, scheduled: list[ScheduledRally], out: Path, stop: Stop, count: int
+    bench: str, scheduled: Sequence[tuple[ScheduledRally, Path]], stop: Stop, count: int
 ) -> Iterator[tuple[ScheduledRally, Seen]]:
-    """Play rallies in ``count`` processes; each is yielded when it is there.
+    """Play rallies, each into a folder, in ``count`` processes; each is yielded when it is there.
 
     Ends early where told to stop: rallies that are being played are sealed first. Raises
     DiskFullError.
@@ -47,8 +47,8 @@ def seen_by_workers(
         try:
             while waiting or playing:
                 while waiting and len(playing) < count and not stop():
-                    planned = waiting.pop()
-                    playing[pool.submit(_see_to, plan.bench, planned, out)] = planned
+                    planned, out = waiting.pop()
+                    playing[pool.submit(_see_to, bench, planned, out)] = planned
                 done, _ = wait(playing, LOOK_S, FIRST_COMPLETED)
                 for future in done:
                     yield playing.pop(future), future.result()

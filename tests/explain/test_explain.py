@@ -21,8 +21,9 @@ from tennis.explain.story import FlameFrame, flame, tell
 from tennis.pages.explain import FLAME, NUMBERS, PAGE, TIMELINE
 from tennis.pages.flame import flame_svg
 from tennis.pages.timeline import timeline_svg
+from tennis.play.checking import check
 from tennis.play.explain import explain
-from tennis.play.replaying import check, plan_again
+from tennis.play.replaying import plan_again
 from tennis.rally import open_rally
 from tennis.rally.folder import seal
 from tests.support.shared import made_once
@@ -319,7 +320,7 @@ def test_the_softirq_lock_and_its_owner_are_named(tmp_path):
         kernel="rt",
         load="hog",
         load_options={"hold_us": 300, "softirqs": 1},
-        top_half="threaded",
+        top_half="forced",
         priorities="chrt",
         balls=200,
     )
@@ -333,6 +334,27 @@ def test_the_softirq_lock_and_its_owner_are_named(tmp_path):
     moments = dict(story.moments)
     assert moments["interrupt taken"] < moments["its thread runs"] < 20_000
     assert 150_000 < moments["the thread has the lock"] < moments["reply rises"]
+
+
+@virtual
+def test_a_thread_that_was_asked_for_does_not_wait_for_the_softirq_lock(tmp_path):
+    """Known: the same hog as above, which a thread of priority 50 preempts."""
+    rally = played(
+        tmp_path / "r",
+        kernel="rt",
+        load="hog",
+        load_options={"hold_us": 300, "softirqs": 1},
+        top_half="explicit",
+        balls=200,
+    )
+    assert rally.interrupt.values[-1] < 30_000
+    story = explain(rally, worst=1, about="interrupt").story
+    assert "irq/17-racquet (FIFO 50)" in story.sentence
+    assert "softirq lock" not in story.sentence
+    moments = dict(story.moments)
+    assert moments["interrupt taken"] < moments["its thread is woken"] < moments["its thread runs"]
+    assert moments["its thread runs"] < moments["top half begins"] < moments["reply rises"]
+    assert "the thread has the lock" not in moments
 
 
 @virtual
@@ -425,7 +447,7 @@ def test_a_rally_that_holds_fewer_balls_than_it_played_is_not_complete(hog, tmp_
     part = tmp_path / "short.part"
     part.mkdir()
     rally = seal(part, tmp_path / "short", manifest, table(hog).slice(0, hog.balls - 5), hog.events)
-    with pytest.raises(RallyError, match=f"{hog.balls} balls came, and it holds {hog.balls - 5}"):
+    with pytest.raises(RallyError, match=f"it goes on behind its {hog.balls - 5} balls"):
         check(rally.path)
 
 

@@ -24,7 +24,7 @@ def test_every_ball_is_told_as_explain_tells_it(tmp_path):
     rally = played(
         tmp_path / "r",
         kernel="rt",
-        top_half="threaded",
+        top_half="forced",
         load="hog",
         load_options={"hold_us": 200, "softirqs": 1},
         balls=150,

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from tennis.bench.virtual.bench import Extras
 from tennis.cli import cli
 from tennis.errors import RallyError, UsageError
-from tennis.explain.comparison import compare
+from tennis.explain.witness import compare
 from tennis.rally import open_rally, witness
 from tennis.rally.folder import CONSOLE
 from tests.support.synthetic import make_rally
@@ -78,7 +78,7 @@ echo 1 > events/irq/irq_handler_exit/enable
 
 
 @pytest.mark.virtual
-@pytest.mark.parametrize("top_half", ["hard", "threaded"])
+@pytest.mark.parametrize("top_half", ["hard", "forced"])
 def test_pings_tie_two_clocks_as_the_ready_line_does(tmp_path, top_half):
     """A second opinion: what ties a board's clock, where another tie is exact."""
     rally = played(
@@ -107,7 +107,7 @@ def test_pings_tie_two_clocks_as_the_ready_line_does(tmp_path, top_half):
 @pytest.mark.virtual
 def test_looking_on_has_a_price_and_misses_the_bottom_half(tmp_path):
     rally = played(tmp_path / "r", kernel="rt", load="idle", witness="osnoise", balls=120)
-    done = CliRunner().invoke(cli, ["compare", str(rally.path), "--cost", "--json"])
+    done = CliRunner().invoke(cli, ["witness", str(rally.path), "--cost", "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert [one["name"] for one in told["distributions"]][-1] == "osnoise"
@@ -115,10 +115,10 @@ def test_looking_on_has_a_price_and_misses_the_bottom_half(tmp_path):
     without = open_rally(rally.path.with_name("r.try-witness-none"))
     assert without.manifest.target.witness == "none"
     assert without.manifest.files["balls.parquet"] != rally.manifest.files["balls.parquet"]
-    shown = CliRunner().invoke(cli, ["compare", str(rally.path), "--cost"], terminal_width=200)
+    shown = CliRunner().invoke(cli, ["witness", str(rally.path), "--cost"], terminal_width=200)
     assert "osnoise saw" in shown.output
     assert "The rally without" in shown.output
-    refused = CliRunner().invoke(cli, ["compare", str(without.path)])
+    refused = CliRunner().invoke(cli, ["witness", str(without.path)])
     assert "without a witness" in str(refused.exception)
 
 
@@ -188,3 +188,21 @@ def test_a_late_sample_skips_those_that_are_over(told):
 def test_half_a_testimony_is_none(told, text, words):
     with pytest.raises(RallyError, match=words):
         witness.samples(told(text))
+
+
+def test_missed_balls_are_the_latest(told):
+    """One in ten: the 99 % is among them, and they are the late balls, which were none at all."""
+    rally = told(console(FIRST + "0: 0: 10\n0: 1: 20\n"), misses=20, rate_hz=1000.0)
+    found = compare(rally)
+    rise, width, end, inside = found.distributions
+    assert (rise.count, rise.missed, rise.levels) == (200, 20, (1000, np.inf, None))
+    assert [one.said(one.latest) for one in (rise, width, end)] == [
+        "> 1.00 ms",
+        "missed",
+        "> 1.00 ms",
+    ]
+    assert (inside.missed, inside.latest) == (0, 20)
+    assert found.sights[0].late == 20
+    told_first = found.as_json()["distributions"][0]
+    assert (told_first["p99_ns"], told_first["latest_ns"]) == (None, None)
+    assert (told_first["missed"], told_first["later_than_ns"]) == (20, 999_996)

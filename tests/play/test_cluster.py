@@ -20,11 +20,11 @@ from tennis.cli import cli
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import listening
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
+from tennis.play.checking import check
 from tennis.play.cluster import tasks
 from tennis.play.cluster.client import Cluster, sample
 from tennis.play.match import Match, play_match
 from tennis.play.rally import Observer
-from tennis.play.replaying import check
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_rally
 from tennis.store.place import Place
@@ -231,7 +231,7 @@ def test_a_worker_of_another_version_plays_nothing(scheduler, tmp_path):
 
 
 def test_a_scheduler_that_is_not_there(tmp_path, monkeypatch):
-    monkeypatch.setattr("tennis.cluster.CONNECT_S", 1)
+    monkeypatch.setattr("tennis.play.cluster.scheduler.CONNECT_S", 1)
     cluster = Cluster("tcp://127.0.0.1:1", str(tmp_path / "store"))
     with pytest.raises(BenchError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
         play_match(match(1), tmp_path / "m", silent, lambda: False, cluster)

@@ -100,7 +100,7 @@ def test_the_folder_and_its_page(whole):
     assert len(seeds) == 4
     page = (whole / "report.html").read_text()
     assert page.count("Virtual bench: virtual time, 2 ns per instruction") > 10
-    assert "300 balls are too few for what one in 1,000 exceeds" in page
+    assert "300 balls, less than a cycle of stress (5 s): 5,084 would do" in page
 
 
 def test_killed_interrupted_and_gone_on_with(tmp_path, path, whole):
@@ -251,8 +251,9 @@ def test_what_changes_during_a_match_ends_it_for_that_rally(tmp_path, path, monk
     with listening(said.append):
         outcome = play_match(wanted, tmp_path / "m", silent, lambda: False)
     assert outcome.played == []
-    assert len(said) == len(wanted.scheduled)
-    for line in said:
+    refused = [line for line in said if "less than a cycle of stress" not in line]
+    assert len(refused) == len(wanted.scheduled)
+    for line in refused:
         assert "was planned with racquet_sha256 old, now it is new" in line
     assert not list((tmp_path / "m").glob("*.part"))
 
@@ -305,8 +306,9 @@ def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path,
     assert outcome.bad[NAMES[1]] == "failed: the target did not come back after its reboot"
     assert outcome.bad[NAMES[3]].startswith("suspect: the load ended before")
     assert set(outcome.bad) == {NAMES[1], NAMES[3]}
-    assert "FAILED: the target did not come back" in said[1]
-    assert "SUSPECT" in said[3]
+    told = [line for line in said if "less than a cycle of stress" not in line]
+    assert "FAILED: the target did not come back" in told[1]
+    assert "SUSPECT" in told[3]
     found = json.loads(tennis("replicate", out, "--json").stdout)
     c2 = next(claim for claim in found["claims"] if claim["id"] == "c2")
     assert c2["verdict"] in {"inconclusive", "not addressed"}

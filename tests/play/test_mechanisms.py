@@ -61,8 +61,8 @@ def test_the_latest_ball_of_all_boots_is_asked_about_once(maker, monkeypatch):
     asked = asked_of(monkeypatch)
     found = find(maker.path, {"rt": "../tree"})
     rt = [one for one in asked if one[0].startswith("rt-")]
-    assert rt == [("rt-idle-chrt-tasklet-threaded-r10", 1234, "interrupt", "../tree")]
-    assert found.cells["rt/chrt/threaded/idle/interrupt"].ns == 70_000
+    assert rt == [("rt-idle-chrt-tasklet-forced-r10", 1234, "interrupt", "../tree")]
+    assert found.cells["rt/chrt/forced/idle/interrupt"].ns == 70_000
     assert len(asked) == len(found.cells) > 1
     before = len(asked)
     find(maker.path)
@@ -73,7 +73,7 @@ def test_verdicts_name_it(maker, monkeypatch):
     asked_of(monkeypatch)
     find(maker.path)
     shown = CliRunner().invoke(replicate, [str(maker.path)], terminal_width=400).output
-    assert f"rt chrt threaded, idle, the latest: {SAID}"[:-1] in " ".join(shown.split())
+    assert f"rt chrt forced, idle, the latest: {SAID}"[:-1] in " ".join(shown.split())
     page = match_report(Replication(open_match(maker.path)))
     assert "&lt;b&gt;in grab&lt;/b&gt;" in page
     assert "<b>in grab" not in page
@@ -88,7 +88,7 @@ def test_one_that_cannot_be_explained_does_not_stop_the_others(maker, monkeypatc
     with listening(said.append):
         found = find(maker.path)
     assert any("cannot be explained: it does not repeat" in line for line in said)
-    assert "rt/chrt/threaded/idle/interrupt" not in found.cells
+    assert "rt/chrt/forced/idle/interrupt" not in found.cells
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"cells": {"x": 1}}', " " * (1 << 23)])

@@ -132,8 +132,10 @@ def test_the_flavour_of_a_tree(tmp_path, option, flavour, module, answer):
 
 
 def test_a_top_half_that_the_kernel_lacks():
-    plan = plan_of(kernel="mainline", top_half="threaded")
-    with pytest.raises(UsageError, match=r"--top-half threaded is not for .* mainline.* use hard$"):
+    plan = plan_of(kernel="mainline", top_half="forced")
+    with pytest.raises(
+        UsageError, match=r"--top-half forced is not for .* mainline.* use hard or explicit$"
+    ):
         VirtualBench().versions(plan)
     assert plan_of(kernel="rt").top_half == "hard"
     assert plan_of(bench="pi", target="board").top_half == "hard"
@@ -210,7 +212,7 @@ TREE = "/home/student/linux"
 @pytest.mark.parametrize(
     ("begun", "named", "words"),
     [
-        ({"kernel": TREE}, {}, f"begun with --kernel {TREE}, .*--resume r --kernel {TREE}`"),
+        ({"kernel": TREE}, {}, f"begun with --kernel {TREE}, .*tennis resume r --kernel {TREE}`"),
         ({"kernel": TREE}, {"kernel": "/another"}, f"begun with --kernel {TREE}"),
         ({"kernel": TREE}, {"kernel": "rt"}, f"begun with --kernel {TREE}"),
         ({}, {"kernel": TREE}, "begun with --kernel mainline"),

@@ -1,14 +1,62 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""When a replay ends: not before what looks on has seen the last ball, too."""
+"""What a replay plays, and when it ends: not before what looks on has seen the last ball."""
+
+import dataclasses
 
 import numpy as np
+import pytest
 
 from tennis import wire
+from tennis.bench import loads
+from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us, phase_us
+from tennis.play.planning import plan_of
 from tennis.play.rally import Watch
-from tennis.play.replaying import replay
+from tennis.play.replaying import plan_again, replay
 from tennis.rally.balls import RECORD
 from tennis.rally.journal import Frame
+from tests.support.synthetic import make_rally
+
+CYCLE_US = 5_000_000
+
+
+def phase_of(rally):
+    """Return what a rally that is played again meets its load with."""
+    return phase_us(plan_again(rally), loads.find("stress"))
+
+
+def test_the_phase_of_a_rally_that_decides_is_drawn_from_all_of_the_cycle():
+    stress = loads.find("stress")
+    for balls, within in ((5084, CYCLE_US), (5083, SECOND_US)):
+        plans = [plan_of(kernel="rt", load="stress", balls=balls, seed=n) for n in range(40)]
+        drawn = [phase_us(plan, stress) for plan in plans]
+        assert max(drawn) < within
+        # each fifth of it has some
+        assert set(np.array(drawn) * 5 // within) == {0, 1, 2, 3, 4}
+    idle = phase_us(plan_of(kernel="rt", load="idle", balls=90_000, seed=7), loads.find("idle"))
+    assert idle == drawn_us(7, SECOND_US)
+
+
+@pytest.mark.parametrize("within", [SECOND_US, CYCLE_US])
+def test_a_rally_keeps_the_phase_that_it_was_played_with(tmp_path, within):
+    """One of before the phase was drawn from all of the cycle repeats, too."""
+    rally = recorded(tmp_path, f"tennis.phase_us={drawn_us(7, within)}")
+    assert phase_of(rally) == drawn_us(7, within)
+
+
+def test_nobody_may_choose_a_phase(tmp_path):
+    """What the manifest says is played only if it is one that the seed gives."""
+    assert phase_of(recorded(tmp_path, "tennis.phase_us=12")) == drawn_us(7, CYCLE_US)
+
+
+def recorded(folder, words):
+    """Return a rally of the virtual bench whose target had these words on its command line."""
+    rally = make_rally(folder / "r", balls=5500, seed=7, load="stress", bench="virtual")
+    manifest = rally.manifest
+    target = manifest.target.model_copy(update={"command_line": f"{COMMAND_LINE} {words}"})
+    instrument = manifest.instrument.model_copy(update={"kind": "virtual"})
+    changed = {"target": target, "instrument": instrument}
+    return dataclasses.replace(rally, manifest=manifest.model_copy(update=changed))
 
 
 class Session:

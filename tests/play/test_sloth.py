@@ -13,7 +13,7 @@ from tennis.bench.sloth.image import SLOTH
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import BenchError, UsageError
 from tennis.match.plan import MatchPlan
-from tennis.play import replaying
+from tennis.play import checking, replaying
 from tennis.play.explain import explain
 from tennis.play.planning import command_again, plan_of
 from tennis.play.rally import Watch, play, resume
@@ -81,7 +81,7 @@ def test_what_an_instruction_takes_can_be_chosen(tmp_path, nanoseconds):
 
 
 def test_a_rally_is_played_again_ball_by_ball(hog, tmp_path):
-    assert replaying.check(hog.path).balls == 500
+    assert checking.check(hog.path).balls == 500
     again = played(tmp_path / "r", kernel="sloth", balls=500, **HOG)
     for name in ("balls.parquet", "console.log", "events.jsonl"):
         assert (again.path / name).read_bytes() == (hog.path / name).read_bytes()
@@ -102,7 +102,7 @@ def test_an_interrupted_rally_goes_on(tmp_path):
     first = play(VirtualBench(), plan, tmp_path / "r", Watch(lambda p: seen.append(p.balls), stop))
     assert first.manifest.ended == "interrupted"
     assert 100 < first.balls < balls
-    assert command_again(tmp_path / "r", plan) == f"tennis rally --resume {tmp_path / 'r'}"
+    assert command_again(tmp_path / "r", plan) == f"tennis resume {tmp_path / 'r'}"
     resumed = resume(VirtualBench(), tmp_path / "r", Watch())
     assert np.array_equal(replaying.balls_of(resumed), replaying.balls_of(whole))
 
@@ -132,7 +132,7 @@ def test_a_folder_of_schema_1_is_read(tmp_path):
         ({"load": "hog", "load_options": {"ceiling": 4}}, "takes 1 to 3"),
         ({"load": "hog", "load_options": {"hold_us": 9000}}, "must be less than period_us"),
         ({"bottom_half": "tasklet"}, "bottom-half tasklet is not for .* sloth.*use task"),
-        ({"top_half": "threaded"}, "top-half threaded is not for"),
+        ({"top_half": "forced"}, "top-half forced is not for"),
         ({"priorities": "chrt"}, "priorities chrt is not for .*use native"),
         ({"witness": "cyclictest"}, "--witness cyclictest is not for SLOTH"),
         ({"instrument": "pico"}, "--instrument pico is not for --kernel sloth, .* sloth-pico"),
@@ -213,9 +213,9 @@ def test_ones_own_application_plays(tmp_path, hog):
     rally = played(tmp_path / "r", kernel="sloth", balls=500, racquet=source, **HOG)
     assert np.array_equal(answers(rally), answers(hog))
     assert rally.manifest.target.module == "racquet, one's own"
-    assert replaying.check(rally.path, racquet=source).balls == 500
+    assert checking.check(rally.path, racquet=source).balls == 500
     with pytest.raises(UsageError, match="somebody's own"):
-        replaying.check(rally.path)
+        checking.check(rally.path)
     # a bottom half that is as high as the top half runs behind it all the same
     other = own(tmp_path, header="FREE_LINE(0), 2 -> FREE_LINE(0), 3")
     idle = played(tmp_path / "s", kernel="sloth", balls=100, racquet=other)

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -13,15 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from tennis import wire
 from tennis.bench.kernels import catalogue
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Machine
 from tennis.errors import DiskFullError
+from tennis.play.checking import check
 from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume
 from tennis.rally import open_rally
 from tennis.rally.folder import CONSOLE
+from tennis.rally.journal import Frame, Journal
 from tests.support.patience import end_of, wait_until
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
@@ -89,21 +93,21 @@ def test_killed_twice_and_resumed_it_equals_the_undisturbed_one(tmp_path, whole)
 
     done = tennis("stats", out)
     assert done.returncode == 1
-    assert "tennis rally --resume" in done.stderr
+    assert "tennis resume" in done.stderr
 
     # the frame in flight: half of one at the end
     with (part / "frames.bin").open("ab") as journal:
         journal.write(b"TN\x01\x02\x00\x00")
-    again = subprocess.Popen([*TENNIS, "rally", "--resume", str(out)])
+    again = subprocess.Popen([*TENNIS, "resume", str(out)])
     wait_until(lambda: (part / "frames.bin").stat().st_size >= kept + 3_000, again)
     again.kill()
     again.wait()
 
-    done = tennis("rally", "--resume", out)
+    done = tennis("resume", out)
     assert done.returncode == 0, done.stderr
     assert open_rally(out).manifest.files == whole.manifest.files
     assert not part.exists()
-    assert "sealed: there is nothing to resume" in tennis("rally", "--resume", out).stderr
+    assert "sealed: there is nothing to resume" in tennis("resume", out).stderr
 
 
 def test_a_resumed_target_that_says_no_more_than_before_is_not_silent(tmp_path, monkeypatch):
@@ -135,21 +139,22 @@ def test_ctrl_c_seals_what_there_is(tmp_path, whole):
     assert 500 < rally.balls < BALLS
     first = interrupt_ticks(whole)[: rally.balls]
     assert interrupt_ticks(rally) == first
-    assert f"to go on: tennis rally --resume {out}\n" in said
+    checked = check(out)
+    assert checked.balls == rally.balls
+    assert "what came behind its last ball" in checked.not_compared[0]
+    assert f"to go on: tennis resume {out}\n" in said
 
     # gone on with: stopped once more where it had been, and then to its end
     console = tmp_path / "r.part/console.log"
     before = console.stat().st_mtime_ns
-    again = subprocess.Popen(
-        [*TENNIS, "rally", "--resume", str(out)], stderr=subprocess.PIPE, text=True
-    )
+    again = subprocess.Popen([*TENNIS, "resume", str(out)], stderr=subprocess.PIPE, text=True)
     wait_until(lambda: console.exists() and console.stat().st_mtime_ns != before, again)
     again.send_signal(signal.SIGINT)
     _, errors = end_of(again)
     assert again.returncode in {1, 130}  # 130: before the player looked for Ctrl-C
-    assert f"tennis rally --resume {out}" in errors
+    assert f"tennis resume {out}" in errors
     assert open_rally(out).manifest == rally.manifest
-    done = tennis("rally", "--resume", out)
+    done = tennis("resume", out)
     assert done.returncode == 0, done.stderr
     assert open_rally(out).manifest.files == whole.manifest.files
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
@@ -157,7 +162,7 @@ def test_ctrl_c_seals_what_there_is(tmp_path, whole):
 
 def test_what_was_interrupted_needs_its_journal_to_go_on(tmp_path):
     out = make_rally(tmp_path / "r", balls=40, ended="interrupted", planned=50).path
-    done = tennis("rally", "--resume", out)
+    done = tennis("resume", out)
     assert done.returncode == 2
     assert "r.part is gone: it takes that to go on" in done.stderr
 
@@ -184,8 +189,8 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path, whole):
     process.send_signal(signal.SIGCONT)
     _, said = end_of(process)
     assert process.returncode == 130
-    assert f"tennis rally --resume {out}" in said
-    assert tennis("rally", "--resume", out).returncode == 0
+    assert f"tennis resume {out}" in said
+    assert tennis("resume", out).returncode == 0
     assert open_rally(out).manifest.files == whole.manifest.files
 
 
@@ -201,12 +206,34 @@ def test_a_complete_journal_is_sealed_without_a_bench(tmp_path, whole, monkeypat
         played(out, **PLAN)
     assert (tmp_path / "r.part" / "frames.bin").stat().st_size > BALLS * 16
     empty = {**os.environ, "TENNIS_CACHE": str(tmp_path / "empty"), "PATH": "/nowhere"}
-    done = tennis("rally", "--resume", out, env=empty)
+    done = tennis("resume", out, env=empty)
     assert done.returncode == 0, done.stderr
     rally = open_rally(out)
     assert rally.manifest.files == whole.manifest.files
     assert rally.manifest.target == whole.manifest.target
     assert rally.manifest.tool == whole.manifest.tool
+
+
+def test_the_look_behind_the_last_ball_is_made_up_for(tmp_path, whole):
+    """The host was killed while the target looked after its load; Tennis once kept END before."""
+    part = tmp_path / "r.part"
+    out = tmp_path / "r"
+    process = begin(out, BALLS * 16)
+    wait_until(lambda: "fact over_s" in (part / CONSOLE).read_text(errors="replace"), process)
+    process.kill()
+    for number in emulators(part):
+        os.kill(number, signal.SIGKILL)
+    process.wait()
+    assert "fact healthy" not in (part / CONSOLE).read_text(errors="replace")
+    frames = list(Journal(part, out).frames())
+    assert frames[-1].kind == wire.BALLS
+    counts = struct.pack(wire.END_FORMAT, 0, BALLS, whole.misses, 0, 0, 0, 0)
+    with Journal(part, out) as journal:
+        journal.append(Frame(wire.END, frames[-1].sequence + 1, counts))
+    rally = resume(VirtualBench(), out, Watch())
+    assert rally.manifest.files == whole.manifest.files
+    assert rally.manifest.load == whole.manifest.load
+    assert all(figure.end is not None for figure in rally.manifest.load.health)
 
 
 def test_an_emulator_that_is_killed_makes_the_rally_suspect(tmp_path, whole):
@@ -237,10 +264,10 @@ def test_two_players_do_not_share_a_rally(tmp_path):
     process = begin(out)
     process.send_signal(signal.SIGSTOP)  # beside other work it may be over before the others look
     try:
-        done = tennis("rally", "--resume", out)
+        done = tennis("resume", out)
         assert done.returncode == 1
         assert "is being played by another process" in done.stderr
-        assert "--resume" in tennis("rally", "--out", out).stderr
+        assert "tennis resume" in tennis("rally", "--out", out).stderr
     finally:
         process.kill()
         process.wait()
@@ -255,14 +282,14 @@ def test_a_bench_that_changed_is_not_resumed(tmp_path):
     content = json.loads(plan.read_text())
     content["versions"]["qemu"] = "6.0"
     plan.write_text(json.dumps(content))
-    done = tennis("rally", "--resume", out)
+    done = tennis("resume", out)
     assert done.returncode == 1
     assert "begun with qemu 6.0" in done.stderr
     assert (tmp_path / "r.part" / "frames.bin").exists()
 
     content["versions"] = {}
     plan.write_text("{}")
-    done = tennis("rally", "--resume", out)
+    done = tennis("resume", out)
     assert done.returncode == 1
     assert "plan.json is damaged or missing" in done.stderr
     assert "still holds the balls" in done.stderr
@@ -286,10 +313,10 @@ def test_a_tree_that_a_folder_names_is_not_built(tmp_path):
     part.mkdir()
     plan = plan_of().model_copy(update={"kernel": str(tree), "versions": {"tennis": "1"}})
     plan.write(part)
-    done = tennis("rally", "--resume", tmp_path / "r")
+    done = tennis("resume", tmp_path / "r")
     assert (done.returncode, ran.exists()) == (2, False)
-    assert f"--resume {tmp_path / 'r'} --kernel {tree}`" in done.stderr
-    done = tennis("rally", "--resume", tmp_path / "r", "--kernel", tree)
+    assert f"tennis resume {tmp_path / 'r'} --kernel {tree}`" in done.stderr
+    done = tennis("resume", tmp_path / "r", "--kernel", tree)
     assert (done.returncode, ran.exists()) == (1, True)  # so that is what would have been run
     assert "building racquet.c" in done.stderr
 
@@ -306,7 +333,7 @@ def test_a_journal_that_is_not_repeated_is_kept(tmp_path):
     content = json.loads(plan.read_text())
     content["protocol"]["seed"] = 4
     plan.write_text(json.dumps(content))
-    done = tennis("rally", "--resume", out)
+    done = tennis("resume", out)
     assert done.returncode == 1
     assert "does not repeat" in done.stderr
     assert before.startswith((part / "frames.bin").read_bytes())
@@ -323,7 +350,7 @@ def test_a_file_that_may_not_grow_costs_nothing(tmp_path, whole):
             resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, limits[1]))
 
     try:
-        with pytest.raises(DiskFullError, match=r"tennis rally --resume"):
+        with pytest.raises(DiskFullError, match=r"tennis resume"):
             play(VirtualBench(), plan_of(**PLAN), out, Watch(observe=quota))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -349,11 +376,11 @@ def test_a_full_disk_costs_nothing(tmp_path, whole):
         _, said = end_of(process)
         assert process.returncode == 1
         assert "free some space" in said
-        assert f"tennis rally --resume {out}" in said
+        assert f"tennis resume {out}" in said
         assert len(said.strip().splitlines()[-1]) < 300
         assert not out.exists()
         filler.unlink()
-        done = tennis("rally", "--resume", out)
+        done = tennis("resume", out)
         assert done.returncode == 0, done.stderr
         assert open_rally(out).manifest.files == whole.manifest.files
     finally:

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 from tennis.bench.cache import asked_for
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.checkout import cache_folder
-from tennis.cluster import check_address, connected, gone
 from tennis.errors import RallyError, TennisError, UsageError
 from tennis.listener import say
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
+from tennis.play.checking import check
 from tennis.play.cluster import tasks
+from tennis.play.cluster.scheduler import check_address, connected, gone
 from tennis.play.cluster.tasks import Setting
 from tennis.play.player import Seen, kept
 from tennis.play.rally import Stop
-from tennis.play.replaying import check
 from tennis.rally import open_rally
 from tennis.rally.folder import MANIFEST, open_folder, part_path, set_aside
 from tennis.rally.text import plain

@@ -22,9 +22,9 @@ from pathlib import Path
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import DiskFullError, RallyError, TennisError
 from tennis.match.plan import ScheduledRally
+from tennis.play.checking import check
 from tennis.play.player import Player, Seen
 from tennis.play.rally import Observer, Watch
-from tennis.play.replaying import check
 
 LOOK_S = 0.5
 _told = threading.Event()

@@ -13,7 +13,7 @@ from tennis.store.drift import FIGURES, bench_of, histories, named_twice
 from tennis.store.folder import open_store
 from tennis.units import format_count
 
-WIRES = "look at its wires, then `tennis verify`; a new kernel is a reason, too"
+WIRES = "look at its wires, then `tennis brickwall verify`; a new kernel is a reason, too"
 NAMES = "`tennis store list` says which rallies; add them again under two names"
 
 
@@ -23,7 +23,7 @@ def examine_history(bench: str, place: Path | str) -> Iterator[Finding]:
     Raises UsageError where the store knows no such bench, RallyError where it cannot be read.
     """
     store = open_store(place)
-    rows = store.catalogue(say)
+    rows = store.catalogue()
     own = [number for number, row in enumerate(rows.to_pylist()) if bench_of(row) == bench]
     if not own:
         known = sorted({bench_of(row) for row in rows.to_pylist()})

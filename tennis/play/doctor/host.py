@@ -57,7 +57,7 @@ def _examine_virtual() -> Iterator[Finding]:
             advice = f"run 'tennis kernels fetch {name}'"
             yield Finding("bad", f"kernel {name}", "not fetched", advice)
     emulator = _check("emulated Pico", emulated.check)
-    # only --instrument pico and tennis verify --bench virtual need it
+    # only --instrument pico and tennis brickwall verify --bench virtual need it
     yield replace(emulator, verdict="note") if emulator.verdict == "bad" else emulator
     analyser = _check("sigrok-cli", sigrok.version)
     # only the umpire needs it

@@ -29,7 +29,7 @@ def examine_ports(port: str | None) -> Iterator[Finding]:
             "note",
             "physical bench",
             "a Pico without MicroPython (BOOTSEL mode)" if waits else "no Pico is plugged in",
-            "'tennis flash' says what to do"
+            "'tennis brickwall flash' says what to do"
             if waits
             else "play on the virtual bench, or plug one in",
         )
@@ -52,7 +52,7 @@ def examine_pico(port: str) -> Iterator[Finding]:
                 "note",
                 "wires",
                 "not tested: the Brickwall plays a rally whose host is gone",
-                "go on with `tennis rally --resume`; a new rally or 'tennis verify' ends it",
+                "go on with `tennis resume`; a new rally or 'tennis brickwall verify' ends it",
             )
         else:
             brickwall.command("quiet")  # a verification that was killed left the generator on
@@ -79,7 +79,9 @@ def _identity(hello: Hello, port: str) -> Iterator[Finding]:
         "firmware",
         f"{hello.firmware}, {hello.firmware_sha256[:12]}"
         + (", this checkout's" if same else f", not this checkout's {firmware.sha256()[:12]}"),
-        "" if same else f"run 'tennis flash --port {port}', then 'tennis verify'",
+        ""
+        if same
+        else f"run 'tennis brickwall flash --port {port}', then 'tennis brickwall verify'",
     )
     usual = hello.clock_hz == EXPECTED_HZ
     yield Finding(
@@ -108,7 +110,7 @@ def _identity(hello: Hello, port: str) -> Iterator[Finding]:
         "note" if why else "good",
         "verification",
         why or told,
-        "unplug the target, put the jumpers in and run 'tennis verify'" if why else "",
+        "unplug the target, put the jumpers in and run 'tennis brickwall verify'" if why else "",
     )
 
 
@@ -127,7 +129,10 @@ def wire_findings(seen: dict[str, Any]) -> Iterator[Finding]:
         )
     if seen["ping_to_listen"] and seen["answer_to_reply"]:
         yield Finding(
-            "good", "wires", "the jumpers of the self-test", "'tennis verify' needs no target"
+            "good",
+            "wires",
+            "the jumpers of the self-test",
+            "'tennis brickwall verify' needs no target",
         )
     elif seen["ping_to_listen"] and seen["listen_to_reply"]:
         yield Finding("good", "wires", f"ping and reply both reach {PLUG}")

@@ -8,6 +8,7 @@ all balls.
 """
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from tennis.errors import UsageError
 from tennis.rally import Rally
 from tennis.rally.witness import Samples, samples
-from tennis.units import ticks_to_ns
+from tennis.units import format_ns, ticks_to_ns
 
 LATE_ONE_IN = 100
 LEVELS = (0.5, 0.99, 0.999)
@@ -24,12 +25,23 @@ LEVELS = (0.5, 0.99, 0.999)
 
 @dataclass(frozen=True)
 class Distribution:
-    """Times in ns: one for each of ``LEVELS``; None where there are too few for it."""
+    """Times in ns: one for each of ``LEVELS``; None where there are too few for it.
+
+    Missed balls are later than all others: infinite.
+    """
 
     name: str
-    count: int
-    levels: tuple[int | None, ...]
-    latest: int
+    count: int  # missed ones among them
+    levels: tuple[float | None, ...]
+    latest: float
+    missed: int = 0
+    later_than_ns: int | None = None  # the time of each missed ball; None: nobody knows
+
+    def said(self, ns: float | None) -> str:
+        """Write one of its times."""
+        if ns is None or isfinite(ns):
+            return format_ns(ns)
+        return "missed" if self.later_than_ns is None else f"> {format_ns(self.later_than_ns)}"
 
 
 @dataclass(frozen=True)
@@ -56,7 +68,7 @@ class Comparison:
     sights: list[Sight]
 
     def as_json(self) -> dict[str, Any]:
-        """Return JSON values; times in ns."""
+        """Return JSON values; times in ns, null if they are among the missed."""
         return {
             "rally": str(self.rally.path),
             "witness": self.rally.manifest.target.witness,
@@ -64,10 +76,13 @@ class Comparison:
                 {
                     "name": one.name,
                     "count": one.count,
-                    **dict(zip(("median_ns", "p99_ns", "p999_ns"), one.levels, strict=True)),
-                    "latest_ns": one.latest,
+                    "missed": one.missed,
+                    "later_than_ns": one.later_than_ns,
+                    **dict(zip(("median_ns", "p99_ns", "p999_ns"), levels, strict=True)),
+                    "latest_ns": latest,
                 }
                 for one in self.distributions
+                for *levels, latest in (map(_known, (*one.levels, one.latest)),)
             ],
             "sights": [vars(one) for one in self.sights],
         }
@@ -85,16 +100,18 @@ def compare(rally: Rally) -> Comparison:
         )
     witness = samples(rally)
     served, rise, fall = _balls(rally)
-    came = fall[fall >= 0]
+    width = np.where(fall < 0, fall, fall - rise)
+    given_up_ns = rally.manifest.given_up_ns
     distributions = [
-        _distribution("Brickwall, ping to reply", rise[rise >= 0]),
-        _distribution("Brickwall, reply to its end", (fall - rise)[fall >= 0]),
-        _distribution("Brickwall, ping to the end", came),
-        *(_distribution(one.kind, one.latency) for one in witness),
+        _distribution("Brickwall, ping to reply", rise, given_up_ns),
+        _distribution("Brickwall, reply to its end", width, None),
+        _distribution("Brickwall, ping to the end", fall, given_up_ns),
+        *(_distribution(one.kind, one.latency, None) for one in witness),
     ]
-    timeout = rally.manifest.protocol.timeout_ns
-    waited = np.where(fall >= 0, fall, timeout)
-    return Comparison(rally, distributions, [_sight(one, served, waited) for one in witness])
+    missed = fall < 0
+    waited = np.where(missed, rally.manifest.protocol.timeout_ns, fall)
+    sights = [_sight(one, served, waited, missed) for one in witness]
+    return Comparison(rally, distributions, sights)
 
 
 def _balls(rally: Rally) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -110,20 +127,35 @@ def _balls(rally: Rally) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[
     return served, rise, fall
 
 
-def _distribution(name: str, values: NDArray[np.int64]) -> Distribution:
+def _distribution(name: str, values: NDArray[np.int64], later_than_ns: int | None) -> Distribution:
+    """Return the distribution of times in ns; negative ones are of missed balls."""
     if not values.size:
         return Distribution(name, 0, tuple(None for _ in LEVELS), 0)
+    times = np.where(values < 0, np.inf, values)
     levels = tuple(
-        int(np.quantile(values, level, method="higher")) if values.size * (1 - level) >= 1 else None
+        float(np.quantile(times, level, method="higher")) if times.size * (1 - level) >= 1 else None
         for level in LEVELS
     )
-    return Distribution(name, values.size, levels, int(values.max()))
+    missed = int(np.isinf(times).sum())
+    return Distribution(
+        name, times.size, levels, float(times.max()), missed, later_than_ns if missed else None
+    )
 
 
-def _sight(witness: Samples, served: NDArray[np.int64], waited: NDArray[np.int64]) -> Sight:
+def _known(ns: float | None) -> int | None:
+    return None if ns is None or not isfinite(ns) else int(ns)
+
+
+def _sight(
+    witness: Samples,
+    served: NDArray[np.int64],
+    waited: NDArray[np.int64],
+    missed: NDArray[np.bool_],
+) -> Sight:
     ball_over = int(np.quantile(waited, 1 - 1 / LATE_ONE_IN, method="lower"))
     sample_over = int(np.quantile(witness.latency, 1 - 1 / LATE_ONE_IN, method="lower"))
-    late = waited > ball_over
+    # if more than one in so many was missed, none waited longer than those
+    late = (waited > ball_over) | missed
     late_samples = witness.latency > sample_over
     sampled = _overlaps(witness.began, witness.ended, served, served + waited)
     seen = _overlaps(

@@ -1,0 +1,416 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A rally of the virtual bench, played again, and all of its folder compared with what came.
+
+A folder's hashes show damage only: whoever alters a file can write a hash that fits. The same plan
+and the same versions give the same folder, so a replay shows whether it is what it claims to be.
+Every field of the manifest and every file is compared, unless it is named here as one that is not.
+"""
+
+import collections
+import itertools
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis import wire
+from tennis.bench import RunRecord, Session
+from tennis.bench.loads import CYCLE
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
+from tennis.explain.stages import STAGES
+from tennis.play.capture import simulated
+from tennis.play.rally import Watch, play_journal
+from tennis.play.replaying import balls_of, changes, compare_balls, plan_again, unlike
+from tennis.play.sealing import instrument_counts
+from tennis.rally import Rally, open_folder
+from tennis.rally.balls import records
+from tennis.rally.folder import BALLS, CAPTURE, CONSOLE, EVENTS, MANIFEST, part_path
+from tennis.rally.journal import Frame, Journal
+from tennis.rally.manifest import Counts, Manifest, StrictModel
+from tennis.rally.plan import Plan
+from tennis.rally.text import plain, quoted
+from tennis.umpire.simulate import Played
+from tennis.units import format_count
+
+# fields of the manifest that no replay can tell: when, and by whom
+NOT_COMPARED = ("created", "operator")
+# fields that are compared in another way: versions that differ are said, the files are compared and
+# not their hashes, and the other two tell how the manifest is written
+COMPARED_OTHERWISE = ("tool", "files", "seal", "schema_version")
+FILES = (BALLS, EVENTS, CONSOLE)  # of every rally that can be played again
+EMULATOR = b"qemu: "  # begins what QEMU said of the machine that it ran on
+CHUNK = 1 << 20  # bytes
+FRAME_BALLS = 64  # as target/virtual/instrument.c sends them
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A rally that was played again, with all that was compared the same."""
+
+    rally: Rally
+    balls: int
+    changed: list[str]  # versions that differ, and made no difference
+    not_compared: list[str]  # what, and why
+
+
+def check(
+    path: Path,
+    *,
+    kernel: str | None = None,
+    racquet: Path | None = None,
+    watch: Watch | None = None,
+) -> Checked:
+    """Play a rally again, all of it, and compare all that its folder says.
+
+    ``kernel`` is the built tree of a rally that was played on one, ``racquet`` the source of one
+    that was played with a Racquet of somebody's own. Of a rally that did not come to its end what
+    it holds is compared. Raises UsageError for what cannot be played again, RallyError where it is
+    not what it claims to be, BenchError, and KeyboardInterrupt when told to stop.
+    """
+    rally = open_folder(path)
+    plan = plan_again(rally, kernel, racquet)
+    if not rally.balls:
+        raise UsageError(f"{rally.path} holds no balls: there is nothing to check")
+    versions = VirtualBench().versions(plan)
+    plan = plan.model_copy(update={"versions": versions})
+
+    def differs(text: str) -> RallyError:
+        return unlike(rally, text, versions)
+
+    bench = _Repeating(rally, watch or Watch(), differs)
+    with tempfile.TemporaryDirectory(prefix="tennis-check-") as scratch:
+        again = _played_again(bench, plan, Path(scratch) / "again")
+        changed = changes(rally, versions)
+        difference, not_compared = compare(
+            rally, again, lambda: bench.circumstances(plan, rally.path), changed
+        )
+    if difference:
+        raise differs(difference)
+    return Checked(rally, rally.balls, changed, not_compared)
+
+
+class _Repeating(VirtualBench):
+    """The virtual bench; the first ball that is not the rally's ends what it plays."""
+
+    def __init__(self, rally: Rally, watch: Watch, unlike: Callable[[str], RallyError]) -> None:
+        super().__init__()
+        self.watch = watch
+        self._rally, self._unlike = rally, unlike
+        self._table = balls_of(rally)
+
+    def start(self, plan: Plan, folder: Path) -> Session:
+        """Begin to play, and to compare."""
+        session = super().start(plan, folder)
+        return _Compared(session, self._rally, self._table, self.watch, self._unlike)
+
+
+class _Compared:
+    """A session whose balls must be those of a rally.
+
+    It goes to its end, as the rally did. Where the rally did not, it ends when it is surely beyond
+    what the rally holds: an instrument may have had a frame of balls that nobody got.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        rally: Rally,
+        table: NDArray[np.int64],
+        watch: Watch,
+        unlike: Callable[[str], RallyError],
+    ) -> None:
+        self._session = session
+        self._table, self._watch, self._unlike = table, watch, unlike
+        self._complete = rally.manifest.ended == "complete"
+        self.stop, self.close = session.stop, session.close
+
+    @property
+    def doing(self) -> str:
+        """Say what goes on while no ball comes."""
+        return self._session.doing
+
+    @property
+    def garbage_bytes(self) -> int:
+        """Return how many bytes came between frames."""
+        return self._session.garbage_bytes
+
+    def frames(self) -> Iterator[Frame | None]:
+        """Yield the frames. Raises RallyError, and KeyboardInterrupt when told to stop."""
+        came, held, stopped = 0, len(self._table), False
+        for frame in self._session.frames():
+            if frame is not None and frame.kind == wire.BALLS:
+                balls = records(frame.payload)
+                compare_balls(balls, self._table, came, self._unlike)
+                came += balls.size
+            if came > held and self._complete:
+                raise self._unlike(f"it goes on behind its {format_count(held, 'ball')}")
+            if came > held + FRAME_BALLS and not stopped:
+                stopped = True
+                self._session.stop()
+            if self._watch.stop():
+                raise KeyboardInterrupt
+            yield frame
+
+
+def _played_again(bench: _Repeating, plan: Plan, out: Path) -> Rally:
+    """Play a plan into a sealed folder, as every rally is played."""
+    part = part_path(out)
+    part.mkdir()
+    try:
+        with Journal(part, out) as journal:
+            return play_journal(bench, plan, out, journal, Watch(bench.watch.observe))
+    except DiskFullError as error:
+        raise BenchError(
+            f"{tempfile.gettempdir()} is full: a check needs room there for the rally",
+            next_step="free some, or name another folder with TMPDIR",
+        ) from error
+
+
+def compare(
+    rally: Rally, again: Rally, told: Callable[[], RunRecord], changed: Iterable[str]
+) -> tuple[str, list[str]]:
+    """Compare all parts of two folders. Returns the first difference, empty: none, and what is not.
+
+    ``told`` returns what the rally's own console tells, ``changed`` are the versions that differ.
+    The folder of ``again`` is a scratch folder.
+    """
+    if again.balls < rally.balls:
+        faults = [plain(fault.message, 200) for fault in again.manifest.faults]
+        why = f": {faults[0]}" if faults else ""
+        return f"it ended after {format_count(again.balls, 'ball')}{why}", []
+    left_out: list[str] = []
+    ended = rally.manifest.ended
+    # a fault that came again came at the same ball
+    whole = ended == "complete" or (
+        ended == "fault" and again.balls == rally.balls and again.manifest.ended == ended
+    )
+    difference = (
+        _files(rally)
+        or _console(rally, again, left_out, whole=whole)
+        or _capture(rally, again.path.parent)
+    )
+    if difference:
+        return difference, []
+    known = None if whole else told()  # the console is no stranger's any more
+    expected = again.manifest if known is None else _cut(rally, again, known)
+    difference = _events(rally, again, known) or first_difference(rally.manifest, expected, changed)
+    if not whole:
+        left_out.append("what came behind its last ball: the rally did not come to its end")
+    if not whole and ended == "fault":
+        left_out.append("faults: what ended the rally did not happen now")
+    if (rally.path / STAGES).exists():
+        how = f"remove it, and type: tennis explain {quoted(rally.path)} --stages"
+        left_out.append(f"{STAGES}: it was made afterwards (to be sure of it, {how})")
+    there = [name for name in NOT_COMPARED if getattr(rally.manifest, name)]
+    return difference, [*left_out, f"{' and '.join(there)}: only who played it knows"]
+
+
+def first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[str]) -> str:
+    """Say which field of a manifest a replay contradicts; empty: none of those compared."""
+    # a build that differs is named among the versions
+    builds = {"racquet_sha256": "module_sha256", "kernel_config_sha256": "config_sha256"}
+    target_other = {field for version, field in builds.items() if version in changed}
+    # once a rally did not say it, nor do its versions
+    unsaid = CYCLE in changed and claimed.load.cycle_ns is None
+    pairs: list[tuple[str, Any, Any]] = []
+    if "tennis" not in changed:
+        pairs.append(("tool tennis", claimed.tool.tennis, replayed.tool.tennis))
+    for name in type(claimed).model_fields:
+        if name in NOT_COMPARED or name in COMPARED_OTHERWISE:
+            continue
+        ours, theirs = getattr(claimed, name), getattr(replayed, name)
+        if isinstance(ours, StrictModel) and isinstance(theirs, StrictModel):
+            pairs += [
+                (f"{name} {key}", getattr(ours, key), getattr(theirs, key))
+                for key in type(ours).model_fields
+                if not (name == "target" and key in target_other)
+                and not (unsaid and (name, key) == ("load", "cycle_ns"))
+            ]
+        else:
+            pairs.append((name, ours, theirs))
+    return next(
+        (
+            f"its {name} is {_words(ours)}, and was {_words(theirs)} now"
+            for name, ours, theirs in pairs
+            if ours != theirs
+        ),
+        "",
+    )
+
+
+def _words(value: Any) -> str:
+    """Say a field's value: of a list what its entries hold."""
+    if isinstance(value, list):
+        return plain("; ".join(map(str, value)) or "none", 200)
+    return plain(str(value), 80)
+
+
+def _cut(rally: Rally, again: Rally, known: RunRecord) -> Manifest:
+    """Return the manifest that a rally must have that did not come to its end.
+
+    What the rally's console and events tell was compared before.
+    """
+    counts = instrument_counts(_instrument_events(rally))
+    manifest = rally.manifest
+    # what ended the rally did not happen again: nobody knows what it was
+    faults = manifest.faults if manifest.ended == "fault" else known.faults
+    return again.manifest.model_copy(
+        update={
+            "instrument": known.instrument,
+            "target": known.target,
+            "load": known.load,
+            "line": known.line,
+            "counts": Counts(balls=rally.balls, misses=rally.misses, **counts),
+            "ended": "fault" if faults else "interrupted",
+            "faults": faults,
+            "suspect": bool(faults),
+        }
+    )
+
+
+def _instrument_events(rally: Rally) -> collections.Counter[str]:
+    """Count the instrument's events by name; of those that were too many to list, how many."""
+    noted: collections.Counter[str] = collections.Counter()
+    for event in rally.each_event():
+        if "at_ns" in event:
+            name, value = str(event.get("what")), event.get("value")
+            noted[name] += value if name == "unlisted" and isinstance(value, int) else 1
+    return noted
+
+
+# --- files ---
+
+
+def _files(rally: Rally) -> str:
+    """Say which file a rally should not list, or lacks."""
+    own = set(rally.manifest.files) - {CAPTURE}
+    strange, missing = own - set(FILES), set(FILES) - own
+    if strange:
+        return f"its {MANIFEST} lists {plain(min(strange), 80)}, which no such rally has"
+    return f"its {MANIFEST} lists no {min(missing)}" if missing else ""
+
+
+def _console(rally: Rally, again: Rally, left_out: list[str], *, whole: bool) -> str:
+    ours, theirs = rally.path / CONSOLE, again.path / CONSOLE
+    size, size_again = _size(ours), _size(theirs)
+    if size < ours.stat().st_size or size_again < theirs.stat().st_size:
+        left_out.append(f"{CONSOLE}'s last lines: QEMU said them of the machine that it ran on")
+    with ours.open("rb") as one, theirs.open("rb") as other:
+        at = _same(one, other, min(size, size_again))
+    if at is None and (size == size_again or (size < size_again and not whole)):
+        return ""
+    at = min(size, size_again) if at is None else at
+    return (
+        f"its {CONSOLE} differs from byte {at:,} on: it has {_line(ours, at)!a}, and that was "
+        f"{_line(theirs, at)!a} now"
+    )
+
+
+def _size(console: Path) -> int:
+    """Return how long a console is without what QEMU said behind it."""
+    with console.open("rb") as file:
+        size = file.seek(0, 2)
+        start = max(0, size - CHUNK)
+        file.seek(start)
+        lines = file.read().splitlines(keepends=True)
+    while lines and lines[-1].startswith(EMULATOR):
+        size -= len(lines.pop())
+    return size
+
+
+def _same(one: IO[bytes], other: IO[bytes], size: int) -> int | None:
+    """Return where two files differ in their first ``size`` bytes; None: nowhere."""
+    at = 0
+    while at < size:
+        ours, theirs = (file.read(min(CHUNK, size - at)) for file in (one, other))
+        if ours != theirs:
+            pairs = zip(ours, theirs, strict=False)
+            return at + sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+        at += len(ours)
+    return None
+
+
+def _line(console: Path, at: int) -> str:
+    """Return the line of a console in which a byte is, for people."""
+    with console.open("rb") as file:
+        file.seek(max(0, at - 200))
+        before = file.read(min(at, 200)).rpartition(b"\n")[2]
+        text = before + file.read(200).partition(b"\n")[0]
+    return plain(text.decode(errors="replace").strip(), 100)
+
+
+def _events(rally: Rally, again: Rally, known: RunRecord | None) -> str:
+    """Say which event differs. ``known``: of a rally that did not come to its end, its console."""
+    expected = again.each_event() if known is None else _cut_events(rally, again, known)
+    notes = ({"what": "umpire", "text": text} for text in _umpired(rally, again.path.parent))
+    both = itertools.zip_longest(
+        _of_the_rally(rally.each_event()), itertools.chain(_of_the_rally(expected), notes)
+    )
+    for number, (ours, theirs) in enumerate(both, 1):
+        if ours != theirs:
+            return (
+                f"its {EVENTS} holds {_words(ours or 'no more')} as event {number}, "
+                f"and that was {_words(theirs or 'no more')} now"
+            )
+    return ""
+
+
+def _of_the_rally(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Leave out what QEMU said of the machine that it ran on."""
+    return (event for event in events if event.get("what") != "emulator")
+
+
+def _cut_events(rally: Rally, again: Rally, known: RunRecord) -> Iterator[dict[str, Any]]:
+    """Yield the events that a rally must have that was stopped somewhere behind its last ball."""
+    came = sum("at_ns" in event for event in rally.each_event())
+    last_ns = int(balls_of(rally)[-1, 0])
+    for number, event in enumerate(again.each_event()):
+        if "at_ns" not in event or (number >= came and event["at_ns"] > last_ns):
+            break
+        yield event
+    yield from known.events
+
+
+def _umpired(rally: Rally, scratch: Path) -> list[str]:
+    """Return what is to be said of a rally's capture, which is made here; nothing: it has none."""
+    told = CAPTURE in rally.manifest.files or any(
+        event.get("what") == "umpire" for event in rally.each_event()
+    )
+    return [simulated(scratch, Played.of(rally))] if told else []
+
+
+def _capture(rally: Rally, scratch: Path) -> str:
+    """Say whether a capture is not the one that is made from the rally's balls."""
+    ours = rally.file(CAPTURE)
+    if ours is None:
+        return ""
+    _umpired(rally, scratch)
+    theirs = scratch / CAPTURE
+    try:
+        if theirs.exists() and _same_members(ours, theirs):
+            return ""
+    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error):
+        pass  # damaged, or made in another way: not the same
+    return f"its {CAPTURE} is not the one that is made from its balls"
+
+
+def _same_members(ours: Path, theirs: Path) -> bool:
+    with zipfile.ZipFile(ours) as one, zipfile.ZipFile(theirs) as other:
+        if one.namelist() != other.namelist():
+            return False
+        for name in other.namelist():
+            size = other.getinfo(name).file_size
+            if one.getinfo(name).file_size != size:
+                return False
+            with one.open(name) as left, other.open(name) as right:
+                if _same(left, right, size) is not None:
+                    return False
+    return True

@@ -1,0 +1,395 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Play pairs of boots, before and after, until it is decided which side is later.
+
+Both boots of a pair have one seed: the same gaps, and the same phase of the load. On a board they
+are played in turns, before, after, after, before, so that a warm afternoon meets both.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tennis import __version__
+from tennis.bench import Bench, PreparingBench
+from tennis.comparison.before_after import Judgement, first_look, judge, level_count
+from tennis.comparison.played import LATENCIES, RECORD, Cell, Sides, matched, read_side
+from tennis.errors import BenchError, RallyError, UsageError
+from tennis.listener import say
+from tennis.match.folder import read_record
+from tennis.match.plan import ScheduledRally, played_kernel
+from tennis.play.lock import check_folder, locked
+from tennis.play.planning import bench_of
+from tennis.play.player import Player, Seen, unversioned
+from tennis.play.rally import Observer, Stop
+from tennis.play.schedule import cycle_of
+from tennis.play.sides import Asked, Recorded, ToPlay
+from tennis.play.workers import seen_by_workers
+from tennis.rally import part_path
+from tennis.rally.cycles import cycle_words
+from tennis.rally.disk import write_whole, writing
+from tennis.rally.folder import MANIFEST
+from tennis.rally.manifest import StrictModel, Text
+from tennis.rally.plan import Plan
+from tennis.rally.text import plain
+
+SIDES = ("before", "after")
+SIZE_MAX = 1 << 24  # bytes
+Shown = Callable[[str], AbstractContextManager[Observer]]
+
+
+class SideRecord(StrictModel):
+    """What is played on a side; no plans: it was played before, in the folder of that name."""
+
+    words: Text
+    plans: Annotated[dict[Text, Plan], Field(max_length=4096, default_factory=dict)]
+
+
+class Record(StrictModel):
+    """All of ``compare.json``."""
+
+    schema_version: Literal[1] = 1
+    tennis: Text
+    before: SideRecord
+    after: SideRecord
+    seed: Annotated[int, Field(ge=0, lt=2**32)]
+    margin: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
+    # after how many pairs it was judged: each further look takes its share of the errors
+    looks: Annotated[list[int], Field(max_length=1000, default_factory=list)]
+
+    def write(self, folder: Path) -> None:
+        """Write the file, whole or not at all."""
+        write_whole(folder / RECORD, self.model_dump_json(indent=1).encode() + b"\n", force=True)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent: pairs of boots, and minutes; None: no limit."""
+
+    pairs: int
+    minutes: float | None = None
+
+
+@dataclass
+class Compared:
+    """Two sides, what was found, and whether it ended before it was decided."""
+
+    sides: Sides
+    judgement: Judgement
+    out: Path | None  # where rallies were played; None: nothing was
+    interrupted: bool = False
+    spent: str = ""  # which budget, where it is not decided
+
+
+def compare_recorded(before: Recorded, after: Recorded, margin: float) -> Compared:
+    """Compare what was played already. Raises UsageError where it cannot be."""
+    sides = matched(before.cells, after.cells)
+    return Compared(sides, judge(sides.pairs, margin=margin), None)
+
+
+def compare_played(  # noqa: PLR0913 (both sides, how sure, how long, and who looks on)
+    before: Asked,
+    after: Asked,
+    out: Path,
+    *,
+    seed: int,
+    margin: float,
+    budget: Budget,
+    workers: int,
+    shown: Shown,
+    stop: Stop,
+) -> Compared:
+    """Play what is missing of both sides into ``out``, and judge them.
+
+    Raises UsageError, BenchError before anything is played, RallyError where ``out`` holds another
+    comparison, BenchError where a boot fails.
+    """
+    check_folder(out, RECORD, "a comparison")
+    plans = _plans(before, after)
+    bench = _bench(plans)
+    _refuse_short(plans)
+    planned = {side: _with_versions(bench, one) for side, one in plans.items()}
+    _refuse_the_same(planned, before, after)
+    seeds = _seeds(before, after, seed, budget.pairs)
+    with writing(out):
+        for side in planned:
+            (out / side).mkdir(parents=True, exist_ok=True)
+    with locked(out):
+        record = _begun(out, (before, after), planned, seed, margin)
+        game = _Game(bench, out, planned, seeds, workers, shown, stop, budget)
+        recorded = {
+            side: asked.cells
+            for side, asked in zip(SIDES, (before, after), strict=True)
+            if isinstance(asked, Recorded)
+        }
+        return _until_decided(game, record, recorded)
+
+
+def _until_decided(game: "_Game", record: Record, recorded: Mapping[str, list[Cell]]) -> Compared:
+    """Play to one look after the other; each has twice as many pairs as the one before."""
+    most = len(game.seeds)
+    balls = min(plan.protocol.balls for plans in game.plans.values() for plan in plans.values())
+    kinds = max(len(plans) for plans in game.plans.values())
+    wanted = min(most, first_look(kinds * len(LATENCIES) * level_count(balls)))
+    while True:
+        interrupted = not game.play(wanted)
+        there = game.there()
+        if not there:
+            raise BenchError("interrupted before the first pair; the same command goes on")
+        both = (recorded.get(side) or game.cells(side, there) for side in SIDES)
+        sides = matched(*both, recorded=False)
+        if there not in record.looks:
+            record = record.model_copy(update={"looks": [*record.looks, there]})
+            record.write(game.out)
+        look = record.looks.index(there) + 1
+        judgement = judge(sides.pairs, margin=record.margin, look=look)
+        compared = Compared(sides, judgement, game.out, interrupted)
+        open_ = sum(one.change == "undecided" for one in judgement.statements)
+        if judgement.verdict != "undecided" or interrupted or wanted >= most:
+            compared.spent = game.spent(all_pairs=wanted >= most)
+            return compared
+        wanted = min(most, 2 * wanted)
+        say(
+            f"after {there} pairs of boots {open_} of {len(judgement.statements)} statements are "
+            f"undecided: on to {wanted}"
+        )
+
+
+@dataclass
+class _Game:
+    """Plays the boots of both sides, numbered from 1."""
+
+    bench: Bench
+    out: Path
+    plans: Mapping[str, Mapping[str, Plan]]  # by side, by kind
+    seeds: Sequence[int]
+    workers: int
+    shown: Shown
+    stop: Stop
+    budget: Budget
+    began: float = field(default_factory=time.monotonic)
+
+    def play(self, pairs: int) -> bool:
+        """Play so many pairs, as far as they are missing; tell whether all are there."""
+        wanted = [
+            (self._boot(kind, plan, number), self.out / side)
+            for number in range(1, pairs + 1)
+            for side in self._turn(number)
+            for kind, plan in self.plans[side].items()
+        ]
+        missing = [(boot, place) for boot, place in wanted if not _is_whole(place / boot.name)]
+        seen = 0
+        for boot, place, became in self._seen(missing):
+            seen += became.state != "interrupted"
+            say(f"{seen}/{len(missing)} {place.name}/{boot.name}: {became.said}")
+            if became.state in {"failed", "unusable"}:
+                raise BenchError(f"{place / boot.name}: {became.trouble or became.said}")
+        return seen == len(missing)
+
+    def _turn(self, number: int) -> Sequence[str]:
+        """Return the sides in the order of playing: A B, B A, A B, ..."""
+        order = SIDES if number % 2 else tuple(reversed(SIDES))
+        return [side for side in order if side in self.plans]
+
+    def _boot(self, kind: str, plan: Plan, number: int) -> ScheduledRally:
+        protocol = plan.protocol.model_copy(update={"seed": self.seeds[number - 1]})
+        return ScheduledRally(
+            name=f"{kind}-{number:02d}" if kind else f"{number:02d}",
+            kernel=plain(played_kernel(plan), 60).replace(" ", "_"),
+            repetition=number,
+            plan=plan.model_copy(update={"protocol": protocol}),
+        )
+
+    def _seen(
+        self, wanted: Sequence[tuple[ScheduledRally, Path]]
+    ) -> Iterator[tuple[ScheduledRally, Path, Seen]]:
+        places = {id(boot): place for boot, place in wanted}
+        if self.bench.kind == "virtual" and self.workers > 1 and len(wanted) > 1:
+            for boot, seen in seen_by_workers("virtual", wanted, self._over, self.workers):
+                yield boot, places[id(boot)], seen
+            return
+        for number, (boot, place) in enumerate(wanted, 1):
+            if self._over():
+                return
+            player = Player(self.bench, place, self._over)
+            seen = player.see_to(boot, self.shown(f"{number}/{len(wanted)}"))
+            yield boot, place, seen
+            if seen.state == "interrupted":
+                return
+
+    def _over(self) -> bool:
+        """Tell whether to stop: somebody said so, or the minutes are spent."""
+        return self.stop() or self._late()
+
+    def _late(self) -> bool:
+        minutes = self.budget.minutes
+        return minutes is not None and time.monotonic() - self.began > 60 * minutes
+
+    def spent(self, *, all_pairs: bool) -> str:
+        """Say what is spent."""
+        if self._late():
+            return f"{self.budget.minutes:g} minutes"
+        return f"{len(self.seeds)} pairs of boots" if all_pairs else ""
+
+    def there(self) -> int:
+        """Return how many pairs are there, from the first one on, whole."""
+        numbers = range(1, len(self.seeds) + 1)
+        return next((number - 1 for number in numbers if not self._whole(number)), numbers[-1])
+
+    def _whole(self, number: int) -> bool:
+        return all(
+            _is_whole(self.out / side / self._boot(kind, plan, number).name)
+            for side, plans in self.plans.items()
+            for kind, plan in plans.items()
+        )
+
+    def cells(self, side: str, pairs: int) -> list[Cell]:
+        """Return the boots of a side, by kind."""
+        found = []
+        for kind, plan in self.plans[side].items():
+            names = [self._boot(kind, plan, number).name for number in range(1, pairs + 1)]
+            (cell,) = read_side(self.out / side, names)
+            cell.name = kind
+            found.append(cell)
+        return found
+
+
+def _is_whole(place: Path) -> bool:
+    """Tell whether a boot is sealed, and not one that can be gone on with."""
+    return (place / MANIFEST).is_file() and not part_path(place).exists()
+
+
+def _plans(before: Asked, after: Asked) -> dict[str, Mapping[str, Plan]]:
+    asked = zip(SIDES, (before, after), strict=True)
+    return {side: one.plans for side, one in asked if isinstance(one, ToPlay)}
+
+
+def _bench(plans: Mapping[str, Mapping[str, Plan]]) -> Bench:
+    every = [plan for side in plans.values() for plan in side.values()]
+    first = every[0]
+    for one, other in pairwise(every):
+        if (one.bench, one.port, one.target) != (other.bench, other.port, other.target):
+            raise UsageError(
+                f"the sides are for different benches, {one.bench} and {other.bench}: their times "
+                "do not compare"
+            )
+    bench = bench_of(first.bench, first.port, first.target)
+    if bench.kind != "virtual" and not isinstance(bench, PreparingBench):
+        raise UsageError(
+            "a comparison needs a target that tennis can set up for each boot",
+            next_step="name it with --target, as ssh knows it",
+        )
+    return bench
+
+
+def _refuse_short(plans: Mapping[str, Mapping[str, Plan]]) -> None:
+    """Raise UsageError where boots are shorter than a cycle of their load."""
+    for side, kinds in plans.items():
+        for plan in kinds.values():
+            cycle_ns, enough = cycle_of(plan)
+            if plan.protocol.balls < enough and cycle_ns:
+                raise UsageError(
+                    f"{side} "
+                    + cycle_words(plan.load, cycle_ns, plan.protocol.balls, enough)
+                    + " to decide",
+                    next_step=f"use --balls {enough}, or leave it out",
+                )
+
+
+def _with_versions(bench: Bench, plans: Mapping[str, Plan]) -> dict[str, Plan]:
+    if isinstance(bench, PreparingBench):
+        return dict(plans)
+    return {
+        kind: plan.model_copy(update={"versions": bench.versions(plan)})
+        for kind, plan in plans.items()
+    }
+
+
+def _refuse_the_same(
+    planned: Mapping[str, Mapping[str, Plan]], before: Asked, after: Asked
+) -> None:
+    """Raise UsageError where both sides would be one and the same."""
+    if len(planned) == len(SIDES) and planned["before"] == planned["after"]:
+        words = " and ".join(plain(_words(one), 60) for one in (before, after))
+        raise UsageError(
+            f"both sides are the same ({words}): nothing could differ",
+            next_step="name what was before, and what is after",
+        )
+
+
+def _words(one: Asked) -> str:
+    return one.words if isinstance(one, ToPlay) else str(one.path)
+
+
+def _seeds(before: Asked, after: Asked, seed: int, pairs: int) -> list[int]:
+    """Return a seed for each pair: those of the side that was played, or new ones."""
+    for one in (before, after):
+        if isinstance(one, Recorded):
+            cell = one.cells[0]
+            seeds = [rally.manifest.protocol.seed for rally in cell.rallies]
+            if len(one.cells) > 1:
+                raise UsageError(
+                    f"{one.path} has {len(one.cells)} kinds of rallies: what is played beside it "
+                    "has one",
+                    next_step="name a folder with one kind, or play both sides",
+                )
+            return seeds[:pairs]
+    return [
+        int.from_bytes(hashlib.sha256(f"{seed}/pair/{number}".encode()).digest()[:4])
+        for number in range(1, pairs + 1)
+    ]
+
+
+def _begun(
+    out: Path,
+    asked: tuple[Asked, Asked],
+    planned: Mapping[str, Mapping[str, Plan]],
+    seed: int,
+    margin: float,
+) -> Record:
+    """Write or read ``compare.json``. Raises RallyError where ``out`` holds another comparison."""
+    one, other = (
+        SideRecord(words=_words(who), plans=dict(planned.get(side, {})))
+        for side, who in zip(SIDES, asked, strict=True)
+    )
+    record = Record(tennis=__version__, before=one, after=other, seed=seed, margin=margin, looks=[])
+    if not (out / RECORD).exists():
+        record.write(out)
+        return record
+    before = read_record(out / RECORD, Record, "compare", SIZE_MAX)
+    _check_same(out, "before", before.before, one)
+    _check_same(out, "after", before.after, other)
+    if before.seed != seed:
+        raise RallyError(
+            f"{out} was begun with --seed {before.seed}", next_step="choose another --out"
+        )
+    return before.model_copy(update={"margin": margin})
+
+
+def _check_same(out: Path, side: str, was: SideRecord, now: SideRecord) -> None:
+    elsewhere = "choose another --out"
+    if was.plans.keys() != now.plans.keys():
+        raise RallyError(
+            f"{out} was begun with another side {side}: {plain(was.words, 80)}",
+            next_step=elsewhere,
+        )
+    for kind, plan in now.plans.items():
+        old = was.plans[kind]
+        if unversioned(old) != unversioned(plan):
+            raise RallyError(
+                f"{out} was begun with another side {side}: {plain(was.words, 80)}",
+                next_step=elsewhere,
+            )
+        for name in sorted({*old.versions, *plan.versions}):
+            if old.versions.get(name) != plan.versions.get(name):
+                raise RallyError(
+                    f"{out} was begun with another {plain(name, 40)} of the side {side}",
+                    next_step=elsewhere,
+                )

@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A side of a comparison as somebody names it: folders of rallies, or what is to be played."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tennis.bench.kernels import catalogue
+from tennis.bench.sloth import is_sloth
+from tennis.comparison.played import RECORD, Cell, read_side
+from tennis.errors import UsageError
+from tennis.match.folder import MATCH
+from tennis.match.plan import read_plan
+from tennis.play.planning import plan_of
+from tennis.play.schedule import cycle_of, scheduled_rallies
+from tennis.rally.folder import MANIFEST
+from tennis.rally.plan import Plan
+from tennis.rally.text import plain
+
+SETTINGS = (
+    *("kernel", "command-line", "top-half", "bottom-half", "priorities"),
+    *("racquet", "load", "load-option"),
+)
+HOW = f"a folder of rallies, a plan.toml, a kernel, a Racquet's .c file, or {', '.join(SETTINGS)}"
+
+
+@dataclass(frozen=True)
+class ToPlay:
+    """What is played on a side: a plan for each kind of rally, and the words that asked for it."""
+
+    words: str
+    plans: Mapping[str, Plan]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What was played already."""
+
+    path: Path
+    cells: list[Cell]
+
+
+Asked = ToPlay | Recorded
+
+
+def side_of(text: str, common: Mapping[str, Any]) -> Asked:
+    """Read a side: a folder, a plan's file, or words such as ``kernel=rt top-half=explicit``.
+
+    ``common``: what ``plan_of`` takes of both sides. Raises UsageError, RallyError.
+    """
+    path = Path(text)
+    if catalogue.is_folder(path) and not _is_tree(path):
+        return Recorded(path, read_side(path))
+    if path.suffix == ".toml":
+        return ToPlay(text, _of_plan(path))
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"{plain(text, 80)}: a quotation mark is missing") from error
+    settings: dict[str, Any] = {}
+    for word in words:
+        _set(settings, word)
+    if not settings:
+        raise UsageError("a side is empty", next_step=f"name {HOW}")
+    plan = plan_of(**{**common, **settings})
+    return ToPlay(text, {"": plan if "balls" in common else _long_enough(plan)})
+
+
+def _long_enough(plan: Plan) -> Plan:
+    """Return a plan whose boots see a whole cycle of their load."""
+    _, enough = cycle_of(plan)
+    balls = max(plan.protocol.balls, -(-enough // 1000) * 1000)
+    return plan.model_copy(update={"protocol": plan.protocol.model_copy(update={"balls": balls})})
+
+
+def _is_tree(path: Path) -> bool:
+    """Tell a kernel's tree from a folder of rallies."""
+    ours = (path / name for name in (MANIFEST, MATCH, RECORD))
+    return (path / "Makefile").is_file() and not any(map(Path.exists, ours))
+
+
+def _set(settings: dict[str, Any], word: str) -> None:
+    name, separator, value = word.partition("=")
+    if not separator:
+        name, value = _what(word), word
+    if name not in SETTINGS:
+        raise UsageError(f"{plain(word, 80)} names no side", next_step=f"name {HOW}")
+    key = name.replace("-", "_")
+    if key == "load_option":
+        option, separator, number = value.partition("=")
+        if not separator or not number.removeprefix("-").isdigit() or len(number) > 18:
+            raise UsageError(
+                f"{plain(word, 80)}", next_step="write load-option=NAME=NUMBER, as in hold_us=200"
+            )
+        settings.setdefault("load_options", {})[option] = int(number)
+    elif key in settings:
+        raise UsageError(f"{plain(word, 80)}: a side has one {name}")
+    else:
+        settings[key] = Path(value) if key == "racquet" else value
+
+
+def _what(word: str) -> str:
+    """Say which setting a word without a name is for; empty: none."""
+    if word.endswith(".c"):
+        return "racquet"
+    if is_sloth(word) or word in catalogue.catalogue() or _is_tree(Path(word)):
+        return "kernel"
+    return ""
+
+
+def _of_plan(path: Path) -> dict[str, Plan]:
+    plan = read_plan(path)
+    rallies, _ = scheduled_rallies(plan, {}, path.parent)
+    plans = {one.name: one.plan for one in rallies if one.repetition == 1 and not one.plan.drill}
+    if not plans:
+        raise UsageError(f"{path} plays drills only: a comparison takes rallies")
+    return plans

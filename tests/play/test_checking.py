@@ -1,0 +1,222 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a folder is compared with once its rally was played again; synthetic folders play both.
+
+Replays of real rallies: tests/play/test_drill.py, test_survival.py, test_sloth.py.
+"""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tennis.bench import RunRecord
+from tennis.explain.stages import STAGES
+from tennis.play.capture import simulated
+from tennis.play.checking import COMPARED_OTHERWISE, NOT_COMPARED, compare, first_difference
+from tennis.rally import open_folder
+from tennis.rally.folder import (
+    AFTER,
+    BALLS,
+    BEFORE,
+    CAPTURE,
+    CONSOLE,
+    EVENTS,
+    MANIFEST,
+    SIZE_LIMITS,
+    Rally,
+    _manifest_bytes,
+)
+from tennis.rally.manifest import Fault, Health, Manifest, StrictModel
+from tennis.umpire.simulate import Played
+from tests.support.synthetic import make_rally, manifest
+
+BOOT = "[    0.000000] Booting\ntennis: fact ready\n"
+READY = {"what": "ready", "at_ns": 5, "value": 0}
+STRAY = {"what": "stray", "at_ns": 10**15, "value": 1}
+HEALTH = {"what": "load_health", "name": "tasks", "value": 17.0, "unit": "tasks"}
+
+
+def made(place: Path, **about) -> Rally:
+    place.mkdir(exist_ok=True)
+    asked = {"balls": 50, "events": [READY, HEALTH], "console": BOOT, **about}
+    return make_rally(place / "r", **asked)
+
+
+def sealed_again(rally: Rally, **update) -> Rally:
+    """Seal a folder anew whose files were altered, as whoever alters them can."""
+    names = sorted(path.name for path in rally.path.iterdir() if path.name != MANIFEST)
+    content = rally.manifest.model_dump(mode="json") | update
+    content["files"] = {
+        name: hashlib.sha256((rally.path / name).read_bytes()).hexdigest() for name in names
+    }
+    (rally.path / MANIFEST).write_bytes(_manifest_bytes(Manifest.model_validate(content)))
+    return open_folder(rally.path)
+
+
+def told(rally: Rally, *events, faults=()):
+    """Return what a rally's own console would tell."""
+    about = rally.manifest
+    return lambda: RunRecord(
+        about.instrument, about.target, about.load, list(faults), events=[HEALTH, *events]
+    )
+
+
+def difference(rally: Rally, again: Rally) -> str:
+    return compare(rally, again, told(rally), [])[0]
+
+
+def test_the_same_folder_twice(tmp_path):
+    rally, again = made(tmp_path / "a"), made(tmp_path / "b", created="2026-02-02T00:00:00+00:00")
+    assert compare(rally, again, told(rally), []) == ("", ["created: only who played it knows"])
+
+
+@pytest.mark.parametrize("name", Manifest.model_fields)
+def test_each_field_of_the_manifest_is_compared_or_named(name):
+    """A field that somebody adds is compared from then on."""
+    replayed = manifest(balls=10)
+    assert not first_difference(replayed, replayed, [])
+    value = getattr(replayed, name)
+    if name in NOT_COMPARED or name in COMPARED_OTHERWISE:
+        return
+    altered = [replayed.model_copy(update={name: "altered"})]
+    if isinstance(value, StrictModel):
+        altered += [
+            replayed.model_copy(update={name: value.model_copy(update={key: "altered"})})
+            for key in type(value).model_fields
+        ]
+    for claimed in altered:
+        assert f"its {name}" in first_difference(claimed, replayed, [])
+
+
+def test_what_is_not_compared_of_a_manifest_is_a_short_list():
+    assert {*NOT_COMPARED, *COMPARED_OTHERWISE} == {
+        "created", "operator", "tool", "files", "seal", "schema_version"
+    }  # fmt: skip
+    mine = manifest(balls=10)
+    other = mine.model_copy(update={"tool": mine.tool.model_copy(update={"tennis": "9"})})
+    assert first_difference(other, mine, []) == "its tool tennis is 9, and was 0 now"
+    assert not first_difference(other, mine, ["tennis"])  # which is said
+
+
+@pytest.mark.parametrize("name", sorted({*SIZE_LIMITS, CAPTURE} - {MANIFEST, BALLS}))
+def test_each_file_is_compared(tmp_path, name):
+    """Balls are compared while they come (test_replaying.py)."""
+    rally, again = made(tmp_path / "a"), made(tmp_path / "b")
+    path = rally.path / name
+    before = path.read_bytes() if path.exists() else b""
+    path.write_bytes(before + b'{"what":"stray","at_ns":7,"value":1}\n')
+    assert f"its {name}" in difference(sealed_again(rally), again) or (
+        name in {BEFORE, AFTER}
+        and f"lists {name}, which no such rally has" in difference(sealed_again(rally), again)
+    )
+
+
+def test_a_folder_without_a_console(tmp_path):
+    rally, again = made(tmp_path / "a"), made(tmp_path / "b")
+    (rally.path / CONSOLE).unlink()
+    assert "lists no console.log" in difference(sealed_again(rally), again)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [BOOT.replace("ready", "steady"), BOOT[:-1], BOOT + "more\n", BOOT + "qemu: a\nmore\n", ""],
+)
+def test_a_forged_console(tmp_path, forged):
+    rally = made(tmp_path / "a", console=forged)
+    assert "its console.log differs from byte" in difference(rally, made(tmp_path / "b"))
+
+
+def test_what_qemu_said_is_of_the_machine_that_it_ran_on(tmp_path):
+    noted = {"what": "emulator", "text": "no audio"}
+    rally = made(tmp_path / "a", console=BOOT + "qemu: no audio\n", events=[READY, HEALTH, noted])
+    said, left_out = compare(rally, made(tmp_path / "b"), told(rally), [])
+    assert not said
+    assert left_out[0].startswith("console.log's last lines: QEMU said them")
+
+
+def test_invented_counts_faults_and_ends(tmp_path):
+    again = made(tmp_path / "b")
+    strays = made(tmp_path / "a", strays=77)
+    assert difference(strays, again) == "its counts strays is 77, and was 0 now"
+    fault = Fault(code="load_died", message="x")
+    suspect = made(tmp_path / "c", faults=[fault], ended="complete")
+    assert "its faults is code='load_died'" in difference(suspect, again)
+    # a fault that did not come again is named, as nobody can know it
+    ended = made(tmp_path / "d", faults=[fault])
+    said, left_out = compare(ended, again, told(ended), [])
+    assert not said
+    assert "faults: what ended the rally did not happen now" in left_out
+
+
+def test_a_capture_is_the_one_that_is_made_of_the_balls(tmp_path):
+    again = made(tmp_path / "b")
+    rally = made(tmp_path / "a")
+    text = simulated(rally.path, Played.of(rally))
+    with (rally.path / EVENTS).open("a") as lines:
+        lines.write(json.dumps({"what": "umpire", "text": text}) + "\n")
+    rally = sealed_again(rally)
+    assert difference(rally, again) == ""
+    other = made(tmp_path / "c", seed=2)
+    (rally.path / CAPTURE).unlink()
+    simulated(rally.path, Played.of(other))
+    assert "its capture.sr is not the one" in difference(sealed_again(rally), again)
+    (rally.path / CAPTURE).unlink()
+    simulated(rally.path, Played.of(rally))
+    events = (rally.path / EVENTS).read_text()
+    (rally.path / EVENTS).write_text(events.replace(text, "the umpire agrees"))
+    assert "the umpire agrees" in difference(sealed_again(rally), again)
+
+
+def test_stages_are_named(tmp_path):
+    rally, again = made(tmp_path / "a"), made(tmp_path / "b")
+    (rally.path / STAGES).write_bytes(b"")
+    said, left_out = compare(rally, again, told(rally), [])
+    assert not said
+    assert left_out[0].startswith("stages.parquet: it was made afterwards")
+
+
+def test_an_interrupted_rally_is_compared_as_far_as_it_is(tmp_path):
+    """The replay went further: more console, a later stray, the load's health at its end."""
+    again = made(
+        tmp_path / "b",
+        events=[READY, STRAY, HEALTH, HEALTH],
+        console=BOOT + "more\n",
+        strays=1,
+        faults=[Fault(code="stopped", message="x")],
+    )
+    about = {"ended": "interrupted", "planned": 1000}
+    rally = made(tmp_path / "a", **about)
+    again = replace(
+        again, manifest=again.manifest.model_copy(update={"protocol": rally.manifest.protocol})
+    )
+    said, left_out = compare(rally, again, told(rally), [])
+    assert not said
+    assert left_out[0] == "what came behind its last ball: the rally did not come to its end"
+    # what it holds of that is the same, or it is another rally
+    late = made(tmp_path / "c", events=[READY, STRAY, HEALTH], strays=1, **about)
+    assert difference(late, again) == ""
+    assert "its counts strays is 0, and was 1 now" in difference(
+        made(tmp_path / "d", events=[READY, STRAY, HEALTH], **about), again
+    )
+    for number, events in enumerate(
+        ([READY, {**STRAY, "at_ns": 7}, HEALTH], [HEALTH], [READY, HEALTH, HEALTH], [READY])
+    ):
+        forged = made(tmp_path / f"e{number}", events=events, **about)
+        assert "its events.jsonl holds" in difference(forged, again)
+    longer = made(tmp_path / "f", console=BOOT + "moon\n", **about)
+    assert "its console.log differs" in difference(longer, again)
+    well = Health(name="tasks", unit="tasks", start=17.0, end=17.0)
+    load = rally.manifest.load.model_copy(update={"health": [well]})
+    healthy = replace(rally, manifest=rally.manifest.model_copy(update={"load": load}))
+    assert "its load health is" in compare(healthy, again, told(rally), [])[0]
+    # its console tells of a fault, so it was no mere interruption
+    why = [Fault(code="guest_panic", message="x")]
+    assert "its ended is interrupted" in compare(rally, again, told(rally, faults=why), [])[0]
+
+
+def test_fewer_balls_came(tmp_path):
+    rally, again = made(tmp_path / "a"), made(tmp_path / "b", balls=3)
+    assert difference(rally, again) == "it ended after 3 balls"

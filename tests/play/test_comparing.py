@@ -1,0 +1,148 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""`tennis compare` of what is to be played: real boots in pairs, until it is decided."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.checkout import ROOT
+from tennis.comparison.before_after import Pair, judge
+from tennis.comparison.played import LATENCIES, Cell, matched
+from tennis.comparison.rallies import boot_of
+from tennis.comparison.sides import Side
+from tennis.course.starters import solved
+from tennis.play.causes import find_causes, sentence
+from tennis.play.comparing import Compared, Record, _Game
+from tennis.play.planning import plan_of
+from tennis.play.rally import Watch, play
+
+pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("comparing")]
+# 9 balls have one level, the median: the quickest comparison that there is
+SEEDS = range(8)
+WORDS = ("sloth", "sloth-m33", "--balls", "9")
+RIGHT = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
+RAISES = "gpiod_set_value(r->reply, 1);\n\tracquet_count_ping"
+
+
+def tennis(*words):
+    done = subprocess.run(
+        [sys.executable, "-c", "from tennis.cli import main; main()", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    out = tmp_path_factory.mktemp("compared") / "out"
+    return out, tennis("compare", *WORDS, "--out", out)
+
+
+def test_pairs_are_played_until_it_is_decided(compared):
+    out, (code, _, said) = compared
+    assert code == 0, said
+    assert "14/14" in said
+    assert "7 boots a side, pairs of one seed" in said
+    assert "No worse" in said
+    assert "differs: kernel: sloth SLOTH before, sloth-m33 SLOTH after" in said
+    record = Record.model_validate_json((out / "compare.json").read_text())
+    assert record.looks == [7]
+    boots = {side: sorted(p.name for p in (out / side).iterdir()) for side in ("before", "after")}
+    assert boots["before"] == boots["after"] == [f"{number:02d}" for number in range(1, 8)]
+    seeds = [
+        [json.loads((out / side / name / "manifest.json").read_text())["protocol"]["seed"]
+         for name in boots[side]]
+        for side in ("before", "after")
+    ]  # fmt: skip
+    assert seeds[0] == seeds[1]
+    assert len(set(seeds[0])) == 7
+    assert (out / "compare.html").is_file()
+
+
+def test_the_same_command_plays_nothing_twice(compared):
+    out, _ = compared
+    code, shown, _ = tennis("compare", *WORDS, "--out", out, "--json", "--no-explain")
+    assert code == 0
+    assert json.loads(shown)["verdict"] == "no worse"
+    assert Record.model_validate_json((out / "compare.json").read_text()).looks == [7]
+
+
+def test_both_sides_can_be_compared_again(compared):
+    out, _ = compared
+    code, _, said = tennis("compare", out / "before", out / "after", "--no-explain")
+    assert code == 0, said
+    code, _, said = tennis("compare", out, out / "after")
+    assert code == 2
+    assert "holds both sides of a comparison" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("sloth", "sloth-m0", "--balls", "9"), "was begun with another side after"),
+        (("sloth", "sloth-m33", "--balls", "8"), "was begun with another side before"),
+        ((*WORDS, "--seed", "2"), "was begun with --seed 1"),
+    ],
+)
+def test_another_comparison_is_not_mixed_in(compared, words, said):
+    code, _, told = tennis("compare", *words, "--out", compared[0])
+    assert code == 4
+    assert said in told
+
+
+def test_a_recorded_side_is_met_by_boots_of_its_seeds(compared, tmp_path):
+    before = compared[0] / "before"
+    code, _, said = tennis("compare", before, "sloth-m33", "--balls", 9, "--out", tmp_path / "o")
+    assert code == 0, said
+    assert "7/7 after/07" in " ".join(said.split())
+    assert "7 boots a side, pairs of one seed" in said
+
+
+def test_a_spent_budget_is_undecided_and_says_how_to_go_on(tmp_path):
+    code, _, said = tennis("compare", *WORDS, "--boots", 1, "--no-explain", "--out", tmp_path / "o")
+    assert code == 3
+    assert "Undecided: 2 of 2 levels." in said
+    assert "To decide it: the same command with --boots 7" in said
+
+
+def test_boards_are_played_in_turns():
+    game = _Game(None, None, {"before": {}, "after": {}}, [], 1, None, None, None)  # type: ignore[arg-type]
+    order = [side for number in range(1, 5) for side in game._turn(number)]
+    assert " ".join(side[0] for side in order) == "b a a b b a a b"
+
+
+def test_which_code_it_was(tmp_path):
+    """A delay of 20 us is planted in the Racquet's top half: it is named, with its time."""
+    sources = {"before": RIGHT, "after": RIGHT.replace(RAISES, f"udelay(20);\n\t{RAISES}")}
+    sources["after"] = sources["after"].replace("#include", "#include <linux/delay.h>\n#include", 1)
+    rallies, plans = {}, {}
+    for side, source in sources.items():
+        (tmp_path / f"{side}.c").write_text(source)
+        plan = plan_of(racquet=tmp_path / f"{side}.c", balls=30)
+        rallies[side] = play(VirtualBench(), plan, tmp_path / side, Watch())
+        plans[side] = {"": plan}
+    sides = matched(*([Cell("", [rally])] for rally in rallies.values()))
+    # one boot stands for eight here: the code is what is looked for
+    pairs = [
+        Pair(
+            "", latency, *(Side([boot_of(one, latency)] * 8, range(8)) for one in rallies.values())
+        )
+        for latency in LATENCIES
+    ]
+    compared = Compared(sides, judge(pairs), None)
+    found, unexplained = find_causes(compared, plans, lambda: False)
+    assert not unexplained
+    (late,) = [one for one in found if one.statement.latency == "interrupt"]
+    assert sentence(late.came[0]).startswith("20.")
+    assert "in the Racquet: racquet_top_half, most in __delay" in sentence(late.came[0])
+    assert not late.went
+    # without the sources nothing is built from a folder that may come from anybody
+    assert (
+        "played with a Racquet of somebody's own" in find_causes(compared, {}, lambda: False)[1][0]
+    )
