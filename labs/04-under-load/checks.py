@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Lab 4: what can be computed from a student's own rallies."""
 
-from tennis.course.checks import check, expect, near, number
+from tennis.course.checks import check, expect, figure_ns, near, number
 from tennis.course.work import Work
-from tennis.stats import summarize
 
 
 @check(
@@ -17,7 +16,7 @@ def check_growth(work: Work) -> None:
     Hint: `tennis stats` has both quantiles in the row 99.9 %, column interrupt. Divide.
     """
     idle, stress = (
-        summarize(work.rallies[name]).interrupt_ns.p999
+        figure_ns(work.rallies[name], "interrupt", "p999")
         for name in ("mainline-idle", "mainline-stress")
     )
     right = stress / idle

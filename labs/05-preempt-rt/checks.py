@@ -2,25 +2,24 @@
 # SPDX-License-Identifier: MIT
 """Lab 5: what can be computed from a student's own rallies."""
 
-from tennis.course.checks import check, expect, near, number
+from tennis.course.checks import check, expect, figure_ns, near, number
 from tennis.course.work import Work
-from tennis.stats import summarize
 
 
 @check(
     question="price",
-    needs=["check_answered[price]", "check_rally[rt-hard]", "check_rally[rt-threaded]"],
+    needs=["check_answered[price]", "check_rally[rt-hard]", "check_rally[rt-forced]"],
 )
 def check_price(work: Work) -> None:
     """The difference is that of your own two rallies, to 5 percent.
 
     Hint: the row median, column interrupt, in microseconds.
     """
-    hard, threaded = (
-        summarize(work.rallies[name]).interrupt_ns.median for name in ("rt-hard", "rt-threaded")
+    hard, forced = (
+        figure_ns(work.rallies[name], "interrupt", "median") for name in ("rt-hard", "rt-forced")
     )
     value = number(work, "price")
-    expect(near(value, (threaded - hard) / 1000, 5), f"{value:g} µs: your rallies say otherwise")
+    expect(near(value, (forced - hard) / 1000, 5), f"{value:g} µs: your rallies say otherwise")
 
 
 @check(
@@ -33,7 +32,7 @@ def check_bottom(work: Work) -> None:
     Hint: the row 99 %, column scheduling; mind ms and µs.
     """
     tasklet, thread = (
-        summarize(work.rallies[name]).scheduling_ns.p99 for name in ("rt-hard", "rt-thread-chrt")
+        figure_ns(work.rallies[name], "scheduling", "p99") for name in ("rt-hard", "rt-thread-chrt")
     )
     value = number(work, "bottom")
     expect(near(value, tasklet / thread, 10), f"{value:g} times: your rallies say otherwise")

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Lab 9: the sweep is the one that was asked for; what can be computed from it and from rallies."""
 
-import pandas as pd
-
 from tennis.course.checks import NotRun, check, expect, near, number
 from tennis.course.sweep_work import play_some_again, whole_sweep
 from tennis.course.work import Work
+from tennis.stats.balls import latencies_ns
 from tennis.stats.pairing import pairing
 
 
@@ -61,8 +60,7 @@ def check_closed_share(work: Work) -> None:
     Hint: the notebook counts balls above some limits.
     """
     rally = work.rallies["closed"]
-    balls = pd.read_parquet(rally.path / "balls.parquet")
-    rise_us = balls["rise_ticks"].dropna() * 1e6 / rally.tick_hz
-    right = 100 * float((rise_us > float(str(work.lab.parameters["limit_us"]))).mean())
+    limit_us = float(str(work.lab.parameters["limit_us"]))
+    right = 100 * float((latencies_ns(rally, "interrupt") > 1000 * limit_us).mean())
     value = number(work, "closed-share")
     expect(near(value, right, 5), f"{value:g} %: your rally says otherwise")

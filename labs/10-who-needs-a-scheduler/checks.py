@@ -5,17 +5,14 @@
 import tempfile
 from pathlib import Path
 
-import pandas as pd
-
 from tennis.bench.sloth.image import CORES, own_image
 from tennis.bench.virtual.bench import VirtualBench
-from tennis.course.checks import Inconclusive, Wrong, check, expect, near, number
+from tennis.course.checks import Inconclusive, Wrong, check, expect, figure_ns, near, number
 from tennis.course.work import Work
 from tennis.errors import BenchError, TennisError
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
-from tennis.rally import Rally
-from tennis.stats import summarize
+from tennis.stats.balls import latencies_ns
 from tennis.units import format_ns
 
 SOURCE = "racquet.c"
@@ -72,7 +69,7 @@ def _judge(kernel: str, source: Path) -> None:
             f"{kernel}: {rally.misses} of {rally.balls} balls have no answer: the books were torn, "
             "or nobody lowers the line",
         )
-        rise_ns, width_ns = _edges(rally)
+        rise_ns, width_ns = latencies_ns(rally, "interrupt"), latencies_ns(rally, "scheduling")
         latest = int(rise_ns.max())
         expect(
             latest < AT_ONCE_NS,
@@ -84,21 +81,13 @@ def _judge(kernel: str, source: Path) -> None:
         )
 
 
-def _edges(rally: Rally) -> tuple["pd.Series[float]", "pd.Series[float]"]:
-    """Return how late the rising edges are, and how long the line was up, in ns."""
-    balls = pd.read_parquet(rally.path / "balls.parquet").dropna()
-    to_ns = 1e9 / rally.tick_hz
-    rise, fall = balls["rise_ticks"] * to_ns, balls["fall_ticks"] * to_ns
-    return rise, fall - rise
-
-
 @check(question="waited", needs=["check_answered[waited]", "check_rally[own]"])
 def check_waited(work: Work) -> None:
     """The share is that of your own rally, to 5 percent.
 
     Hint: the notebook counts them; a share of 0.027 is 2.7 %.
     """
-    _, width_ns = _edges(work.rallies["own"])
+    width_ns = latencies_ns(work.rallies["own"], "scheduling")
     limit_ns = 1000 * float(str(work.lab.parameters["limit_us"]))
     right = 100 * float((width_ns > limit_ns).mean())
     value = number(work, "waited")
@@ -111,6 +100,6 @@ def check_latest(work: Work) -> None:
 
     Hint: `tennis stats mainline`, the row maximum, the column interrupt. In µs.
     """
-    right = summarize(work.rallies["mainline"]).interrupt_ns.max
+    right = figure_ns(work.rallies["mainline"], "interrupt", "max")
     value = number(work, "latest")
-    expect(right is not None and near(1000 * value, right, 2), f"{value:g} µs: not in your rally")
+    expect(near(1000 * value, right, 2), f"{value:g} µs: not in your rally")

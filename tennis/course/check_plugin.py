@@ -217,7 +217,7 @@ def _files(work: Work) -> Iterator[tuple[str, str]]:
     for name in work.lab.files:
         path = work.folder / name
         if path.is_file() and not path.is_symlink() and path.stat().st_size <= SOURCE_MAX:
-            code = _code(path.read_text(encoding="utf-8", errors="replace"))
+            code = _code(path.read_text(encoding="utf-8-sig", errors="replace"))
             if code != _code(starter_of(work.lab, name)):
                 yield name, hashlib.sha256(code.encode()).hexdigest()
 

@@ -127,7 +127,9 @@ def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> s
         *(sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short"),
         *("-p", "tennis.course.check_plugin", "-p", "no:cacheprovider"),
         *("-c", os.devnull, "--rootdir", str(LABS), "--import-mode=importlib"),
-        *("-o", "python_functions=check_*", "-o", "python_files=*"),
+        # python_files stays as it is: pytest rewrites every module that is imported and matches it,
+        # and with * that took four fifths of the time (files that are named are run in any case)
+        *("-o", "python_functions=check_*"),
         *("--work", str(folder.resolve()), "--results", str(results)),
         *words,
     ]

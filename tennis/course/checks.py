@@ -18,12 +18,19 @@ raised: inconclusive, which costs nobody a point and is shown to whoever marks. 
 check that it needs did not pass: not run.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from math import isfinite
+from typing import Literal, TypeVar
 
+import numpy as np
 import pytest
 
 from tennis.course.work import Work
+from tennis.rally import Rally
+from tennis.stats import summarize
+from tennis.stats.balls import latencies_ns
+from tennis.stats.intervals import quantile_rank
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -81,6 +88,39 @@ def number(work: Work, question: str) -> float:
     if isinstance(value, str):
         raise Wrong(f"{question}: a number without quotes, as in 1420 or 3_000_000")
     return float(value)
+
+
+def figure_ns(rally: Rally, latency: Literal["interrupt", "scheduling"], name: str) -> float:
+    """Return a figure of a rally by its name in ``Latency``; ns.
+
+    Raises Inconclusive where it is not known, as that ball was missed.
+    """
+    summary = summarize(rally)
+    figures = summary.interrupt_ns if latency == "interrupt" else summary.scheduling_ns
+    value = figures.ns(name)
+    if not isfinite(value):
+        raise Inconclusive(
+            f"{rally.path.name}: {figures.missed} of {rally.balls} balls were missed, and this "
+            "figure is among them"
+        )
+    return value
+
+
+def level_ns(rallies: Iterable[Rally], one_in: int) -> float:
+    """Return the interrupt latency that 1 ball in ``one_in`` of some rallies exceeds; ns.
+
+    Raises Inconclusive if fewer than ten balls lie beyond it, or if it is among missed balls.
+    """
+    latencies = np.concatenate([latencies_ns(rally, "interrupt") for rally in rallies])
+    if latencies.size < 10 * one_in:
+        raise Inconclusive(
+            f"{latencies.size} balls: a level of 1 in {one_in:,} takes {10 * one_in:,}"
+        )
+    rank = quantile_rank(latencies.size, 1 - Fraction(1, one_in))
+    level = float(np.sort(latencies)[rank - 1])
+    if not isfinite(level):
+        raise Inconclusive(f"more than 1 in {one_in:,} balls were missed: the level is not known")
+    return level
 
 
 def near(value: float, right: float, tolerance_percent: float) -> bool:

@@ -9,7 +9,7 @@ from tennis.course.notebook_box import run_notebook
 from tennis.course.solutions import Solution
 from tennis.course.work import NOTEBOOK, Work, starter_of
 from tennis.errors import BenchError, RallyError, TennisError
-from tennis.play import replaying
+from tennis.play import checking
 from tennis.rally import Rally
 from tennis.rally.manifest import OWN
 from tennis.rally.text import plain
@@ -49,7 +49,7 @@ def _completed(work: Work, name: str) -> None:
     if path.is_symlink() or not path.is_file():
         raise Wrong(f"there is no {name}")
     if path.stat().st_size < own_module.SOURCE_MAX:
-        same = path.read_text(encoding="utf-8", errors="replace") == starter_of(work.lab, name)
+        same = path.read_text(encoding="utf-8-sig", errors="replace") == starter_of(work.lab, name)
         expect(not same, f"{name} is as you got it: its gaps are for you")
 
 
@@ -170,7 +170,7 @@ def check_honest(work: Work, asked: LabRally, replays: bool) -> None:
             f"it was played on the bench {rally.manifest.bench}, which does not repeat"
         )
     try:
-        replaying.check(rally.path, racquet=work.folder / asked.racquet if asked.racquet else None)
+        checking.check(rally.path, racquet=work.folder / asked.racquet if asked.racquet else None)
     except RallyError as error:
         raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
     except TennisError as error:

@@ -11,14 +11,13 @@ import hashlib
 import json
 import os
 import tempfile
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from pydantic import BaseModel, ValidationError
 
@@ -26,14 +25,18 @@ from tennis.course import checking, hand_in
 from tennis.course.labs import LABS, Lab
 from tennis.course.solutions import CHECKS, SOLUTION, load_solution
 from tennis.course.work import NOTEBOOK_PDF
+from tennis.digests import sha256_of
 from tennis.errors import TennisError, UsageError
+from tennis.listener import say
 from tennis.rally.disk import write_whole, writing
+from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.text import plain
 
 SHEET = "marks.toml"
 RESULTS = "results"
 PDFS = "notebooks"  # as they were handed in
 WORKERS_MAX = 256  # hand-ins at once
+ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst")
 COMMON_MIN = 2  # so many with the same wrong answer
 
 
@@ -99,13 +102,47 @@ class Marked:
 
 
 def files(submissions: Path) -> list[Path]:
-    """Return the hand-ins of a folder. Raises UsageError where there are none."""
+    """Return the hand-ins of a folder, and of the folders in it; some are of a kind to be refused.
+
+    A learning platform makes a folder for each student. Raises UsageError where there are none.
+    """
     if not submissions.is_dir():
         raise UsageError(f"{submissions} is no folder", next_step="name the one with the zip files")
-    found = sorted(path for path in submissions.iterdir() if path.suffix.lower() == ".zip")
+    found = []
+    for path in sorted(submissions.iterdir()):
+        if not path.is_dir() or path.is_symlink():
+            found += _hand_ins([path])
+        elif not path.name.startswith((".", "__")):
+            inside = sorted(path.iterdir())
+            # a folder that lies there unpacked is refused, not forgotten
+            answers = [one for one in inside if one.name.lower() in hand_in.ANSWERS_NAMES]
+            of_one = _hand_ins(inside) or [one for one in answers if _is_plain(one)][:1]
+            if not of_one:
+                say(f"left out: {label(path)}, a folder without a zip file")
+            found += of_one
     if not found:
-        raise UsageError(f"{submissions} holds no zip files")
+        raise UsageError(
+            f"{submissions} holds no zip files, nor do the folders in it",
+            next_step="name the folder that holds them, or one folder for each student",
+        )
     return found
+
+
+def _hand_ins(paths: Sequence[Path]) -> list[Path]:
+    """Return the archives among some files; of other kinds than zip, too: these are refused."""
+    named = [
+        path
+        for path in paths
+        if path.name.lower().endswith(ARCHIVES) and not path.name.startswith("._")
+    ]
+    for path in named:
+        if not _is_plain(path):
+            say(f"left out: {label(path)}, which is no plain file")
+    return [path for path in named if _is_plain(path)]
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def grade(  # noqa: PLR0913 (all of them named)
@@ -113,21 +150,21 @@ def grade(  # noqa: PLR0913 (all of them named)
     lab: Lab,
     out: Path,
     *,
+    root: Path | None = None,
     replays: bool,
-    workers: Callable[[], int],
-    judge: Callable[[Path], Judged] | None = None,
+    workers: int,
     deadline: datetime | None = None,
     observe: Callable[[int, int, str], None] = lambda *_: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> list[Graded]:
-    """Check hand-ins, as many at a time as ``workers`` says; keep what each gives in ``out``.
+    """Check hand-ins, ``workers`` at a time; keep what each gives in ``out``.
 
-    ``judge`` checks one in place of this machine, and is called by several threads. Raises LabError
-    where the lab's solution is wrong, KeyboardInterrupt when told to stop: what was finished stays.
+    One that lies in a folder of ``root`` is called by both names. Raises LabError where the lab's
+    solution is wrong, KeyboardInterrupt when told to stop: what was finished stays.
     """
     load_solution(lab)
     checks = checks_sha256(lab, replays=replays)
-    judge = judge or partial(judged, lab=lab, replays=replays)
+    judge = partial(judged, lab=lab, replays=replays)
     with writing(out):
         (out / RESULTS).mkdir(parents=True, exist_ok=True)
     done: dict[Path, Graded] = {}
@@ -135,14 +172,14 @@ def grade(  # noqa: PLR0913 (all of them named)
         running: dict[Future[Graded], Path] = {}
         waiting = list(paths)
         while waiting or running:
-            while waiting and len(running) < min(workers(), WORKERS_MAX) and not stop():
+            while waiting and len(running) < min(workers, WORKERS_MAX) and not stop():
                 path = waiting.pop(0)
-                running[pool.submit(_one, path, out, checks, judge)] = path
+                running[pool.submit(_one, path, label(path, root), out, checks, judge)] = path
             finished, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
             for future in finished:
                 path = running.pop(future)
                 done[path] = future.result()
-                observe(len(done), len(paths), label(path))
+                observe(len(done), len(paths), label(path, root))
             if stop() and not running:
                 raise KeyboardInterrupt
     graded = [done[path] for path in paths]
@@ -154,30 +191,31 @@ def grade(  # noqa: PLR0913 (all of them named)
     return graded
 
 
-def label(path: Path) -> str:
+def label(path: Path, root: Path | None = None) -> str:
     """Return what a file is called in sheets and pages: its name, if people can read that."""
-    if path.name.isprintable():
-        return path.name
-    return f"{plain(path.name, 80)} {hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}"
+    name = str(path.relative_to(root)) if root is not None else path.name
+    if name.isprintable():
+        return name
+    return f"{plain(name, 80)} {hashlib.sha256(os.fsencode(name)).hexdigest()[:8]}"
 
 
 def _time(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
-def _one(path: Path, out: Path, checks: str, judge: Callable[[Path], Judged]) -> Graded:
+def _one(path: Path, name: str, out: Path, checks: str, judge: Callable[[Path], Judged]) -> Graded:
     """Check one hand-in, or take what is known of it."""
-    digest = _sha256(path)
-    kept = out / RESULTS / f"{_key(digest, label(path))}.json"
-    known = _known(kept, path, digest, checks)
+    digest = sha256_of(path)
+    kept = out / RESULTS / f"{_key(digest, name)}.json"
+    known = _known(kept, name, digest, checks)
     if known is not None:
         return known
     found = judge(path)
     graded = Graded(
-        file=label(path),
+        file=name,
         sha256=digest,
         checks_sha256=checks,
-        student=found.report.facts.student if found.report else label(path)[:-4],
+        student=found.report.facts.student if found.report else PurePath(name).stem,
         refused=found.refused,
         notes=found.notes,
         report=found.report,
@@ -213,12 +251,12 @@ def judged(path: Path, lab: Lab, *, replays: bool) -> Judged:
     return Judged(why, notes, None, pdf)
 
 
-def _known(kept: Path, path: Path, digest: str, checks: str) -> Graded | None:
+def _known(kept: Path, name: str, digest: str, checks: str) -> Graded | None:
     try:
         known = Graded.model_validate_json(kept.read_bytes())
     except (OSError, ValidationError, ValueError):
         return None
-    if (known.file, known.sha256, known.checks_sha256) != (label(path), digest, checks):
+    if (known.file, known.sha256, known.checks_sha256) != (name, digest, checks):
         return None
     return known
 
@@ -228,17 +266,12 @@ def _key(sha256: str, file: str) -> str:
     return f"{sha256[:16]}-{hashlib.sha256(file.encode()).hexdigest()[:8]}"
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def checks_sha256(lab: Lab, *, replays: bool) -> str:
     """Return what a result depends on besides the hand-in: the lab, its checks and solution."""
     here = Path(__file__).parent
     own = [LABS / lab.slug / name for name in ("lab.toml", SOLUTION, CHECKS, *lab.files)]
     code = [checking.COMMON, here / "check_plugin.py", here / "checking.py", here / "checks.py"]
-    code.append(here / "module_trial.py")
+    code += [here / name for name in ("module_trial.py", "hand_in.py", "work.py")]
     digest = hashlib.sha256(repr(replays).encode())
     for path in (*own, *code):
         digest.update(path.read_bytes() if path.is_file() else b"none")
@@ -254,9 +287,9 @@ def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
     if not path.is_file():
         return {}
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: {plain(str(error), 120)}", next_step="mend that line") from error
+        content = toml_of(path.read_bytes())
+    except EditedError as error:
+        raise UsageError(f"{path} {error}", next_step=error.next_step) from error
     limits = {question.id: question.points for question in lab.questions}
     people: dict[str, Person] = {}
     for file, entries in content.items():
@@ -278,11 +311,11 @@ def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
 def write_sheet(out: Path, lab: Lab, graded: Sequence[Graded], people: dict[str, Person]) -> None:
     """Add what is new to the mark sheet; what a person wrote stays, word for word."""
     path = out / SHEET
-    before = path.read_text(encoding="utf-8") if path.is_file() else _sheet_head(lab)
+    before = path.read_bytes() if path.is_file() else _sheet_head(lab).encode()
     new = [one for one in graded if one.report and one.file not in people]
     if not new and path.is_file():
         return
-    text = before.rstrip("\n") + "\n"
+    text = ""
     for one in new:
         assert one.report is not None  # noqa: S101
         text += f"\n[{json.dumps(one.file, ensure_ascii=False)}]  # {plain(one.student, 60)}\n"
@@ -290,7 +323,9 @@ def write_sheet(out: Path, lab: Lab, graded: Sequence[Graded], people: dict[str,
             why = "" if mark.why == "a person reads it" else f"; {plain(mark.why, 100)}"
             text += f'{mark.question} = ""  # of {mark.of}{why}\n'
         text += 'comment = ""\n'
-    write_whole(path, text.encode(), force=True)
+    end = b"\r\n" if b"\r\n" in before else b"\n"  # as the editor of that person ends lines
+    whole = before.rstrip(b"\r\n") + end + text.encode().replace(b"\n", end)
+    write_whole(path, whole, force=True)
 
 
 def _sheet_head(lab: Lab) -> str:

@@ -6,13 +6,16 @@ Packing refuses what is not complete. Unpacking takes only files that a hand-in 
 and is bounded: the file comes from anybody.
 """
 
+import contextlib
 import re
 import shutil
 import stat
 import struct
+import tempfile
+import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +23,7 @@ from tennis.course.checking import Report, title
 from tennis.course.labs import load_course
 from tennis.course.notebook_box import run_notebook
 from tennis.course.notebook_page import pdf
-from tennis.course.work import ANSWERS, NOTEBOOK, NOTEBOOK_PDF, Work, WorkError
+from tennis.course.work import ANSWERS, NOTEBOOK, NOTEBOOK_PDF, Work, WorkError, is_letter, seed_of
 from tennis.errors import RallyError, UsageError
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally
@@ -42,6 +45,23 @@ OF_ALL = (
     "check_sweep",
 )  # without these nothing is handed in
 NOTED_MAX = 10
+AROUND_MAX = 4  # folders around everything
+STUDENT_BYTES = 120  # of a file's name; systems take 255, and some 143
+SEED_DIGITS = 6
+ANSWERS_TXT = f"{ANSWERS}.txt"  # as an editor names it that shows no endings
+ANSWERS_NAMES = {ANSWERS, ANSWERS_TXT}
+UTF8_FLAG = 0x800
+# what systems and programs put there by themselves, in lower case
+ADDED = {"__macosx", ".ds_store", "thumbs.db", "desktop.ini", ".ipynb_checkpoints", "__pycache__"}
+ARCHIVES = {
+    b"7z\xbc\xaf\x27\x1c": "a 7z file",
+    b"Rar!\x1a\x07": "a RAR file",
+    b"\x1f\x8b": "a gzip file",
+    b"BZh": "a bzip2 file",
+    b"\xfd7zXZ\0": "an xz file",
+    b"\x28\xb5\x2f\xfd": "a Zstandard file",
+}
+TAR_AT = 257  # where a tar file says that it is one
 OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER}
 RALLY = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 # what zipfile raises for a file that is none, or that asks for a password or another compression
@@ -156,9 +176,21 @@ def _sweep_files(work: Work) -> Iterator[tuple[Path, str]]:
 
 
 def file_name(work: Work) -> str:
-    """Return what the zip file is called: lab and student."""
-    student = re.sub(r"[^A-Za-z0-9]+", "-", work.answers.student).strip("-").lower()
-    return f"{work.lab.slug}-{student or 'student'}.zip"
+    """Return what the zip file is called: lab and student, in the letters of any script.
+
+    Two students have two names: digits of the seed are added where the name lost something. Each
+    system takes it: no reserved name, no sign but ``-`` and ``.``, short enough.
+    """
+    student = unicodedata.normalize(
+        "NFC", unicodedata.normalize("NFC", work.answers.student).casefold()
+    )
+    kept = "".join(c if is_letter(c) else "-" for c in student)
+    words = "-".join(filter(None, kept.split("-")))
+    short = words.encode()[:STUDENT_BYTES].decode(errors="ignore").strip("-")
+    if short.split("-") != student.split(" "):
+        digits = f"{seed_of(work.lab, work.answers.student):010}"[-SEED_DIGITS:]
+        short = "-".join(filter(None, (short, digits)))
+    return f"{work.lab.slug}-{short}.zip"
 
 
 @dataclass
@@ -172,39 +204,26 @@ class Unpacked:
 def unpack(path: Path, folder: Path) -> Unpacked:
     """Unpack a hand-in into a new folder. Raises HandInError for what is none.
 
-    A name is never used as it is: only names that are known are written, so that no path leads
-    elsewhere; what a file really holds is counted, not what it says.
+    Folders around everything are taken off, and a zip file around the zip file. A name is never
+    used as it is: only names that are known are written, so that no path leads elsewhere; what a
+    file really holds is counted, not what it says.
     """
-    name = plain(path.name, 80)
+    return _unpack(path, folder, plain(path.name, 80), inner=False)
+
+
+def _unpack(path: Path, folder: Path, name: str, *, inner: bool) -> Unpacked:
     if path.is_symlink() or not path.is_file() or path.stat().st_size > ZIP_MAX:
         raise HandInError(f"{name} is no file of at most {ZIP_MAX >> 20} MB")
+    _refuse_other_archives(path, name)
     unpacked = Unpacked(folder)
-    folder.mkdir(parents=True)
-    own = {
-        ANSWERS,
-        NOTEBOOK,
-        NOTEBOOK_PDF,
-        *(name for lab in load_course()[1] for name in lab.files),
-    }
-    left = TOTAL_MAX
-    taken: set[str] = set()
     try:
         with zipfile.ZipFile(path) as archive:
-            entries = archive.infolist()
-            if len(entries) > FILES_MAX:
-                raise HandInError(f"{name} holds {len(entries)} files, {FILES_MAX} at most")
-            for entry in entries:
-                if entry.is_dir():
-                    continue
-                if entry.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-                    raise HandInError(f"{name} is packed in a way that is not taken: use zip")
-                if not _known(entry, own):
-                    unpacked.notes.append(f"not taken: {plain(entry.filename, 80)}")
-                    continue
-                if entry.filename in taken:
-                    raise HandInError(f"{name} holds {entry.filename} twice")
-                taken.add(entry.filename)
-                left -= _copy(archive, entry, folder / entry.filename, min(left, FILE_MAX))
+            entries = _entries(archive, name)
+            root = _root(entries, name)
+            if root is None:
+                return _unpack_inner(archive, entries, folder, name, inner=inner)
+            folder.mkdir(parents=True)
+            _take(archive, entries, root, name, unpacked)
     except BROKEN as error:
         raise HandInError(f"{name} is no whole zip file: {plain(str(error), 100)}") from error
     except OSError as error:
@@ -215,22 +234,171 @@ def unpack(path: Path, folder: Path) -> Unpacked:
     return unpacked
 
 
-def _known(entry: zipfile.ZipInfo, own: Set[str]) -> bool:
-    mode = entry.external_attr >> 16
-    if stat.S_IFMT(mode) not in {0, stat.S_IFREG}:
-        return False
-    *folders, file = entry.filename.split("/")
+def _refuse_other_archives(path: Path, name: str) -> None:
+    """Raise HandInError for what is no zip file, with what it is instead."""
+    with path.open("rb") as file:
+        begin = file.read(TAR_AT + 5)
+    kind = next((kind for mark, kind in ARCHIVES.items() if begin.startswith(mark)), "")
+    if begin[TAR_AT:] == b"ustar":
+        kind = "a tar file"
+    if path.name.lower() in ANSWERS_NAMES:
+        kind = "one file of a hand-in that lies there unpacked"
+    if kind:
+        raise HandInError(f"{name} is {kind}", next_step="pack the student's whole folder as zip")
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A file in a zip file: its folders and its name, as they were meant."""
+
+    info: zipfile.ZipInfo
+    folders: tuple[str, ...]
+    file: str
+
+    @property
+    def said(self) -> str:
+        return plain("/".join((*self.folders, self.file)), 80)
+
+
+def _entries(archive: zipfile.ZipFile, name: str) -> list[_Entry]:
+    """Return the files but for those that systems add by themselves. Raises HandInError."""
+    found: list[_Entry] = []
+    for info in archive.infolist():
+        if info.is_dir() or info.filename.endswith("\\"):
+            continue
+        *folders, file = _meant(info).split("/")
+        entry = _Entry(info, tuple(part for part in folders if part != "."), file)
+        if any(_added(part) for part in (*folders, file)):
+            continue
+        if len(found) == FILES_MAX:
+            raise HandInError(f"{name} holds {len(archive.infolist())} files, {FILES_MAX} at most")
+        found.append(entry)
+    return found
+
+
+def _meant(info: zipfile.ZipInfo) -> str:
+    """Return a name as it was meant: UTF-8 without its flag, letters put together, slashes."""
+    name = info.filename
+    if not info.flag_bits & UTF8_FLAG:
+        with contextlib.suppress(UnicodeError):
+            name = name.encode("cp437").decode()
+    return unicodedata.normalize("NFC", name).replace("\\", "/")
+
+
+def _added(part: str) -> bool:
+    """Tell whether a system put a file or a folder there by itself."""
+    return part.startswith("._") or part.lower() in ADDED
+
+
+def _root(entries: Sequence[_Entry], name: str) -> tuple[str, ...] | None:
+    """Return the folders around a hand-in: where its answers are; None: nowhere."""
+    places = {
+        entry.folders
+        for entry in entries
+        if entry.file.lower() in ANSWERS_NAMES
+        and _is_file(entry.info)
+        and not {"", ".."} & set(entry.folders)
+    }
+    if not places:
+        return None
+    depth = min(map(len, places))
+    highest = sorted(place for place in places if len(place) == depth)
+    if len(highest) > 1:
+        some = " and ".join(plain("/".join(place), 40) for place in highest[:2])
+        raise HandInError(
+            f"{name} holds {len(highest)} hand-ins, in the folders {some}",
+            next_step="mark each of them by itself",
+        )
+    if depth > AROUND_MAX:
+        raise HandInError(f"{name}: {ANSWERS} lies {depth} folders deep, {AROUND_MAX} at most")
+    return highest[0]
+
+
+def _unpack_inner(
+    archive: zipfile.ZipFile, entries: Sequence[_Entry], folder: Path, name: str, *, inner: bool
+) -> Unpacked:
+    """Unpack the only zip file in a zip file. Raises HandInError."""
+    zips = [entry for entry in entries if entry.file.lower().endswith(".zip")]
+    if not zips:
+        ask = "ask for the file that `tennis lab submit` makes"
+        raise HandInError(f"there is no {ANSWERS} in {name}", next_step=ask)
+    if len(zips) > 1:
+        raise HandInError(
+            f"{name} holds {len(zips)} zip files",
+            next_step="if it is the whole class's, unpack it, and mark that folder",
+        )
+    if inner:
+        raise HandInError(f"{name} is a zip file in a zip file in a zip file")
+    _check_packing(zips[0].info, name)
+    with tempfile.TemporaryDirectory(prefix="tennis-zip-") as scratch:
+        place = Path(scratch) / "inner.zip"
+        _copy(archive, zips[0].info, place, ZIP_MAX)
+        unpacked = _unpack(place, folder, f"{name}: {zips[0].said}", inner=True)
+    others = [f"not taken: {entry.said}" for entry in entries if entry is not zips[0]]
+    unpacked.notes[:0] = others[:NOTED_MAX]
+    return unpacked
+
+
+def _take(
+    archive: zipfile.ZipFile,
+    entries: Sequence[_Entry],
+    root: tuple[str, ...],
+    name: str,
+    unpacked: Unpacked,
+) -> None:
+    """Write what is known of the files below ``root``. Raises HandInError."""
+    own = {
+        ANSWERS,
+        NOTEBOOK,
+        NOTEBOOK_PDF,
+        *(name for lab in load_course()[1] for name in lab.files),
+    }
+    own_names = {name.lower(): name for name in own}
+    left = TOTAL_MAX
+    taken: set[str] = set()
+    # what is named as it should be comes first: a copy with .txt behind it is for want of that
+    for entry in sorted(entries, key=lambda entry: entry.file.lower() == ANSWERS_TXT):
+        _check_packing(entry.info, name)
+        below = entry.folders[: len(root)] == root
+        to = _known(entry, entry.folders[len(root) :], own_names) if below else None
+        if to is None or (entry.file.lower() == ANSWERS_TXT and to in taken):
+            unpacked.notes.append(f"not taken: {entry.said}")
+            continue
+        if to in taken:
+            raise HandInError(f"{name} holds {to} twice")
+        taken.add(to)
+        if entry.file.lower() == ANSWERS_TXT:
+            unpacked.notes.append(f"{entry.said} was taken for {ANSWERS}")
+        left -= _copy(archive, entry.info, unpacked.folder / to, min(left, FILE_MAX))
+
+
+def _check_packing(info: zipfile.ZipInfo, name: str) -> None:
+    if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise HandInError(f"{name} is packed in a way that is not taken: use zip")
+
+
+def _is_file(info: zipfile.ZipInfo) -> bool:
+    return stat.S_IFMT(info.external_attr >> 16) in {0, stat.S_IFREG}
+
+
+def _known(entry: _Entry, folders: Sequence[str], own: Mapping[str, str]) -> str | None:
+    """Return where a file goes, in lower case but for a lab's own; None: a hand-in has none."""
+    if not _is_file(entry.info):
+        return None
+    file = entry.file.lower()
+    folders = [folder.lower() for folder in folders]
     if not all(RALLY.fullmatch(folder) for folder in folders):
-        return False
+        return None
     match len(folders):
         case 0:
-            return file in own
+            return ANSWERS if file == ANSWERS_TXT else own.get(file)
         case 1:
-            return file in OF_RALLY or file in {MATCH, SWEEP}
+            known = file in OF_RALLY or file in {MATCH, SWEEP}
         case 2:  # a rally of a match or a sweep
-            return file in OF_RALLY
+            known = file in OF_RALLY
         case _:
-            return False
+            known = False
+    return "/".join((*folders, file)) if known else None
 
 
 def _copy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, to: Path, limit: int) -> int:
@@ -241,7 +409,9 @@ def _copy(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, to: Path, limit: int
         while chunk := source.read(CHUNK):
             size += len(chunk)
             if size > limit:
-                raise HandInError(f"{entry.filename} unpacks to more than {limit >> 20} MB")
+                raise HandInError(
+                    f"{plain(entry.filename, 80)} unpacks to more than {limit >> 20} MB"
+                )
             target.write(chunk)
     return size
 

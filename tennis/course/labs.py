@@ -6,7 +6,6 @@ Each number of a lab has one owner, its ``lab.toml``. Handouts, notebooks and ch
 """
 
 import re
-import tomllib
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -23,6 +22,7 @@ from pydantic import (
 from tennis.bench.sloth import is_sloth
 from tennis.checkout import ROOT
 from tennis.errors import TennisError
+from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import (
     Beneath,
     BottomHalf,
@@ -365,11 +365,11 @@ def load_course(labs: Path = LABS) -> tuple[Course, list[Lab]]:
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a file of the course's. Raises LabError."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        return toml_of(path.read_bytes())
+    except OSError as error:
         raise LabError(f"{path} cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise LabError(f"{path} is not TOML: {error}") from error
+    except EditedError as error:
+        raise LabError(f"{path} {error}", next_step=error.next_step) from error
 
 
 def first_error(error: ValidationError) -> str:

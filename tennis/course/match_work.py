@@ -14,6 +14,7 @@ from tennis.course.work import Work, plan_of_match
 from tennis.errors import RallyError, TennisError
 from tennis.match.folder import MatchFolder, another, open_match
 from tennis.match.plan import ScheduledRally, parse_plan
+from tennis.play.player import unversioned
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally.folder import BALLS
 from tennis.rally.text import plain
@@ -32,18 +33,24 @@ def whole_match(work: Work) -> MatchFolder:
         raise Inconclusive(plain(str(error), 200)) from error
     if match.bench == "replay":
         raise Inconclusive("it was not played here: its bench is replay")
-    listed = {entry.name for entry in match.scheduled}
-    missing = [entry.name for entry in expected if entry.name not in listed]
-    if missing or len(listed) != len(expected):
+    listed, asked_for = _as_asked(match.scheduled), _as_asked(expected)
+    if [rally.name for rally in listed] != [rally.name for rally in asked_for]:
         raise Wrong("it was played with another plan than plan.toml of your folder")
+    for ours, wanted in zip(listed, asked_for, strict=True):
+        if ours != wanted:
+            difference = _difference(ours, wanted)
+            seed = f", and your seed is {work.seed}" if difference == "protocol seed" else ""
+            raise Wrong(
+                f"{ours.name} was played with another {difference} than plan.toml of your folder "
+                f"asks for{seed}"
+            )
     lacking: list[str] = []
     for entry in expected:
         rally = match.rally(entry.name)
         if rally is None:
             lacking.append(f"{entry.name} {match.trouble(entry.name)}")
         elif difference := another(rally, entry):
-            wanted = f", and your seed is {work.seed}" if "seed" in difference else ""
-            raise Wrong(f"{entry.name} is another rally: its {difference}{wanted}")
+            raise Wrong(f"{entry.name} is another rally: its {difference}")
         elif rally.manifest.suspect or rally.manifest.ended != "complete":
             raise Inconclusive(f"{entry.name} is suspect, or was interrupted: play it anew")
     if lacking:
@@ -59,6 +66,22 @@ def play_some_again(work: Work) -> list[str]:
     names = chosen(balls, rallies, _match(work.lab).replays)
     play_again(work, match.bench, [rallies[name].path for name in names])
     return names
+
+
+def _as_asked(rallies: list[ScheduledRally]) -> list[ScheduledRally]:
+    """Return rallies by their names, without the versions with which they were played."""
+    asked = [rally.model_copy(update={"plan": unversioned(rally.plan)}) for rally in rallies]
+    return sorted(asked, key=lambda rally: rally.name)
+
+
+def _difference(ours: ScheduledRally, wanted: ScheduledRally) -> str:
+    """Name the first thing in which two planned rallies differ."""
+    for of, what in (("protocol ", ours.plan.protocol), ("", ours.plan)):
+        other = wanted.plan.protocol if of else wanted.plan
+        for name, value in dict(what).items():
+            if value != getattr(other, name):
+                return of + name.replace("_", " ")
+    return "kernel or repetition"
 
 
 def _match(lab: Lab) -> LabMatch:

@@ -3,38 +3,69 @@
 """A Racquet of somebody's own, tried on the virtual bench: it answers, goes, and comes back.
 
 It runs as a part of the target's kernel, and may do anything there: hang it, crash it, or forge
-what the target's console says. What is counted here is counted outside, by the instrument; the
-console is only quoted.
+what the target's console says. So the console is only quoted, or says where; nothing else in it
+counts for the module. The verdict is made of what is seen from outside:
+
+- the instrument's edges: whole answers while it is loaded, none while it is not;
+- the kernel's lists of modules and of tasks, read from the guest's memory every millisecond;
+- who made each edge: the functions on the stack of the processor at that moment;
+- the kernel's own complaints, seen as calls of the functions that utter them, and the cause for
+  which QEMU says that the machine ended: a reset, for one.
+
+What remains: code in the kernel can write to the kernel's memory. A module that takes itself off
+the list of modules while it falls silent, or that hides a thread from the list of tasks, forges
+what is read; one that moves its stack elsewhere hides who made an edge; one that switches off the
+checks of the kernel that watches is not watched. A thread that waits under the name of a kworker
+counts as one where there are few. A timer that would fire later than the trial ends is not met.
 """
 
 import contextlib
+import json
 import re
 import socket
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis.bench.cache import digest, once
 from tennis.bench.kernels import own_module
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.kernels.own_module import OwnModule
 from tennis.bench.targets.console import LIMIT_BYTES
+from tennis.bench.virtual import plugins, symbols
 from tennis.bench.virtual.bench import VirtualBench
+from tennis.bench.virtual.guest import LOOK_NS, Did, Guest, Look, Seen
 from tennis.bench.virtual.machine import Extras
+from tennis.errors import BenchError
 from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play
+from tennis.play.replaying import NONE, balls_of
 from tennis.rally.folder import CONSOLE
+from tennis.rally.plan import Plan
 from tennis.rally.text import plain
+from tennis.units import format_ns
 
 RELOADS = 20
 RATE_HZ = 500.0  # an open loop: pings come also while nobody is there to answer
 ANSWERS_MIN = 100  # before the first reload
+ANSWERS_AGAIN_MIN = 5  # after each
+PINGS_UNANSWERED_MIN = 5  # while it is not loaded
+LOADED_US, AGAIN_US, GONE_US, OVER_US = 400_000, 30_000, 20_000, 500_000
 SILENCE = 400  # pings without an answer, 0.8 s: no reload takes that long
-BALLS = 20_000  # more than are ever served: the target ends the trial
-LIMIT_S = 300.0  # of this machine's time
+UNSEEN_NS = 100_000_000  # between two looks
+KWORKERS_MAX = 8  # that the kernel itself starts meanwhile
+OWN_TASKS = ("after", "usleep")  # what runs in the script at its end
+# they call the handlers of hard interrupts, and nothing else; a compiler may merge them
+HANDLERS = {"handle_irq_event", "handle_irq_event_percpu", "__handle_irq_event_percpu"}
+BALLS = 10_000  # 20 s, several times as long as a trial takes
+LIMIT_S = 900.0  # of this machine's time: it says nothing about the Racquet
 LOOKS, LOOK_S = 5, 0.2
 QUOTED = 60  # lines of the console
 MODULE = "racquet"
@@ -50,36 +81,21 @@ COMPLAINT = re.compile(
 PLACE = re.compile(rf"(?P<function>\w+)\+0x(?P<offset>[0-9a-f]+)/0x[0-9a-f]+ \[{MODULE}\]")
 INSTRUCTION_BYTES = 4
 PLACES_WITHIN = 80  # lines behind the complaint
-TOLD = re.compile(r"tennis: trial (\w+) (.*)")
-
-SCRIPT = f"""#!/bin/sh
-# pings come in an open loop meanwhile
-folder=/sys/bus/platform/drivers/{MODULE}/{MODULE}
+SCRIPT = """#!/bin/sh
+# pings come in an open loop meanwhile; nobody believes what is told here
+usleep {settle_us}
+usleep {loaded_us}
 i=0
-while [ $i -lt 1000 ]; do
-  [ "$(cat $folder/replies)" -ge {ANSWERS_MIN} ] && break
-  usleep 10000
+while [ $i -lt {reloads} ]; do
+  rmmod {module} || break
+  usleep {gone_us}
+  insmod /tennis/{module}.ko gpiochip=9030000.pl061 reply_line=1 || break
+  echo "tennis: trial at $(cat /sys/module/{module}/sections/.text)"
+  usleep {again_us}
   i=$((i + 1))
 done
-echo "tennis: trial counted $(cat $folder/pings) $(cat $folder/replies)"
-i=0
-while [ $i -lt {RELOADS} ]; do
-  rmmod {MODULE} || {{ echo "tennis: trial refused rmmod"; break; }}
-  insmod /tennis/{MODULE}.ko gpiochip=9030000.pl061 reply_line=1 ||
-    {{ echo "tennis: trial refused insmod"; break; }}
-  echo "tennis: trial at $(cat /sys/module/{MODULE}/sections/.text)"
-  usleep 20000
-  i=$((i + 1))
-done
-echo "tennis: trial reloads $i"
-rmmod {MODULE} && echo "tennis: trial gone yes"
-usleep 100000
-grep -q " {MODULE}$" /proc/interrupts && echo "tennis: trial left an interrupt"
-for status in /proc/[0-9]*/comm; do
-  read -r name < "$status" 2>/dev/null && [ "$name" = {MODULE} ] &&
-    echo "tennis: trial left a thread"
-done
-echo "tennis: trial over yes"
+rmmod {module}
+usleep {over_us}
 poweroff -f
 """
 
@@ -95,37 +111,75 @@ class Trial:
 
 
 def trial(source: Path, kernel: Kernel, bench_kernel: str) -> Trial:
-    """Load a Racquet, let it answer, and reload it while pings come.
+    """Load a Racquet, let it answer, and reload it while pings come; once for the same parts.
 
     ``bench_kernel``: how the bench finds ``kernel``. Raises BenchError where it is not built, or
     nothing can be tried here.
     """
     own = own_module.build(source, kernel)
     own_module.built(source, kernel)
-    with tempfile.TemporaryDirectory(prefix="tennis-trial-") as scratch:
+    plan = plan_of(kernel=bench_kernel, racquet=source, loop="open", rate_hz=RATE_HZ, balls=BALLS)
+    versions = VirtualBench().versions(plan)
+    code = [Path(__file__), Path(own_module.__file__), *plugins.sources("guest")]
+
+    def fill(folder: Path) -> None:
+        (folder / "trial.json").write_text(json.dumps(asdict(_tried(own, plan))))
+
+    folder = once("trials", digest(json.dumps(versions, sort_keys=True), *code), fill)
+    return Trial(**json.loads((folder / "trial.json").read_text()))
+
+
+def _tried(own: OwnModule, plan: Plan) -> Trial:
+    parts = VirtualBench().parts(plan)
+    with (
+        tempfile.TemporaryDirectory(prefix="tennis-trial-") as scratch,
+        Guest(parts) as guest,
+    ):
         looking = _Looking(Path(scratch) / "monitor")
         extras = Extras(
-            files={"/tennis/after": SCRIPT.encode()},
-            parameters="tennis.rest=no",
+            files={"/tennis/after": _script(plan).encode()},
+            parameters=f"tennis.rest=no {symbols.in_place(parts.kernel)}".strip(),
             monitor=looking.path,
+            plugin=guest.plugin(),
         )
-        bench = VirtualBench(extras)
-        plan = plan_of(
-            kernel=bench_kernel, racquet=source, loop="open", rate_hz=RATE_HZ, balls=BALLS
-        )
-        rally = play(bench, plan, Path(scratch) / "trial", Watch(looking.observe, looking.stop))
+        watch = Watch(looking.observe, looking.stop)
+        rally = play(VirtualBench(extras), plan, Path(scratch) / "trial", watch)
+        if looking.late:
+            raise BenchError(
+                f"the trial was not over within {LIMIT_S:g} s of this machine's time",
+                next_step="try again when the machine has less to do",
+            )
         lines = _lines(rally.path / CONSOLE)
-        answered = rally.balls - rally.misses
         faults = [fault.message for fault in rally.manifest.faults if fault.code != "target_ended"]
-    return judge(own, lines, answered, faults, looking)
+        return judge(own, lines, balls_of(rally), faults, looking=looking, seen=guest.seen())
 
 
-def judge(  # noqa: PLR0911 (what went wrong first)
-    own: OwnModule, lines: Sequence[str], answers: int, faults: Sequence[str], looking: "_Looking"
+def _script(plan: Plan) -> str:
+    return SCRIPT.format(
+        module=MODULE,
+        reloads=RELOADS,
+        settle_us=plan.protocol.settle_ns // 1000,
+        loaded_us=LOADED_US,
+        again_us=AGAIN_US,
+        gone_us=GONE_US,
+        over_us=OVER_US,
+    )
+
+
+def judge(  # noqa: PLR0913 (all that is known of a trial)
+    own: OwnModule,
+    lines: Sequence[str],
+    balls: NDArray[np.int64],
+    faults: Sequence[str],
+    *,
+    looking: "_Looking",
+    seen: Seen,
 ) -> Trial:
-    """Say what went wrong first: the kernel's own complaint, a hang, or what the script met."""
-    matches = filter(None, (TOLD.fullmatch(line.strip()) for line in lines))
-    told = {match[1]: match[2] for match in matches}
+    """Say what went wrong first: the kernel's own complaint, a hang, or what was seen of it.
+
+    ``lines`` are the console's, ``balls`` as ``balls_of`` returns them: served_ns, rise, fall.
+    """
+    answers = int((balls[:, 2] != NONE).sum())
     tail = list(lines[-QUOTED:])
     # before it was loaded, a complaint is the kernel's own
     loaded = next((n for n, line in enumerate(lines) if LOADED in line), len(lines))
@@ -141,17 +195,141 @@ def judge(  # noqa: PLR0911 (what went wrong first)
         place = _hangs_at(own, lines, looking)
         words = "the target hangs" if place else "does anything lower the line?"
         return Trial(answers, f"{answers} whole answers, then none: {words}", place, tail)
-    if not any("tennis: fact ready" in line for line in lines):
+    stays = _stays(seen.looks)
+    if not any(stay.there for stay in stays):
         return Trial(answers, plain(next(iter(faults), "it was not loaded"), 200), "", tail)
-    if answers < ANSWERS_MIN:
-        return Trial(answers, f"{answers} whole answers to more than {ANSWERS_MIN} pings", "", tail)
-    for what, words in (("refused", "{} was refused"), ("left", "it left {} behind")):
-        if what in told:
-            return Trial(answers, words.format(plain(told[what], 60)), "", tail)
-    if told.get("reloads") != str(RELOADS) or told.get("over") != "yes":
-        reloads = plain(told.get("reloads", "0"), 10)
-        return Trial(answers, f"the trial ended after {reloads} of {RELOADS} reloads", "", tail)
-    return Trial(answers, "")
+    wrong = (
+        _silenced(seen, stays)
+        or _reloaded(seen, stays, balls)
+        or _left(seen, stays[-1])
+        or _by_whom(seen, balls)
+    )
+    return Trial(answers, wrong, "", tail if wrong else [])
+
+
+@dataclass
+class _Stay:
+    """How long a module was there, or none was: from one look to another, in ns."""
+
+    there: bool
+    began_ns: int
+    ended_ns: int
+
+    def of(self, balls: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the balls that were served meanwhile."""
+        served = balls[:, 0]
+        return balls[(served >= self.began_ns) & (served <= self.ended_ns)]
+
+
+def _stays(looks: Sequence[Look]) -> list[_Stay]:
+    """Return when a module was there and when none was; the target has no other module."""
+    stays: list[_Stay] = []
+    for look in looks:
+        there = look.modules is None or bool(look.modules)
+        if not stays or stays[-1].there != there:
+            stays.append(_Stay(there, look.at_ns, look.at_ns))
+        stays[-1].ended_ns = look.at_ns
+    return stays
+
+
+def _silenced(seen: Seen, stays: Sequence[_Stay]) -> str:
+    """Return what was to be hidden; empty: nothing."""
+    if seen.complaints:
+        what = seen.complaints[0].what
+        return f"the kernel complained ({what}), and the console does not say of what"
+    began = next(stay.began_ns for stay in stays if stay.there)
+    times = [look.at_ns for look in seen.looks if look.at_ns >= began]
+    unseen = max(np.diff([*times, seen.ended_ns or times[-1]]), default=0)
+    if unseen > UNSEEN_NS:
+        return f"for {format_ns(int(unseen))} the target could not be looked at"
+    if any(look.modules is None or look.tasks is None for look in seen.looks):
+        return "the kernel's list of modules, or of tasks, leads nowhere"
+    return ""
+
+
+def _reloaded(seen: Seen, stays: Sequence[_Stay], balls: NDArray[np.int64]) -> str:  # noqa: PLR0911
+    """Return what went wrong first of the reloads; empty: nothing."""
+    loads = [stay for stay in stays if stay.there]
+    reloads = len(loads) - 1
+    after = f"after {reloads} of {RELOADS} reloads"
+    for number, load in enumerate(loads):
+        whole, least = int((load.of(balls)[:, 2] != NONE).sum()), ANSWERS_AGAIN_MIN
+        if number == 0 and whole < ANSWERS_MIN:
+            return f"{whole} whole answers to more than {ANSWERS_MIN} pings"
+        if whole < least and load is not stays[-1]:
+            return f"after {number} reloads it answered {whole} pings, not {least}"
+    gaps = [stay for stay in stays[1:] if not stay.there]
+    for number, gap in enumerate(gaps):
+        moved = sum(gap.began_ns < edge.at_ns < gap.ended_ns for edge in seen.edges)
+        if moved:
+            return f"unloaded {number + 1} times, it moved the reply line all the same"
+        if len(gap.of(balls)) < PINGS_UNANSWERED_MIN and gap is not stays[-1]:
+            return f"unloaded {number + 1} times, it was back before {PINGS_UNANSWERED_MIN} pings"
+    if seen.ending in {"reset", "panicked"}:
+        return f"the target {seen.ending} {after}"
+    if seen.ending == "stopped":
+        return f"the target did not end by itself {after}"
+    if stays[-1].there:
+        return f"{after} it was still there at the end: refused, or it switched the target off"
+    if reloads != RELOADS:
+        return f"the trial ended {after}"
+    over_ns = stays[-1].ended_ns - stays[-1].began_ns
+    if over_ns < OVER_US * 1000 - LOOK_NS:
+        return f"the target ended {format_ns(over_ns)} after the last reload, too early"
+    return ""
+
+
+def _left(seen: Seen, over: _Stay) -> str:
+    """Return which threads there are that were not there before it was loaded; empty: none.
+
+    ``over`` is when it was gone for good; in the middle the script does nothing but wait.
+    """
+    first = next(n for n, look in enumerate(seen.looks) if look.modules)
+    before = seen.looks[max(0, first - 1)]
+    middle_ns = (over.began_ns + over.ended_ns) // 2
+    after = next(look for look in seen.looks if look.at_ns >= middle_ns)
+    names = sorted(name for _, name in (after.tasks or set()) - (before.tasks or set()))
+    for own in OWN_TASKS:
+        if own in names:
+            names.remove(own)
+    kworkers = [name for name in names if name.startswith("kworker/")]
+    others = [name for name in names if not name.startswith("kworker/")]
+    if others or len(kworkers) > KWORKERS_MAX:
+        name = (others or kworkers)[0]
+        return f"it left a thread behind: {name} ({len(others or kworkers)} in all)"
+    return ""
+
+
+def _by_whom(seen: Seen, balls: NDArray[np.int64]) -> str:
+    """Return what is wrong with who raised and lowered the line; empty: nothing.
+
+    The stages of an answer: its interrupt's handler raises the line, and something that runs after
+    the handler lowers it.
+    """
+    edges = {edge.at_ns: edge for edge in seen.edges}
+    whole = balls[balls[:, 2] != NONE]
+    rises, falls = ([edges.get(at) for at in whole[:, 0] + whole[:, n]] for n in (1, 2))
+    if None in rises or None in falls:
+        return "an answer was not seen"
+    lowered = sum(not HANDLERS.isdisjoint(edge.within) for edge in falls if edge)
+    if lowered:
+        return (
+            f"its top half lowers the line, in {lowered} of {len(whole)} answers: "
+            "that is for its bottom half"
+        )
+    elsewhere = [edge for edge in rises if edge and HANDLERS.isdisjoint(edge.within)]
+    if elsewhere:
+        return (
+            f"{len(elsewhere)} of {len(whole)} answers were not raised by its top half, "
+            f"but in {_caller(elsewhere[0])}"
+        )
+    return ""
+
+
+def _caller(edge: Did) -> str:
+    """Return the kernel's function that called the module."""
+    inside = edge.within.index("") if "" in edge.within else 0
+    return next(filter(None, edge.within[inside:]), "?")
 
 
 def _lines(path: Path) -> list[str]:
@@ -196,7 +374,7 @@ class _Looking:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.silent = False
+        self.silent = self.late = False
         self.at: list[int] = []  # where the processor was
         self.back_to: list[int] = []  # and where the function that it was in returns to
         self._began = time.monotonic()
@@ -207,14 +385,14 @@ class _Looking:
         answers = progress.balls - progress.misses
         if answers > self._answers:
             self._answers, self._balls = answers, progress.balls
-        late = time.monotonic() - self._began > LIMIT_S
-        if not self.silent and (late or progress.balls - self._balls > SILENCE):
+        self.late = self.late or time.monotonic() - self._began > LIMIT_S
+        if not self.silent and progress.balls - self._balls > SILENCE:
             self.silent = True
             self._look()
 
     def stop(self) -> bool:
         """Say whether the trial is over."""
-        return self.silent
+        return self.silent or self.late
 
     def _look(self) -> None:
         with (

@@ -3,7 +3,6 @@
 """A hand-in's notebook, executed in a box that reads Tennis' modules and the labs' questions."""
 
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from tennis.bench import box
 from tennis.checkout import ROOT
 from tennis.course.labs import LABS
 from tennis.course.work import NOTEBOOK
-from tennis.rally.disk import open_regular
 from tennis.rally.text import plain
 
 LIMIT_S = 300.0
@@ -40,53 +38,47 @@ class Ran:
 def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
     """Execute a hand-in's notebook. Raises BenchError where there can be no box."""
     command = [sys.executable, "-P", "-m", "tennis.course.notebook_runner"]
-    with tempfile.TemporaryDirectory(prefix="tennis-notebook-") as scratch:
-        Path(scratch).chmod(0o755)
-        out = Path(scratch) / "out"
-        out.mkdir()
-        ended = box.run(
-            [*command, NOTEBOOK, f"{box.OUT}/{RESULT}", f"{box.OUT}/{EXECUTED}"],
-            folder,
-            out,
-            _readable(),
-            {
-                "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/bin:/bin",
-                "OPENBLAS_NUM_THREADS": "1",
-                "OMP_NUM_THREADS": "1",
-                "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-                "PYTHONDONTWRITEBYTECODE": "1",
-                "PYTHONPATH": str(ROOT),
-            },
-            limit_s,
-        )
-        told = _told(out / RESULT)
-        executed = _executed(out / EXECUTED) if told is not None and not told.error else None
-    if told is not None:
-        return Ran(told.cells, plain(told.error, 300), executed)
-    if ended.too_long:
-        return Ran(0, f"it did not end within {limit_s:g} s, or used too much of the processor")
-    last = ended.words.strip().splitlines()[-1:] or [f"exit code {ended.code}"]
-    return Ran(0, f"it could not be run: {plain(last[0], 200)}")
+    ended = box.run(
+        [*command, NOTEBOOK, f"{box.OUT}/{RESULT}", f"{box.OUT}/{EXECUTED}"],
+        folder,
+        [RESULT, EXECUTED],
+        _readable(),
+        {
+            "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/bin:/bin",
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONPATH": str(ROOT),
+        },
+        limit_s,
+    )
+    if ended.limit:
+        return Ran(0, ended.limit)
+    told = _told(ended.files.get(RESULT, b""))
+    if told is None:
+        return Ran(0, f"it could not be run: {ended.why or 'it left no result'}")
+    executed = None if told.error else _executed(ended.files.get(EXECUTED, b""))
+    return Ran(told.cells, plain(told.error, 300), executed)
 
 
-def _told(path: Path) -> Told | None:
+def _told(content: bytes) -> Told | None:
     """Read what was written in the box: by the runner, or by anybody there."""
     try:
-        with open_regular(path) as file:
-            return Told.model_validate_json(file.read(box.SAID_MAX))
-    except (OSError, ValidationError, ValueError):
+        return Told.model_validate_json(content[: box.SAID_MAX])
+    except (ValidationError, ValueError):
         return None
 
 
-def _executed(path: Path) -> Any:
+def _executed(content: bytes) -> Any:
     """Read the executed notebook; None where there is none that can be read."""
     import nbformat  # noqa: PLC0415 (of the stage lab)
 
     try:
-        with open_regular(path) as file:
-            text = file.read(box.FILE_BYTES).decode()
-            return nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, RecursionError):
+        return nbformat.reads(content.decode(), as_version=4)  # type: ignore[no-untyped-call]
+    except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
+        return None
+    except nbformat.ValidationError:
         return None
 
 

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tennis.rally.edited import text_of
+
 CELL_S = 120
 WORDS_MAX = 300
 
@@ -21,7 +23,7 @@ def execute(notebook: Path, folder: Path) -> tuple[Any, str]:
     from nbclient import NotebookClient  # noqa: PLC0415
     from nbclient.exceptions import CellControlSignal, CellExecutionError  # noqa: PLC0415
 
-    content = jupytext.read(notebook)
+    content = jupytext.reads(text_of(notebook.read_bytes()), {"extension": notebook.suffix})
     for number, cell in enumerate(content.cells):
         cell["id"] = f"cell-{number}"  # made up at random otherwise: the same work, the same bytes
     client = NotebookClient(

@@ -99,7 +99,7 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
     rally = play_rally(bench_of("virtual"), plan, Path(name), Watch(observe))
     summary = summarize(rally)
     latency = summary.interrupt_ns
-    words = f"median {format_ns(latency.median)}, max {format_ns(latency.max)}"
+    words = f"median {latency.said('median')}, max {latency.said('max')}"
     shown.update(_html(_bar(rally.balls, asked.balls, f"{words}, {rally.misses} missed")))
     return rally
 
@@ -121,9 +121,11 @@ def _named(asked: LabRally) -> dict[str, Any]:
 
 
 def _so_far(progress: Progress) -> str:
-    if progress.median_ns is None or progress.max_ns is None:
+    if progress.max_ns is None:
         return progress.doing or "the target boots"
-    return f"median {format_ns(progress.median_ns)}, max {format_ns(progress.max_ns)} so far"
+    missed = f", {progress.misses} missed" if progress.misses else ""
+    latest = format_ns(progress.max_ns)
+    return f"median {format_ns(progress.median_ns)}, latest {latest}{missed} so far"
 
 
 def _html(text: str) -> Any:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from tennis.course.checks import Inconclusive, NotRun, Wrong
 from tennis.course.work import Work
 from tennis.errors import RallyError, TennisError
-from tennis.play import replaying
+from tennis.play import checking
 from tennis.rally.text import plain
 
 Name = TypeVar("Name", int, str)
@@ -35,7 +35,7 @@ def play_again(work: Work, bench: str, rallies: Iterable[Path]) -> None:
         raise Inconclusive(f"it was played on the bench {bench}, which does not repeat")
     for rally in rallies:
         try:
-            replaying.check(rally)
+            checking.check(rally)
         except RallyError as error:
             raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 300)) from error
         except TennisError as error:

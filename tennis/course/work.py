@@ -9,7 +9,7 @@ read from the folder may come from anybody, so that all of it is bounded.
 import hashlib
 import re
 import shutil
-import tomllib
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
@@ -19,7 +19,8 @@ from tennis.course.labs import LABS, Lab, LabError, Question, load_course
 from tennis.course.starters import starter
 from tennis.errors import RallyError, TennisError, UsageError
 from tennis.rally import Rally, open_folder, open_rally
-from tennis.rally.disk import writing
+from tennis.rally.disk import open_regular, writing
+from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.text import plain
 
 ANSWERS = "answers.toml"
@@ -29,7 +30,8 @@ PLAN = "plan.toml"  # of the lab's match, with the student's seed
 ANSWERS_MAX = 1 << 18  # bytes
 TEXT_MAX = 20_000  # characters of an answer
 NUMBER_MAX = 1e18
-STUDENT = re.compile(r"[\w][\w .'@+-]{0,59}")
+STUDENT_MAX = 60  # characters of a name
+SIGNS = frozenset(" .'\u2019@+-")  # in names, besides letters
 MINUTES_MAX = 10_000
 
 
@@ -37,12 +39,26 @@ class WorkError(TennisError):
     """A student's folder cannot be used as it is."""
 
 
+def is_letter(character: str) -> bool:
+    """Tell whether a character is a letter or a digit of any script, or belongs to one."""
+    # a vowel of many scripts is a mark on the letter before it
+    return character.isalnum() or unicodedata.category(character).startswith("M")
+
+
+def is_name(student: str) -> bool:
+    """Tell whether it is the name of a student, or of a group."""
+    known = all(is_letter(c) or c == "_" or c in SIGNS for c in student)
+    return known and 0 < len(student) <= STUDENT_MAX and (student[0].isalnum() or student[0] == "_")
+
+
 def seed_of(lab: Lab, student: str) -> int:
     """Return the seed with which a student plays a lab's rallies: the same every time.
 
-    Of each student, and of each lab, another: rallies that were copied have the wrong one.
+    Of each student, and of each lab, another: rallies that were copied have the wrong one. A name
+    has one seed, however its letters are encoded.
     """
-    digest = hashlib.sha256(f"tennis {lab.slug} {student.casefold()}".encode()).digest()
+    name = unicodedata.normalize("NFC", student).casefold()
+    digest = hashlib.sha256(f"tennis {lab.slug} {name}".encode()).digest()
     return int.from_bytes(digest[:4], "big") % 2**31
 
 
@@ -84,7 +100,8 @@ class Work:
 
 def start(lab: Lab, student: str, folder: Path) -> None:
     """Make a student's folder. Raises UsageError where it exists, or for a name that is none."""
-    if not STUDENT.fullmatch(student):
+    student = unicodedata.normalize("NFC", student)
+    if not is_name(student):
         raise UsageError(
             f"--as {plain(student, 60)!a} is no name",
             next_step="use letters, digits, spaces and .'@+-, 60 at most",
@@ -153,22 +170,25 @@ def read_answers(path: Path) -> Answers:
     """Read ``answers.toml``. Raises WorkError with the place and what to do."""
     try:
         if path.is_symlink() or not path.is_file():
-            raise WorkError(f"there is no {path}", next_step="begin with `tennis lab start`")
+            named = path.with_name(f"{path.name}.txt")
+            begin = f"rename {named}" if named.is_file() else "begin with `tennis lab start`"
+            raise WorkError(f"there is no {path}", next_step=begin)
         if path.stat().st_size > ANSWERS_MAX:
             raise WorkError(f"{path} is larger than {ANSWERS_MAX >> 10} kB")
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise WorkError(
-            f"{path} is not TOML: {plain(str(error), 120)}",
-            next_step="a text stands between three quotes on each side: ''' and '''",
-        ) from error
-    except (OSError, UnicodeDecodeError, RecursionError) as error:
+        with open_regular(path) as file:
+            data = file.read(ANSWERS_MAX)
+        text = "a text stands between three quotes on each side: ''' and '''"
+        content = toml_of(data, text)
+    except EditedError as error:
+        raise WorkError(f"{path} {error}", next_step=error.next_step) from error
+    except OSError as error:
         raise WorkError(f"{path} cannot be read: {plain(str(error), 120)}") from error
     lab, student, minutes = (content.get(key) for key in ("lab", "student", "minutes"))
     given = content.get("answers", {})
     if not isinstance(lab, str) or not isinstance(student, str) or not isinstance(given, dict):
         raise WorkError(f"{path} lacks lab, student or answers: `tennis lab start` wrote them")
-    if not STUDENT.fullmatch(student):
+    student = unicodedata.normalize("NFC", student)  # an editor may have taken letters apart
+    if not is_name(student):
         raise WorkError(f"{path}: student: {plain(student, 60)!a} is no name")
     if isinstance(minutes, bool) or not isinstance(minutes, int) or not 0 <= minutes <= MINUTES_MAX:
         raise WorkError(f"{path}: minutes: a whole number, 0 to {MINUTES_MAX:,}")

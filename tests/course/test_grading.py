@@ -177,19 +177,27 @@ def test_a_recorded_rally_is_for_a_person_to_judge(tmp_path):
 
 
 @pytest.mark.virtual
-def test_the_labs_rallies_are_recorded_once_and_replayed(tmp_path):
-    words = ("course", "record", "--lab", "07", "--balls", "60", "--out", tmp_path / "rec")
+@pytest.mark.parametrize(
+    ("slug", "expected"),
+    [
+        ("01-first-serve", {"mainline-idle": 7, "rt-idle": 7}),
+        ("07-worst-case", {f"boot-{n + 1}": 7 + n for n in range(4)} | {"closed": 7, "open": 7}),
+    ],
+)
+def test_the_labs_rallies_are_recorded_once_and_replayed(tmp_path, slug, expected):
+    words = ("course", "record", "--lab", slug[:2], "--balls", "60", "--out", tmp_path / "rec")
     done = run(*words)
     assert done.exit_code == 0, done.output
-    assert "6 rallies, 6 of them played now" in done.output
+    assert f"{len(expected)} rallies, {len(expected)} of them played now" in done.output
     again = run(*words)
-    assert "6 rallies, 0 of them played now" in again.output
-    folder = tmp_path / "rec" / "07-worst-case"
+    assert f"{len(expected)} rallies, 0 of them played now" in again.output
+    folder = tmp_path / "rec" / slug
     seeds = {path.name: open_rally(path).manifest.protocol.seed for path in folder.iterdir()}
-    assert seeds == {f"boot-{n + 1}": 7 + n for n in range(4)} | {"closed": 7, "open": 7}
-    words = ("rally", "--bench", "replay", "--speed", "1e6", "--from", folder / "boot-1")
-    assert run(*words, "--out", tmp_path / "boot-1").exit_code == 0
-    files = [open_rally(path).manifest.files for path in (folder / "boot-1", tmp_path / "boot-1")]
+    assert seeds == expected
+    first = next(iter(expected))
+    words = ("replay", folder / first, "--speed", "1e6")
+    assert run(*words, "--out", tmp_path / first).exit_code == 0
+    files = [open_rally(path).manifest.files for path in (folder / first, tmp_path / first)]
     assert files[0]["balls.parquet"] == files[1]["balls.parquet"]
 
 

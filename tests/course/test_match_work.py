@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: MIT
 """A lab's match: the one that was asked for, and some of it is played again."""
 
+import hashlib
 import json
 import shutil
 import subprocess
 import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tennis.course import load_lab, match_work, work
 from tennis.course.checks import Wrong
 from tennis.course.match_work import play_some_again, whole_match
+from tennis.rally import balls
 from tennis.rally.manifest import seal_of
 
 LAB = load_lab("11-the-report")
@@ -53,6 +57,14 @@ def played(tmp_path_factory):
     return folder, text
 
 
+def reseal(folder, content):
+    content["files"]["balls.parquet"] = hashlib.sha256(
+        (folder / "balls.parquet").read_bytes()
+    ).hexdigest()
+    content["seal"] = seal_of(content)
+    (folder / "manifest.json").write_text(json.dumps(content))
+
+
 @pytest.mark.virtual
 def test_some_of_a_match_is_played_again(played, monkeypatch, tmp_path):
     folder, text = played
@@ -61,21 +73,28 @@ def test_some_of_a_match_is_played_again(played, monkeypatch, tmp_path):
     assert len(whole_match(opened).rallies()) == 2
     assert play_some_again(opened) == [FIRST, OTHER]
 
-    # another boot's balls, sealed anew as if they were this boot's: only playing them again tells
+    # another boot's balls as if they were this boot's are found without playing
     forged = tmp_path / "forged"
     shutil.copytree(folder, forged)
     first, second = (forged / "main-result" / name for name in (FIRST, OTHER))
-    seed = json.loads((first / "manifest.json").read_text())["protocol"]["seed"]
-    shutil.rmtree(first)
-    shutil.copytree(second, first)
-    with pytest.raises(Wrong, match=r"cannot be used: .*protocol seed"):
-        whole_match(work.read(forged))
     content = json.loads((first / "manifest.json").read_text())
-    content["protocol"]["seed"] = seed
-    content["seal"] = seal_of(content)
-    (first / "manifest.json").write_text(json.dumps(content))
+    shutil.copy(second / "balls.parquet", first / "balls.parquet")
+    reseal(first, content)
+    with pytest.raises(Wrong, match="holds the balls of"):
+        whole_match(work.read(forged))
+
+    # one ball that was lowered, sealed anew: only playing it again tells
+    table = pq.read_table(folder / "main-result" / FIRST / "balls.parquet")
+    fall = table.column("fall_ticks").to_pylist()
+    fall[7] += 1
+    hz = content["instrument"]["tick_hz"]
+    columns = [*table.columns[:-1], pa.array(fall, pa.uint32())]
+    assert table.column_names[-1] == "fall_ticks"
+    lowered = pa.table(columns, schema=balls.schema(hz))
+    balls.write(first / "balls.parquet", lowered, hz)
+    reseal(first, content)
     whole_match(work.read(forged))
-    with pytest.raises(Wrong, match=f"{FIRST} does not repeat: ball 0"):
+    with pytest.raises(Wrong, match=f"{FIRST} does not repeat: ball 7"):
         play_some_again(work.read(forged))
 
 

@@ -26,7 +26,9 @@ def tree(tmp_path_factory) -> Path:
     """The students' tree, with its book."""
 
     def make(folder: Path) -> None:
-        done = CliRunner().invoke(cli, ["release", "student", "--out", str(folder / "tennis")])
+        done = CliRunner().invoke(
+            cli, ["course", "release", "student", "--out", str(folder / "tennis")]
+        )
         assert done.exit_code == 0, done.output
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html"]
         command += [str(folder / "tennis/handouts"), str(folder / "tennis/handouts/_build/html")]
@@ -119,7 +121,9 @@ def test_lab_1_runs_in_the_students_tree(tree, tmp_path):
 
 
 def test_the_instructors_tree_is_all_of_it(tmp_path):
-    done = CliRunner().invoke(cli, ["release", "instructor", "--out", str(tmp_path / "t")])
+    done = CliRunner().invoke(
+        cli, ["course", "release", "instructor", "--out", str(tmp_path / "t")]
+    )
     assert done.exit_code == 0, done.output
     for name in ("labs/04-under-load/solution.toml", "tests/course/test_release.py", "Makefile"):
         assert (tmp_path / "t" / name).is_file() or name.startswith("tests/course/test_release")
@@ -132,7 +136,7 @@ def test_the_instructors_tree_is_all_of_it(tmp_path):
 def test_where_no_tree_goes(tmp_path, monkeypatch, out, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
-    done = CliRunner().invoke(cli, ["release", "student", "--out", out])
+    done = CliRunner().invoke(cli, ["course", "release", "student", "--out", out])
     assert words in str(done.exception)
 
 

@@ -1,0 +1,288 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The trial of a Racquet: what the module says decides nothing, and who lowers the line is seen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tennis.bench.kernels import catalogue
+from tennis.bench.kernels.own_module import OwnModule
+from tennis.bench.virtual import symbols
+from tennis.bench.virtual.guest import Did, Look, Seen
+from tennis.checkout import ROOT
+from tennis.course import module_trial
+from tennis.course.module_trial import RELOADS, judge, trial
+from tennis.course.starters import solved
+from tennis.play.replaying import NONE
+
+RIGHT = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
+HANDLER = "__handle_irq_event_percpu"
+DEVICE = '#include "racquet-device.h"'
+FREES = (
+    "kthread_destroy_worker(worker); /* does what is still to be done, then ends the thread */\n"
+)
+COUNTS = "racquet_count_reply(&racquet);\n"
+BEGINS = "\treturn racquet_register();"
+# all that the script of a trial ever told of a good one, as bytes on the serial line
+SAYS = r"""
+#include <linux/io.h>
+#include <linux/reboot.h>
+
+static void say_that_all_is_well(void)
+{
+    const char *at = "\ntennis: trial counted 400 400\ntennis: trial reloads 20\n"
+             "tennis: trial gone yes\ntennis: trial over yes\n";
+    void __iomem *serial = ioremap(0x09000000, 0x1000);
+
+    for (; serial && *at; at++)
+        writel(*at, serial);
+}
+"""
+LIES = (DEVICE, f"{DEVICE}\n{SAYS}")
+SWITCHES_OFF = f"""{LIES[1]}
+static void switch_off(struct work_struct *unused)
+{{
+	say_that_all_is_well();
+	kernel_power_off();
+}}
+static DECLARE_WORK(off, switch_off);
+static int left = 300;
+"""
+FORGERS = {
+    "it cleans nothing up, says that all is well, and resets": (
+        [LIES, (FREES, "say_that_all_is_well();\n\temergency_restart();\n")],
+        f"the target reset after 0 of {RELOADS} reloads",
+    ),
+    "it cannot be taken out, says that it was, and switches off": (
+        [
+            (DEVICE, SWITCHES_OFF),
+            (COUNTS, "if (!--left)\n\t\tschedule_work(&off);\n"),
+            (BEGINS, f"\t__module_get(THIS_MODULE);\n{BEGINS}"),
+        ],
+        f"after 0 of {RELOADS} reloads it was still there at the end",
+    ),
+    "its threads stay, under another name": (
+        [
+            (FREES, ""),
+            ('kthread_create_worker(0, "racquet")', 'kthread_create_worker(0, "somebody")'),
+        ],
+        "it left a thread behind: somebody (21 in all)",
+    ),
+}
+# the other kinds of bottom half that a Racquet of one's own may have
+TASKLET = [
+    ("static struct kthread_worker *worker;", "static struct tasklet_struct tasklet;"),
+    (" /* a thread that does one piece of work after the other */", ""),
+    ("static struct kthread_work work; /* what it is to do */\n", ""),
+    (
+        "racquet_bottom_half(struct kthread_work *unused)",
+        "racquet_bottom_half(unsigned long unused)",
+    ),
+    ("kthread_queue_work(worker, &work);", "tasklet_schedule(&tasklet);"),
+    (FREES, "tasklet_kill(&tasklet);\n"),
+    (
+        "kthread_init_work(&work, racquet_bottom_half);",
+        "tasklet_init(&tasklet, racquet_bottom_half, 0);",
+    ),
+]
+WORKQUEUE = [
+    ("static struct kthread_worker *worker;", "static struct work_struct work;"),
+    (" /* a thread that does one piece of work after the other */", ""),
+    ("static struct kthread_work work; /* what it is to do */\n", ""),
+    ("racquet_bottom_half(struct kthread_work *", "racquet_bottom_half(struct work_struct *"),
+    ("kthread_queue_work(worker, &work);", "queue_work(system_highpri_wq, &work);"),
+    (FREES, "cancel_work_sync(&work);\n"),
+    ("kthread_init_work(&work, racquet_bottom_half);", "INIT_WORK(&work, racquet_bottom_half);"),
+]
+
+
+def changed(changes):
+    text = RIGHT
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def without_a_worker(text: str) -> str:
+    begin, end = text.index("\tworker = kthread"), text.index("\terr = devm_add_action")
+    return text[:begin] + text[end:]
+
+
+def tried(folder, text):
+    (folder / "racquet.c").write_text(text)
+    return trial(folder / "racquet.c", catalogue.find("mainline"), "mainline")
+
+
+@pytest.mark.parametrize("what", FORGERS)
+def test_what_a_module_says_decides_nothing(tmp_path, what):
+    changes, complaint = FORGERS[what]
+    assert tried(tmp_path, changed(changes)).complaint.startswith(complaint)
+
+
+@pytest.mark.parametrize("changes", [TASKLET, WORKQUEUE], ids=["tasklet", "workqueue"])
+def test_another_kind_of_bottom_half_passes(tmp_path, changes):
+    done = tried(tmp_path, without_a_worker(changed(changes)))
+    assert not done.complaint, done.console
+    assert done.answers > module_trial.ANSWERS_MIN
+
+
+MS = 1_000_000
+TASK = (4096, "swapper/0")
+LEFT = frozenset({(8192, "after"), (8448, "usleep")})
+
+
+class Trial:
+    """A trial as it is seen, made up: 100 ms of boot, then loads and gaps, each of 50 ms."""
+
+    def __init__(self) -> None:
+        self.seen = Seen(ending="powered off")
+        self.balls: list[tuple[int, int, int]] = []
+        self.lines = ["tennis: trial reloads 20", "tennis: trial over yes"]
+        self.now = 0
+        self.spend(100, there=False, pings=False)
+        self.spend(300, there=True)
+        for _ in range(RELOADS):
+            self.spend(50, there=False)
+            self.spend(50, there=True)
+        self.spend(500, there=False, tasks=LEFT)
+        self.seen.ended_ns = self.now
+
+    def spend(self, ms, *, there, pings=True, tasks=frozenset()):
+        modules = frozenset({"racquet"} if there else ())
+        for _ in range(ms):
+            self.seen.looks.append(Look(self.now, modules, frozenset({TASK}) | tasks))
+            if pings and self.now % (2 * MS) == 0:
+                served = self.now + MS // 2
+                answer = (served, 1000, 2000) if there else (served, NONE, NONE)
+                self.balls.append(answer)
+                if there:
+                    self.edge(served + 1000, "up", ("gpiod_set_value", "", HANDLER))
+                    self.edge(served + 2000, "down", ("gpiod_set_value", "", "kthread_worker_fn"))
+            self.now += MS
+
+    def edge(self, at_ns, what, within):
+        self.seen.edges.append(Did(at_ns, what, within))
+
+    def complaint(self):
+        balls = np.array(self.balls, np.int64)
+        own = OwnModule(None, None, [], [])
+        return judge(own, self.lines, balls, [], looking=looking(), seen=self.seen).complaint
+
+
+def looking():
+    return module_trial._Looking(ROOT / "nowhere")
+
+
+def look_at(looks, which, **fields):
+    look = looks[which]
+    looks[which] = Look(
+        look.at_ns, fields.get("modules", look.modules), fields.get("tasks", look.tasks)
+    )
+
+
+def test_a_good_one_passes():
+    assert Trial().complaint() == ""
+
+
+def answers_unloaded(trial):
+    gap = next(n for n, look in enumerate(trial.seen.looks[200:], 200) if not look.modules)
+    trial.edge(trial.seen.looks[gap + 10].at_ns + 5, "up", ("", HANDLER))
+
+
+def never_unloads(trial):
+    for n in range(150, len(trial.seen.looks)):
+        look_at(trial.seen.looks, n, modules=frozenset({"any_name"}))
+
+
+def leads_nowhere(trial):
+    look_at(trial.seen.looks, 300, modules=None)
+
+
+def hides(trial):
+    del trial.seen.looks[200:320]
+
+
+def hides_the_end(trial):
+    del trial.seen.looks[-200:]
+
+
+def complains(trial):
+    trial.seen.complaints.append(Did(5 * MS, "dump_stack_lvl", ()))
+
+
+def resets(trial):
+    trial.seen.ending = "reset"
+
+
+def silent(trial):
+    trial.balls = [
+        (at, NONE, NONE) if at > 600 * MS else (at, up, down) for at, up, down in trial.balls
+    ]
+
+
+def is_left(trial, tasks):
+    for n in range(-500, 0):
+        look_at(trial.seen.looks, n, tasks=trial.seen.looks[n].tasks | tasks)
+
+
+def leaves_a_thread(trial):
+    is_left(trial, {(16384, "kthreadd")})
+
+
+def leaves_workers(trial):
+    is_left(trial, {(16384 + n, f"kworker/0:{n}") for n in range(RELOADS)})
+
+
+def leaves_the_scripts_name(trial):
+    is_left(trial, {(16384, "usleep")})
+
+
+def lowers_in_the_top_half(trial):
+    edges = trial.seen.edges
+    edges[7] = Did(edges[7].at_ns, "down", ("gpiod_set_value", "", HANDLER, "kthread"))
+
+
+def raises_in_a_thread(trial):
+    edges = trial.seen.edges
+    edges[6] = Did(edges[6].at_ns, "up", ("gpiod_set_value", "", "irq_thread_fn", "kthread"))
+
+
+def unseen(trial):
+    del trial.seen.edges[3]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        (answers_unloaded, "unloaded 1 times, it moved the reply line all the same"),
+        (never_unloads, "after 0 of 20 reloads it was still there at the end"),
+        (leads_nowhere, "the kernel's list of modules, or of tasks, leads nowhere"),
+        (hides, "for 121 ms the target could not be looked at"),
+        (hides_the_end, "for 201 ms the target could not be looked at"),
+        (complains, "the kernel complained (dump_stack_lvl), and the console does not say"),
+        (resets, "the target reset after 20 of 20 reloads"),
+        (silent, "after 3 reloads it answered 0 pings"),
+        (leaves_a_thread, "it left a thread behind: kthreadd"),
+        (leaves_workers, "it left a thread behind: kworker/0:0 (20 in all)"),
+        (leaves_the_scripts_name, "it left a thread behind: usleep"),
+        (lowers_in_the_top_half, "its top half lowers the line, in 1 of "),
+        (raises_in_a_thread, "were not raised by its top half, but in irq_thread_fn"),
+        (unseen, "an answer was not seen"),
+    ],
+)
+def test_what_is_seen_decides(spoil, complaint):
+    """Whatever the console says: here it always says that all went well."""
+    trial = Trial()
+    spoil(trial)
+    assert complaint in trial.complaint()
+
+
+def test_a_kernel_without_kaslr_is_not_given_its_parameter(tmp_path):
+    """It would not know it, and the target refuses to come up then."""
+    mainline = catalogue.find("mainline")
+    assert symbols.in_place(mainline) == "nokaslr"
+    (tmp_path / "config").write_text("# CONFIG_RANDOMIZE_BASE is not set\n")
+    assert symbols.in_place(replace(mainline, config=tmp_path / "config")) == ""
