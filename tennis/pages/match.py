@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import get_args
 
 from tennis import __version__
 from tennis.match.folder import REPORT, MatchFolder
@@ -16,27 +17,20 @@ from tennis.plots import histogram, overview
 from tennis.plots.published import Beside, beside
 from tennis.publications import knutsson_2008
 from tennis.publications.knutsson import Kernel, Maximum
-from tennis.rally import Rally, Tally
+from tennis.rally import Rally
+from tennis.rally.cycles import balls_in_whole_cycles, too_short
 from tennis.rally.disk import write_whole
-from tennis.rally.manifest import Health
+from tennis.rally.manifest import THREADED, Health
 from tennis.rally.text import plain
-from tennis.replicate.rules import (
-    FIGURES,
-    LATENCIES,
-    LOADS,
-    TABLES,
-    LatencyName,
-    published_maximum,
-    replication,
-)
+from tennis.replicate.knutsson_rules import FIGURES, KNUTSSON, LOADS, TABLES, published_maximum
+from tennis.replicate.rules import LATENCIES, PERIODIC, LatencyName, replication
 from tennis.replicate.story import cells, head, story
-from tennis.replicate.verdicts import Claim, Comparison, Replication, number
-from tennis.stats.summary import Latency, latency, percent
+from tennis.replicate.verdicts import Claim, Comparison, Replication, Verdict, number
+from tennis.stats.summary import Latency, latencies, percent
 from tennis.units import format_count, format_us
 
 CELLS_MAX = 24  # lines that a picture can hold
 THESIS = "T. Knutsson's thesis of 2008"
-KNUTSSON = "knutsson-2008"
 
 
 @dataclass(frozen=True)
@@ -121,6 +115,7 @@ def match_report(replicated: Replication) -> str:
         thesis=_about_thesis(replicated, tables),
         drills=drill_rows(match),
         tables=tables,
+        strangers=strangers(replicated),
         beside=_beside(replicated, tables),
         figures=_figures(replicated),
         played=_played(match),
@@ -151,7 +146,7 @@ def mechanisms(part: Comparison) -> list[str]:
     for side in part.sides:
         if side.mechanism is None:
             continue
-        top_half = " threaded" if side.top_half == "threaded" else ""
+        top_half = f" {side.top_half}" if side.top_half in THREADED else ""
         words = f"{side.kernel} {side.priorities}{top_half}, {side.load}".replace(" default", "")
         sentence = plain(side.mechanism.sentence, 1000).removesuffix(".")
         lines.append(f"{words}, the latest: {sentence}")
@@ -175,10 +170,12 @@ def at_levels(part: Comparison) -> str:
 
 
 def beyond(part: Comparison) -> str:
-    """Say the same ratio of the latest balls, here and as published."""
-    here = "" if part.largest is None else f"of the latest balls {number(part.largest)}"
-    published = "" if part.published is None else f"published {number(part.published)}"
-    return ", ".join(filter(None, (here, published)))
+    """Say by what it is judged, what was published of which quantity, and of the latest balls."""
+    value = "" if part.published is None else f" {number(part.published)}"
+    published, here = f"published{value}: {part.quantity}", ""
+    if part.largest is not None:
+        here = f"of the latest balls here {number(part.largest)}"
+    return "; ".join(filter(None, (f"judged by {part.judged}", published, here)))
 
 
 def conclusions(claims: Iterable[Claim]) -> list[Claim]:
@@ -188,7 +185,7 @@ def conclusions(claims: Iterable[Claim]) -> list[Claim]:
 
 def counted(claims: Iterable[Claim]) -> dict[str, int]:
     """Count the verdicts, in the order in which they are told."""
-    counts = dict.fromkeys(("confirmed", "contradicted", "inconclusive", "not addressed"), 0)
+    counts: dict[str, int] = dict.fromkeys(get_args(Verdict), 0)
     for claim in claims:
         counts[claim.verdict] += 1
     return counts
@@ -223,9 +220,8 @@ def _why_not(match: MatchFolder, kernel: str, priorities: str, load: str) -> str
 
 def _together(rallies: Sequence[Rally], name: LatencyName) -> Latency:
     """Return the statistics of all balls of some rallies of one bench."""
-    tallies = [r.interrupt if name == "interrupt" else r.scheduling for r in rallies]
     claim = not any(rally.misses or rally.manifest.suspect for rally in rallies)
-    return latency(Tally.joined(tallies), rallies[0].tick_hz, claim=claim)
+    return latencies(rallies, claim=claim)[f"{name}_ns"]
 
 
 _PRIORITIES = {
@@ -237,9 +233,34 @@ _PRIORITIES = {
 
 def _about_thesis(replication: Replication, tables: Sequence[TableShown]) -> bool:
     """Tell whether a match says anything of the thesis; one that says nothing at all does."""
-    addressed = {c.source for c in replication.claims if c.verdict != "not addressed"}
+    addressed = {c.source for c in replication.claims if c.addressed}
     played = any(table.played for table in tables) and "koeker" not in addressed
-    return KNUTSSON in addressed or played or not (addressed or replication.match.drills())
+    return KNUTSSON in addressed or played
+
+
+def strangers(replication: Replication) -> list[str]:
+    """Say of each publication why it is not about a match; empty: one of them is."""
+    if any(claim.addressed for claim in replication.claims):
+        return []
+    plans = [entry.plan for entry in replication.match.scheduled if not entry.plan.drill]
+    kernels = sorted({entry.kernel for entry in replication.match.scheduled})
+    loads = sorted({plan.load for plan in plans})
+    lines = sorted({plan.command_line for plan in plans} - {""})
+    played = f"kernels {', '.join(map(plain, kernels))}; loads {', '.join(map(plain, loads))}"
+    if lines:
+        played += f"; command lines {', '.join(map(plain, lines))}"
+    thesis = (
+        "compares mainline, rt and xenomai with each other, and idle with stress, network and "
+        "xload, in a closed loop without words on the command line"
+    )
+    koeker = f"compares idle with ping-flood at 10 kHz, without words and with {PERIODIC}"
+    return [
+        f"It played {plain(played, 300)}.",
+        f"knutsson-2008, the thesis, {thesis}: plans/knutsson.toml.",
+        f"koeker {koeker}: plans/koeker.toml.",
+        "arm-2016 compares drills: plans/rtcap.toml.",
+        "mueller-2012 is about a kernel that no match plays.",
+    ]
 
 
 def _tables(replication: Replication) -> list[TableShown]:
@@ -296,13 +317,17 @@ def _beside(replication: Replication, tables: Sequence[TableShown]) -> list[Show
         for table, one in zip(knutsson_2008().results, tables, strict=True):
             for cell in (row for row in one.rows if row.latency == name and row.latency_here):
                 chrt = ", chrt" if table.priorities == "chrt" else ""
-                notes = (f"+ {cell.misses} missed" if cell.misses else "", cell.note)
+                notes = (f"{cell.misses} missed" if cell.misses else "", cell.note)
+                here = cell.latency_here
+                missed = here is not None and here.missed > 0
+                largest = None if here is None else here.later_than_ns if missed else here.max
                 rows.append(
                     Beside(
                         kernel=table.kernel,
                         label=f"{table.kernel}, {cell.load}{chrt}",
                         published_us=cell.published.max,
-                        largest_ns=cell.latency_here.max if cell.latency_here else None,
+                        largest_ns=largest,
+                        missed=missed,
                         note="  ".join(filter(None, notes))[:48],
                     )
                 )
@@ -378,6 +403,9 @@ def _played(match: MatchFolder) -> list[PlayedRow]:
         manifest = rally.manifest
         faults = "; ".join(plain(fault.message, 200) for fault in manifest.faults[:3])
         state = f"suspect: {faults}" if manifest.suspect else manifest.ended
+        whole = balls_in_whole_cycles(rally)
+        if whole < rally.balls:
+            state += f"; {whole:,} balls judged" if whole else f"; it {too_short(rally)}"
         sound = not manifest.suspect and not rally.misses and rally.balls
         rows.append(
             PlayedRow(

@@ -63,6 +63,8 @@ def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[R
     periodic = drill.name == "periodic"
     pairs = [one.intervals if periodic else one.durations for one in spans]
     inside, outside = (np.concatenate([pair[side] for pair in pairs]) for side in (0, 1))
+    limits = [rally.manifest.given_up_ns for rally in rallies if rally.misses]
+    given_up_ns = min((limit for limit in limits if limit is not None), default=None)
     return DrillRow(
         kernel=kernel,
         load=load_name,
@@ -71,7 +73,7 @@ def _row(kernel: str, _: str, command_line: str, load_name: str, rallies: list[R
         published=_published(drill, load_name) if not command_line else "",
         boots=len(rallies),
         overruns=sum(one.inside.overruns for one in spans),
-        sides=sides(inside, outside, drill.period_ns if periodic else None),
+        sides=sides(inside, outside, drill.period_ns if periodic else None, given_up_ns),
     )
 
 

@@ -290,10 +290,7 @@ def _later(summary: Summary, latency: Latency) -> str:
 
 
 def _interval(latency: Latency, key: str) -> str:
-    if key not in latency.ci:
-        return ""
-    interval = latency.ci[key]
-    return f"{format_ns(interval[0])} to {format_ns(interval[1])}" if interval else "too few balls"
+    return latency.said_interval(key, "to")
 
 
 @cache

@@ -53,6 +53,12 @@ class Board:
         """Stop looking."""
         self._over.set()
 
+    def closed(self, wait_s: float) -> bool:
+        """Tell whether nobody is asked any more."""
+        for thread in self._threads:
+            thread.join(wait_s)
+        return not any(thread.is_alive() for thread in self._threads)
+
     def _look(self) -> None:
         while not self._over.wait(LOOK_S):
             try:

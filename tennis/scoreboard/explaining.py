@@ -15,7 +15,12 @@ SAID_MAX = 1 << 16  # bytes
 KEPT = 32  # answers
 COLUMNS = "100"
 AGAIN = "The rally is played again up to this ball."
-COMMAND = "import sys; from tennis.cli import main; sys.exit(main())"
+END_S = 15.0  # it ends QEMU, which may take a moment
+# the kernel ends it with the server, however that ends; it ends QEMU then, as at Ctrl-C
+COMMAND = (
+    "import ctypes, signal, sys; signal.signal(signal.SIGTERM, signal.default_int_handler); "
+    "ctypes.CDLL(None).prctl(1, signal.SIGTERM); from tennis.cli import main; sys.exit(main())"
+)
 
 Asked = tuple[Path, str, int]  # a rally, its seal, a ball
 
@@ -63,6 +68,7 @@ class Explaining:
             stdout=said,
             stderr=progress,
             env={**os.environ, "COLUMNS": COLUMNS},
+            start_new_session=True,  # Ctrl-C is for the server, which then ends it
         )
         self._run = _Run(asked, process, said, progress)
         return Answer(AGAIN, "running")
@@ -76,10 +82,15 @@ class Explaining:
         return self._answers.get(asked)
 
     def close(self) -> None:
-        """End what runs."""
+        """End what runs, and what that started."""
         if self._run is not None:
-            self._run.process.terminate()
-            self._run.process.wait()
+            process = self._run.process
+            process.terminate()
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
             self._end_if_done()
 
     def _end_if_done(self) -> None:

@@ -6,6 +6,7 @@ Ten million points are drawn by datashader: each pixel says how many balls are i
 an answer has no latency; it is drawn at the upper edge, and counted.
 """
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from tennis.rally.folder import Rally
 from tennis.units import NS_PER_S
 
 POINTS_MAX = 30_000_000  # balls: some 20 bytes each are held
+DRAWN_MAX = 4  # pictures that are kept
 SINGLE_MAX = 2000  # balls that are drawn one by one
 LATENCIES = {"interrupt": "to the reply's rise", "scheduling": "from its rise to its fall"}
 
@@ -77,6 +79,7 @@ class Points:
         self.served_s = (served - served[0]) / NS_PER_S
         self.latency_ns = found
         self._missed = np.isnan(found["scheduling"])
+        self._drawn: OrderedDict[tuple[Window, str, tuple[int, int]], Drawn] = OrderedDict()
 
     def whole(self, latency: str) -> Window:
         """Return the window that holds every ball."""
@@ -101,7 +104,19 @@ class Points:
         )
 
     def draw(self, window: Window, latency: str, size: tuple[int, int]) -> Drawn:
-        """Draw what is in a window; ``size``: width and height in pixels."""
+        """Draw what is in a window; ``size``: width and height in pixels.
+
+        Who asks for the same gets the same arrays: browsers that show all balls share one picture.
+        """
+        asked = (window, latency, size)
+        if asked not in self._drawn:
+            self._drawn[asked] = self._draw(*asked)
+        self._drawn.move_to_end(asked)
+        while len(self._drawn) > DRAWN_MAX:
+            self._drawn.popitem(last=False)
+        return self._drawn[asked]
+
+    def _draw(self, window: Window, latency: str, size: tuple[int, int]) -> Drawn:
         first = int(np.searchsorted(self.served_s, window.from_s, side="left"))
         end = int(np.searchsorted(self.served_s, window.to_s, side="right"))
         values = self.latency_ns[latency][first:end]

@@ -8,27 +8,36 @@ address brings once and a cookie then. A request that names another host is refu
 elsewhere can lead a browser here (DNS rebinding), and so is a websocket of another origin.
 """
 
+import contextlib
 import hmac
 import logging
+import os
 import secrets
+import signal
 import socket
+import time
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from bokeh.application import Application
 from bokeh.application.handlers.function import FunctionHandler
 from bokeh.server.server import BaseServer
 from bokeh.server.tornado import BokehTornado
+from bokeh.server.views.doc_handler import DocHandler
+from bokeh.server.views.session_handler import SessionHandler
+from bokeh.server.views.ws import WSHandler
 from tornado import web
-from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.ioloop import IOLoop
 from tornado.netutil import bind_sockets
+from tornado.platform.asyncio import BaseAsyncIOLoop
 
 from tennis.errors import UsageError
 from tennis.listener import say
 from tennis.rally.text import plain
+from tennis.scoreboard import browsers
 from tennis.scoreboard.board import Board
 from tennis.scoreboard.explaining import Explaining
 from tennis.scoreboard.explorer import Shelf, explore
@@ -39,6 +48,12 @@ COOKIE = "tennis-scoreboard"
 ENTER = "/enter"
 TOKEN_NEEDED = "Open the address with its token, which `tennis scoreboard` printed."  # noqa: S105
 DAYS = 1
+FULL_STATUS = 503
+END_S = 10.0  # for what was started to end
+FULL = (
+    f"{browsers.PAGES_MAX} pages of this scoreboard are open, which is all that it holds: close "
+    "one. This page asks again by itself."
+)
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; script-src 'self' 'unsafe-inline'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self' ws: wss:; "
@@ -77,6 +92,8 @@ class _Refused(web.RequestHandler):
         """Say it, whatever was asked."""
         self.set_status(self._status)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
+        if self._status == FULL_STATUS:
+            self.set_header("Refresh", "20")  # a browser on a wall has nobody who would
         self.finish(self._why + "\n")
 
 
@@ -101,6 +118,14 @@ class _Guarded(BokehTornado):
 
     tennis_hosts: frozenset[str] = frozenset()
 
+    def only_pages(self) -> None:
+        """Take away Bokeh's ways in besides the pages; websockets are those of ``browsers``."""
+        router = self.wildcard_router
+        router.rules = [rule for rule in router.rules if not _is_extra(rule.target)]
+        for rule in router.rules:
+            if rule.target is WSHandler:
+                rule.target = browsers.Websocket
+
     def find_handler(self, request: HTTPServerRequest, **more: Any) -> Any:
         """Refuse other hosts, other methods, and whoever has no cookie where there is a token."""
         status, why = 0, ""
@@ -110,6 +135,8 @@ class _Guarded(BokehTornado):
             status, why = 405, "The scoreboard can only be looked at."
         elif self.settings["tennis_token"] and request.path != ENTER and not self._known(request):
             status, why = 403, TOKEN_NEEDED
+        elif request.path in self.app_paths and browsers.pages(self) >= browsers.PAGES_MAX:
+            status, why = FULL_STATUS, FULL
         if why:
             return self.get_handler_delegate(request, _Refused, {"status": status, "why": why})
         return super().find_handler(request, **more)
@@ -120,6 +147,15 @@ class _Guarded(BokehTornado):
         return bool(
             cookie and web.decode_signed_value(secret, COOKIE, cookie.value, max_age_days=DAYS)
         )
+
+
+def _is_extra(handler: object) -> bool:
+    """Tell whether Bokeh makes a page for other ends than to show it: for another site, say."""
+    return (
+        isinstance(handler, type)
+        and issubclass(handler, SessionHandler)
+        and not issubclass(handler, DocHandler)
+    )
 
 
 class _Lines(logging.Handler):
@@ -139,10 +175,11 @@ def _log_in_lines() -> None:
         logger = logging.getLogger(name)
         logger.handlers = [_Lines(logging.ERROR)]
         logger.propagate = False
+    browsers.quiet_about_browsers()
 
 
 class Scoreboard:
-    """A server that is bound; ``serve`` runs it until ``stop``."""
+    """A server that is bound; ``serve`` runs it."""
 
     def __init__(  # noqa: PLR0913, PLR0917 (what a server is made of)
         self,
@@ -183,9 +220,22 @@ class Scoreboard:
             secret_key=secrets.token_bytes(32),
             include_cookies=[],
             include_headers=[],
+            check_unused_sessions_milliseconds=browsers.LOOK_MS,
+            unused_session_lifetime_milliseconds=browsers.UNUSED_MS,
+            websocket_max_message_size_bytes=browsers.MESSAGE_MAX,
+            websocket_ping_interval=browsers.PING_S,
+            websocket_ping_timeout=browsers.PING_S,
         )
         application.tennis_hosts = allowed
-        http = HTTPServer(application, max_header_size=1 << 14, max_body_size=1 << 16)
+        application.only_pages()
+        http = browsers.Door(
+            application,
+            max_header_size=1 << 14,
+            max_body_size=1 << 16,
+            max_buffer_size=1 << 18,
+            idle_connection_timeout=browsers.IDLE_S,
+            body_timeout=browsers.IDLE_S,
+        )
         http.add_sockets(sockets)
         self._loop = IOLoop.current()
         self._server = BaseServer(self._loop, application, http)
@@ -198,19 +248,28 @@ class Scoreboard:
         return f"http://{self.name}:{self.port}{enter}"
 
     def serve(self) -> None:
-        """Serve until ``stop`` or Ctrl-C."""
+        """Serve until Ctrl-C, SIGTERM or SIGHUP; end what was started, then."""
+        assert isinstance(self._loop, BaseAsyncIOLoop)  # noqa: S101 (Tornado has no other)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self._loop.asyncio_loop.add_signal_handler(number, self._loop.stop)
         self._server.start()
         try:
             self._loop.start()
         finally:
-            self._board.close()
             if self._explaining is not None:
                 self._explaining.close()
+            self._board.close()
+            limit = time.monotonic() + END_S
+            while not self._board.closed(0.1) and time.monotonic() < limit:
+                _end_children()  # ssh, which asks a bench; another one may follow
             self._server.stop()
 
-    def stop(self) -> None:
-        """End ``serve``; from any thread."""
-        self._loop.add_callback(self._loop.stop)
+
+def _end_children() -> None:
+    for children in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in children.read_text().split():
+                os.kill(int(child), signal.SIGTERM)
 
 
 def hosts_name(listen: str, hosts: Sequence[str]) -> str:

@@ -93,7 +93,9 @@ def card(name: str, playing: Playing, now: float) -> str:
         lines.append(f'<p class="worst">{counted.balls:,} repetitions</p>')
     else:
         worst = "&ndash;" if counted.worst_ns is None else escape(format_ns(counted.worst_ns))
-        ball = "" if counted.worst_ball is None else f"worst, ball {counted.worst_ball:,}"
+        # a missed ball is later; it has no time, and stands below
+        word = "latest answer" if counted.misses else "worst"
+        ball = "" if counted.worst_ball is None else f"{word}, ball {counted.worst_ball:,}"
         lines.append(f'<p><span class="worst">{worst}</span> <span class="soft">{ball}</span></p>')
     missed = f', <span class="bad">{counted.misses:,} missed</span>' if counted.misses else ""
     kind = "warn" if bad else "soft"

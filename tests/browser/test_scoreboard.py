@@ -105,7 +105,7 @@ def test_what_is_played_is_seen_as_it_is_played(place, address, opened):
     balls["rise"][123] = 12_500_000  # 100 ms
     balls["fall"][123] = 12_600_000
     rally.play(balls)
-    expect(page.get_by_text("worst, ball 123")).to_be_visible()
+    expect(page.get_by_text("latest answer, ball 123")).to_be_visible()
     expect(page.get_by_text("640 of 1,000")).to_be_visible()
     shutil.rmtree(rally.part)
     expect(page.get_by_role("heading", name="fresh")).to_have_count(0)

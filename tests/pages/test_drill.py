@@ -10,7 +10,11 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.pages.drill import drill_report
+from tennis.play.explain import _latest, _waits
+from tennis.play.replaying import balls_of
+from tennis.rally.inside import LONGEST
 from tennis.rally.manifest import Drill
+from tennis.stats.drill import summarize_drill
 from tests.pages.test_rally import Reader
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
@@ -34,6 +38,29 @@ def drills(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(drills):
     return drill_report(drills)
+
+
+def test_a_pulse_that_did_not_end_in_time_is_longer_than_all_others(tmp_path):
+    """Counted as 0 ns it was the shortest; inside, the clock's counter came to its end."""
+    took = np.arange(300) % 7 + 900
+    took[4] = LONGEST
+    outside = np.where(np.isin(np.arange(300), (4, 5, 6)), -1, took + 300)
+    asked = Drill(name="response", context="user", period_ns=1_000_000)
+    drill = make_drill(
+        tmp_path / "d", asked, bursts(1_016_083, 299, base=10**6), took, outside=outside
+    )
+    found = summarize_drill(drill).duration_ns
+    assert (found.outside.min, found.outside.missed) == (1200, 3)
+    assert [found.outside.said(name) for name in ("median", "max", "mean")] == [
+        *("1.20 µs", "> 4.00 s", "unknown"),
+    ]
+    assert (found.inside.said("max"), found.inside.missed) == ("> 4.29 s", 1)
+    assert (found.difference.said("max"), found.difference.median) == ("missed", 300)
+    # tennis explain looks at it first
+    assert _latest(_waits(drill, balls_of(drill)), 4) == [4, 5, 6, 13]
+    page = drill_report([drill])
+    assert "&gt; 4.00 s" in page
+    assert "> 4.00 s" in CliRunner().invoke(cli, ["stats", str(drill.path)]).output
 
 
 def test_the_page_is_well_formed_and_self_contained(page):

@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The page of a comparison: the verdict, what differs, each level, which code it was."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tennis import __version__
+from tennis.comparison import words
+from tennis.comparison.before_after import Judgement
+from tennis.comparison.played import Sides
+from tennis.pages.rally import Shown, shown, template
+from tennis.plots.picture import bench_note
+from tennis.plots.sides import sides as picture_of
+from tennis.rally.disk import write_whole
+from tennis.rally.text import plain
+from tennis.stats import summarize
+
+
+@dataclass(frozen=True)
+class CauseShown:
+    """Which code changed one level, in words."""
+
+    cell: str
+    title: str
+    lines: Sequence[str]
+    looked: str
+
+
+@dataclass(frozen=True)
+class _Row:
+    latency: str
+    level: str
+    before: str
+    after: str
+    ratio: str
+    change: str
+
+
+@dataclass(frozen=True)
+class _Boot:
+    side: str
+    name: str
+    seed: int
+    balls: int
+    misses: int
+
+
+@dataclass(frozen=True)
+class _Cell:
+    name: str
+    picture: Shown
+    rows: list[_Row]
+    found: list[CauseShown]
+    boots: list[_Boot]
+
+
+def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
+    sides: Sides,
+    judgement: Judgement,
+    named: tuple[str, str],
+    found: Sequence[CauseShown],
+    unexplained: Sequence[str],
+    out: Path,
+) -> Path:
+    """Write the page; ``named``: both sides, as somebody asked for them. Returns its path."""
+    changed = [one for one in judgement.statements if one.change in {"later", "earlier"}]
+    first = sides.cells[0][0].rallies[0]
+    title = f"{plain(named[0], 60)} before, {plain(named[1], 60)} after"
+    text = template("compare.html.j2").render(
+        title=title,
+        version=__version__,
+        bench=bench_note([summarize(first)]),
+        verdict=words.verdict(judgement),
+        worse=judgement.verdict == "worse",
+        changed=[_named(one.cell, words.by_how_much(one)) for one in changed],
+        differences=sides.differences,
+        remarks=[*sides.remarks, *words.odd_boots(sides)],
+        cells=[_cell(sides, judgement, number, title, found) for number in range(len(sides.cells))],
+        paired=judgement.paired,
+        unexplained=[plain(why, 400) for why in unexplained],
+    )
+    write_whole(out, text.encode(), force=True)
+    return out
+
+
+def _named(cell: str, line: str) -> str:
+    return f"{cell}: {line}" if cell else line
+
+
+def _cell(
+    sides: Sides, judgement: Judgement, number: int, title: str, found: Sequence[CauseShown]
+) -> _Cell:
+    before, after = sides.cells[number]
+    name = before.name or after.name
+    rows = [
+        _Row(
+            one.latency,
+            one.quantity,
+            one.before,
+            one.after,
+            words.ratio(one),
+            words.change(one),
+        )
+        for one in judgement.statements
+        if one.cell == name
+    ]
+    alt = " ".join(
+        f"{row.latency}, {row.level}: {row.before} before, {row.after} after, {row.change}."
+        for row in rows
+    )
+    picture = picture_of(before.rallies, after.rallies, title, alt)
+    return _Cell(
+        plain(name, 64),
+        shown(picture, "The share of balls later than x, of each boot."),
+        rows,
+        [one for one in found if one.cell == name],
+        [
+            _Boot(
+                side,
+                plain(rally.path.name, 64),
+                rally.manifest.protocol.seed,
+                rally.balls,
+                rally.misses,
+            )
+            for side, cell in (("before", before), ("after", after))
+            for rally in cell.rallies
+        ],
+    )
