@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from tennis.cli import COMMANDS, cli
+from tennis.cli import GROUPS, cli
 from tennis.rally.manifest import Manifest
 
 HEXADECIMAL = "^[0-9a-f]{64}$"
@@ -125,8 +125,12 @@ class TennisCommands(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return a table."""
-        rows = [f"| [tennis {name}]({name}.md) | {does} |" for name, does in COMMANDS.items()]
-        text = "\n".join(["| command | what it does |", "|---|---|", *rows])
+        rows = [
+            f"| {'' if number else heading} | [tennis {name}]({name}.md) | {does} |"
+            for heading, commands in GROUPS.items()
+            for number, (name, does) in enumerate(commands.items())
+        ]
+        text = "\n".join(["| to | command | what it does |", "|---|---|---|", *rows])
         return self.parse_text_to_nodes(text)
 
 

@@ -5,7 +5,6 @@
 import codecs
 import contextlib
 import importlib
-import io
 import os
 import sys
 
@@ -13,47 +12,79 @@ import click
 from click.shell_completion import CompletionItem
 
 from tennis import __version__
-from tennis.errors import TennisError
+from tennis.cli import streams
+from tennis.credentials import refuse_credentials
+from tennis.errors import TennisError, UsageError
 
-# command -> one line of help; the module tennis.cli.<command> holds a click command of that name.
-# Modules are imported when they are asked for, so that --help is quick.
-COMMANDS = {
-    "rally": "Play balls against a target and keep every one of them.",
-    "stats": "Print the statistics of a rally.",
-    "plot": "Draw a rally: histograms, complementary distribution, time series.",
-    "report": "Write one HTML report about one or more rallies.",
-    "explain": "Name the kernel code that ran while a late ball waited (virtual bench).",
-    "compare": "Hold a witness inside the target (cyclictest) against the Brickwall outside.",
-    "drill": "Let the target do one thing many times, and time it from inside and outside.",
-    "sweep": "Raise the rate of pings until replies can no longer be told apart.",
-    "scoreboard": "Show who plays, what waits and what failed, on a page for the wall.",
-    "store": "Keep a term's rallies in one folder, and ask questions about them.",
-    "match": "Play a plan of rallies: kernels, loads, priorities; one folder, one report.",
-    "replicate": "Hold a match against what was published: a verdict for each claim.",
-    "demo": "Replay the thesis' main result on the virtual bench.",
-    "lab": "Do a lab of the course: begin, check, make the file to hand in.",
-    "grade": "Mark what a class handed in: points, feedback, a page for you.",
-    "course": "Record the labs' rallies, to be replayed.",
-    "release": "Copy this tree for students, without answers, or for those who teach.",
-    "kernels": "List, fetch and prepare the kernels of the virtual bench.",
-    "flash": "Put the Brickwall's firmware onto a Pico.",
-    "verify": "Verify a Brickwall with known delays, and keep a verification record.",
-    "boot": "Boot a target into another kernel, and check that it came up.",
-    "benches": "List the benches of the inventory, lease one, restore one.",
-    "umpire": "Hold a logic analyser against the Brickwall: capture, check.",
-    "doctor": "Say what works here, what does not, and what to do about it.",
+# heading -> command -> one line of help; the module tennis.cli.<command> holds a click command of
+# that name. Modules are imported when they are asked for, so that --help is quick.
+GROUPS = {
+    "Play": {
+        "rally": "Serve balls to a target, and keep every one of them.",
+        "resume": "Go on with a rally or a drill that was interrupted.",
+        "replay": "Play a recorded rally as if it were live.",
+        "drill": "Time one service of the target many times, inside and outside.",
+        "sweep": "Raise the rate until replies can no longer be told apart.",
+        "match": "Play a plan of rallies: one folder, one report.",
+        "demo": "Replay the thesis' main result on the virtual bench.",
+    },
+    "Read": {
+        "stats": "Print the statistics of a rally.",
+        "plot": "Draw a rally: histograms, distribution, time series.",
+        "report": "Write one HTML report about one or more rallies.",
+        "explain": "Name the kernel code that ran while a late ball waited.",
+        "witness": "Show what cyclictest saw inside, beside what the Brickwall saw.",
+        "export": "Print the balls of a rally, drill or sweep for a spreadsheet.",
+        "store": "Keep a term's rallies in one folder, and ask about them.",
+        "scoreboard": "Show who plays, what waits and what fails, on a page.",
+    },
+    "Judge": {
+        "compare": "Say what became later or earlier, and which code it was.",
+        "replicate": "Compare a match with what was published, claim by claim.",
+        "check": "Play a rally again: is it what it claims to be?",
+        "umpire": "Compare the Brickwall with a logic analyser: capture, check.",
+    },
+    "Teach": {
+        "lab": "Do a lab of the course: begin, check, make the file to hand in.",
+        "grade": "Mark what a class handed in: points, feedback, a page for you.",
+        "course": "Copy the tree for a class; record the labs' rallies.",
+    },
+    "Benches": {
+        "doctor": "Say what works here, what does not, and what to do about it.",
+        "kernels": "List, fetch and prepare the kernels of the virtual bench.",
+        "brickwall": "Put the firmware onto a Pico, and verify it with known delays.",
+        "benches": "List the benches; lease one, boot one, restore one.",
+    },
+}
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
+# commands of 0.1 -> what does it now
+MOVED = {
+    "flash": "tennis brickwall flash",
+    "verify": "tennis brickwall verify",
+    "boot": "tennis benches boot",
+    "release": "tennis course release",
 }
 
 
 class Commands(click.Group):
     """A group that imports a command when it is needed and prints errors as one line."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse keys in any word of any command, before any of them is printed."""
+        for word in args:
+            refuse_credentials(word)
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the commands in the order in which people need them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import and return a command."""
+        """Import and return a command. Raises UsageError for one that has another name now."""
+        if cmd_name in MOVED:
+            raise UsageError(
+                f"tennis {cmd_name} has another name now", next_step=f"run '{MOVED[cmd_name]}'"
+            )
         if cmd_name not in COMMANDS:
             return None
         command = getattr(importlib.import_module(f"tennis.cli.{cmd_name}"), cmd_name)
@@ -70,8 +101,10 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        wide = max(map(len, COMMANDS))
+        for heading, commands in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(wide), text) for name, text in commands.items()])
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -111,47 +144,67 @@ def main() -> None:
 
     2 for what cannot be meant, 1 for what failed, 130 for a second Ctrl-C.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=PLAIN)
+    streams.prepare(PLAIN)
+    said, code = _run()
+    with contextlib.suppress(ValueError):  # a stream that is closed holds nothing back
+        sys.stdout.flush()
+    if not said:
+        said, lost_code = streams.loss()
+        code = code or (lost_code and _failed())
+    if said:
+        _say(said)
+    if code:
+        sys.exit(code)
+
+
+def _failed() -> int:
+    """Return the exit code of what failed: of `tennis compare` 1 says that something is worse."""
+    return 4 if sys.argv[1:2] == ["compare"] else 1
+
+
+def _run() -> tuple[str, int]:
+    """Run a command; return the line that says what went wrong, if any does, and the exit code."""
     try:
         cli.main(standalone_mode=False)
-        sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         # nothing was asked for: the help, as it is laid out
         click.echo(error.format_message(), err=True)
-        sys.exit(2)
-    except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx else "tennis"
-        _end(f"{error.format_message()} ({command} --help)", 2)
-    except TennisError as error:
-        _end(str(error), error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        _end("stopped", 130)
-    except OSError as error:
-        _end(f"{error.filename or 'output'}: {error.strerror or error}", 1)
-    except MemoryError:
-        _end("there is not enough memory for this: a folder so large was not made by tennis", 1)
-    except Exception as error:
-        if os.environ.get("TENNIS_DEBUG"):
-            raise
-        what = f"{type(error).__name__}: {error}"
-        _end(f"a defect of tennis: {what} (TENNIS_DEBUG=1 shows where); please report it", 1)
+        return "", 2
+    except SystemExit as error:
+        return "", int(error.code or 0)
+    except (KeyboardInterrupt, Exception) as error:
+        return _said_of(error)
+    return "", 0
+
+
+def _said_of(error: BaseException) -> tuple[str, int]:
+    """Return the line that says what went wrong, and the exit code."""
+    match error:
+        case click.UsageError():
+            command = error.ctx.command_path if error.ctx else "tennis"
+            return f"{error.format_message()} ({command} --help)", 2
+        case TennisError():
+            return str(error), _failed() if error.exit_code == 1 else error.exit_code
+        case click.Abort() | KeyboardInterrupt():
+            return "stopped", 130
+        case OSError():
+            return f"{error.filename or 'output'}: {error.strerror or error}", _failed()
+        case MemoryError():
+            why = "there is not enough memory for this: a folder so large was not made by tennis"
+            return why, _failed()
+    if os.environ.get("TENNIS_DEBUG"):
+        raise error
+    what = f"{type(error).__name__}: {error}"
+    return f"a defect of tennis: {what} (TENNIS_DEBUG=1 shows where); please report it", _failed()
 
 
 # what somebody typed or wrote may be long; the way out stands at the end
 LINE_MAX = 2000
 
 
-def _end(message: str, code: int) -> None:
+def _say(message: str) -> None:
     # a name may hold anything: nothing of it may move the cursor, or make a second line
     line = " ".join("".join(c if c.isprintable() else " " for c in message).split())
     if len(line) > LINE_MAX:
         line = f"{line[: LINE_MAX // 2]} ... {line[-LINE_MAX // 2 :]}"
-    with contextlib.suppress(OSError):
-        click.echo(f"tennis: {line}", err=True)
-    try:
-        sys.stdout.flush()
-    except OSError:  # nor can the interpreter, which would say so in two lines
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    sys.exit(code)
+    click.echo(f"tennis: {line}", err=True)

@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from tennis.cli.boot import boot
 from tennis.cli.inventory import holder_option, inventory_option
 from tennis.cli.words import echo
 from tennis.listener import listening
@@ -22,7 +23,7 @@ from tennis.rally.text import plain
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @click.pass_context
 def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
-    """List the benches of the inventory; hold one, give it back, restore it.
+    """List the benches of the inventory; hold one, give it back, boot it, restore it.
 
     The list says of each bench its kernel, its Picos, when its Brickwall was verified,
     when a rally was last put there, who holds it, and whether a rally is being played there; below
@@ -35,6 +36,7 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
       tennis benches
       tennis benches lease bench-1 --for 2h --as group-3
       tennis benches release bench-1 --as group-3
+      tennis benches boot bench-1 rt
       tennis benches restore bench-1
     """
     if ctx.invoked_subcommand is not None:
@@ -57,6 +59,9 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
             if row.trouble:
                 echo(f"{row.bench}: {plain(row.trouble, 400)}")
     sys.exit(1 if any(row.trouble for row in rows) else 0)
+
+
+benches.add_command(boot)
 
 
 @benches.command(short_help="Hold a bench: nobody else can play on it.")
@@ -137,8 +142,8 @@ def restore(
     """Return bench NAME to its known state: its data are put aside, then it is provisioned.
 
     That is ansible/site.yml for this one bench; it says what it changes. A kernel that somebody
-    chose stays; `tennis boot` chooses another one. A bench that somebody else holds, or on which a
-    rally is played, is refused.
+    chose stays; `tennis benches boot` chooses another one. A bench that somebody else holds, or on
+    which a rally is played, is refused.
 
     \b
     Examples:

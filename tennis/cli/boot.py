@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``tennis boot``: another kernel on a target."""
+"""``tennis benches boot``: another kernel on a target."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tennis.listener import listening
 from tennis.rally.text import plain
 
 
-@click.command()
+@click.command(short_help="Boot a target into another kernel, and check that it came up.")
 @click.argument("target")
 @click.argument("kernel", required=False)
 @inventory_option
@@ -48,9 +48,9 @@ def boot(
 
     \b
     Examples:
-      tennis boot bench-1
-      tennis boot bench-1 rt
-      tennis boot pi@192.0.2.11 evl --once
+      tennis benches boot bench-1
+      tennis benches boot bench-1 rt
+      tennis benches boot pi@192.0.2.11 evl --once
     """
     from tennis.bench.fleet import boot, leases
     from tennis.bench.fleet.inventory import connect
@@ -72,5 +72,5 @@ def boot(
             return
         leases.refuse_if_held(connection, who, playing=False)
         with listening(lambda line: echo(line, err=True)):
-            done = boot.boot(connection, kernel, wait_s=wait_s, keep=not once, again=again)
+            done = boot.boot(connection, kernel, who, wait_s=wait_s, keep=not once, again=again)
         echo(f"{target}: {done.release} {'runs' if done.rebooted else 'runs already'}")

@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``tennis compare``: what a witness inside the target saw, beside what the Brickwall saw."""
+"""``tennis compare``: before and after, played until it is decided."""
 
 import json
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich import box
@@ -11,121 +13,286 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tennis.cli.completion import Folder
-from tennis.cli.progress import quiet_option, shown
+from tennis.cli.match import workers_here
+from tennis.cli.numbers import Real, Whole
+from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
-from tennis.explain.comparison import Comparison, Sight
+from tennis.errors import UsageError
 from tennis.listener import listening
-from tennis.play.trying import Tried
-from tennis.rally.text import plain, quoted
-from tennis.units import format_count, format_ns
+from tennis.rally.disk import refuse_existing, writing
+from tennis.rally.text import plain
+from tennis.units import format_count
+
+if TYPE_CHECKING:
+    from tennis.play.causes import Found
+    from tennis.play.comparing import Compared
+    from tennis.play.sides import Asked
+
+PAGE = "compare.html"
+WIDE = 400  # columns: a table is never cut
 
 
 @click.command()
-@click.argument("rally", metavar="RALLY", type=Folder())
+@click.argument("before", metavar="BEFORE")
+@click.argument("after", metavar="AFTER")
 @click.option(
-    "--cost",
-    is_flag=True,
-    help="Play the same seed without the witness, beside RALLY, and show what the witness cost.",
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where boots are played and the page is written. [default: compare, if something is "
+    "played]",
+)
+@click.option("--kernel", metavar="NAME|DIR", help="The kernel of a side that names none.")
+@click.option("--load", metavar="NAME", help="The load of a side that names none.")
+@click.option("--balls", type=Whole(1, 10**8), metavar="COUNT", help="Balls of a boot.")
+@click.option(
+    "--seed",
+    type=Whole(0, 2**32 - 1),
+    default=1,
+    show_default=True,
+    help="From it each pair of boots gets a seed of its own.",
+)
+@click.option(
+    "--margin",
+    type=Real(0.1, 1000),
+    default=10.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="Levels that differ by less are equal.",
+)
+@click.option(
+    "--boots",
+    type=Whole(1, 1000),
+    default=32,
+    show_default=True,
+    metavar="COUNT",
+    help="Play so many boots of each side at most.",
+)
+@click.option(
+    "--minutes",
+    type=Real(0.1, 10_000),
+    metavar="MINUTES",
+    help="Play so long at most. The same command goes on.",
+)
+@click.option(
+    "--workers",
+    type=Whole(1, 256),
+    default=workers_here,
+    show_default="one for each core, if there is memory for its targets",
+    help="How many boots to play at once on the virtual bench.",
+)
+@click.option(
+    "--bench",
+    type=click.Choice(["virtual", "pi"]),
+    default="virtual",
+    show_default=True,
+    help="Where both sides are played; pi takes --target.",
+)
+@click.option("--target", metavar="HOST", help="The board, with --bench pi.")
+@click.option("--port", metavar="PORT", help="The Brickwall's serial port, with --bench pi.")
+@click.option(
+    "--explain/--no-explain",
+    "explained",
+    default=True,
+    help="Whether to play a boot of each side again to name the code that made the difference "
+    "(virtual bench).",
 )
 @quiet_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
-def compare(rally: Path, *, cost: bool, as_json: bool) -> None:
-    """Hold a witness inside the target against the Brickwall outside.
+def compare(
+    before: str,
+    after: str,
+    out: Path | None,
+    *,
+    kernel: str | None,
+    load: str | None,
+    balls: int | None,
+    seed: int,
+    margin: float,
+    boots: int,
+    minutes: float | None,
+    workers: int,
+    bench: str,
+    target: str | None,
+    port: str | None,
+    explained: bool,
+    as_json: bool,
+) -> None:
+    """Say what became later or earlier from BEFORE to AFTER, and which code made the difference.
 
-    RALLY was played with --witness: cyclictest, timerlat or osnoise. Shown are both distributions,
-    how many of the latest balls the witness saw too, and, with --cost, what it cost to look.
+    A side is what was played (a rally, a folder of rallies, a match), or what is to be played: a
+    kernel, a Racquet's C file, a match's plan, or words such as "rt top-half=explicit". Pairs of
+    boots are played until each level is decided, or the budget is spent.
 
     \b
     Examples:
-      tennis rally --kernel rt --load stress --witness cyclictest --out inside
-      tennis compare inside
-      tennis compare inside --cost
+      tennis compare mainline rt --load stress
+      tennis compare "rt top-half=forced" "rt top-half=explicit" --load stress
+      tennis compare racquet-before.c racquet.c --load stress --out gate
+      tennis compare ../linux-before ../linux --load stress --minutes 20
+      tennis compare rt "rt command-line=nohz=off" --margin 1
+      tennis compare last-week/before last-week/after --json
+
+    The exit code is 0 for no worse, 1 for worse, 3 for undecided. 2 is a wrong command, and 4 is
+    anything that failed.
     """
-    from tennis.explain.comparison import compare as compared
-    from tennis.play.rally import Watch
-    from tennis.play.trying import try_setting
-    from tennis.rally import open_rally
+    from tennis.comparison import words
+    from tennis.comparison.before_after import EXIT_CODES
+    from tennis.pages.compare import write_comparison
+    from tennis.play.causes import find_causes, shown_cause
+    from tennis.play.comparing import SIDES, Budget, compare_played, compare_recorded
+    from tennis.play.sides import Recorded, ToPlay, side_of
 
-    opened = open_rally(rally)
-    comparison = compared(opened)
-    tried = None
-    if cost:
-        with listening(lambda text: echo(text, err=True)), shown("compare") as observe:
-            tried = try_setting(
-                opened, ["witness=none"], over_ns=None, watch=Watch(observe, Stop())
+    common: dict[str, Any] = {"bench": bench, "target": target, "port": port}
+    common |= {"kernel": kernel, "load": load} | ({} if balls is None else {"balls": balls})
+    asked: list[Asked] = [
+        side_of(text, {key: value for key, value in common.items() if value is not None})
+        for text in (before, after)
+    ]
+    stop = Stop()
+    one, other = asked
+    with listening((lambda line: echo(line, err=True)) if as_json else tell):
+        if isinstance(one, Recorded) and isinstance(other, Recorded):
+            _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)
+            if out is not None:
+                refuse_existing(out / PAGE)  # somebody may keep a page of that name there
+            compared = compare_recorded(one, other, margin / 100)
+        else:
+            compared = compare_played(
+                one,
+                other,
+                out or Path("compare"),
+                seed=seed,
+                margin=margin / 100,
+                budget=Budget(boots, minutes),
+                workers=workers,
+                shown=shown,
+                stop=stop,
             )
+        found: list[Found] = []
+        unexplained: list[str] = []
+        if explained and not compared.interrupted:
+            sides = zip(SIDES, asked, strict=True)
+            plans = {name: side.plans for name, side in sides if isinstance(side, ToPlay)}
+            found, unexplained = find_causes(compared, plans, stop)
+    place = compared.out or out
+    page = None
+    if place is not None:
+        with writing(place):
+            place.mkdir(parents=True, exist_ok=True)
+        page = write_comparison(
+            compared.sides,
+            compared.judgement,
+            (before, after),
+            [shown_cause(one) for one in found],
+            unexplained,
+            place / PAGE,
+        )
+    again = _again(compared)
     if as_json:
-        content = comparison.as_json()
-        if tried:
-            content["cost"] = {
-                "over_ns": tried.over_ns,
-                "late_with": tried.late_before,
-                "late_without": tried.late_after,
-                "chance": tried.chance,
-                "without": str(tried.after.path),
-            }
-        echo(json.dumps(content, indent=2))
-        return
-    _print(comparison, tried)
+        content = words.as_json(compared.judgement, compared.sides)
+        content["causes"] = [_cause_json(one) for one in found]
+        content["unexplained"] = unexplained
+        content["next"] = again
+        content["page"] = str(page) if page else None
+        echo(json.dumps(content, indent=2, allow_nan=False))
+    else:
+        _print(compared, found, unexplained, again)
+        if page:
+            echo(f"\nThe page: {page}")
+    sys.exit(EXIT_CODES[compared.judgement.verdict])
 
 
-def _print(comparison: Comparison, tried: Tried | None) -> None:
+def _refuse_options(**given: object) -> None:
+    """Refuse what belongs to boots that are played."""
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"--{name}: both sides were played already", next_step="leave it out")
+
+
+def _again(compared: "Compared") -> str:
+    """Say what is likely to decide; empty where it is decided."""
+    judgement = compared.judgement
+    if judgement.verdict != "undecided":
+        return ""
+    boots = len(compared.sides.pairs[0].before.boots)
+    if compared.out is None:
+        least = judgement.boots_needed
+        more = f"at least {least}" if boots < least else f"more than {boots}"
+        return f"give each side {more} boots"
+    wanted = max(2 * boots, judgement.boots_needed)
+    return f"the same command with --boots {wanted}"
+
+
+def _print(compared: "Compared", found: "list[Found]", unexplained: list[str], again: str) -> None:
+    from tennis.comparison import words
+    from tennis.play.causes import sentence
+
     console = Console(highlight=False)
 
     def line(text: str, style: str = "") -> None:
         console.print(Text(text, style=style), soft_wrap=True)
 
+    sides, judgement = compared.sides, compared.judgement
+    for what, (ours, theirs) in sides.differences.items():
+        line(f"differs: {what}: {ours or '-'} before, {theirs or '-'} after")
+    for remark in (*sides.remarks, *words.odd_boots(sides)):
+        line(remark, "yellow")
+    styles = {"later": "bold red", "earlier": "bold green", "undecided": "bold yellow"}
+    several = len(sides.cells) > 1
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    for title in ("N", "median", "99 %", "99.9 %", "latest"):
+    for title in (["rally"] if several else []) + ["latency", "level"]:
+        table.add_column(title, no_wrap=True)
+    for title in ("before", "after"):
         table.add_column(title, justify="right", no_wrap=True)
-    for one in comparison.distributions:
-        levels = ("-" if level is None else format_ns(level) for level in one.levels)
-        table.add_row(one.name, f"{one.count:,}", *levels, format_ns(one.latest))
-    console.print(table)
-    for sight in comparison.sights:
-        line(_sentence(sight))
+    for title in ("after / before", ""):
+        table.add_column(title, no_wrap=True)
+    for one in judgement.statements:
+        table.add_row(
+            *([plain(one.cell, 40)] if several else []),
+            one.latency,
+            one.quantity,
+            one.before,
+            one.after,
+            words.ratio(one),
+            Text(words.change(one), styles.get(one.change, "")),
+        )
+    needed = table.__rich_measure__(console, console.options.update(max_width=WIDE)).maximum
+    Console(highlight=False, width=max(console.width, needed)).print(table)
+    for some in found:
+        line(f"{words.by_how_much(some.statement)}:")
+        for title, causes in (("came", some.came), ("went", some.went)):
+            for cause in causes:
+                line(f"  {title}: {sentence(cause)}")
+    for why in unexplained:
+        line(f"not explained: {plain(why, 400)}", "dim")
+    counts = [len(side.boots) for side in (sides.pairs[0].before, sides.pairs[0].after)]
+    boots = f"{format_count(counts[0], 'boot')} a side"
+    if counts[0] != counts[1]:
+        boots = f"{counts[0]} and {format_count(counts[1], 'boot')}"
+    kind = "pairs of one seed" if judgement.paired else "not paired"
     line("")
-    if tried:
-        _print_cost(console, tried)
-    else:
-        path = quoted(comparison.rally.path)
-        line(f"What the witness itself costs: tennis compare {path} --cost", "dim")
-    line(plain(comparison.rally.manifest.time_note, 80), "dim")
-
-
-def _sentence(sight: Sight) -> str:
-    balls = format_count(sight.late, "latest ball", "latest balls")
-    return (
-        f"{sight.kind} saw {sight.seen:,} of the {balls} (over {format_ns(sight.late_over)}, ping "
-        f"to end): {sight.sampled:,} waited while it took a sample, {sight.seen:,} while it took "
-        f"one of its own latest (over {format_ns(sight.sample_over)}). By chance it would have "
-        f"seen {sight.late * sight.chance:.2g}."
+    line(words.verdict(judgement), "bold")
+    spent = f"; {compared.spent} are spent" if compared.spent and again else ""
+    line(
+        f"{boots}, {kind}; intervals over boots, together right in 95 % of comparisons{spent}.",
+        "dim",
     )
+    if again:
+        line(f"To decide it: {again}")
 
 
-def _print_cost(console: Console, tried: Tried) -> None:
-    from tennis.stats.summary import summarize
+def _cause_json(one: "Found") -> dict[str, Any]:
+    def rows(causes: Any) -> list[dict[str, Any]]:
+        return [vars(cause) for cause in causes]
 
-    summaries = [summarize(one) for one in (tried.before, tried.after)]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("the same seed")
-    for title in ("with", "without"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for latency in ("interrupt", "scheduling"):
-        for name, words in (("median", "median"), ("p99", "99 %"), ("max", "latest")):
-            values = [getattr(getattr(one, f"{latency}_ns"), name) for one in summaries]
-            shown_values = ("-" if value is None else format_ns(value) for value in values)
-            table.add_row(f"{latency}, {words}", *shown_values)
-    console.print(table)
-    console.print(
-        Text(
-            f"Later than {format_ns(tried.over_ns)}, ping to end: {tried.late_before:,} balls with "
-            f"it, {tried.late_after:,} without. Chance alone does as much in "
-            f"{100 * tried.chance:.2g} % of such pairs, if balls are independent.",
-        ),
-        soft_wrap=True,
-    )
-    console.print(Text(f"The rally without: {plain(str(tried.after.path))}", style="dim"))
+    return {
+        "cell": one.statement.cell,
+        "latency": one.statement.latency,
+        "one_in": one.statement.one_in,
+        "before": str(one.before.path),
+        "after": str(one.after.path),
+        "came": rows(one.came),
+        "went": rows(one.went),
+    }

@@ -9,6 +9,7 @@ import click
 from tennis.cli.completion import Folder
 from tennis.cli.numbers import Whole
 from tennis.cli.progress import quiet_option, shown
+from tennis.cli.release import release
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.rally.text import quoted
@@ -17,12 +18,16 @@ from tennis.units import format_count
 
 @click.group()
 def course() -> None:
-    """Prepare the course.
+    """Prepare the course: the students' tree, and the labs' rallies to be replayed.
 
     \b
     Examples:
+      tennis course release student --out ../tennis-2026
       tennis course record --out recorded
     """
+
+
+course.add_command(release)
 
 
 @course.command(short_help="Play the labs' rallies once, to be replayed.")
@@ -39,8 +44,7 @@ def record(out: Path, number: str | None, balls: int | None) -> None:
     Examples:
       tennis course record --out recorded
       tennis course record --lab 04 --out recorded
-      tennis rally --bench replay --from recorded/04-under-load/mainline-stress \\
-          --out mainline-stress
+      tennis replay recorded/04-under-load/mainline-stress --out mainline-stress
     """
     from tennis.course import load_course, recording, work
     from tennis.play.rally import Watch

@@ -44,6 +44,7 @@ from tennis.units import format_bytes, format_count, format_ns
         "Who else looks on": ("--umpire", "--analyser"),
         "Another bench": ("--bench", "--target", "--port"),
     },
+    moved={"--resume": "tennis resume DIR"},
 )
 @click.argument("name", metavar="DRILL", type=click.Choice(get_args(DrillName)), required=False)
 @click.option(
@@ -134,16 +135,7 @@ from tennis.units import format_bytes, format_count, format_ns
 @click.option("--port", metavar="PORT", help="The Brickwall's serial port, with --bench pi.")
 @quiet_option
 @click.option("--out", type=Folder(), metavar="DIR", help="The drill's folder; it must not exist.")
-@click.option(
-    "--resume",
-    type=Folder(),
-    metavar="DIR",
-    help="Go on with a drill that was interrupted or killed; it stands alone.",
-)
-@click.pass_context
 def drill(
-    ctx: click.Context,
-    /,
     *,
     name: DrillName | None,
     context: DrillContext,
@@ -151,7 +143,6 @@ def drill(
     repetitions: int,
     load_options: tuple[str, ...],
     out: Path | None,
-    resume: Path | None,
     **asked: Any,
 ) -> None:
     """Let the target do one thing many times, time itself, and show it on the reply line.
@@ -171,46 +162,27 @@ def drill(
       tennis drill switch --bench pi --target pi4 --context user-rt --out board
       tennis stats jitter --json
 
-    Ctrl-C ends it, and --resume goes on (virtual bench). On a board that tennis manages a drill in
-    the kernel is built there, which takes the kernel's headers.
+    Ctrl-C ends it, and `tennis resume` goes on (virtual bench). On a board that tennis manages a
+    drill in the kernel is built there, which takes the kernel's headers.
     """
     from tennis.play import rally as player
-    from tennis.play.planning import bench_again, bench_of, drill_plan
+    from tennis.play.planning import bench_of, drill_plan
 
     stop = Stop()
-    if resume is not None:
-        given = [
-            key
-            for key in ctx.params
-            if key not in {"resume", "kernel"}
-            and ctx.get_parameter_source(key) == click.core.ParameterSource.COMMANDLINE
-        ]
-        if given:
-            raise UsageError("--resume stands alone (or with --kernel DIR)")
-        plan = player.begun_plan(resume)
-        if plan.drill is None:
-            raise UsageError(f"{resume} is a rally", next_step=f"tennis rally --resume {resume}")
-        bench = bench_again(resume, plan, kernel=asked["kernel"])
-    else:
-        if name is None:
-            raise UsageError(f"say which drill: {', '.join(get_args(DrillName))}")
-        if out is None:
-            raise UsageError("say where to keep the drill: --out DIR (or --resume DIR)")
-        asked["load_options"] = dict(map(load_option, load_options))
-        wanted = Drill(name=name, context=context, period_ns=round(period_us * 1000))
-        plan = drill_plan(wanted, repetitions, **asked)
-        bench = bench_of(plan.bench, plan.port, plan.target)
+    if name is None:
+        raise UsageError(f"say which drill: {', '.join(get_args(DrillName))}")
+    if out is None:
+        raise UsageError("say where to keep the drill", next_step="--out DIR")
+    asked["load_options"] = dict(map(load_option, load_options))
+    wanted = Drill(name=name, context=context, period_ns=round(period_us * 1000))
+    plan = drill_plan(wanted, repetitions, **asked)
+    bench = bench_of(plan.bench, plan.port, plan.target)
     with listening(lambda line: echo(f"tennis: {line}", err=True)), shown("drill") as observe:
-        watch = player.Watch(observe, stop)
-        if resume is not None:
-            played = player.resume(bench, resume, watch)
-        else:
-            assert out is not None  # noqa: S101
-            played = player.play(bench, plan, out, watch)
-    _tell(played)
+        played = player.play(bench, plan, out, player.Watch(observe, stop))
+    tell(played)
 
 
-def _tell(played: Rally) -> None:
+def tell(played: Rally) -> None:
     """Say what there is now; a fault is an error, but the drill is kept."""
     path, manifest = quoted(played.path), played.manifest
     done = format_count(played.balls, "repetition")
@@ -219,7 +191,7 @@ def _tell(played: Rally) -> None:
         raise BenchError(f"{faults[0]}; kept as suspect: {path}: {done}")
     if manifest.ended == "interrupted":
         echo(f"interrupted after {done}: the target told nothing yet")
-        echo(f"to go on: tennis drill --resume {path}")
+        echo(f"to go on: tennis resume {path}")
         return
     summary = summarize_drill(played)
     for fault in faults:
@@ -261,10 +233,9 @@ def _table(title: str, both: Sides) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     three: tuple[Spread, ...] = (both.inside, both.outside, both.difference)
     for key, label in FIGURES.items():
-        values = [getattr(one, key) for one in three]
-        if values[0] is not None:
+        if key != "deviation" or three[0].has_period:
             style = "bold" if key in {"mean", "max", "deviation"} else None
-            table.add_row(label, *map(format_ns, values), style=style)
+            table.add_row(label, *(one.said(key) for one in three), style=style)
     return table
 
 
@@ -276,6 +247,6 @@ def _sizes(summary: DrillSummary) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for size, both in summary.by_size.items():
         spreads = (both.inside, both.outside)
-        times = (time for one in spreads for time in (one.median, one.p99, one.max))
-        table.add_row(format_bytes(size), *map(format_ns, times))
+        times = (one.said(name) for one in spreads for name in ("median", "p99", "max"))
+        table.add_row(format_bytes(size), *times)
     return table

@@ -51,9 +51,14 @@ ROWS = 8
     "settings",
     metavar="NAME=VALUE",
     multiple=True,
-    help="Play it again with another setting and the same seed, beside RALLY, and count its late "
-    "balls before and after: kernel, command-line, priorities, top-half, bottom-half. May be "
+    help="Play it again with another setting, beside RALLY, in pairs of boots of one seed, and "
+    "compare its late balls: kernel, command-line, priorities, top-half, bottom-half. May be "
     "repeated.",
+)
+@click.option(
+    "--boots",
+    type=click.IntRange(1, 40),
+    help="With --try: how many pairs; fewer than 7 decide nothing.  [default: 7]",
 )
 @quiet_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
@@ -68,6 +73,7 @@ def explain(
     ball: int | None,
     worst: int | None,
     over: str | None,
+    boots: int | None,
     stages: bool,
     kernel: str | None,
     settings: tuple[str, ...],
@@ -97,9 +103,11 @@ def explain(
     over_ns = None if over is None else _time_ns(over)
     if settings:
         if ball is not None or worst is not None or kernel or stages or out is not None:
-            raise UsageError("--try stands alone (or with --over)")
-        _try(rally, settings, over_ns, as_json=as_json)
+            raise UsageError("--try stands alone (or with --over, --boots)")
+        _try(rally, settings, over_ns, boots, as_json=as_json)
         return
+    if boots is not None:
+        raise UsageError("--boots belongs to --try")
     if stages:
         if ball is not None or worst is not None or over or out is not None:
             raise UsageError("--stages stands alone (or with --kernel, --json)")
@@ -129,14 +137,25 @@ def explain(
     _print(explanation, out)
 
 
-def _try(rally: Path, settings: tuple[str, ...], over_ns: int | None, *, as_json: bool) -> None:
+def _try(
+    rally: Path,
+    settings: tuple[str, ...],
+    over_ns: int | None,
+    boots: int | None,
+    *,
+    as_json: bool,
+) -> None:
     from tennis.cli.stop import Stop
-    from tennis.play.trying import try_setting
+    from tennis.play.trying import BOOTS, try_setting
     from tennis.stats.summary import summarize
 
     with listening(lambda text: echo(text, err=True)), shown("try") as observe:
         tried = try_setting(
-            open_rally(rally), settings, over_ns=over_ns, watch=Watch(observe, Stop())
+            open_rally(rally),
+            settings,
+            over_ns=over_ns,
+            boots=boots or BOOTS,
+            watch=Watch(observe, Stop()),
         )
     summaries = [summarize(one) for one in (tried.before, tried.after)]
     if as_json:
@@ -145,8 +164,9 @@ def _try(rally: Path, settings: tuple[str, ...], over_ns: int | None, *, as_json
             "verdict": tried.verdict,
             "over_ns": tried.over_ns,
             "late": [tried.late_before, tried.late_after],
-            "balls": [one.balls for one in summaries],
-            "chance": tried.chance,
+            "balls": list(tried.balls),
+            "boots": tried.boots,
+            "why": tried.why,
             "after": str(tried.after.path),
             "summaries": [one.as_json() for one in summaries],
         }
@@ -156,32 +176,30 @@ def _try(rally: Path, settings: tuple[str, ...], over_ns: int | None, *, as_json
     table.add_column("")
     for title in ("before", "after"):
         table.add_column(title, justify="right", no_wrap=True)
-    table.add_row("balls", *(f"{one.balls:,}" for one in summaries))
     table.add_row(
-        f"later than {format_round_ns(tried.over_ns)}, ping to fall",
-        *(f"{count:,}" for count in (tried.late_before, tried.late_after)),
+        f"balls of {format_count(tried.boots, 'boot')}", *(f"{count:,}" for count in tried.balls)
     )
+    if tried.over_ns is not None:
+        table.add_row(
+            f"later than {format_round_ns(tried.over_ns)}, ping to fall",
+            *(f"{count:,}" for count in (tried.late_before, tried.late_after)),
+        )
+    table.add_section()
     for latency in ("interrupt", "scheduling"):
         for name, words in (("median", "median"), ("p99", "99 %"), ("max", "latest")):
-            values = [getattr(getattr(one, f"{latency}_ns"), name) for one in summaries]
-            shown_values = ("-" if value is None else format_ns(value) for value in values)
-            table.add_row(f"{latency}, {words}", *shown_values)
+            figures = [getattr(one, f"{latency}_ns") for one in summaries]
+            shown_values = (one.said(name) for one in figures)
+            table.add_row(f"first boot: {latency}, {words}", *shown_values)
     console = Console(highlight=False)
     console.print(table)
     outcome = {
-        "helps": "It helps: fewer balls are late.",
-        "harms": "It harms: more balls are late.",
-        "undecided": "Undecided: as great a difference comes by chance.",
+        "helps": "It helps",
+        "harms": "It harms",
+        "alike": "It makes no difference of more than 10 %",
+        "undecided": "Undecided",
     }
-    console.print(
-        Text(
-            f"{outcome[tried.verdict]} Chance alone does as much in {100 * tried.chance:.2g} % of "
-            "such pairs, if balls are independent. One boot each: a match of ten shows whether it "
-            "holds.",
-        ),
-        soft_wrap=True,
-    )
-    console.print(Text(f"The rally after: {plain(str(tried.after.path))}", style="dim"))
+    console.print(Text(f"{outcome[tried.verdict]}. After against before, {tried.why}."))
+    console.print(Text(f"The first rally after: {plain(str(tried.after.path))}", style="dim"))
 
 
 def _time_ns(text: str) -> int:
@@ -215,6 +233,7 @@ def _print(explanation: Explanation, out: Path | None) -> None:
         "kernel": target.kernel,
         "priorities": target.priorities,
         "command-line": target.added,
+        "bottom-half": target.bottom_half,
     }
     helpful = remedies(explanation.story.sentence, had)
     if helpful and not explanation.rally.manifest.drill:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``tennis flash``: put the Brickwall's firmware onto a Pico."""
+"""``tennis brickwall flash``: put the Brickwall's firmware onto a Pico."""
 
 import click
 from rich.console import Console
@@ -10,7 +10,7 @@ from tennis.listener import listening
 from tennis.rally.text import plain
 
 
-@click.command()
+@click.command(short_help="Put this checkout's firmware onto a Pico.")
 @click.option(
     "--port", metavar="PORT", help="The Pico's serial port. [default: that of the only Pico]"
 )
@@ -27,8 +27,8 @@ def flash(port: str | None, *, remove_others: bool) -> None:
 
     \b
     Examples:
-      tennis flash
-      tennis flash --port /dev/ttyACM1
+      tennis brickwall flash
+      tennis brickwall flash --port /dev/ttyACM1
     """
     from tennis.bench.instruments.flash import flash as put
 
@@ -41,5 +41,5 @@ def flash(port: str | None, *, remove_others: bool) -> None:
         hello = put(port, remove_others=remove_others)
     echo(
         f"Brickwall {hello.unique_id} ({hello.board}, MicroPython {hello.micropython}) runs "
-        f"firmware {hello.firmware_sha256[:12]}; now: tennis doctor, then tennis verify"
+        f"firmware {hello.firmware_sha256[:12]}; now: tennis doctor, then tennis brickwall verify"
     )

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """``tennis grade``: mark what a class handed in."""
 
-import contextlib
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,12 +52,6 @@ def _time(text: str | None) -> datetime | None:
     help="So many hand-ins at once. [default: as many as there are processors]",
 )
 @click.option(
-    "--cluster",
-    "address",
-    metavar="ADDRESS",
-    help="Let a Dask cluster mark, with its scheduler at ADDRESS, instead of this machine.",
-)
-@click.option(
     "--deadline", metavar="TIME", help="Whose file is later is late, by this machine's time."
 )
 def grade(
@@ -67,7 +60,6 @@ def grade(
     out: Path | None,
     replay: bool,
     workers: int | None,
-    address: str | None,
     deadline: str | None,
 ) -> None:
     """Mark a folder of zip files that `tennis lab submit` made.
@@ -81,18 +73,13 @@ def grade(
       tennis grade handed-in --lab 01
       tennis grade handed-in --lab 01 --no-replay --workers 4
       tennis grade handed-in --lab 01 --deadline 2026-12-01T18:00 --out marks-01
-      tennis grade handed-in --lab 04 --cluster tcp://head:8786
     """
-    from tennis.course import grades, grading, grading_cluster, work
+    from tennis.course import grades, grading, work
 
-    if workers and address:
-        raise UsageError(
-            "--workers are this machine's", next_step="leave it out: --cluster uses all of its own"
-        )
-    here = workers or len(os.sched_getaffinity(0))
     lab = work.find_lab(number)
     when = _time(deadline)
-    paths = grading.files(submissions)
+    with listening(lambda line: echo(f"tennis: {line}", err=True)):
+        paths = grading.files(submissions)
     out = out or submissions.with_name(f"{submissions.resolve().name}-marks")
     if out.resolve() == submissions.resolve():
         raise UsageError("--out is the folder of the hand-ins", next_step="choose another")
@@ -101,23 +88,17 @@ def grade(
     def observe(done: int, of: int, name: str) -> None:
         echo(f"tennis: {done} of {of}: {plain(name, 60)}", err=True)
 
-    stop = Stop()
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(listening(lambda line: echo(f"tennis: {line}", err=True)))
-        judge, slots = None, lambda: here
-        if address is not None:
-            cluster = grading_cluster.judging_on(address, lab, replays=replay, stop=stop)
-            judge, slots = stack.enter_context(cluster)
+    with listening(lambda line: echo(f"tennis: {line}", err=True)):
         graded = grading.grade(
             paths,
             lab,
             out,
+            root=submissions,
             replays=replay,
-            workers=slots,
-            judge=judge,
+            workers=workers or len(os.sched_getaffinity(0)),
             deadline=when,
             observe=observe,
-            stop=stop,
+            stop=Stop(),
         )
     grading.write_sheet(out, lab, graded, people)
     marked = grading.marked(graded, people)

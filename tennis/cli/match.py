@@ -136,7 +136,7 @@ def match(
       tennis match plans/quick.toml --list
       tennis match plans/quick.toml
       tennis match plans/quick.toml --repetitions 20
-      tennis match plans/quick.toml --instruction-ns 4 --out quick-4ns
+      tennis match plans/quick.toml --instruction-ns 1 --out quick-1ns
       tennis match plans/knutsson.toml --kernel xenomai=../linux-evl \\
           --out chapter-7
       tennis match plans/knutsson.toml --cluster tcp://head:8786 \\
@@ -222,6 +222,7 @@ def _cluster(address: str | None, store: str | None, check_every: int) -> "Clust
 def _list(console: Console, wanted: object, workers: int) -> None:
     """Print the rallies in their order, and an estimate."""
     from tennis.play.match import Match, duration, estimate_s
+    from tennis.play.schedule import short_of_a_cycle
 
     assert isinstance(wanted, Match)  # noqa: S101
     table = Table(box=None, pad_edge=False)
@@ -241,6 +242,8 @@ def _list(console: Console, wanted: object, workers: int) -> None:
     console.print(table, width=max(console.width, needed), crop=False, soft_wrap=True)
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
+    for name, words, _ in short_of_a_cycle(wanted.scheduled):
+        echo(f"{name} {words}; it takes part in no verdict")
     total = sum(estimate_s(planned.plan) for planned in wanted.scheduled)
     balls = sum(planned.plan.protocol.balls for planned in wanted.scheduled)
     console.print(

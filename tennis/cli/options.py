@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from tennis.cli.numbers import Real, Whole
+from tennis.errors import UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -59,18 +60,64 @@ def _type(annotation: Any, metadata: list[Any]) -> Any:
     raise TypeError(f"no option can be made of {annotation}")
 
 
+_ALL = "tennis.options"
+
+
+def _help_all(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+_HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_help_all,
+    help="Show this message and exit; --help shows the usual options.",
+)
+
+
 class Grouped(click.Command):
     """A command whose help shows its options under headings, the common ones first.
 
     ``groups``: heading -> names of options, as they are typed. What is in none comes last.
+    ``usual``: those that --help shows, where that is not all; --help-all shows all.
+    ``moved``: words of 0.1 -> what does it now.
     """
 
-    def __init__(self, *args: Any, groups: Mapping[str, Sequence[str]], **more: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        groups: Mapping[str, Sequence[str]],
+        usual: Sequence[str] = (),
+        moved: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
         super().__init__(*args, **more)
         self.groups = groups
+        self.usual = usual
+        self.moved = moved or {}
+        if usual:
+            self.params.append(_HELP_ALL)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Name the command that does now what was asked for. Raises UsageError."""
+        typed = " ".join(args).replace("=", " ") + " "
+        for words, command in self.moved.items():
+            if f" {words} " in f" {typed}":
+                raise UsageError(
+                    f"{words} is a command of its own now", next_step=f"run '{command}'"
+                )
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings."""
+        if self.usual and not ctx.meta.get(_ALL):
+            self._format_usual(ctx, formatter)
+            return
         records = {
             parameter.opts[0]: record
             for parameter in self.get_params(ctx)
@@ -82,3 +129,12 @@ class Grouped(click.Command):
                 formatter.write_dl([records.pop(option) for option in options])
         with formatter.section("Other options"):
             formatter.write_dl(list(records.values()))
+
+    def _format_usual(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = {parameter.opts[0]: parameter for parameter in self.get_params(ctx)}
+        shown = [options[name].get_help_record(ctx) for name in self.usual]
+        with formatter.section("Options"):
+            formatter.write_dl([record for record in shown if record is not None])
+        rest = len(options) - len(shown)
+        with formatter.section("Other options"):
+            formatter.write_dl([("--help-all", f"Show all options, {rest} more.")])

@@ -15,10 +15,13 @@ from tennis.errors import UsageError
 from tennis.plots import KINDS, TOGETHER
 from tennis.plots.drill import kinds_of, sizes, spans
 from tennis.plots.picture import Format, Picture
-from tennis.plots.sweep import SPEAKS, Curve, rates, screens
+from tennis.plots.sweep import Curve, rates, screens
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.rally.disk import refuse_existing, write_whole, writing
 from tennis.sweep.folder import Sweep, is_sweep, open_sweep
+
+MAX = 16  # rows that one picture can hold
+LOST = 0.5  # a rate at which a smaller share of pings is paired: most is lost
 
 
 def curve(sweep: Sweep) -> Curve:
@@ -31,7 +34,7 @@ def curve(sweep: Sweep) -> Curve:
 
 def three(sweep: Sweep) -> list[int]:
     """Return the rates whose screens are shown: the lowest, where it breaks, where most is lost."""
-    lost = [rate for rate, share in sweep.shares.items() if share < SPEAKS]
+    lost = [rate for rate, share in sweep.shares.items() if share < LOST]
     some = {min(sweep.rates), sweep.breaking.breaks_hz, min(lost, default=max(sweep.rates))}
     return sorted(rate for rate in some if rate is not None)
 
@@ -39,9 +42,6 @@ def three(sweep: Sweep) -> list[int]:
 def open_at(sweep: Sweep, rate_hz: int) -> Rally:
     """Open the rally of a rate."""
     return open_rally(sweep.path / sweep.record.at(rate_hz).name)
-
-
-MAX = 16  # rows that one picture can hold
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def _figures(progress: RallyProgress, *, wide: bool = True) -> str:
     rate = f"{progress.rate:,.0f}/s, " if wide else ""
     return (
         f"{rate}median {format_ns(progress.median_ns)}, "
-        f"max {format_ns(progress.max_ns)}, {progress.misses} missed"
+        f"latest {format_ns(progress.max_ns)}, {progress.misses} missed"
         f"{', replaying' if progress.replaying else ''}"
     )
 

@@ -14,7 +14,7 @@ from tennis.bench import loads
 from tennis.bench.sloth import is_sloth
 from tennis.cli.completion import Folder, kernels
 from tennis.cli.completion import loads as load_names
-from tennis.cli.numbers import Real, Whole
+from tennis.cli.numbers import Whole
 from tennis.cli.options import Grouped, options_of
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
@@ -23,10 +23,10 @@ from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.rally import Rally, calibration, part_path
 from tennis.rally.folder import CONSOLE, can_go_on
+from tennis.rally.manifest import THREADED
 from tennis.rally.plan import Plan
 from tennis.rally.serving import Serving
-from tennis.rally.text import plain, quoted
-from tennis.units import format_count
+from tennis.rally.text import quoted
 
 
 def load_option(text: str) -> tuple[str, int]:
@@ -54,34 +54,26 @@ def load_option(text: str) -> tuple[str, int]:
         ),
         "Who else looks on": ("--stages", "--witness", "--umpire", "--analyser"),
         "Another bench": ("--bench", "--port", "--target", "--as", "--instrument"),
-        "A recorded rally": ("--from", "--speed"),
-        "A rally that exists": ("--resume", "--check"),
+    },
+    usual=(
+        *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities", "--balls", "--seed"),
+        *("--out", "--loop", "--rate-hz", "--stages", "--bench"),
+    ),
+    moved={
+        "--resume": "tennis resume DIR",
+        "--check": "tennis check DIR",
+        "--bench replay": "tennis replay DIR --out DIR",
     },
     epilog="Units are in the names of the options. `tennis kernels` lists the kernels.",
 )
 @click.option(
     "--bench",
-    type=click.Choice(["virtual", "pi", "replay"]),
+    type=click.Choice(["virtual", "pi"]),
     default="virtual",
     show_default=True,
     help="Where to play: virtual needs no hardware; pi is a Brickwall on a port, and a board that "
     "is wired to it. With --target the board is set up for the rally and left as it was; without, "
-    "what you say about it is recorded, and nothing else is known of it. replay plays a recorded "
-    "rally as if it were live.",
-)
-@click.option(
-    "--from",
-    "recording",
-    type=Folder(),
-    metavar="DIR",
-    help="The recorded rally, with --bench replay. Kernel, load and balls are its own.",
-)
-@click.option(
-    "--speed",
-    type=Real(0.1, 1e6),
-    default=1.0,
-    show_default=True,
-    help="With --bench replay: times as fast as it was played.",
+    "what you say about it is recorded, and nothing else is known of it.",
 )
 @click.option(
     "--port",
@@ -132,9 +124,10 @@ def load_option(text: str) -> tuple[str, int]:
 )
 @click.option(
     "--top-half",
-    type=click.Choice(["hard", "threaded"]),
-    help="Where the interrupt's handler raises the reply line: in the hard interrupt, or where "
-    "PREEMPT_RT puts handlers by itself, in a thread. [default: hard; with --bench pi: unknown]",
+    type=click.Choice(["hard", *THREADED]),
+    help="Where the interrupt's handler raises the reply line: in the hard interrupt; forced: in "
+    "the thread into which PREEMPT_RT puts handlers by itself; explicit: in a thread that the "
+    "driver asks for, on any kernel. [default: hard; with --bench pi: unknown]",
 )
 @click.option(
     "--bottom-half",
@@ -181,8 +174,7 @@ def load_option(text: str) -> tuple[str, int]:
     metavar="FILE.c",
     help="A Racquet of your own on the virtual bench: one C file upon "
     "target/racquet/racquet-device.h, or with --kernel sloth upon target/sloth/sloth.h, and "
-    "FILE.h beside it; it is built in a box. With --resume and --check: the one "
-    "that the rally was played with.",
+    "FILE.h beside it; it is built in a box.",
 )
 @click.option(
     "--beneath",
@@ -198,7 +190,7 @@ def load_option(text: str) -> tuple[str, int]:
     default="none",
     show_default=True,
     help="What measures from inside the target meanwhile, every millisecond: rt-tests' cyclictest, "
-    "or a tracer of the kernel's; `tennis compare` shows what it saw (virtual bench, or --target).",
+    "or a tracer of the kernel's; `tennis witness` shows what it saw (virtual bench, or --target).",
 )
 @options_of(Serving)
 @click.option(
@@ -219,31 +211,8 @@ def load_option(text: str) -> tuple[str, int]:
 @quiet_option
 @click.option("--operator", metavar="NAME", help="Who plays; kept in the manifest.")
 @click.option("--out", type=Folder(), help="The rally's folder; it must not exist.")
-@click.option(
-    "--resume",
-    type=Folder(),
-    metavar="DIR",
-    help="Go on with a rally that was interrupted or killed, or whose disk got full. Where it was "
-    "begun with a kernel tree, --port or --target, name that again: a folder may come from "
-    "somebody else.",
-)
-@click.option(
-    "--check",
-    "checked",
-    type=Folder(),
-    metavar="DIR",
-    help="Play a rally of the virtual bench again and tell whether it is what it claims to be, "
-    "ball by ball. Hashes show damage only. One that was played on a kernel tree needs --kernel.",
-)
-@click.pass_context
 def rally(
-    ctx: click.Context,
-    /,
-    resume: Path | None,
-    checked: Path | None,
-    out: Path | None,
-    stages: bool,
-    **asked: Any,
+    *, out: Path | None, stages: bool, holder: str | None, load_options: Any, **asked: Any
 ) -> None:
     """Play a rally: serve balls to the target, time its replies, keep all of it in a folder.
 
@@ -252,10 +221,10 @@ def rally(
       tennis rally --kernel mainline --load stress --out mainline-stress
       tennis rally --kernel rt --load stress --bottom-half thread \\
           --priorities chrt --balls 20000 --seed 7 --out rt-stress
-      tennis rally --kernel rt --load stress --top-half threaded \\
+      tennis rally --kernel rt --load stress --top-half forced \\
           --priorities irq=90,ksoftirqd=50 --command-line rcu_nocbs=0 --out mapped
       tennis rally --load hog --load-option hold_us=200 --out known-answer
-      tennis rally --kernel rt --top-half threaded --balls 2000 --stages \\
+      tennis rally --kernel rt --top-half forced --balls 2000 --stages \\
           --out every-ball
       tennis rally --kernel rt --load stress --witness cyclictest --out inside
       tennis rally --loop open --rate-hz 10000 --out koeker
@@ -263,37 +232,16 @@ def rally(
       tennis rally --bench pi --target bench1 --kernel rt --load stress \\
           --out on-the-board
       tennis rally --bench pi --out a-board-that-nobody-manages
-      tennis rally --bench replay --from recorded --speed 10 --out again
-      tennis rally --resume rt-stress
-      tennis rally --check from-a-student
 
-    Ctrl-C ends a rally and seals what was played. --resume goes on with it, and also after
+    Ctrl-C ends a rally and seals what was played. `tennis resume` goes on with it, and also after
     `kill -9`, a crash or a full disk.
     """
     from tennis.play import rally as player
     from tennis.play.capture import warnings
-    from tennis.play.planning import bench_again, bench_of, plan_of, replay_of
+    from tennis.play.planning import bench_of, plan_of
 
-    given = [
-        name
-        for name in ctx.params
-        if name not in {"resume", "checked", "kernel", "racquet", "port", "target", "holder"}
-        and ctx.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
-    ]
-    if resume and given:
-        raise UsageError(
-            "--resume stands alone (or with --kernel, --racquet, --port, --target, --as): the "
-            "rally's own plan is used"
-        )
-    if checked:
-        if given or resume or asked["port"] or asked["target"]:
-            raise UsageError("--check stands alone (or with --kernel DIR, --racquet FILE.c)")
-        source = ctx.get_parameter_source("kernel")
-        chosen = source == click.core.ParameterSource.COMMANDLINE
-        _check(checked, asked["kernel"] if chosen else None, asked["racquet"])
-        return
-    if not resume and not out:
-        raise UsageError("say where to keep the rally: --out DIR (or --resume DIR)")
+    if not out:
+        raise UsageError("say where to keep the rally", next_step="--out DIR")
     if stages and (is_sloth(asked["kernel"] or "") or asked["beneath"] != "none"):
         raise UsageError("--stages: the stages of an answer are those of Linux")
     if stages and (asked["bench"] != "virtual" or asked["instrument"] == "pico"):
@@ -301,29 +249,14 @@ def rally(
             "--stages: only a rally of the virtual bench with its built-in instrument can be "
             "played again and looked at"
         )
-    holder, recording, speed = (asked.pop(name) for name in ("holder", "recording", "speed"))
-    _check_replay(ctx, recording, given)
     stop = Stop()
-    with listening(_warn), shown() as observe, _ended_at_once(resume or out):
-        watch = player.Watch(observe, stop)
-        if resume:
-            options = ("kernel", "racquet", "port", "target")
-            named = {option: asked[option] for option in options}
-            plan = player.begun_plan(resume)
-            bench = bench_again(resume, plan, **named, holder=holder)
-            played = player.resume(bench, resume, watch)
-        else:
-            assert out  # noqa: S101
-            asked["load_options"] = dict(map(load_option, asked["load_options"]))
-            if recording:
-                bench, plan = replay_of(recording, speed, asked["operator"])
-            else:
-                plan = plan_of(**asked)
-                bench = bench_of(plan.bench, plan.port, plan.target, holder)
-            for warning in warnings(plan):
-                _warn(warning)
-            played = player.play(bench, plan, out, watch)
-    _tell(played)
+    with listening(warn), shown() as observe, ended_at_once(out):
+        plan = plan_of(**asked, load_options=dict(map(load_option, load_options)))
+        bench = bench_of(plan.bench, plan.port, plan.target, holder)
+        for warning in warnings(plan):
+            warn(warning)
+        played = player.play(bench, plan, out, player.Watch(observe, stop))
+    tell(played)
     if stages:
         from tennis.cli.stages import show_stages
 
@@ -331,55 +264,23 @@ def rally(
         show_stages(played, kernel=tree if tree and "/" in tree else None)
 
 
-def _check_replay(ctx: click.Context, recording: Path | None, given: list[str]) -> None:
-    """Refuse what does not go together with a recorded rally, or goes with nothing else."""
-    replays = ctx.params["bench"] == "replay"
-    if replays and not recording and not ctx.params["resume"]:
-        raise UsageError("--bench replay plays a recorded rally", next_step="name it with --from")
-    if not replays:
-        if recording or "speed" in given:
-            raise UsageError("--from and --speed belong to --bench replay")
-        return
-    own = {"bench", "recording", "speed", "out", "operator", "quiet"}
-    others = [name for name in given if name not in own]
-    others += [
-        name for name in ("kernel", "racquet", "port", "target") if ctx.params[name] is not None
-    ]
-    if others:
-        option = f"--{others[0].replace('_', '-')}"
-        raise UsageError(f"{option}: a recorded rally has its own", next_step="leave it out")
-
-
-def _check(folder: Path, kernel: str | None, racquet: Path | None) -> None:
-    from tennis.play.rally import Watch
-    from tennis.play.replaying import check
-
-    with shown("check") as observe:
-        checked = check(folder, kernel=kernel, racquet=racquet, watch=Watch(observe, Stop()))
-    echo(
-        f"{quoted(folder)} is what it claims to be: {format_count(checked.balls, 'ball')} "
-        "played again, every tick the same, and so are target, load and instrument"
-    )
-    if checked.changed:
-        echo(f"(versions differ, with no effect: {plain(', '.join(checked.changed))})")
-
-
 @contextlib.contextmanager
-def _ended_at_once(out: Path | None) -> Iterator[None]:
+def ended_at_once(out: Path | None) -> Iterator[None]:
     """Say what there is after a second Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt:
         if out and part_path(out).exists():
-            echo(f"tennis: to go on: tennis rally --resume {quoted(out)}", err=True)
+            echo(f"tennis: to go on: tennis resume {quoted(out)}", err=True)
         raise
 
 
-def _warn(warning: str) -> None:
+def warn(warning: str) -> None:
+    """Say a line beside the progress."""
     echo(f"tennis: {warning}", err=True)
 
 
-def _tell(played: Rally) -> None:
+def tell(played: Rally) -> None:
     """Say what there is now; a fault is an error, but the rally is kept."""
     counts, manifest, path = played.manifest.counts, played.manifest, quoted(played.path)
     misses = f"{counts.misses} {'miss' if counts.misses == 1 else 'misses'}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``tennis release``: the tree for those who teach, and the one for students."""
+"""``tennis course release``: the tree for those who teach, and the one for students."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tennis.course.release import Audience
 
 
-@click.command()
+@click.command(short_help="Copy this tree for students, or for those who teach.")
 @click.argument("audience", type=click.Choice(["student", "instructor"]))
 @click.option("--out", type=Folder(), required=True, help="The new folder, outside of this one.")
 def release(audience: "Audience", out: Path) -> None:
@@ -25,8 +25,8 @@ def release(audience: "Audience", out: Path) -> None:
 
     \b
     Examples:
-      tennis release student --out ../tennis-2026
-      tennis release instructor --out ../tennis-for-teachers
+      tennis course release student --out ../tennis-2026
+      tennis course release instructor --out ../tennis-for-teachers
     """
     from tennis.course.release import release as copied
 

@@ -64,8 +64,9 @@ def replicate(
 ) -> None:
     """Say of each published claim and figure what the match in the folder MATCH shows.
 
-    A verdict is confirmed, contradicted, inconclusive (with what to play to decide it) or not
-    addressed (with the reason), and stands with its numbers, intervals and N.
+    A verdict is confirmed (or the same order by another cause), contradicted, inconclusive (with
+    what to play to decide it), not addressed or not addressable (with the reason), and stands with
+    its numbers, intervals and N.
 
     \b
     Examples:
@@ -73,7 +74,7 @@ def replicate(
       tennis replicate quick --only played
       tennis replicate quick --json
       tennis replicate quick --explain
-      tennis replicate quick --against quick-4ns
+      tennis replicate quick --against quick-1ns
       tennis replicate quick --out verdicts.html
     """
     from tennis.cli.verdicts import print_verdicts

@@ -17,7 +17,6 @@ from tennis.rally import open_folder
 from tennis.stats import Latency, Summary, summarize
 from tennis.stats.drill import summarize_drill
 from tennis.sweep.folder import is_sweep, open_sweep
-from tennis.units import format_ns
 
 ROWS = {
     "min": "minimum",
@@ -40,8 +39,9 @@ ROWS = {
 def stats(folder: Path, *, as_json: bool) -> None:
     """Print the statistics of the rally in DIR, or of a sweep or a drill.
 
-    Quantiles are observed values with 95 % confidence intervals. Beside the maximum stand the
-    misses and, without any, the rate of later answers that this many balls rule out.
+    Quantiles are observed values; a missed ball is later than all others. Their 95 % intervals
+    assume that balls are independent. Beside the maximum stand the misses and, without any, the
+    rate of later answers that this many balls rule out.
 
     \b
     Examples:
@@ -97,29 +97,17 @@ def _table(summary: Summary, latencies: dict[str, Latency], *, intervals: bool) 
         table.add_column(name, justify="right", no_wrap=True)
         if intervals:
             table.add_column("95 % interval", style="dim", no_wrap=True)
-    missed = [f"{summary.misses}", f"of {summary.balls}"]
-    if not intervals:
-        missed = [" ".join(missed)]
     for key, label in ROWS.items():
         cells = [label]
         for latency in latencies.values():
-            cells.append(format_ns(getattr(latency, key)))
+            cells.append(latency.said(key))
             if intervals:
-                cells.append(_interval(key, latency))
+                cells.append(latency.said_interval(key))
         table.add_row(*cells, style="bold" if key in {"median", "max"} else None)
         if key == "max":
-            table.add_row("missed", *missed * len(latencies))
+            cells = ["missed"]
+            for latency in latencies.values():
+                missed = [f"{latency.missed}", f"of {summary.balls}"]
+                cells += missed if intervals else [" ".join(missed)]
+            table.add_row(*cells)
     return table
-
-
-def _interval(key: str, latency: Latency) -> str:
-    """Write an interval, the unit once where both ends have the same."""
-    if key not in latency.ci:
-        return ""
-    interval = latency.ci[key]
-    if interval is None:
-        return "too few balls"
-    low, high = (format_ns(end) for end in interval)
-    if low.split()[-1] == high.split()[-1]:
-        low = low.split()[0]
-    return f"{low} .. {high}"

@@ -2,21 +2,23 @@
 # SPDX-License-Identifier: MIT
 """``tennis store``: a term's rallies in one folder, and questions to them."""
 
-import contextlib
 import json
+import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from tennis.cli.completion import Folder, StorePlace
+from tennis.cli.numbers import Whole
 from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.listener import listening
 from tennis.rally.text import plain, quoted
+from tennis.store.question import MEMORY_MB, SECONDS
 from tennis.units import format_count, format_ns
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ LIST_MAX = 10_000  # rows that are printed; --json prints all
 def store(ctx: click.Context) -> None:
     """Keep a term's rallies in one folder, and ask questions about all of them.
 
-    The folder holds sealed rallies as they are, and a catalogue that can be made anew at any time.
+    The folder holds sealed rallies as they are. A figure comes from files whose hash was checked.
     STORE may be a bucket, too: s3://BUCKET/PLACE (docs/store.md).
 
     \b
@@ -106,7 +108,6 @@ def add(
             fresh += added.id is not None and added.said != "there already"
             name = added.id or "-"
             echo(f"{name} {plain(str(added.path), 120)}: {plain(added.said, 200)}")
-    opened.rebuild()
     count = format_count(fresh, "rally", "rallies")
     echo(f"{quoted(place)}: {count} added, {len(opened.ids())} there")
     if refused:
@@ -127,7 +128,7 @@ def list_rallies(place: Path | str, where: tuple[str, ...], *, as_json: bool) ->
     from tennis.store.folder import open_store
     from tennis.store.question import chosen
 
-    rows = chosen(open_store(place), _wanted(where), _warn)
+    rows = chosen(open_store(place), _wanted(where))
     if as_json:
         echo(json.dumps(rows.to_pylist(), indent=1, default=str))
         return
@@ -145,41 +146,30 @@ def list_rallies(place: Path | str, where: tuple[str, ...], *, as_json: bool) ->
     show_default=True,
     help="What makes a line; empty: one line for all.",
 )
-@click.option(
-    "--cluster",
-    "address",
-    metavar="ADDRESS",
-    help="Let a Dask cluster count, with its scheduler at ADDRESS; all of its machines see STORE.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list; times in ns.")
-def stats(
-    place: Path | str, where: tuple[str, ...], by: str, address: str | None, *, as_json: bool
-) -> None:
+def stats(place: Path | str, where: tuple[str, ...], by: str, *, as_json: bool) -> None:
     """Print exact quantiles of all balls, grouped; any number of balls within 2 GB of memory.
 
-    A quantile is a latency that some ball had. Balls of many boots and benches are not independent:
-    for a verdict see `tennis replicate`.
+    A quantile is a latency that some ball had; missed balls are later than all others. Balls of
+    many boots and benches are not independent: for a verdict see `tennis replicate`.
 
     \b
     Examples:
       tennis store stats term
       tennis store stats term --by bench_name,week --where kernel=rt \\
           --where load=stress
-      tennis store stats /shared/term --cluster tcp://head:8786
     """
-    from tennis.store.cluster import counting_on
     from tennis.store.folder import open_store
     from tennis.store.question import LEVELS, chosen, quantiles
 
     opened = open_store(place)
     axes = [name for name in by.split(",") if name]
-    rows = chosen(opened, _wanted(where), _warn)
-    with counting_on(address) if address else contextlib.nullcontext() as count:
-        groups = quantiles(opened, rows, axes, count)
+    rows = chosen(opened, _wanted(where))
+    groups = quantiles(opened, rows, axes)
     if suspect := sum(rows["suspect"].to_pylist()):
         _warn(f"{format_count(suspect, 'suspect rally', 'suspect rallies')} left out")
     if as_json:
-        echo(json.dumps([vars(group) for group in groups], indent=1))
+        echo(json.dumps([_known(vars(group)) for group in groups], indent=1))
         return
     table = Table(box=None, pad_edge=False)
     for title in axes:
@@ -195,8 +185,15 @@ def stats(
             first = what == "interrupt"
             counts = (group.rallies, group.balls, group.misses)
             told = [f"{count:,}" if first else "" for count in counts]
-            spans = [format_ns(round(levels[level])) if levels else "-" for level in LEVELS]
-            worst = format_ns(round(most)) if levels else "-"
+            late = "missed"
+            if first and group.later_than_ns is not None:
+                late = f"> {format_ns(group.later_than_ns)}"
+            spans, worst = ["-"] * len(LEVELS), "-"
+            if levels:
+                *spans, worst = (
+                    late if math.isinf(ns) else format_ns(round(ns))
+                    for ns in (*(levels[level] for level in LEVELS), most)
+                )
             keys = [plain(value, 40) if first else "" for value in group.of.values()]
             table.add_row(*keys, *told, what, *spans, worst)
     _wide(table)
@@ -209,12 +206,20 @@ def stats(
     "--format", "kind", type=click.Choice(["table", "csv", "json"]), default="table",
     show_default=True, help="How to print what comes.",
 )  # fmt: skip
-def query(place: Path | str, sql: str, kind: str) -> None:
+@click.option(
+    "--seconds", type=Whole(1, 1_000_000), default=SECONDS, show_default=True, metavar="COUNT",
+    help="How long it may take.",
+)  # fmt: skip
+@click.option(
+    "--memory-mb", type=Whole(100, 1_000_000), default=MEMORY_MB, show_default=True,
+    metavar="COUNT", help="How much memory it may take.",
+)  # fmt: skip
+def query(place: Path | str, sql: str, kind: str, seconds: int, memory_mb: int) -> None:
     """Ask STORE a question in SQL (DuckDB's).
 
     The views are rallies, a row each, and balls: id, ball, served_ns, rise_ns, fall_ns,
     width_ns. A question
-    reads the store and nothing else, and writes nothing.
+    reads the store and nothing else, writes nothing, and ends when its time or memory is used up.
 
     \b
     Examples:
@@ -222,14 +227,18 @@ def query(place: Path | str, sql: str, kind: str) -> None:
       tennis store query term "SELECT id, max(rise_ns) AS worst FROM balls GROUP BY id \\
           ORDER BY worst DESC LIMIT 5"
     """
+    import pyarrow as pa
     import pyarrow.csv as pc
 
     from tennis.store.folder import open_store
     from tennis.store.question import ask
 
-    found = ask(open_store(place), sql, _warn)
+    found = ask(open_store(place), sql, seconds, memory_mb)
     if kind == "csv":
-        pc.write_csv(found, sys.stdout.buffer)
+        try:
+            pc.write_csv(found, sys.stdout.buffer)
+        except pa.ArrowException as error:
+            raise UsageError(plain(str(error), 200), next_step="use --format json") from error
     elif kind == "json":
         echo(json.dumps(found.to_pylist(), indent=1, default=str))
     else:
@@ -266,7 +275,7 @@ def drift(
     if out is not None and out.suffix not in {".svg", ".png"}:
         raise UsageError(f"{out} is neither .svg nor .png")
     opened = open_store(place)
-    rows = chosen(opened, _wanted(where), _warn)
+    rows = chosen(opened, _wanted(where))
     found = list(histories(opened, rows, _warn))
     for bench in named_twice(rows):
         _warn(f"{plain(bench, 80)}: two Brickwalls in turns; two benches of one name?")
@@ -328,7 +337,7 @@ def _draw_drift(found: "list[History]", out: Path, *, force: bool) -> None:
 @store.command()
 @click.argument("place", metavar="STORE", type=StorePlace())
 def verify(place: Path | str) -> None:
-    """Check every file of every rally in STORE, and make the catalogue anew.
+    """Read every file of every rally in STORE, and check all of it.
 
     \b
     Example:
@@ -345,7 +354,6 @@ def verify(place: Path | str) -> None:
         count = format_count(wrong, "rally", "rallies")
         echo(f"{quoted(place)}: {count} of {len(opened.ids())} damaged")
         sys.exit(1)
-    opened.rebuild()
     echo(
         f"{quoted(place)}: {format_count(len(opened.ids()), 'rally', 'rallies')}, all of them whole"
     )
@@ -378,10 +386,17 @@ def export(place: Path | str, where: tuple[str, ...], out: Path, *, force: bool)
     writers = {".csv": pc.write_csv, ".parquet": pq.write_table}
     if out.suffix not in writers:
         raise UsageError(f"{out} is neither .csv nor .parquet")
-    rows, data = chosen(open_store(place), _wanted(where), _warn), io.BytesIO()
+    rows, data = chosen(open_store(place), _wanted(where)), io.BytesIO()
     writers[out.suffix](rows, data)
     write_whole(out, data.getvalue(), force=force)
     echo(f"{quoted(out)}: {format_count(len(rows), 'rally', 'rallies')}")
+
+
+def _known(value: Any) -> Any:
+    """Return a value as JSON has it: null stands for what is among the missed balls."""
+    if isinstance(value, dict):
+        return {name: _known(one) for name, one in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _warn(line: str) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 from tennis.cli.verdicts import STYLES
 from tennis.rally.text import quoted
 from tennis.replicate.story import Story, head
-from tennis.units import format_ns, format_us
+from tennis.units import format_us
 
 
 def print_story(console: Console, told: Story, match: Path) -> None:
@@ -33,9 +33,9 @@ def print_story(console: Console, told: Story, match: Path) -> None:
         table.add_row(
             "" if line.load == load else line.load,
             line.kernel,
-            format_ns(line.here.median),
-            Text("-" if line.late is None else format_ns(line.late), style="bold"),
-            format_ns(line.here.max) + (f" + {line.misses} missed" if line.misses else ""),
+            line.here.said("median"),
+            Text("-" if line.late is None else line.here.said("p999"), style="bold"),
+            line.here.said("max") + (f", {line.misses} missed" if line.misses else ""),
             Text(format_us(line.published_us), style="dim"),
         )
         load = line.load

@@ -22,7 +22,7 @@ from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
-from tennis.plots.sweep import SPEAKS
+from tennis.rally.manifest import THREADED
 from tennis.rally.serving import BALLS_MAX
 from tennis.stats.pairing import percent_floor
 from tennis.sweep.folder import Sweep
@@ -33,7 +33,6 @@ from tennis.sweep.search import (
     RATES_PER_DECADE,
     RESOLUTION_PERCENT,
 )
-from tennis.units import format_ns
 
 
 @click.command(
@@ -69,7 +68,7 @@ from tennis.units import format_ns
     multiple=True,
     help="A parameter of the load, as in hold_us=200. May be repeated.",
 )
-@click.option("--top-half", type=click.Choice(["hard", "threaded"]), help="As for `tennis rally`.")
+@click.option("--top-half", type=click.Choice(["hard", *THREADED]), help="As for `tennis rally`.")
 @click.option(
     "--bottom-half",
     type=click.Choice(["tasklet", "thread", "workqueue", "user"]),
@@ -228,15 +227,16 @@ def print_sweep(swept: Sweep, *, as_json: bool) -> None:
     found = swept.breaking
     for rate_hz, rate in swept.rates.items():
         latency = rate.interrupt_ns
-        times = (latency.q1, latency.median, latency.q3, latency.max)
-        speaks = rate.share >= SPEAKS  # of fewer they say nothing
         style = "bold" if rate_hz in {found.holds_hz, found.breaks_hz} else None
         table.add_row(
             f"{rate_hz:,} Hz",
             percent_floor(rate.share),
             f"{rate.unanswered}",
             f"{rate.lost}",
-            *(format_ns(time) if speaks else "-" for time in times),
+            *(
+                "unpaired" if name in latency.among_missed else latency.said(name)
+                for name in ("q1", "median", "q3", "max")
+            ),
             style=style,
         )
     columns = console.width
@@ -276,7 +276,7 @@ def claims(swept: Sweep) -> list[str]:
     pings = max(rate.pings for rate in swept.rates.values())
     figures = (
         f"Bench: {record.bench} ({record.time_note}); {pings:,} pings a rate are judged. Times are "
-        "interrupt latencies of paired pings only: whoever was too late is not among them."
+        "interrupt latencies; a ping that is not paired counts as later than all that are."
     )
     return [f"{told}{first}", figures]
 

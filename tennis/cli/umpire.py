@@ -233,8 +233,8 @@ def simulate(
     help="The capture: .sr, VCD or CSV. Twice for an oscilloscope that keeps a file a channel: "
     "ping first. [default: the rally's own capture.sr]",
 )
-@click.option("--ping", metavar="CHANNEL", help="The channel of ping. [default: ping, or the 1st]")
-@click.option("--reply", metavar="CHANNEL", help="That of reply. [default: reply, or the 2nd]")
+@click.option("--ping", metavar="CHANNEL", help="Channel of ping. [default: by name, or the 1st]")
+@click.option("--reply", metavar="CHANNEL", help="Channel of reply. [default: by name, or the 2nd]")
 @click.option("--invert", type=WHICH, help="These wires are inverted in the capture.")
 @click.option(
     "--threshold-v",
@@ -251,9 +251,15 @@ def simulate(
     help="It must be half of that above or below.",
 )
 @click.option(
+    "--rate-mhz",
+    type=Real(0.001, 1000),
+    help="Samples a microsecond, of a capture that does not say them.",
+)
+@click.option(
     "--tolerance-ns",
     type=Real(0, 1e9),
-    help="How large a bias may be. [default: 50, and a tick of the Brickwall]",
+    help="How large a bias may be. [default: a tick of the Brickwall, 8; beyond 50 and a tick, "
+    "which wires do not do, the check fails]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write an HTML page, too.")
@@ -269,14 +275,17 @@ def check(
     Examples:
       tennis umpire check first
       tennis umpire check first --capture wires.sr --ping D2 --reply D3 --json
+      tennis umpire check first --capture wires.vcd --rate-mhz 24
       tennis umpire check first --capture scope.csv --threshold-v 1.4 \\
           --out umpire.html
     """
+    from fractions import Fraction
+
     from tennis.rally import open_folder
     from tennis.rally.disk import refuse_existing
     from tennis.umpire import Wires
     from tennis.umpire import rally as player
-    from tennis.umpire.table import Threshold
+    from tennis.umpire.wires import Threshold
 
     if out:
         refuse_existing(out, force=force)
@@ -285,6 +294,7 @@ def check(
         reply=asked["reply"],
         **_inverted(asked["invert"]),
         threshold=Threshold(asked["threshold_v"], asked["hysteresis_v"]),
+        rate_hz=Fraction(repr(asked["rate_mhz"])) * 10**6 if asked["rate_mhz"] else None,
     )
     result = player.umpire(open_folder(rally), captures, wires, asked["tolerance_ns"])
     if asked["as_json"]:

@@ -9,24 +9,28 @@ from rich.console import Console
 from rich.text import Text
 
 from tennis.cli.words import command_line, paragraph
-from tennis.pages.match import KNUTSSON, conclusions, counted, mechanisms, ratio
+from tennis.pages.match import conclusions, counted, mechanisms, ratio, strangers
 from tennis.rally.text import plain, quoted
+from tennis.replicate.deciding import level_words
+from tennis.replicate.knutsson_rules import KNUTSSON
 from tennis.replicate.rules import replication as rules
 from tennis.replicate.verdicts import Claim, Comparison, Replication, compared, number
 from tennis.units import format_count
 
 STYLES = {
     "confirmed": "bold green",
+    "another cause": "bold yellow",
     "contradicted": "bold red",
     "inconclusive": "bold yellow",
     "not addressed": "dim",
+    "not addressable": "dim",
 }
 # what plays the statements of other publications
 PLANS = {
     "arm-2016": "most are about drills, which plans/rtcap.toml plays",
     "koeker": "about an open loop of 10 kHz, which plans/koeker.toml plays",
 }
-_NAME, _VERDICT, _ROW, _RATIO = 4, 15, 29, 30  # widths of columns
+_NAME, _VERDICT, _ROW, _RATIO = 4, 16, 29, 28  # widths of columns
 
 
 def print_verdicts(
@@ -39,21 +43,24 @@ def print_verdicts(
     claims = replication.claims
     ours = conclusions(claims)
     judged = f"{rules().statistics.judged_one_in:,}"
-    addressed = {claim.source for claim in claims if claim.verdict != "not addressed"}
-    thesis = KNUTSSON in addressed or not addressed
+    addressed = {claim.source for claim in claims if claim.addressed}
+    if not addressed:
+        _print_nothing(console, replication)
+        return
+    thesis = KNUTSSON in addressed
     every = every or not thesis
     if thesis:
         _title(console, "The thesis' conclusions")
     paragraph(
         console,
-        f"{replication.match.bench} bench: {replication.match.time_note}. Here: what one ball in "
-        f"{judged} exceeds, on one side against the other, with its 95 % interval over boots. "
-        "Published: the same of the latest ones, of the thesis 10,000,000.",
+        f"{replication.match.bench} bench: {replication.match.time_note}. Here: what 1 ball in "
+        f"{judged} exceeds in the median boot, one side over the other, with its 95 % interval. "
+        "Published: the same of other quantities, as of the thesis' maxima of 10,000,000 balls.",
         style="dim",
     )
     told: set[str] = set()
     for claim in ours if thesis else ():
-        if not played or claim.verdict != "not addressed":
+        if not played or claim.addressed:
             console.print()
             _print_claim(console, claim, told)
     rest = [claim for claim in claims if claim not in ours]
@@ -69,7 +76,7 @@ def print_verdicts(
             console,
             replication,
             "Who is later than whom, tables 7.1 to 7.4",
-            "Confirmed: later, as in the thesis; the ratio is above 1.",
+            "Confirmed: later, as in the thesis, by more than 10 %.",
             [claim for claim in rest if claim.kind == "ranking" and _thesis(claim)],
         )
         _print_table(
@@ -82,23 +89,28 @@ def print_verdicts(
         _print_table(
             console,
             replication,
-            "Whose worst case is later, Arm et al. 2016, tables 2 to 16",
-            "Confirmed: later, as in the paper; the ratio is above 1.",
+            "Who is later, Arm et al. 2016, tables 2 to 16",
+            "Confirmed: later, as in the paper, by more than 10 %.",
             [claim for claim in rest if claim.kind == "ranking" and not _thesis(claim)],
         )
-        others = [
-            claim
-            for claim in rest
-            if claim.kind == "conclusion" and claim.verdict != "not addressed"
-        ]
+        others = [claim for claim in rest if claim.kind == "conclusion" and claim.addressed]
         if others:
             _title(console, "Other publications")
             for claim in others:
                 _print_claim(console, claim, told)
-        _print_left(console, [claim for claim in rest if claim.verdict == "not addressed"])
+        _print_left(console, [claim for claim in rest if not claim.addressed])
     console.print()
-    totals = ", ".join(f"{count} {verdict}" for verdict, count in counted(claims).items())
+    counts = counted(claims)
+    totals = ", ".join(
+        f"{count} {'by ' if verdict == 'another cause' else ''}{verdict}"
+        for verdict, count in counts.items()
+        if count or verdict != "another cause"
+    )
     paragraph(console, f"All {len(claims)} statements: {totals}.")
+    behind, balls = replication.behind
+    if behind:
+        words = f"without the last {behind:,} of {balls:,} balls"
+        paragraph(console, f"Judged are whole cycles of a load: {words}.")
     if not every:
         command_line(console, "Each: ", f"tennis replicate {quoted(replication.match.path)}")
 
@@ -111,12 +123,12 @@ def _print_claim(console: Console, claim: Claim, told: set[str]) -> None:
     lead.append(f"{claim.verdict.upper():<{_VERDICT}}", style=STYLES[claim.verdict])
     title = claim.title if ours else f"{claim.source} {claim.id}: {claim.title}"
     paragraph(console, title + n, lead, style="" if claim.n else "dim")
-    if claim.verdict == "not addressed":
+    if not claim.addressed:
         paragraph(console, claim.why, _space(_NAME + _VERDICT), style="dim")
         return
     for part in claim.parts:
         _print_part(console, part, told)
-    beside = [part for part in claim.beside if part.verdict != "not addressed"]
+    beside = [part for part in claim.beside if part.addressed]
     if beside:
         paragraph(console, "With hard top halves:", _space(_NAME))
         for part in beside:
@@ -132,10 +144,11 @@ def _print_part(console: Console, part: Comparison, told: set[str]) -> None:
     if found := ratio(part):
         unit = " decades (below 0: nearer)" if part.below == 0 else " times"
         here = found.replace(" (", f"{unit} (", 1)
-        latest = "" if part.largest is None else f"; the latest balls: {number(part.largest)}"
-        published = "" if part.published is None else f"; published: {number(part.published)}"
-        paragraph(console, f"here {here}{latest}{published}", below)
-    if part.remark and part.verdict != "confirmed":
+        value = "" if part.published is None else f" {number(part.published)}"
+        published = f"; published{value}: {part.quantity}"
+        latest = "" if part.largest is None else f"; the latest balls here: {number(part.largest)}"
+        paragraph(console, f"{here}, judged by {part.judged}{published}{latest}", below)
+    if part.remark:
         paragraph(console, part.remark, below)
     for words in mechanisms(part):
         if words not in told:
@@ -147,11 +160,17 @@ def _print_table(
     console: Console, replication: Replication, title: str, rule: str, claims: Sequence[Claim]
 ) -> None:
     """Print a line for each claim that something was played for."""
-    played = [claim for claim in claims if claim.verdict != "not addressed"]
+    played = [claim for claim in claims if claim.addressed]
     if not played:
         return
     _title(console, title)
-    paragraph(console, rule, style="dim")
+    part = played[0].parts[0]
+    judged = level_words(rules().statistics.judged_one_in)
+    paragraph(
+        console,
+        f"{rule} Published: {part.quantity}; judged here: {judged} of the median boot.",
+        style="dim",
+    )
     head = f"{'':<{_ROW}}{'thesis' if _thesis(played[0]) else 'paper':>7}  here (95 %)"
     console.print(Text(head, style="dim"), soft_wrap=True)
     for group, together in groupby(played, _group):
@@ -159,7 +178,7 @@ def _print_table(
         for claim in together:
             _print_row(console, _row(claim), claim.parts[0])
             for hard in claim.beside:
-                if hard.verdict != "not addressed":
+                if hard.addressed:
                     _print_row(console, "  with hard top halves", hard)
     if any(part.command for claim in played for part in (*claim.parts, *claim.beside)):
         console.print()
@@ -181,7 +200,7 @@ def _group(claim: Claim) -> str:
     head, _, rest = claim.title.partition(", ")
     if claim.kind == "growth":
         return head
-    return f"{head}, {rest.partition(': ')[0].removeprefix('worst ')}"
+    return f"{head}, {rest.partition(': ')[0]}"
 
 
 def _row(claim: Claim) -> str:
@@ -190,7 +209,7 @@ def _row(claim: Claim) -> str:
         return rest
     if not _thesis(claim):
         return head.partition(", ")[2]
-    latency = rest.removeprefix("worst ").partition(" ")[0]
+    latency = rest.partition(" ")[0]
     return f"{head.partition(', ')[2]}, {latency}"
 
 
@@ -204,7 +223,7 @@ def _print_left(console: Console, claims: Sequence[Claim]) -> None:
         for words in (words for part in claim.parts for words in part.missing):
             kernel, _, load = words.partition(", ")
             wanted.setdefault(kernel, {})[load] = None
-    never = [claim for claim in claims if claim not in waiting]
+    never = [claim for claim in claims if claim.verdict == "not addressable"]
     _title(console, "Not addressed")
     if wanted:
         cells = "; ".join(f"{kernel}: {', '.join(loads)}" for kernel, loads in wanted.items())
@@ -221,8 +240,19 @@ def _print_left(console: Console, claims: Sequence[Claim]) -> None:
         names = ", ".join(
             claim.id if _thesis(claim) else f"{claim.source} {claim.id}" for claim in never
         )
-        paragraph(console, f"{len(never)} are about what no match measures: {names}.")
+        paragraph(console, f"{len(never)} are not addressable, as no match measures them: {names}.")
     paragraph(console, "The report and --json give the reason of each.", style="dim")
+
+
+def _print_nothing(console: Console, replication: Replication) -> None:
+    """Say that nothing published is about this match, why, and what compares its cells."""
+    _title(console, "Nothing that was published is about this match")
+    for line in strangers(replication):
+        paragraph(console, line)
+    console.print()
+    command_line(
+        console, "Two kernels or settings against each other: ", "tennis compare BEFORE AFTER"
+    )
 
 
 def _thesis(claim: Claim) -> bool:

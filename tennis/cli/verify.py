@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``tennis verify``: what a Brickwall says about delays that are known."""
+"""``tennis brickwall verify``: what a Brickwall says about delays that are known."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ from tennis.listener import listening
 from tennis.rally.text import plain
 
 
-@click.command()
+@click.command(short_help="Verify a Brickwall with known delays, ball by ball.")
 @click.option(
     "--bench",
     type=click.Choice(["pi", "virtual"]),
@@ -61,10 +61,10 @@ def verify(**asked: Any) -> None:
 
     \b
     Examples:
-      tennis verify
-      tennis verify --source internal --balls 1000
-      tennis verify --port /dev/ttyACM0 --generator-port /dev/ttyACM1
-      tennis verify --bench virtual --json
+      tennis brickwall verify
+      tennis brickwall verify --source internal --balls 1000
+      tennis brickwall verify --port /dev/ttyACM0 --generator-port /dev/ttyACM1
+      tennis brickwall verify --bench virtual --json
     """
     from tennis.play.verify import Asked, keep, run
 
@@ -95,7 +95,7 @@ def verify(**asked: Any) -> None:
         if record.verdict == "pass" and not record.independent:
             echo(
                 "note: this Pico verified itself, with one crystal and at one phase. For graded "
-                "work verify it with a second Pico: tennis verify --generator-port PORT"
+                "work verify it with a second Pico: tennis brickwall verify --generator-port PORT"
             )
     if verification.verdict != "pass":
         sys.exit(1)

@@ -59,7 +59,8 @@ def test_stats_as_json(tennis, rally):
     found = json.loads(out)
     top = {"balls", "misses", "strays", "doubles", "suspect", "interrupt_ns", "scheduling_ns"}
     assert top <= set(found)
-    each = {*STATISTICS, "n", "ci", "exceedance_bound_95"}
+    each = {*STATISTICS, "n", "ci", "exceedance_bound_95", "latest"}
+    each |= {"missed", "later_than_ns", "among_missed"}
     assert each == set(found["interrupt_ns"]) == set(found["scheduling_ns"])
 
 
@@ -245,7 +246,7 @@ def test_a_place_that_cannot_be_written(tennis, rally, tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["spy", "SPY", "loop", "hwgrep", "rfc2217", "alt"])
-@pytest.mark.parametrize("command", [("doctor",), ("flash",), ("verify",)])
+@pytest.mark.parametrize("command", [("doctor",), ("brickwall", "flash"), ("brickwall", "verify")])
 def test_a_port_is_a_device_or_a_socket(tennis, command, scheme, tmp_path):
     """One of pyserial's other ports writes a file where it is told to."""
     spied = tmp_path / "spied"

@@ -40,9 +40,9 @@ USAGE = [
     ["rally", "--bottom-half", "rest", "--out", "r"],
     ["rally", "--timeout-ms", "5000", "--out", "r"],
     ["rally", "--gap-min-us", "nan", "--out", "r"],
-    ["rally", "--resume", "r", "--seed", "2"],
-    ["rally", "--resume", ""],
-    ["rally", "--resume", "nothing"],
+    ["resume", "r", "--seed", "2"],
+    ["resume", ""],
+    ["resume", "nothing"],
     ["rally", "--out", b"bad\xff"],
     ["rally", "--out", ""],
     ["rally", "--gap-min-us", "2000", "--out", "r"],
@@ -142,15 +142,15 @@ def test_an_unfinished_rally_that_somebody_made_up(tmp_path):
     part = tmp_path / "r.part"
     part.mkdir()
     os.mkfifo(part / "plan.json")
-    done = tennis("rally", "--resume", tmp_path / "r")
+    done = tennis("resume", tmp_path / "r")
     assert done.returncode == 1
     assert "plan.json is a link or something else" in done.stderr
     (part / "plan.json").unlink()
     (part / "plan.json").write_text('{"schema_version": 3}')
-    assert "newer tennis" in tennis("rally", "--resume", tmp_path / "r").stderr
+    assert "newer tennis" in tennis("resume", tmp_path / "r").stderr
     for text in ("[]", "{", "\x00", "{}"):
         (part / "plan.json").write_text(text)
-        done = tennis("rally", "--resume", tmp_path / "r")
+        done = tennis("resume", tmp_path / "r")
         assert done.returncode == 1
         assert "the rally never began" in done.stderr
 
@@ -175,7 +175,7 @@ def test_an_unfinished_rally_that_leads_elsewhere(tmp_path, name, put):
         "fifo": lambda: os.mkfifo(part / name),
         "folder": (part / name).mkdir,
     }[put]()
-    done = tennis("rally", "--resume", tmp_path / "r")
+    done = tennis("resume", tmp_path / "r")
     assert done.returncode == 1
     assert f"{part / name} is a link or something else that tennis does not put" in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -188,7 +188,7 @@ def test_an_unfinished_rally_that_is_a_link(tmp_path):
     other.mkdir()
     (other / "frames.bin").write_bytes(b"balls")
     (tmp_path / "r.part").symlink_to(other)
-    done = tennis("rally", "--resume", tmp_path / "r")
+    done = tennis("resume", tmp_path / "r")
     assert done.returncode == 1
     assert "r.part is a link" in done.stderr
     assert (other / "frames.bin").read_bytes() == b"balls"
@@ -202,7 +202,7 @@ def test_an_unfinished_rally_that_lacks_its_versions(tmp_path):
     (part / "frames.bin").write_bytes(
         wire.encode(wire.END, 0, struct.pack(wire.END_FORMAT, *[0] * 7))
     )
-    done = tennis("rally", "--resume", tmp_path / "r")
+    done = tennis("resume", tmp_path / "r")
     assert done.returncode == 1
     assert "r.part was not written by tennis" in done.stderr
     assert (part / "frames.bin").stat().st_size

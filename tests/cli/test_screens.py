@@ -55,9 +55,9 @@ def shown(*words: str, columns: int = 80) -> str:
     return done.output
 
 
-def helped(command: str) -> str:
+def helped(command: str, option: str = "--help") -> str:
     """Return the help as a program prints it: a test that ran before changes what click keeps."""
-    words = [str(Path(sys.executable).with_name("tennis")), *command.split(), "--help"]
+    words = [str(Path(sys.executable).with_name("tennis")), *command.split(), option]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -77,11 +77,33 @@ def test_help(command):
 
 
 def test_every_option_of_rally_stands_under_one_heading():
-    text = helped("rally")
+    text = helped("rally", "--help-all")
     from tennis.cli.rally import rally
 
     for parameter in rally.params:
         assert len(re.findall(rf"^  {parameter.opts[0]}\b(?!-)", text, re.MULTILINE)) == 1
+    held("help-rally-all", text)
+
+
+@pytest.mark.parametrize(
+    ("typed", "now"),
+    [
+        ("flash --port /dev/ttyACM1", "tennis brickwall flash"),
+        ("verify", "tennis brickwall verify"),
+        ("boot bench-1 rt", "tennis benches boot"),
+        ("release student --out t", "tennis course release"),
+        ("rally --resume r", "tennis resume DIR"),
+        ("rally --check=r", "tennis check DIR"),
+        ("rally --bench replay --from r", "tennis replay DIR --out DIR"),
+        ("drill --resume r", "tennis resume DIR"),
+    ],
+)
+def test_what_was_typed_in_0_1_is_answered_with_what_it_is_now(typed, now):
+    words = [str(Path(sys.executable).with_name("tennis")), *typed.split()]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.endswith(f"now: run '{now}'")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis export``: the balls of a rally for a spreadsheet, or those of a drill or a sweep."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from tennis.cli import streams
+from tennis.cli.completion import Folder
+from tennis.cli.words import echo
+from tennis.errors import RallyError
+from tennis.rally import open_folder
+from tennis.rally.disk import refuse_existing, write_pieces
+from tennis.rally.text import quoted
+from tennis.sweep.folder import is_sweep, open_sweep
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=Folder())
+@click.option(
+    "--format", "kind", type=click.Choice(["csv"]), default="csv", show_default=True,
+    help="Comma-separated values.",
+)  # fmt: skip
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The file to write. [default: standard output]",
+)
+@click.option("--force", is_flag=True, help="Overwrite a file that exists.")
+def export(folder: Path, kind: str, out: Path | None, *, force: bool) -> None:  # noqa: ARG001
+    """Print the balls in DIR for a spreadsheet: a line each, times in nanoseconds.
+
+    Of a drill, its repetitions by both clocks; of a sweep, its rates. The first lines begin with #
+    and say which bench, kernel, load and seed these are; a cell is empty where nothing came.
+
+    \b
+    Examples:
+      tennis export first --format csv --out first.csv
+      tennis export rates --format csv | head
+    """
+    if out is not None:
+        refuse_existing(out, force=force)
+    pieces = _pieces(folder)
+    if out is not None:
+        write_pieces(out, pieces, force=force)
+        echo(quoted(out))
+        return
+    output = sys.stdout.buffer
+    for piece in pieces:
+        output.write(piece)
+        output.flush()
+        if streams.lost() is not None:  # nobody takes the others
+            break
+
+
+def _pieces(folder: Path) -> Iterator[bytes]:
+    from tennis.pages import spreadsheet
+
+    if is_sweep(folder):
+        return spreadsheet.of_sweep(open_sweep(folder))
+    if os.path.lexists(folder / "store.json"):
+        raise RallyError(
+            f"{folder} is a store",
+            next_step="ask it: `tennis store query` has --format csv",
+        )
+    opened = open_folder(folder)
+    if opened.manifest.drill is not None:
+        return spreadsheet.of_drill(opened)
+    return spreadsheet.of_rally(opened)

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis replay``: a recorded rally, as if it were live."""
+
+from pathlib import Path
+
+import click
+
+from tennis.cli import rally
+from tennis.cli.completion import Folder
+from tennis.cli.numbers import Real
+from tennis.cli.progress import quiet_option, shown
+from tennis.cli.stop import Stop
+from tennis.listener import listening
+
+
+@click.command()
+@click.argument("recording", type=Folder(), metavar="DIR")
+@click.option(
+    "--speed",
+    type=Real(0.1, 1e6),
+    default=1.0,
+    show_default=True,
+    help="So many times as fast as it was played.",
+)
+@click.option("--operator", metavar="NAME", help="Who plays; kept in the manifest.")
+@quiet_option
+@click.option("--out", type=Folder(), required=True, help="The rally's folder; it must not exist.")
+def replay(recording: Path, *, speed: float, operator: str | None, out: Path) -> None:
+    """Play the recorded rally DIR as if it were live: for a session whose bench is lost.
+
+    Kernel, load and balls are its own, and the new folder says that it is a recording.
+
+    \b
+    Examples:
+      tennis replay recorded/04-under-load/mainline-stress --out mainline-stress
+      tennis replay recorded --speed 10 --out again
+    """
+    from tennis.play import rally as player
+    from tennis.play.planning import replay_of
+
+    stop = Stop()
+    with listening(rally.warn), shown() as observe, rally.ended_at_once(out):
+        bench, plan = replay_of(recording, speed, operator)
+        played = player.play(bench, plan, out, player.Watch(observe, stop))
+    rally.tell(played)

@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis resume``: go on with what was interrupted."""
+
+from pathlib import Path
+
+import click
+
+from tennis.cli import drill, rally
+from tennis.cli.completion import Folder, kernels
+from tennis.cli.progress import quiet_option, shown
+from tennis.cli.stop import Stop
+from tennis.listener import listening
+
+
+@click.command()
+@click.argument("folder", type=Folder(), metavar="DIR")
+@click.option(
+    "--kernel",
+    metavar="DIR",
+    shell_complete=kernels,
+    help="The kernel tree that it was begun with: what a folder names is not built unasked.",
+)
+@click.option(
+    "--racquet",
+    type=click.Path(path_type=Path),
+    metavar="FILE.c",
+    help="The Racquet of your own that it was begun with.",
+)
+@click.option("--port", metavar="PORT", help="The Brickwall's serial port, with a board.")
+@click.option("--target", metavar="HOST", help="The board that it was begun on.")
+@click.option(
+    "--as",
+    "holder",
+    metavar="NAME",
+    help="Who plays, for a --target with leases. [default: TENNIS_HOLDER, or USER@MACHINE]",
+)
+@quiet_option
+def resume(
+    folder: Path,
+    *,
+    kernel: str | None,
+    racquet: Path | None,
+    port: str | None,
+    target: str | None,
+    holder: str | None,
+) -> None:
+    """Go on with a rally or a drill that was interrupted or killed, or whose disk got full.
+
+    The plan is its own: only what a folder from somebody else must not decide (a kernel tree, a
+    Racquet, a port, a board) is named again. A sweep, a match or a comparison goes on with the
+    command that began it.
+
+    \b
+    Examples:
+      tennis resume rt-stress
+      tennis resume on-the-board --target bench1
+      tennis resume from-a-tree --kernel ../linux
+    """
+    from tennis.play import rally as player
+    from tennis.play.planning import bench_again
+
+    stop = Stop()
+    plan = player.begun_plan(folder)
+    what = drill if plan.drill else rally
+    label = "drill" if plan.drill else "rally"
+    with listening(rally.warn), shown(label) as observe, rally.ended_at_once(folder):
+        bench = bench_again(
+            folder, plan, kernel=kernel, racquet=racquet, port=port, target=target, holder=holder
+        )
+        played = player.resume(bench, folder, player.Watch(observe, stop))
+    what.tell(played)

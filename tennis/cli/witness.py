@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis witness``: what a witness inside the target saw, beside what the Brickwall saw."""
+
+import json
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tennis.cli.completion import Folder
+from tennis.cli.progress import quiet_option, shown
+from tennis.cli.stop import Stop
+from tennis.cli.words import echo
+from tennis.explain.witness import Comparison, Sight
+from tennis.listener import listening
+from tennis.play.trying import Tried
+from tennis.rally.text import plain, quoted
+from tennis.units import format_count, format_ns
+
+
+@click.command()
+@click.argument("rally", metavar="RALLY", type=Folder())
+@click.option(
+    "--cost",
+    is_flag=True,
+    help="Play the same seed without the witness, beside RALLY, and show what the witness cost.",
+)
+@quiet_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
+def witness(rally: Path, *, cost: bool, as_json: bool) -> None:
+    """Show what a witness inside the target saw, beside what the Brickwall saw.
+
+    RALLY was played with --witness: cyclictest, timerlat or osnoise. Shown are both distributions,
+    how many of the latest balls the witness saw too, and, with --cost, what it cost to look.
+
+    \b
+    Examples:
+      tennis rally --kernel rt --load stress --witness cyclictest --out inside
+      tennis witness inside
+      tennis witness inside --cost
+    """
+    from tennis.explain.witness import compare as compared
+    from tennis.play.rally import Watch
+    from tennis.play.trying import try_setting
+    from tennis.rally import open_rally
+
+    opened = open_rally(rally)
+    comparison = compared(opened)
+    tried = None
+    if cost:
+        with listening(lambda text: echo(text, err=True)), shown("witness") as observe:
+            tried = try_setting(
+                opened, ["witness=none"], over_ns=None, boots=1, watch=Watch(observe, Stop())
+            )
+    if as_json:
+        content = comparison.as_json()
+        if tried:
+            content["cost"] = {
+                "over_ns": tried.over_ns,
+                "late_with": tried.late_before,
+                "late_without": tried.late_after,
+                "without": str(tried.after.path),
+            }
+        echo(json.dumps(content, indent=2))
+        return
+    _print(comparison, tried)
+
+
+def _print(comparison: Comparison, tried: Tried | None) -> None:
+    console = Console(highlight=False)
+
+    def line(text: str, style: str = "") -> None:
+        console.print(Text(text, style=style), soft_wrap=True)
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for title in ("N", "median", "99 %", "99.9 %", "latest"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for one in comparison.distributions:
+        times = (one.said(ns) for ns in (*one.levels, one.latest))
+        table.add_row(one.name, f"{one.count:,}", *times)
+    console.print(table)
+    for sight in comparison.sights:
+        line(_sentence(sight))
+    line("")
+    if tried:
+        _print_cost(console, tried)
+    else:
+        path = quoted(comparison.rally.path)
+        line(f"What the witness itself costs: tennis witness {path} --cost", "dim")
+    line(plain(comparison.rally.manifest.time_note, 80), "dim")
+
+
+def _sentence(sight: Sight) -> str:
+    balls = format_count(sight.late, "latest ball", "latest balls")
+    return (
+        f"{sight.kind} saw {sight.seen:,} of the {balls} (over {format_ns(sight.late_over)}, ping "
+        f"to end): {sight.sampled:,} waited while it took a sample, {sight.seen:,} while it took "
+        f"one of its own latest (over {format_ns(sight.sample_over)}). By chance it would have "
+        f"seen {sight.late * sight.chance:.2g}."
+    )
+
+
+def _print_cost(console: Console, tried: Tried) -> None:
+    from tennis.stats.summary import summarize
+
+    summaries = [summarize(one) for one in (tried.before, tried.after)]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("the same seed")
+    for title in ("with", "without"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for latency in ("interrupt", "scheduling"):
+        for name, words in (("median", "median"), ("p99", "99 %"), ("max", "latest")):
+            figures = [getattr(one, f"{latency}_ns") for one in summaries]
+            table.add_row(f"{latency}, {words}", *(one.said(name) for one in figures))
+    console.print(table)
+    if tried.over_ns is not None:
+        console.print(
+            Text(
+                f"Later than {format_ns(tried.over_ns)}, ping to end: {tried.late_before:,} balls "
+                f"with it, {tried.late_after:,} without: one pair of boots, which decides nothing.",
+            ),
+            soft_wrap=True,
+        )
+    console.print(Text(f"The rally without: {plain(str(tried.after.path))}", style="dim"))

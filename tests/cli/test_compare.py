@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""`tennis compare` of folders: what it says, what it refuses, and how it ends."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli import cli
+from tennis.errors import UsageError
+from tennis.rally.manifest import Fault
+from tests.support.synthetic import latencies, make_rally
+
+BOOTS = 8
+
+
+def side(folder, *, times=1.0, boots=BOOTS, seeds=range(1, 100), **about):
+    """Make boots of which each is so many times as slow as a usual one of its seed."""
+    folder.mkdir()
+    for seed in seeds[:boots]:
+        rise = (latencies(600, seed) * times).astype(int)
+        make_rally(folder / f"{seed:02d}", rise=rise, schedule=rise, seed=seed, **about)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory):
+    here = tmp_path_factory.mktemp("sides")
+    side(here / "before")
+    side(here / "later", times=1.5, release="6.13.0-synthetic")
+    side(here / "alike", times=1.01, added="nohz=off")
+    side(here / "few", times=1.5, boots=2)
+    side(here / "elsewhere", bench="pi", time_note="nanoseconds of a crystal")
+    return here
+
+
+def run(*words):
+    return CliRunner().invoke(cli, ["compare", *map(str, words)], terminal_width=120)
+
+
+def test_worse_is_1_and_says_what_differs(sides, tmp_path):
+    out = tmp_path / "new" / "page"
+    done = run(sides / "before", sides / "later", "--no-explain", "--out", out)
+    assert done.exit_code == 1, done.output
+    words = " ".join(done.output.split())
+    assert "differs: kernel: rt 6.12.0-synthetic before, rt 6.13.0-synthetic after" in words
+    assert "1.500 (1.500 to 1.500) later" in words
+    assert "Worse: 4 of 4 levels became later by more than 10 %." in words
+    assert "8 boots a side, pairs of one seed" in words
+    page = (out / "compare.html").read_text()
+    assert "Worse: 4 of 4 levels became later by more than 10 %." in page
+    assert "6.13.0-synthetic" in page
+    again = run(sides / "before", sides / "alike", "--no-explain", "--out", out)
+    assert isinstance(again.exception, UsageError)
+    assert (out / "compare.html").read_text() == page
+    assert "http" not in page.replace("http://www.w3.org", "").split("</style>")[1]
+
+
+def test_no_worse_is_0(sides):
+    done = run(sides / "before", sides / "alike", "--json", "--no-explain")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["verdict"] == "no worse"
+    assert told["differences"] == {"command line": {"before": "", "after": "nohz=off"}}
+    levels = {(one["latency"], one["one_in"]): one for one in told["statements"]}
+    assert set(levels) == {
+        (name, one_in) for name in ("interrupt", "scheduling") for one_in in (2, 100)
+    }
+    assert levels["interrupt", 2]["ratio"] == pytest.approx(1.01, abs=0.001)
+    assert levels["interrupt", 2]["change"] == "equal"
+    assert run(sides / "before", sides / "alike", "--margin", 0.5, "--no-explain").exit_code == 1
+
+
+def test_too_few_are_3_with_the_number(sides):
+    done = run(sides / "few", sides / "later", "--no-explain")
+    assert done.exit_code == 3, done.output
+    assert "give each side at least" in done.output
+
+
+def test_boots_without_a_partner_are_left_out(sides, tmp_path):
+    more = side(tmp_path / "more", times=1.5, boots=9)
+    done = run(sides / "before", more, "--no-explain")
+    assert done.exit_code == 1
+    assert "1 boots without a partner of the same seed are left out" in done.output
+    strangers = side(tmp_path / "strangers", times=1.5, seeds=range(50, 80))
+    done = run(sides / "before", strangers, "--json", "--no-explain")
+    assert json.loads(done.stdout)["paired"] is False
+    assert done.exit_code == 1
+
+
+def test_a_suspect_boot_is_left_out_by_name(sides, tmp_path):
+    folder = shutil.copytree(sides / "later", tmp_path / "later")
+    fault = Fault(code="no_answer", message="it hung")
+    make_rally(folder / "99", balls=600, seed=99, faults=[fault], release="6.13.0-synthetic")
+    done = run(sides / "before", folder, "--no-explain")
+    assert done.exit_code == 1
+    assert "after: 99 is suspect (it hung)" in done.output
+
+
+REFUSED = [
+    ("before", "before", "are one boot"),
+    ("before", "elsewhere", "played on different benches"),
+    ("before", "nowhere", "names no side"),
+    ("before", "mainline --balls", "names no side"),
+    ("before", 'kernel="', "a quotation mark is missing"),
+    ("mainline", "mainline", "both sides are the same"),
+    ("mainline", "kernel=rt kernel=rt", "a side has one kernel"),
+    ("mainline", "rt load-option=x", "write load-option=NAME=NUMBER"),
+    ("mainline", "", "a side is empty"),
+    ("mainline", "rt load=stress --balls", "names no side"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "said"), REFUSED)
+def test_what_cannot_be_compared_is_one_line(sides, before, after, said, tmp_path):
+    one, other = (
+        sides / name if (sides / name).is_dir() and name else name for name in (before, after)
+    )
+    done = run(one, other, "--out", tmp_path / "out")
+    assert isinstance(done.exception, UsageError), done.output
+    assert said in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_copy_is_found_whatever_it_is_called(sides, tmp_path):
+    folder = tmp_path / "copies"
+    shutil.copytree(sides / "before", folder)
+    done = run(sides / "before", folder)
+    assert "are one boot" in str(done.exception)
+    shutil.copytree(folder / "01", folder / "again")
+    done = run(sides / "later", folder)
+    assert "holds the balls of" in str(done.exception)
+
+
+def test_boots_shorter_than_the_loads_cycle_are_refused(tmp_path):
+    done = run("mainline", "rt", "--load", "stress", "--balls", 600, "--out", tmp_path / "x")
+    assert isinstance(done.exception, UsageError)
+    assert "less than a cycle of stress" in str(done.exception)
+
+
+def test_what_fails_is_not_called_worse(sides, tmp_path):
+    """Exit code 1 is an answer: a gate must not take a broken folder for a slower kernel."""
+    folder = shutil.copytree(sides / "later", tmp_path / "broken")
+    balls = folder / "03" / "balls.parquet"
+    balls.write_bytes(balls.read_bytes()[:-100])
+    done = subprocess.run(
+        [sys.executable, "-c", "from tennis.cli import main; main()", "compare",
+         sides / "before", folder],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 4, done.stderr
+    assert "was truncated or altered" in done.stderr
