@@ -26,15 +26,21 @@ demo: setup ## play mainline and RT, idle and stress: a table, and demo/report.h
 	@$(BIN)/tennis demo
 
 # a worker more than there are cores: tests that wait leave one free
+WORKERS = --numprocesses $$(($$(nproc) + 1)) --durations 30 --durations-min 20
+
 .PHONY: test
-test: ## setup, lint, books, unit tests, real kernels on the virtual bench, notebooks: all but provision-test
+test: ## setup, lint, books, and every promise once, on real kernels: what to run before a commit
 	@scripts/setup.sh --test
 	@$(MAKE) READY=1 --jobs=2 --output-sync=target lint docs
-	@$(PYTEST) -q -m "not provision and not release" --numprocesses $$(($$(nproc) + 1)) --durations 30 --durations-min 20
+	@$(PYTEST) -q -m "not more and not provision and not release" $(WORKERS)
+
+.PHONY: test-all
+test-all: setup-test ## what make test leaves out: the same promises on more kernels, loads, seeds and pages
+	@$(PYTEST) -q -m "more and not provision" $(WORKERS)
 
 .PHONY: unit
-unit: setup-test ## the tests that boot no kernel (TESTS= chooses files)
-	@$(PYTEST) -q --numprocesses auto -m "not virtual and not provision and not release" $(TESTS)
+unit: setup-test ## the quick tests: no kernel, no browser (TESTS= chooses files)
+	@$(PYTEST) -q --numprocesses auto -m "not virtual $(if $(TESTS),,and not slow) and not more and not provision and not release" $(TESTS)
 
 INPUTS := 1000000
 

@@ -7,7 +7,7 @@
 #
 #   scripts/fresh-test.sh                    in a bare Debian 12 and a bare Debian 13
 #   scripts/fresh-test.sh trixie             in one of them
-#   scripts/fresh-test.sh --whole trixie     there `make test` as a whole, from nothing (about an hour)
+#   scripts/fresh-test.sh --whole trixie     there `make test` and `make test-all`, from nothing (above an hour)
 #   scripts/fresh-test.sh --keep trixie      leave the system behind, to look at
 #
 # There is nothing but make and git in it, and how this machine reaches its mirrors (resolv.conf,
@@ -95,7 +95,7 @@ test_suite() {
     [[ -n $KEEP ]] || trap "rm -rf --one-file-system '$root'" EXIT
     make_system "$suite" "$root"
     if [[ -n $WHOLE ]]; then
-        step "$suite" "$root" "make test"
+        step "$suite" "$root" "make test && make READY=1 test-all"
         tail -n 3 "$LOGS/$suite.log"
     else
         local play=". .venv/bin/activate; cd /tmp; tennis"
@@ -103,7 +103,7 @@ test_suite() {
         step "$suite" "$root" "$play rally --kernel rt --load stress --balls 500 --out first"
         step "$suite" "$root" "$play stats first && tennis report first --out first.html && tennis plot first"
         step "$suite" "$root" "$play explain first && tennis doctor"
-        step "$suite" "$root" "$play rally --check first"
+        step "$suite" "$root" "$play check first"
         step "$suite" "$root" "scripts/setup.sh --store"
         step "$suite" "$root" "$play store add term first && tennis store stats term && tennis store drift term"
         step "$suite" "$root" "scripts/setup.sh --cluster"
@@ -113,7 +113,7 @@ test_suite() {
         step "$suite" "$root" "scripts/setup.sh --lab"
         step "$suite" "$root" "make docs && $play lab start 01 --as Ada && { tennis lab check 01 || true; } && cd lab-01 && jupyter lab --version"
         step "$suite" "$root" "scripts/setup.sh --pico"
-        step "$suite" "$root" "$play verify --bench virtual --balls 2"
+        step "$suite" "$root" "$play brickwall verify --bench virtual --balls 2"
         step "$suite" "$root" "scripts/setup.sh --provision"
         step "$suite" "$root" ". .venv/bin/activate; cd ansible; ansible-playbook -i inventory.example site.yml --syntax-check"
         step "$suite" "$root" "scripts/setup.sh --test"

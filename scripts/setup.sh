@@ -5,7 +5,7 @@
 # Make this checkout ready to play: Debian packages, the Python environment .venv, kernels.
 #
 #   scripts/setup.sh           what `make demo` needs
-#   scripts/setup.sh --pico    also what the emulated Pico needs (tennis verify --bench virtual)
+#   scripts/setup.sh --pico    also what the emulated Pico needs (tennis brickwall verify --bench virtual)
 #   scripts/setup.sh --lab     also what a student's lab needs: JupyterLab, checks, the books
 #   scripts/setup.sh --provision   also what provisioning targets needs (docs/provisioning.md)
 #   scripts/setup.sh --cluster also what a match on many machines needs (docs/cluster.md)
@@ -24,6 +24,9 @@ readonly KERNELS=(mainline rt)
 readonly TEST_KERNELS=(mainline-6.1 rt-6.1 mainline-7 rt-7)
 readonly LAB_GROUPS=(lab book)
 readonly TEST_GROUPS=(lab book check provision cluster store scoreboard)
+
+readonly SILENT_S=20     # a server that says nothing
+readonly DOWNLOAD_S=3600 # one that says little
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 HERE=$(pwd -P)
@@ -132,6 +135,15 @@ python_is_ready() {
     for group in base "$@"; do [[ -e .venv/.tennis-$group-$print ]] || return 1; done
 }
 
+# Arguments: what failed, the file with what was said. One line where the network is the reason.
+die_of() {
+    local reason
+    if reason=$("$HERE/scripts/why-unreached.sh" <"$2"); then
+        die "$1: ${reason%%$'\t'*}: ${reason#*$'\t'}. What is there already is kept."
+    fi
+    die "$1:" "$(tail -n 20 "$2")"
+}
+
 as_root() {
     if [[ $(id -u) == 0 ]]; then "$@"; else sudo -- "$@"; fi
 }
@@ -153,13 +165,14 @@ install_packages() {
     log=$(mktemp)
     # shellcheck disable=SC2064 # the name as it is now
     trap "rm -f '$log'" RETURN
-    local apt=(env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -o DPkg::Lock::Timeout=300)
+    local apt=(env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -o DPkg::Lock::Timeout=300
+        -o "Acquire::http::Timeout=$SILENT_S" -o "Acquire::https::Timeout=$SILENT_S")
     say "Updating the package lists ..."
-    as_root "${apt[@]}" -qq update >"$log" 2>&1 ||
-        die "apt-get update failed; is this machine online, and is its apt set up?" "$(tail -n 20 "$log")"
+    as_root "${apt[@]}" -qq update >"$log" 2>&1 || die_of "apt-get update failed" "$log"
+    # without a network it only warned, and its packages are not found below
     say "Installing Debian packages ($(download_size "$@") to download) ..."
-    as_root "${apt[@]}" -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends "$@" >"$log" 2>&1 ||
-        die "apt-get install failed:" "$(tail -n 20 "$log")"
+    as_root "${apt[@]}" -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends "$@" >>"$log" 2>&1 ||
+        die_of "apt-get install failed" "$log"
 }
 
 find_python() {
@@ -169,20 +182,26 @@ find_python() {
     printf '%s\n' "$python"
 }
 
-pip() { .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet "$@"; }
+pip() {
+    timeout "$DOWNLOAD_S" .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet \
+        --retries 2 --timeout "$SILENT_S" "$@"
+}
 
 install_python() {
-    local python group print arguments=()
+    local python group print log arguments=()
+    log=$(mktemp)
+    # shellcheck disable=SC2064 # the name as it is now
+    trap "rm -f '$log'" RETURN
     if ! venv_works; then
         python=$(find_python)
         say "Making .venv with $("$python" -V) ..."
         "$python" -m venv --clear .venv || die "python3 -m venv failed."
     fi
     say "Installing Python packages into .venv ..."
-    pip install "pip==$PIP_VERSION" || die "pip could not update itself; is this machine online?"
+    pip install "pip==$PIP_VERSION" >"$log" 2>&1 || die_of "pip could not update itself" "$log"
     for group in "$@"; do arguments+=(--group "$group"); done
     pip install --constraint constraints.txt --build-constraint constraints.txt \
-        --editable . "${arguments[@]}" || die "pip install failed; see the lines above."
+        --editable . "${arguments[@]}" >"$log" 2>&1 || die_of "pip install failed" "$log"
     print=$(fingerprint)
     find .venv -maxdepth 1 -name '.tennis-*' ! -name "*-$print" -delete
     for group in base "$@"; do : >".venv/.tennis-$group-$print"; done
@@ -196,8 +215,13 @@ emulator_is_ready() {
 
 install_emulator() {
     say "Installing the emulator's npm packages into $EMULATOR/node_modules ..."
-    npm install --prefix "$EMULATOR" --no-package-lock --omit=dev --no-audit --no-fund --silent ||
-        die "npm install failed; is this machine online?"
+    local log
+    log=$(mktemp)
+    # shellcheck disable=SC2064 # the name as it is now
+    trap "rm -f '$log'" RETURN
+    timeout "$DOWNLOAD_S" npm install --prefix "$EMULATOR" --no-package-lock --omit=dev --no-audit \
+        --no-fund --loglevel=error --fetch-retries=1 --fetch-timeout="${SILENT_S}000" >"$log" 2>&1 ||
+        die_of "npm install failed" "$log"
     cp "$EMULATOR/package.json" "$EMULATOR/node_modules/.tennis-package.json"
 }
 
@@ -250,7 +274,10 @@ main() {
 
     # two setups of one checkout take turns
     exec 9<"$HERE/scripts/setup.sh"
-    flock 9
+    if ! flock --nonblock 9; then
+        say "Waiting for another setup of this checkout, an hour at most ..."
+        flock --timeout "$DOWNLOAD_S" 9 || die "another setup of this checkout does not end; end it."
+    fi
 
     [[ ${#missing[@]} == 0 ]] || install_packages "${missing[@]}"
     python_is_ready "${groups[@]}" || install_python "${groups[@]}"

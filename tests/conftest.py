@@ -15,6 +15,7 @@ import pytest
 from tennis.bench import programs
 from tennis.checkout import ROOT
 from tennis.listener import listening
+from tests.support import tiers
 
 MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "")
 # where programs may be that no package holds: built here, made by a test, Python's own
@@ -55,8 +56,16 @@ def _listed_only(event: str, arguments: tuple[object, ...]) -> None:
     raise AssertionError(f"{executable} is started, and scripts/programs.txt does not list it")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what boots kernels last, so that quick failures come quickly."""
+@pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what waits for another command; run what boots kernels last."""
+    chosen = any("::" in argument for argument in config.args)
+    files = {item.path.relative_to(ROOT).as_posix() for item in items}
+    known = list(tiers.lines())
+    idle = tiers.mark(items, known, set() if chosen else files)
+    idle += [line for line in known if not (ROOT / line.file).is_file()]
+    if idle:
+        pytest.exit(f"tests/tiers.toml: {idle[0].file}: no test is {idle[0].name}", 3)
 
     def boots(item: pytest.Item) -> bool:
         return any(map(item.get_closest_marker, ("provision", "virtual")))
@@ -70,6 +79,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         for item in session.items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
                 pytest.exit("this pytest and this pytest-xdist know no groups together", 3)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Say at once what failed: a run that is ended from outside has no summary."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\n{report.nodeid}: {report.when} failed\n{report.longreprtext}", flush=True)
 
 
 @pytest.fixture

@@ -10,12 +10,15 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 import tennis
 from tennis.checkout import ROOT
+from tennis.cli import cli
 from tennis.errors import RallyError, UsageError
 from tennis.rally import part_path, seal
 from tennis.rally.balls import schema
+from tennis.stats.balls import latencies_ns
 from tests.support.synthetic import make_rally, manifest
 
 PAGE = ROOT / "docs/python.md"
@@ -44,11 +47,22 @@ def test_latencies_are_differences_of_edges_in_nanoseconds(folder):
     assert table["scheduling_ns"] == [1600, None, None, 4800, 8]
 
 
+def test_the_command_counts_what_each_latency_misses(folder):
+    """A reply that rose and did not fall has an interrupt latency."""
+    out = CliRunner().invoke(cli, ["stats", str(folder)]).output
+    row = next(line for line in out.splitlines() if line.lstrip().startswith("missed"))
+    assert row.split() == ["missed", "1", "of", "5", "2", "of", "5"]
+
+
 def test_pandas_says_the_same_with_nan(folder):
     rally = tennis.open(str(folder))
     balls = rally.pandas()
     assert balls["interrupt_ns"].isna().tolist() == [False, False, True, False, False]
-    assert balls["interrupt_ns"].max() == rally.stats().interrupt_ns.max
+    assert balls["interrupt_ns"].max() == rally.stats().interrupt_ns.latest
+    # pandas leaves the missed ball out; it is later than all others
+    assert rally.stats().interrupt_ns.said("max") == "> 100 ms"
+    assert latencies_ns(rally, "interrupt").tolist() == [800, 1600, np.inf, 3200, 400]
+    assert np.isinf(latencies_ns(rally, "scheduling")).sum() == 2
     assert balls["scheduling_ns"].min() == rally.stats().scheduling_ns.min
     assert balls["served_ns"].dtype == np.int64
 

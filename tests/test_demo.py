@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The demonstration: all of it, with few balls."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -18,14 +19,14 @@ TENNIS = str(Path(sys.executable).with_name("tennis"))
 
 
 def demo(out: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    command = [TENNIS, "demo", "--balls", "150", "--boots", "2", "--out", str(out), *more]
+    command = [TENNIS, "demo", "--balls", "150", "--boots", "1", "--out", str(out), *more]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_interrupted_and_gone_on_with(tmp_path):
     out = tmp_path / "demo"
     process = subprocess.Popen(
-        [TENNIS, "demo", "--balls", "150", "--boots", "2", "--workers", "1", "--out", str(out)],
+        [TENNIS, "demo", "--balls", "150", "--boots", "1", "--workers", "1", "--out", str(out)],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -33,18 +34,21 @@ def test_interrupted_and_gone_on_with(tmp_path):
     process.send_signal(signal.SIGINT)
     said, _ = end_of(process)
     assert process.returncode == 1
-    assert "Playing 8 rallies of 150 balls" in said
+    assert "Playing 5 rallies of 150 balls" in said
 
     done = demo(out)
     assert done.returncode == 0, done.stderr
     assert "kept, 150 balls, 0 missed" in done.stdout
     assert "played, 150 balls, 0 missed" in done.stdout
     # the story: the thesis' tables 7.2 and 7.4, and a verdict on each sentence
-    assert "When did the answer come? 300 answers each, of 2 boots" in done.stdout
+    assert "When did the answer come? 150 answers each, of 1 boot" in done.stdout
     for maximum in ("51 µs", "17.2 ms", "98 µs", "268 µs"):
         assert maximum in done.stdout
     assert "answers earlier" in done.stdout
-    assert "INCONCLUSIVE" in done.stdout  # 300 balls are too few
+    assert re.search(
+        r"request_threaded_irq\)\s+answers", done.stdout
+    )  # as a driver is written today
+    assert "INCONCLUSIVE" in done.stdout  # 150 balls are too few
     assert "CONFIRMED" not in done.stdout
     story = done.stdout[done.stdout.index("When did") : done.stdout.index("The picture,")]
     assert max(len(line) for line in story.splitlines() if "tennis explain" not in line) <= 80
@@ -52,7 +56,7 @@ def test_interrupted_and_gone_on_with(tmp_path):
     page = (out / "report.html").read_text()
     assert page.index("What was found") < page.index("<h2>The thesis' conclusions")
     assert page.count("2 ns per instruction") > 10
-    assert len([open_rally(folder) for folder in out.glob("[mr]*-*")]) == 8
+    assert len([open_rally(folder) for folder in out.glob("[mr]*-*")]) == 5
 
     # other plans' data are not touched
     other = demo(out, "--balls", "100")

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Thousands of damaged inputs are refused with one line, or read: in little memory and time."""
 
+import ast
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -10,9 +12,9 @@ import sys
 import pytest
 
 from tennis.checkout import ROOT
-from tests.support.fuzz import TARGETS
+from tests.support.fuzz import READERS, SLOW, TARGETS
 
-INPUTS = int(os.environ.get("TENNIS_FUZZ_INPUTS", "10000"))
+INPUTS = int(os.environ.get("TENNIS_FUZZ_INPUTS", "1000"))
 SEED = int(os.environ.get("TENNIS_FUZZ_SEED", "1"))
 # Address space, so that a bomb takes the memory of this test only: libraries reserve much more than
 # they use, by the number of threads. What is used is measured by tests.support.fuzz itself.
@@ -26,8 +28,9 @@ def limit() -> None:
 
 @pytest.mark.parametrize("what", TARGETS)
 def test_damaged_inputs(what):
+    inputs = INPUTS // SLOW.get(what, 1)
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.fuzz", what, str(INPUTS), str(SEED)],
+        [sys.executable, "-m", "tests.support.fuzz", what, str(inputs), str(SEED)],
         cwd=ROOT,
         preexec_fn=limit,
         capture_output=True,
@@ -36,4 +39,39 @@ def test_damaged_inputs(what):
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.startswith(f"{what}: {INPUTS} inputs, ")
+    assert done.stdout.startswith(f"{what}: {inputs} inputs, ")
+
+
+# what turns bytes into something: a module that calls one of these reads what may be a stranger's
+DECODES = {
+    *("json.loads", "from_json", "tomllib.loads", "tomllib.load"),
+    *("zipfile.ZipFile", "tar.extractall", "pq.ParquetFile", "pq.read_table"),
+    *("np.frombuffer", "np.fromfile", "np.load", "struct.unpack", "struct.unpack_from"),
+    *("struct.iter_unpack", "parser.read_string", "csv.reader", "csv.DictReader", "parse_qs"),
+}
+METHODS = {"model_validate", "model_validate_json", "unpack", "unpack_from"}  # of any object
+NO_READERS = {"suite.unpack", "hand_in.unpack"}  # Debian's packages, whose hash is known; our own
+
+
+def decoders() -> set[str]:
+    """Return the modules of tennis/ that decode something."""
+    found = set()
+    for path in sorted((ROOT / "tennis").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            name = ast.unparse(node.func)
+            method = name.rpartition(".")[2] if "." in name else ""
+            if name not in NO_READERS and (name in DECODES or method in METHODS):
+                found.add(str(path.relative_to(ROOT / "tennis")))
+    return found
+
+
+def test_each_module_that_decodes_something_is_fuzzed_or_says_why_not():
+    """A new kind of file cannot be forgotten."""
+    assert decoders() == set(READERS)
+    named = {what for whats in READERS.values() if not isinstance(whats, str) for what in whats}
+    assert named <= set(TARGETS)
+    for why in READERS.values():  # a test that is named exists
+        for path in re.findall(r"tests/\S+\.py", why if isinstance(why, str) else ""):
+            assert (ROOT / path).is_file(), path

@@ -37,7 +37,7 @@ READING = [
     ["stats", "rally"],
     ["plot", "rally", "--out", "rally.png"],
     ["report", "rally", "--out", "rally.html"],
-    ["report", "match/mainline-idle-default-tasklet", "match/rt-idle-default-tasklet-threaded"],
+    ["report", "match/mainline-idle-default-tasklet", "match/rt-idle-default-tasklet-forced"],
     ["replicate", "match"],
     ["umpire", "simulate", "rally", "--out", "capture.sr"],
     ["umpire", "check", "rally", "--capture", "capture.sr"],

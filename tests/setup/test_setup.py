@@ -105,10 +105,45 @@ def test_a_failure_of_apt_is_shown(run):
     assert "no network" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        # apt 2.6, pip 26 and npm 9, as they said it
+        (
+            "Could not resolve 'no.example'",
+            "the name no.example cannot be resolved: check the netw",
+        ),
+        (
+            "Could not connect to lab.example:80 (192.0.2.1). - connect (111: Connection refused)",
+            "lab.example refuses connections: check its address",
+        ),
+        ("  Connection failed [IP: 192.0.2.1 80]", "192.0.2.1 does not answer: try again later"),
+        ("  404  Not Found [IP: 192.0.2.1 80]", "192.0.2.1 does not have what was asked for (404)"),
+        ("Invalid response from proxy: HTTP/1.1 407 Proxy Auth", "the proxy refuses"),
+        (
+            "HTTPSConnectionPool(host='pip.example', port=443): Read timed out. (read timeout=20)",
+            "pip.example does not answer",
+        ),
+        ("npm ERR! getaddrinfo ENOTFOUND npm.example", "the name npm.example cannot be resolved"),
+        ("npm ERR! connect ECONNREFUSED 192.0.2.1:443", "refuses connections"),
+    ],
+)
+def test_a_network_that_fails_is_a_line(run, said, line):
+    """apt-get update only warns, and apt-get install finds no package."""
+    apt = f'case "$*" in *update*) echo "{said}";; *) echo "E: Unable"; exit 100;; esac'
+    done = run(**{"apt-get": apt})
+    assert done.returncode == 1
+    assert done.stderr.startswith("setup: apt-get install failed: ")
+    assert line in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_who_is_not_root_needs_sudo(run, tmp_path):
     done = run(id="echo 1000")
     assert "with apt-get through sudo:" in done.stdout
-    assert "apt-get -o DPkg::Lock::Timeout=300 -qq update" in (tmp_path / "sudo").read_text()
+    assert re.search(
+        r"apt-get -o DPkg::Lock::Timeout=300 .* -qq update", (tmp_path / "sudo").read_text()
+    )
     assert done.returncode == 1
 
 

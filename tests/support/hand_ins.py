@@ -186,9 +186,10 @@ def make_match(
     plan = parse_plan(text.encode(), folder)
     scheduled, _ = scheduled_rallies(plan, {}, ROOT / "plans")
     folder.mkdir()
-    for entry in scheduled:
+    for number, entry in enumerate(scheduled):
         base, worst = CELLS[entry.plan.kernel, entry.plan.load]
-        rise = bursts(worst, entry.plan.protocol.balls, base)
+        # in another order for each: a boot that is another's copy is refused
+        rise = np.roll(bursts(worst, entry.plan.protocol.balls, base), number)
         make_rally(
             folder / entry.name,
             rise=rise,

@@ -22,7 +22,7 @@ if [ -e $state/refuse ]; then
 fi
 mkdir -p $state/sys/module/$name/parameters
 for word; do echo "${word#*=}" > $state/sys/module/$name/parameters/${word%%=*}; done
-case "$*" in *threaded* | *=thread)
+case "$*" in *=forced* | *=explicit* | *=thread)
   sh -c 'printf irq/55-racquet > /proc/$$/comm; while :; do sleep 1; done' \
     < /dev/null > /dev/null 2>&1 9>&- &
   echo $! > $state/thread ;;
@@ -84,7 +84,8 @@ class MockTarget:
             program.chmod(0o755)
         self.environment = {
             "TENNIS_SYS": self.state / "sys",
-            "TENNIS_LOCK": self.state / "lock",
+            "TENNIS_LOCK": self.state / "locks" / "rally",
+            "TENNIS_KEEPER": self.state / "tennis-bench",
             "TENNIS_INTERRUPTS": self.state / "interrupts",
             "TENNIS_IRQ": self.state / "irq",
         }

@@ -92,6 +92,7 @@ def manifest(  # every argument is a fact that some test changes
     created: str = "2026-01-01T00:00:00+00:00",
     release: str = "6.12.0-synthetic",
     serial: str | None = None,
+    cycle_ns: int | None = None,
 ) -> Manifest:
     """Return a manifest without files, as ``seal`` takes it."""
     if tasks == "as the rules want them":
@@ -125,7 +126,12 @@ def manifest(  # every argument is a fact that some test changes
             priorities=priorities,
             tasks=[Priority(task="irq/23-racquet", policy="SCHED_FIFO", priority=50)],
         ),
-        load=LoadRecord(name=load, command=STRESS if load == "stress" else "", tasks=tasks),
+        load=LoadRecord(
+            name=load,
+            command=STRESS if load == "stress" else "",
+            tasks=tasks,
+            cycle_ns=cycle_ns,
+        ),
         protocol=protocol
         or Protocol(
             loop="open" if rate_hz else "closed",
@@ -149,15 +155,23 @@ def manifest(  # every argument is a fact that some test changes
 
 
 def table(
-    rise: NDArray[Any], schedule: NDArray[Any], *, misses: NDArray[Any] | None, tick_hz: int
+    rise: NDArray[Any],
+    schedule: NDArray[Any],
+    *,
+    misses: NDArray[Any] | None,
+    tick_hz: int,
+    later_ns: int = 0,
 ) -> pa.Table:
-    """Return balls from ticks to rise and from rise to fall; ``misses`` marks those unanswered."""
+    """Return balls from ticks to rise and from rise to fall; ``misses`` marks those unanswered.
+
+    The first is served ``later_ns`` later than it would be.
+    """
     balls = rise.size
     # no ball is served before the one before it is over
     over = rise.astype(np.int64) + schedule
     steps = np.random.default_rng(balls).integers(500_000, 1_500_000, balls)
     steps[1:] = np.maximum(steps[1:], over[:-1] + 10_000)
-    served = np.cumsum(steps)
+    served = np.cumsum(steps) + later_ns
     return pa.table(
         [
             pa.array(np.arange(balls, dtype=np.uint32)),
@@ -180,6 +194,7 @@ def make_rally(
     seed: int = 1,
     events: Sequence[dict[str, Any]] = (),
     console: str = "[    0.000000] Booting a kernel that does not exist\n",
+    later_ns: int = 0,
     **about: Any,
 ) -> Rally:
     """Seal a rally at ``out``; ``rise`` and ``schedule`` are ticks, or drawn from a mixture.
@@ -207,6 +222,6 @@ def make_rally(
         part,
         out,
         manifest(balls=rise.size, tick_hz=tick_hz, seed=seed, **about),
-        table(rise, schedule, misses=missed, tick_hz=tick_hz),
-        [{"ns": 0, "what": "load_started"}, *events],
+        table(rise, schedule, misses=missed, tick_hz=tick_hz, later_ns=later_ns),
+        [{"at_ns": 0, "what": "load_started"}, *events],
     )

@@ -42,14 +42,17 @@ def make_drill(
     line_ns: int = 300,
     outside: NDArray[np.int64] | None = None,
     seed: int = 1,
+    later_ns: int = 0,
     **about: Any,
 ) -> Rally:
     """Seal a drill at ``out``: ns from each repetition to the next, and ns that each took.
 
     There is one interval less than repetitions. The instrument sees the same intervals; durations
-    that are longer by ``line_ns``, or those ``outside``.
+    that are longer by ``line_ns``, or those ``outside``; negative ones did not end in time.
     """
-    served = np.concatenate([[1_000_000], 1_000_000 + np.cumsum(intervals)]).astype(np.int64)
+    seen = duration + line_ns if outside is None else outside
+    began_ns = 1_000_000 + later_ns
+    served = np.concatenate([[began_ns], began_ns + np.cumsum(intervals)]).astype(np.int64)
     since_last = np.concatenate([[0], intervals])
     protocol = Protocol(
         loop="listen",
@@ -79,7 +82,7 @@ def make_drill(
             pa.array(np.arange(served.size, dtype=np.uint32)),
             pa.array(served),
             pa.array(np.zeros(served.size, np.uint32)),
-            pa.array((duration + line_ns if outside is None else outside).astype(np.uint32)),
+            pa.array(np.maximum(seen, 0).astype(np.uint32), mask=seen < 0),
         ],
         schema=schema(TICK_HZ),
     )

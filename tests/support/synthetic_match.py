@@ -2,17 +2,22 @@
 # SPDX-License-Identifier: MIT
 """Matches made up in milliseconds: synthetic rallies, and the match.json that lists them."""
 
+import hashlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tennis.match.folder import MatchFolder, Record, open_match
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, NotPlayed, ScheduledRally
+from tennis.rally.balls import write
 from tennis.rally.command_line import file_name
+from tennis.rally.folder import BALLS, MANIFEST, _manifest_bytes, read_manifest
 from tennis.rally.manifest import BottomHalf, Drill, Priorities, TopHalf
 from tennis.rally.plan import Plan
 from tests.support.synthetic import TIME_NOTE, make_rally
@@ -21,7 +26,7 @@ from tests.support.synthetic_drill import make_drill
 HALVES: dict[str, BottomHalf] = {"mainline": "tasklet", "rt": "tasklet", "xenomai": "thread"}
 
 
-TOPS: dict[str, TopHalf] = {"rt": "threaded"}
+TOPS: dict[str, TopHalf] = {"rt": "forced"}
 BOOTS = 10
 
 
@@ -53,12 +58,14 @@ class MatchMaker:
         command_line: str = "",
         boots: int = BOOTS,
     ) -> None:
-        """Seal boots of a drill that are all alike, and list them."""
+        """Seal boots of a drill that differ in when they began, and list them."""
         name = f"{kernel}-{load}-{drill.name}-{drill.context}-{drill.period_ns}"
         name += "-" + file_name(command_line) if command_line else ""
         first = self.path / f"{name}-r1"
         about = {"kernel": kernel, "load": load, "added": command_line}
-        made = make_drill(first, drill, intervals, duration, **about)
+        made = make_drill(
+            first, drill, intervals, duration, later_ns=len(self.scheduled) * 1000, **about
+        )
         plan = Plan(
             bench="replay",
             kernel=kernel,
@@ -72,12 +79,9 @@ class MatchMaker:
             versions={},
             drill=drill,
         )
-        for number in range(1, boots + 1):
-            one = f"{name}-r{number}"
-            if number > 1:
-                shutil.copytree(first, self.path / one)
-            planned = ScheduledRally(name=one, kernel=kernel, repetition=number, plan=plan)
-            self.scheduled.append(planned)
+        planned = ScheduledRally(name=first.name, kernel=kernel, repetition=1, plan=plan)
+        self.scheduled.append(planned)
+        self._boots(planned, name, boots)
 
     def rally(
         self,
@@ -96,7 +100,7 @@ class MatchMaker:
         half = half or HALVES.get(kernel, "tasklet")
         added = str(about.get("added", ""))
         top = top or TOPS.get(kernel, "hard")
-        number = "-threaded" if top == "threaded" else ""
+        number = f"-{top}" if top != "hard" else ""
         number += f"-{file_name(added)}" if added else ""
         number += f"-r{repetition}" if repetition > 1 else ""
         name = f"{kernel}-{load}-{priorities}-{half}{number}"
@@ -110,6 +114,7 @@ class MatchMaker:
             bottom_half=half,
             top_half=top,
             seed=repetition,
+            later_ns=len(self.scheduled) * 1000,  # no two rallies have the same balls
             **about,
         )
         plan = Plan(
@@ -140,14 +145,32 @@ class MatchMaker:
         boots: int = BOOTS,
         **about: Any,
     ) -> Path:
-        """Seal boots with the same balls; return the first one's folder."""
+        """Seal boots whose latencies are the same; return the first one's folder."""
         first = self.rally(kernel, priorities, load, rise, schedule, **about)
-        planned = self.scheduled[-1]
-        for number in range(2, boots + 1):
-            name = f"{planned.name}-r{number}"
-            shutil.copytree(first, self.path / name)
-            self.scheduled.append(planned.model_copy(update={"name": name, "repetition": number}))
+        self._boots(self.scheduled[-1], first.name, boots)
         return first
+
+    def _boots(self, first: ScheduledRally, name: str, boots: int) -> None:
+        """Make and list more boots of a rally: with other seeds, and served later.
+
+        ``seal`` would wait for the disk, ten times a cell.
+        """
+        for number in range(2, boots + 1):
+            folder = self.path / f"{name}-r{number}"
+            shutil.copytree(self.path / first.name, folder)
+            manifest = read_manifest(folder)
+            balls = pq.read_table(folder / BALLS)
+            served = pc.add(balls["served_ns"], number - 1)
+            balls = balls.set_column(1, balls.schema.field("served_ns"), served)
+            write(folder / BALLS, balls, manifest.instrument.tick_hz)
+            protocol = manifest.protocol.model_copy(update={"seed": number})
+            digest = hashlib.sha256((folder / BALLS).read_bytes()).hexdigest()
+            files = {**manifest.files, BALLS: digest}
+            update = {"protocol": protocol, "files": files}
+            (folder / MANIFEST).write_bytes(_manifest_bytes(manifest.model_copy(update=update)))
+            plan = first.plan.model_copy(update={"protocol": protocol})
+            about = {"name": folder.name, "repetition": number, "plan": plan}
+            self.scheduled.append(first.model_copy(update=about))
 
     def left_out(self, kernel: str, priorities: Priorities, load: str, why: str) -> None:
         """List a combination that was not played."""
