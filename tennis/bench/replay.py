@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis import wire
-from tennis.bench import RunRecord, Session
+from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.errors import UsageError
 from tennis.rally.balls import RECORD
 from tennis.rally.disk import writing
@@ -54,6 +54,17 @@ class ReplayBench:
                 f"{recording} was interrupted: what would have come next is not known",
                 next_step="replay a whole rally",
             )
+
+    @staticmethod
+    def plays(plan: Plan) -> bool:
+        """Tell whether a plan is a recorded rally's."""
+        return plan.bench == "replay"
+
+    @classmethod
+    def of(cls, plan: Plan, access: Access) -> "ReplayBench":
+        """Return the bench. Raises RallyError if there is no such recording."""
+        del access
+        return cls(Path(plan.recording or ""), plan.speed)
 
     def time_note(self, plan: Plan) -> str:
         """Return what a nanosecond means: what it meant when the rally was recorded."""

@@ -165,8 +165,10 @@ def drill(
     Ctrl-C ends it, and `tennis resume` goes on (virtual bench). On a board that tennis manages a
     drill in the kernel is built there, which takes the kernel's headers.
     """
+    from tennis.bench.protocol import Access
+    from tennis.bench.registry import bench_for
     from tennis.play import rally as player
-    from tennis.play.planning import bench_of, drill_plan
+    from tennis.play.planning import drill_plan
 
     stop = Stop()
     if name is None:
@@ -176,7 +178,7 @@ def drill(
     asked["load_options"] = dict(map(load_option, load_options))
     wanted = Drill(name=name, context=context, period_ns=round(period_us * 1000))
     plan = drill_plan(wanted, repetitions, **asked)
-    bench = bench_of(plan.bench, plan.port, plan.target)
+    bench = bench_for(plan, Access(plan.port, plan.target))
     with listening(lambda line: echo(f"tennis: {line}", err=True)), shown("drill") as observe:
         played = player.play(bench, plan, out, player.Watch(observe, stop))
     tell(played)

@@ -151,7 +151,7 @@ def match(
     from tennis.match.plan import MatchPlan, read_plan
     from tennis.pages.match import write_match_report
     from tennis.play.fleet import ALL, fleet_of
-    from tennis.play.match import Match, bench_for, play_match
+    from tennis.play.match import Match, bench_of_match, play_match
     from tennis.play.schedule import scheduled_rallies
     from tennis.replicate.verdicts import Replication
 
@@ -181,7 +181,7 @@ def match(
         boards = len(fleet_of(targets, inventory)) if targets else 1
         _list(console, wanted, workers if asked.bench == "virtual" else boards)
         return
-    bench_for(asked)
+    bench_of_match(asked, rallies)
     fleet = fleet_of(targets, inventory) if targets else None
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")

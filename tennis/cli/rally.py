@@ -236,9 +236,11 @@ def rally(
     Ctrl-C ends a rally and seals what was played. `tennis resume` goes on with it, and also after
     `kill -9`, a crash or a full disk.
     """
+    from tennis.bench.protocol import Access
+    from tennis.bench.registry import bench_for
     from tennis.play import rally as player
     from tennis.play.capture import warnings
-    from tennis.play.planning import bench_of, plan_of
+    from tennis.play.planning import plan_of
 
     if not out:
         raise UsageError("say where to keep the rally", next_step="--out DIR")
@@ -252,7 +254,7 @@ def rally(
     stop = Stop()
     with listening(warn), shown() as observe, ended_at_once(out):
         plan = plan_of(**asked, load_options=dict(map(load_option, load_options)))
-        bench = bench_of(plan.bench, plan.port, plan.target, holder)
+        bench = bench_for(plan, Access(plan.port, plan.target, holder))
         for warning in warnings(plan):
             warn(warning)
         played = player.play(bench, plan, out, player.Watch(observe, stop))

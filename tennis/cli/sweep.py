@@ -185,7 +185,9 @@ def sweep(
     """
     from pydantic import ValidationError
 
-    from tennis.play.planning import bench_of, plan_of
+    from tennis.bench.protocol import Access
+    from tennis.bench.registry import bench_for
+    from tennis.play.planning import plan_of
     from tennis.play.sweep import Asked, play_sweep
     from tennis.sweep.search import Range
 
@@ -202,7 +204,7 @@ def sweep(
         raise UsageError(message, next_step="say another rate") from error
     asked["load_options"] = dict(map(load_option, load_options))
     plan = plan_of(**asked, loop="open", rate_hz=float(from_hz))
-    bench = bench_of(plan.bench, plan.port, plan.target)
+    bench = bench_for(plan, Access(plan.port, plan.target))
     with listening(tell):
         swept = play_sweep(bench, Asked(plan, wanted), out, shown, Stop())
     print_sweep(swept.sweep, as_json=as_json)

@@ -37,8 +37,9 @@ from tennis.bench.cache import digest, once
 from tennis.bench.kernels import own_module
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.kernels.own_module import OwnModule
+from tennis.bench.qemu import plugins
 from tennis.bench.targets.console import LIMIT_BYTES
-from tennis.bench.virtual import plugins, symbols
+from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.guest import LOOK_NS, Did, Guest, Look, Seen
 from tennis.bench.virtual.machine import Extras

@@ -12,12 +12,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from tennis.bench.registry import bench_for
 from tennis.checkout import ROOT
 from tennis.course.labs import Lab, LabError, LabRally, write
 from tennis.course.work import ANSWERS, read_answers, seed_of
 from tennis.errors import TennisError
 from tennis.match.folder import MatchFolder, open_match
-from tennis.play.planning import bench_of, plan_of
+from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.rally import play as play_rally
@@ -96,7 +97,7 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
             shown.update(_html(_bar(progress.balls, asked.balls, _so_far(progress))))
 
     plan = plan_of(**_named(asked), balls=asked.balls, seed=seed + asked.boot)
-    rally = play_rally(bench_of("virtual"), plan, Path(name), Watch(observe))
+    rally = play_rally(bench_for(plan), plan, Path(name), Watch(observe))
     summary = summarize(rally)
     latency = summary.interrupt_ns
     words = f"median {latency.said('median')}, max {latency.said('max')}"

@@ -5,10 +5,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from tennis.bench.registry import bench_for
 from tennis.course import sweep_work
 from tennis.course.labs import Lab, LabRally
 from tennis.errors import UsageError
-from tennis.play.planning import bench_of, drill_plan, plan_of
+from tennis.play.planning import drill_plan, plan_of
 from tennis.play.rally import Watch, play
 from tennis.rally import open_folder, part_path
 from tennis.rally.disk import writing
@@ -43,7 +44,8 @@ def record(
                 next_step=f"go on with `tennis resume {path}`, or remove {part_path(path)}",
             )
         tell(f"{lab.slug}/{asked.name}")
-        rally = play(bench_of("virtual", None), _plan(lab, asked, balls), path, watch or Watch())
+        plan = _plan(lab, asked, balls)
+        rally = play(bench_for(plan), plan, path, watch or Watch())
         played += 1
         if rally.manifest.ended == "interrupted":
             raise KeyboardInterrupt

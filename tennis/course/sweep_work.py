@@ -10,12 +10,13 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from tennis.bench.registry import bench_for
 from tennis.course.checks import Inconclusive, Wrong
 from tennis.course.labs import Lab, LabError, LabSweep
 from tennis.course.replays import chosen, play_again
 from tennis.course.work import Work
 from tennis.errors import RallyError
-from tennis.play.planning import bench_of, plan_of
+from tennis.play.planning import plan_of
 from tennis.play.player import unversioned
 from tennis.play.rally import Observer
 from tennis.play.sweep import Asked, play_sweep
@@ -60,9 +61,8 @@ def play(lab: Lab, seed: int, out: Path, balls: int | None = None) -> int:
     Raises TennisError, KeyboardInterrupt.
     """
     before = len(list(out.glob("*-hz")))
-    done = play_sweep(
-        bench_of("virtual"), asked_for(lab, seed, balls), out, lambda _: _silent(), lambda: False
-    )
+    asked = asked_for(lab, seed, balls)
+    done = play_sweep(bench_for(asked.plan), asked, out, lambda _: _silent(), lambda: False)
     if done.interrupted:
         raise KeyboardInterrupt
     return len(done.sweep.rates) - before

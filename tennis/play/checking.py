@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis import wire
-from tennis.bench import RunRecord, Session
 from tennis.bench.loads import CYCLE
-from tennis.bench.virtual.bench import VirtualBench
+from tennis.bench.protocol import Bench, RunRecord, Session
+from tennis.bench.registry import bench_for
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
 from tennis.explain.stages import STAGES
 from tennis.play.capture import simulated
@@ -79,15 +79,16 @@ def check(
     plan = plan_again(rally, kernel, racquet)
     if not rally.balls:
         raise UsageError(f"{rally.path} holds no balls: there is nothing to check")
-    versions = VirtualBench().versions(plan)
+    bench = bench_for(plan)
+    versions = bench.versions(plan)
     plan = plan.model_copy(update={"versions": versions})
 
     def differs(text: str) -> RallyError:
         return unlike(rally, text, versions)
 
-    bench = _Repeating(rally, watch or Watch(), differs)
+    repeating = _Repeating(bench, rally, watch or Watch(), differs)
     with tempfile.TemporaryDirectory(prefix="tennis-check-") as scratch:
-        again = _played_again(bench, plan, Path(scratch) / "again")
+        again = _played_again(repeating, plan, Path(scratch) / "again")
         changed = changes(rally, versions)
         difference, not_compared = compare(
             rally, again, lambda: bench.circumstances(plan, rally.path), changed
@@ -97,18 +98,22 @@ def check(
     return Checked(rally, rally.balls, changed, not_compared)
 
 
-class _Repeating(VirtualBench):
-    """The virtual bench; the first ball that is not the rally's ends what it plays."""
+class _Repeating:
+    """A rally's bench; the first ball that is not the rally's ends what it plays."""
 
-    def __init__(self, rally: Rally, watch: Watch, unlike: Callable[[str], RallyError]) -> None:
-        super().__init__()
+    def __init__(
+        self, bench: Bench, rally: Rally, watch: Watch, unlike: Callable[[str], RallyError]
+    ) -> None:
+        self.kind, self.repeats = bench.kind, bench.repeats
+        self.time_note, self.versions = bench.time_note, bench.versions
+        self.circumstances = bench.circumstances
         self.watch = watch
-        self._rally, self._unlike = rally, unlike
+        self._bench, self._rally, self._unlike = bench, rally, unlike
         self._table = balls_of(rally)
 
     def start(self, plan: Plan, folder: Path) -> Session:
         """Begin to play, and to compare."""
-        session = super().start(plan, folder)
+        session = self._bench.start(plan, folder)
         return _Compared(session, self._rally, self._table, self.watch, self._unlike)
 
 

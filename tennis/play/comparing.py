@@ -18,7 +18,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tennis import __version__
-from tennis.bench import Bench, PreparingBench
+from tennis.bench.protocol import Access, Bench, PreparingBench
+from tennis.bench.registry import bench_for_all
 from tennis.comparison.before_after import Judgement, first_look, judge, level_count
 from tennis.comparison.played import LATENCIES, RECORD, Cell, Sides, matched, read_side
 from tennis.errors import BenchError, RallyError, UsageError
@@ -26,7 +27,6 @@ from tennis.listener import say
 from tennis.match.folder import read_record
 from tennis.match.plan import ScheduledRally, played_kernel
 from tennis.play.lock import check_folder, locked
-from tennis.play.planning import bench_of
 from tennis.play.player import Player, Seen, unversioned
 from tennis.play.rally import Observer, Stop
 from tennis.play.schedule import cycle_of
@@ -212,7 +212,7 @@ class _Game:
     ) -> Iterator[tuple[ScheduledRally, Path, Seen]]:
         places = {id(boot): place for boot, place in wanted}
         if self.bench.kind == "virtual" and self.workers > 1 and len(wanted) > 1:
-            for boot, seen in seen_by_workers("virtual", wanted, self._over, self.workers):
+            for boot, seen in seen_by_workers(wanted, self._over, self.workers):
                 yield boot, places[id(boot)], seen
             return
         for number, (boot, place) in enumerate(wanted, 1):
@@ -280,7 +280,7 @@ def _bench(plans: Mapping[str, Mapping[str, Plan]]) -> Bench:
                 f"the sides are for different benches, {one.bench} and {other.bench}: their times "
                 "do not compare"
             )
-    bench = bench_of(first.bench, first.port, first.target)
+    bench = bench_for_all(every, Access(first.port, first.target))
     if bench.kind != "virtual" and not isinstance(bench, PreparingBench):
         raise UsageError(
             "a comparison needs a target that tennis can set up for each boot",

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tennis.bench import Bench
 from tennis.bench.fleet.inventory import read_inventory
+from tennis.bench.physical.managed import PiBench
+from tennis.bench.protocol import Bench
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.match.plan import ScheduledRally
-from tennis.play.planning import bench_of
 from tennis.play.player import Player, Seen, kept
 from tennis.play.rally import Observer, Stop
 from tennis.rally import part_path
@@ -75,9 +75,7 @@ def fleet_of(names: str, inventory: Path | None, holder: str | None = None) -> l
         if port in ports:
             raise UsageError(f"{bench.name} and {ports[port]} have one {PORT}: {port}")
         ports[port] = bench.name
-        found.append(
-            FleetBench(bench.name, bench_of("pi", port, bench.name, holder), bench.name, port)
-        )
+        found.append(FleetBench(bench.name, PiBench(bench.name, port, holder), bench.name, port))
     if len({bench.name for bench in found}) < len(found):
         raise UsageError(f"--targets {plain(names, 80)} names a bench twice")
     return found

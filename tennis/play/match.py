@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tennis import __version__
-from tennis.bench import Bench, PreparingBench
+from tennis.bench.protocol import Access, Bench, PreparingBench
+from tennis.bench.registry import bench_for_all
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.match.folder import MATCH, MatchFolder, Record, open_match
@@ -22,7 +23,6 @@ from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
 from tennis.play.cluster.client import Cluster, seen_by_cluster
 from tennis.play.fleet import FleetBench, seen_by_fleet
 from tennis.play.lock import check_folder, locked
-from tennis.play.planning import bench_of
 from tennis.play.player import Player, Seen, unversioned
 from tennis.play.rally import Observer, Stop
 from tennis.play.schedule import short_of_a_cycle
@@ -66,9 +66,10 @@ class Outcome:
     bad: dict[str, str] = field(default_factory=dict)  # rally -> what is wrong with it
 
 
-def bench_for(plan: MatchPlan) -> Bench:
+def bench_of_match(plan: MatchPlan, scheduled: Sequence[ScheduledRally]) -> Bench:
     """Return the bench of a match. Raises UsageError where it cannot play one."""
-    bench = bench_of(plan.bench, plan.port, plan.target)
+    plans = [planned.plan for planned in scheduled]
+    bench = bench_for_all(plans, Access(plan.port, plan.target))
     if bench.kind != "virtual" and not isinstance(bench, PreparingBench):
         raise UsageError(
             f'bench = "{plan.bench}": a match needs a target that tennis can boot into each kernel',
@@ -107,7 +108,7 @@ def play_match(
     where ``out`` holds something else or another match, DiskFullError where the disk is full: then
     the same match can be gone on with.
     """
-    bench = bench_for(match.plan)
+    bench = bench_of_match(match.plan, match.scheduled)
     if isinstance(workers, Cluster) and bench.kind != "virtual":
         raise UsageError("--cluster belongs to the virtual bench: boards are on one machine")
     check_folder(out, MATCH, "a match")
@@ -134,7 +135,7 @@ def play_match(
         else:
             assert isinstance(workers, int)  # noqa: S101
             places = [(planned, out) for planned in scheduled]
-            seen = seen_by_workers(match.plan.bench, places, stop, workers)
+            seen = seen_by_workers(places, stop, workers)
         for number, (planned, became) in enumerate(seen, 1):
             _take(outcome, planned, became)
             clock.done(planned, played=became.state == "played")

@@ -9,14 +9,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tennis.bench import Bench
-from tennis.bench.kernels import catalogue, flavours
-from tennis.bench.kernels.configuration import Flavour
-from tennis.bench.physical.managed import PiBench
-from tennis.bench.physical.wired import WiredBench
+from tennis.bench import flavours
+from tennis.bench.configuration import Flavour
+from tennis.bench.kernels import catalogue
+from tennis.bench.protocol import Access, Bench
+from tennis.bench.registry import bench_for
 from tennis.bench.replay import ReplayBench
 from tennis.bench.sloth import PICO, PICO2, is_sloth
-from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
 from tennis.rally.manifest import (
     BenchKind,
@@ -33,23 +32,6 @@ from tennis.rally.manifest import (
 from tennis.rally.plan import UNKNOWN, InstructionNs, InstrumentKind, Plan
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain, quoted
-
-
-def bench_of(
-    kind: str,
-    port: str | None = None,
-    target: str | None = None,
-    holder: str | None = None,
-) -> Bench:
-    """Return the bench of a kind; ``port`` is that of the Pico, ``target`` a host to be managed.
-
-    ``holder``: in whose name, where it is leased. Raises UsageError.
-    """
-    if kind == "virtual":
-        return VirtualBench()
-    if kind == "pi":
-        return PiBench(target, port, holder) if target else WiredBench(port)
-    raise UsageError(f"no bench {kind} here", next_step="use virtual or pi")
 
 
 def replay_of(recording: Path, speed: float, operator: str | None) -> tuple[ReplayBench, Plan]:
@@ -129,9 +111,7 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
         if named[option] is not None and named[option] != value:
             begun = f"with {option} {value}" if value else f"without {option}"
             raise UsageError(f"{out} was begun {plain(begun)}: `{command_again(out, plan)}`")
-    if plan.bench == "replay":
-        return ReplayBench(Path(plan.recording or ""), plan.speed)
-    return bench_of(plan.bench, port, target, holder)
+    return bench_for(plan, Access(port, target, holder))
 
 
 def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tennis.bench import Bench, PreparingBench
+from tennis.bench.protocol import Bench, PreparingBench
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally

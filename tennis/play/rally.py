@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tennis import wire
-from tennis.bench import Bench, Position, ResumableBench, Session
+from tennis.bench.protocol import Bench, Position, ResumableBench, Session
 from tennis.errors import BenchError, RallyError, TennisError, UsageError
 from tennis.play.capture import watching
 from tennis.play.planning import command_again

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tennis import wire
-from tennis.bench import Session
 from tennis.bench.kernels import catalogue
+from tennis.bench.protocol import Session
 from tennis.bench.sloth import is_sloth
 from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us
 from tennis.errors import RallyError, UsageError

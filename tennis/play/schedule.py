@@ -10,8 +10,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from tennis.bench import flavours
 from tennis.bench import loads as load_folder
-from tennis.bench.kernels import catalogue, flavours
+from tennis.bench.kernels import catalogue
 from tennis.bench.sloth import is_sloth
 from tennis.errors import UsageError
 from tennis.match.plan import (

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from tennis import __version__, wire
-from tennis.bench import Bench, RunRecord
+from tennis.bench.protocol import Bench, RunRecord
 from tennis.errors import RallyError
 from tennis.play.capture import simulated
 from tennis.play.progress import Progress

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tennis import __version__
-from tennis.bench import Bench, PreparingBench
+from tennis.bench.protocol import Bench, PreparingBench
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.play.lock import check_folder, locked

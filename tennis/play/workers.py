@@ -17,8 +17,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
+from tennis.bench.registry import bench_for
 from tennis.match.plan import ScheduledRally
-from tennis.play.planning import bench_of
 from tennis.play.player import Player, Seen
 from tennis.play.rally import Observer, Stop
 
@@ -29,7 +29,7 @@ _left_alone = threading.Event()
 
 
 def seen_by_workers(
-    bench: str, scheduled: Sequence[tuple[ScheduledRally, Path]], stop: Stop, count: int
+    scheduled: Sequence[tuple[ScheduledRally, Path]], stop: Stop, count: int
 ) -> Iterator[tuple[ScheduledRally, Seen]]:
     """Play rallies, each into a folder, in ``count`` processes; each is yielded when it is there.
 
@@ -48,7 +48,7 @@ def seen_by_workers(
             while waiting or playing:
                 while waiting and len(playing) < count and not stop():
                     planned, out = waiting.pop()
-                    playing[pool.submit(_see_to, bench, planned, out)] = planned
+                    playing[pool.submit(_see_to, planned, out)] = planned
                 done, _ = wait(playing, LOOK_S, FIRST_COMPLETED)
                 for future in done:
                     yield playing.pop(future), future.result()
@@ -80,9 +80,9 @@ def _watch(parent: int) -> None:
 _playing = threading.Lock()
 
 
-def _see_to(bench: str, planned: ScheduledRally, out: Path) -> Seen:
+def _see_to(planned: ScheduledRally, out: Path) -> Seen:
     with _playing:
-        return Player(bench_of(bench), out, _stop).see_to(planned, _silent())
+        return Player(bench_for(planned.plan), out, _stop).see_to(planned, _silent())
 
 
 def _stop() -> bool:

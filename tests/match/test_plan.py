@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tennis.bench import PreparingBench
 from tennis.bench import loads as load_folder
 from tennis.bench.kernels import catalogue
 from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.protocol import PreparingBench
 from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
 from tennis.cli.match import match
 from tennis.errors import BenchError, UsageError
 from tennis.match.plan import MatchPlan, read_plan
-from tennis.play.match import _with_versions, bench_for, duration, estimate_s
+from tennis.play.match import _with_versions, bench_of_match, duration, estimate_s
 from tennis.play.schedule import scheduled_rallies, short_of_a_cycle
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
@@ -352,7 +352,7 @@ def test_on_a_physical_bench_kernels_are_what_the_target_boots():
     scheduled, _ = scheduled_rallies(plan(text), {}, Path())
     made = scheduled[3].plan
     assert (made.kernel, made.target, made.port) == ("rt", "pi@raspberrypi", "/dev/ttyACM0")
-    assert isinstance(bench_for(plan(text)), PreparingBench)
+    assert isinstance(bench_of_match(plan(text), scheduled), PreparingBench)
     xenomai = text.replace('"rt"', '"xenomai"')
     with pytest.raises(UsageError, match="a kernel is one of mainline, rt, evl, cobalt"):
         scheduled_rallies(plan(xenomai), {}, Path())
@@ -374,7 +374,7 @@ def test_before_each_rally_a_physical_target_is_booted(monkeypatch):
     monkeypatch.setattr("tennis.bench.fleet.leases.refuse_if_held", lambda *_, **__: None)
     text = 'kernels = ["rt"]\nloads = ["idle"]\nbench = "pi"\ntarget = "board"'
     scheduled, _ = scheduled_rallies(plan(text), {}, Path())
-    bench = bench_for(plan(text))
+    bench = bench_of_match(plan(text), scheduled)
     assert isinstance(bench, PreparingBench)
     bench.prepare(scheduled[0].plan)
     assert asked == [("board", "rt", True)]

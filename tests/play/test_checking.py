@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench import RunRecord
+from tennis.bench.protocol import RunRecord
 from tennis.explain.stages import STAGES
 from tennis.play.capture import simulated
 from tennis.play.checking import COMPARED_OTHERWISE, NOT_COMPARED, compare, first_difference

@@ -245,7 +245,7 @@ class Changing(VirtualBench):
 
 def test_what_changes_during_a_match_ends_it_for_that_rally(tmp_path, path, monkeypatch):
     bench, said = Changing(), []
-    monkeypatch.setattr("tennis.play.match.bench_of", lambda *_: bench)
+    monkeypatch.setattr("tennis.play.match.bench_of_match", lambda *_: bench)
     plan = read_plan(path)
     wanted = Match(plan, *scheduled_rallies(plan, {}, path.parent))
     with listening(said.append):
@@ -294,7 +294,7 @@ class Troubled(VirtualBench):
 
 def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path, path, monkeypatch):
     bench = Troubled()
-    monkeypatch.setattr("tennis.play.match.bench_of", lambda *_: bench)
+    monkeypatch.setattr("tennis.play.match.bench_of_match", lambda *_: bench)
     asked = read_plan(path)
     wanted = Match(asked, *scheduled_rallies(asked, {}, path.parent))
     said: list[str] = []
@@ -315,7 +315,7 @@ def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path,
     assert "failed: the target did not come back" in json.dumps(found)
 
     # the failed one is tried again, the suspect one is data and stays
-    monkeypatch.setattr("tennis.play.match.bench_of", lambda *_: VirtualBench())
+    monkeypatch.setattr("tennis.play.match.bench_of_match", lambda *_: VirtualBench())
     with listening(said.append):
         outcome = play_match(wanted, out, silent, lambda: False)
     assert outcome.played == [NAMES[1]]

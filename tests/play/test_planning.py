@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench import loads
-from tennis.bench.kernels import catalogue, flavours
-from tennis.bench.virtual import plugins as instrument
+from tennis.bench import flavours, loads
+from tennis.bench.kernels import catalogue
+from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import BenchError, UsageError
 from tennis.play.planning import bench_again, plan_of

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tennis.bench.sloth import KERNELS, bench
+from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.sloth.image import SLOTH
-from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import BenchError, UsageError
 from tennis.match.plan import MatchPlan
 from tennis.play import checking, replaying
@@ -93,17 +93,17 @@ def test_an_interrupted_rally_goes_on(tmp_path):
     # More than a socket holds: QEMU cannot be done before it is asked to stop.
     balls = 10_000
     plan = plan_of(kernel="sloth", balls=balls, **HOG)
-    whole = play(VirtualBench(), plan, tmp_path / "whole", Watch())
+    whole = play(SlothBench(), plan, tmp_path / "whole", Watch())
     seen = []
 
     def stop():
         return bool(seen) and seen[-1] > 100
 
-    first = play(VirtualBench(), plan, tmp_path / "r", Watch(lambda p: seen.append(p.balls), stop))
+    first = play(SlothBench(), plan, tmp_path / "r", Watch(lambda p: seen.append(p.balls), stop))
     assert first.manifest.ended == "interrupted"
     assert 100 < first.balls < balls
     assert command_again(tmp_path / "r", plan) == f"tennis resume {tmp_path / 'r'}"
-    resumed = resume(VirtualBench(), tmp_path / "r", Watch())
+    resumed = resume(SlothBench(), tmp_path / "r", Watch())
     assert np.array_equal(replaying.balls_of(resumed), replaying.balls_of(whole))
 
 
@@ -146,20 +146,20 @@ def test_a_folder_of_schema_1_is_read(tmp_path):
 def test_what_sloth_has_not_is_refused_before_play(tmp_path, asked, words):
     plan = plan_of(**{"kernel": "sloth", **asked})
     with pytest.raises(UsageError, match=words):
-        play(VirtualBench(), plan, tmp_path / "r", Watch())
+        play(SlothBench(), plan, tmp_path / "r", Watch())
     assert not part_path(tmp_path / "r").exists()
 
 
 @pytest.mark.parametrize("asked", [{"load": "storm"}, {"load_options": {"ceiling": 3}}])
 def test_what_linux_has_not_is_refused_before_play(tmp_path, asked):
     with pytest.raises(UsageError, match=r"storm is not for Linux|has no option ceiling"):
-        play(VirtualBench(), plan_of(**{"load": "hog", **asked}), tmp_path / "r", Watch())
+        play(SlothBench(), plan_of(**{"load": "hog", **asked}), tmp_path / "r", Watch())
 
 
 def test_an_emulator_without_the_board(tmp_path, monkeypatch):
     monkeypatch.setattr(bench, "_machines", lambda _: frozenset({"virt"}))
     with pytest.raises(BenchError, match="has no board lm3s6965evb: use the QEMU of Debian"):
-        play(VirtualBench(), plan_of(kernel="sloth"), tmp_path / "r", Watch())
+        play(SlothBench(), plan_of(kernel="sloth"), tmp_path / "r", Watch())
 
 
 def test_a_ball_is_explained_of_linux_only(hog):
@@ -237,7 +237,7 @@ def test_what_cannot_be_built_is_one_line(tmp_path, code, header, words):
         kernel="sloth", racquet=own(tmp_path, code, header), load="hog", load_options={"ceiling": 1}
     )
     with pytest.raises(BenchError, match=words) as caught:
-        play(VirtualBench(), plan, tmp_path / "r", Watch())
+        play(SlothBench(), plan, tmp_path / "r", Watch())
     assert "\n" not in str(caught.value)
 
 
@@ -246,10 +246,10 @@ def test_ones_own_application_without_its_configuration(tmp_path):
     source.with_suffix(".h").unlink()
     plan = plan_of(kernel="sloth", racquet=source)
     with pytest.raises(UsageError, match=r"mine\.h cannot be read"):
-        play(VirtualBench(), plan, tmp_path / "r", Watch())
+        play(SlothBench(), plan, tmp_path / "r", Watch())
     plan = plan_of(kernel="sloth", racquet=tmp_path / "mine.h")
     with pytest.raises(UsageError, match="is no C file"):
-        play(VirtualBench(), plan, tmp_path / "r", Watch())
+        play(SlothBench(), plan, tmp_path / "r", Watch())
 
 
 def test_ones_own_application_that_is_never_ready(tmp_path):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from tennis.bench.kernels.flavours import check, priorities_on
+from tennis.bench.flavours import check, priorities_on
 from tennis.errors import UsageError
 from tennis.match.plan import Name
 from tennis.play.planning import plan_of

@@ -15,8 +15,8 @@ from pathlib import Path
 from tennis.bench.cache import digest, once
 from tennis.bench.debian import Suite
 from tennis.bench.kernels import catalogue, modules
+from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import drivers, initramfs
-from tennis.bench.virtual import plugins as instrument
 from tennis.checkout import ROOT
 
 HOST = "small-board"

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tennis.bench.kernels.catalogue import Kernel, find
 from tennis.bench.kernels.modules import kernel_module
+from tennis.bench.registry import bench_for
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
@@ -19,7 +20,8 @@ GUEST = Path(__file__).parent / "guest"
 
 def played(out: Path, extras: Extras | None = None, **plan: Any) -> Rally:
     """Play a rally, with what a test adds to the target, into the folder ``out``."""
-    return play(VirtualBench(extras), plan_of(**plan), out, Watch())
+    asked = plan_of(**plan)
+    return play(VirtualBench(extras) if extras else bench_for(asked), asked, out, Watch())
 
 
 def guest_module(name: str, kernel: str | Kernel = "mainline") -> Path:

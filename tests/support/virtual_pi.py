@@ -19,8 +19,8 @@ from pathlib import Path
 
 from tennis import wire
 from tennis.bench.commands import run
+from tennis.bench.qemu import plugins as instrument
 from tennis.bench.targets.ssh import SshTarget
-from tennis.bench.virtual import plugins as instrument
 from tests.support.virtual_pi_image import USER, image
 
 NAME = "virtual-pi"

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from tennis.bench import configuration
 from tennis.bench.cache import digest, note, once
+from tennis.bench.configuration import Flavour, read_config
 from tennis.bench.debian import Package, Suite, host_architecture
-from tennis.bench.kernels import configuration
-from tennis.bench.kernels.configuration import Flavour, read_config
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, UsageError
 from tennis.listener import say

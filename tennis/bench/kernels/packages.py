@@ -19,9 +19,9 @@ from typing import get_args
 
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
+from tennis.bench.configuration import Flavour, read_config
 from tennis.bench.kernels import modules
 from tennis.bench.kernels.catalogue import Kernel
-from tennis.bench.kernels.configuration import Flavour, read_config
 from tennis.bench.kernels.requirements import check_config, fragment, requirements
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, UsageError

@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from tennis.bench.configuration import FLAVOURS, Flavour
 from tennis.bench.findings import Finding, Mark
-from tennis.bench.kernels.configuration import FLAVOURS, Flavour
 from tennis.bench.targets.snapshot import Snapshot
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError

@@ -16,14 +16,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tennis.bench import Position, RunRecord, Session, witnesses
+from tennis.bench import flavours, witnesses
 from tennis.bench import loads as load_folder
+from tennis.bench.configuration import Flavour
 from tennis.bench.findings import Finding
 from tennis.bench.fleet import boot, inventory, leases, state
-from tennis.bench.kernels import flavours, modules, requirements
-from tennis.bench.kernels.configuration import Flavour
+from tennis.bench.kernels import modules, requirements
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.physical.wired import WiredBench, WiredSession
+from tennis.bench.protocol import Access, Position, RunRecord, Session
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.agent_session import AgentSession
 from tennis.bench.targets.console import LIMIT_BYTES, Console
@@ -82,6 +83,18 @@ class PiBench:
         self.target = inventory.connect(host, patience=patience)
         self._wired = WiredBench(port, patience)
         self._seen: snapshot.Snapshot | None = None
+
+    @staticmethod
+    def plays(plan: Plan) -> bool:
+        """Tell whether a plan is for a board that tennis manages."""
+        return plan.bench == "pi" and plan.target is not None
+
+    @classmethod
+    def of(cls, plan: Plan, access: Access) -> "PiBench":
+        """Return the bench. Raises UsageError if nobody said which board it is."""
+        if access.target is None:
+            raise UsageError(f"{plain(str(plan.target), 80)}: nobody named this target here")
+        return cls(access.target, access.port, access.holder)
 
     def time_note(self, plan: Plan) -> str:
         """Return what a nanosecond means."""

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from tennis import __version__
-from tennis.bench import Position, RunRecord
 from tennis.bench.instruments import firmware, verifications
 from tennis.bench.instruments.brickwall import Brickwall, Hello, Play, play_of
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import USUAL, Patience
+from tennis.bench.protocol import Access, Position, RunRecord
 from tennis.errors import BenchError, UsageError
 from tennis.rally.disk import writing
 from tennis.rally.journal import Frame
@@ -46,6 +46,17 @@ class WiredBench:
         self._patience = patience
         self._brickwall: Brickwall | None = None
         self._hello: Hello | None = None
+
+    @staticmethod
+    def plays(plan: Plan) -> bool:
+        """Tell whether a plan is for a board that nobody manages."""
+        return plan.bench == "pi" and plan.target is None
+
+    @classmethod
+    def of(cls, plan: Plan, access: Access) -> "WiredBench":
+        """Return the bench."""
+        del plan
+        return cls(access.port)
 
     def time_note(self, _: Plan) -> str:
         """Return what a nanosecond means."""

@@ -12,27 +12,49 @@ from pathlib import Path
 import pyarrow as pa
 
 from tennis import __version__
-from tennis.bench import RunRecord, Session
+from tennis.bench import flavours
 from tennis.bench.commands import run
 from tennis.bench.instruments import emulated
-from tennis.bench.kernels import flavours
 from tennis.bench.loads import cycle_of, cycle_version, find
-from tennis.bench.sloth import KERNELS, PICO, PICO2
+from tennis.bench.protocol import Access, RunRecord, Session
+from tennis.bench.qemu import plugins
+from tennis.bench.qemu.session import shared
+from tennis.bench.sloth import KERNELS, PICO, PICO2, is_sloth
 from tennis.bench.sloth.application import Application, application
 from tennis.bench.sloth.image import CORES, compiler_version
-from tennis.bench.sloth.pico import PicoTargetSession
+from tennis.bench.sloth.pico_session import PicoTargetSession
 from tennis.bench.sloth.session import MACHINE, SlothSession
 from tennis.bench.targets.console import Console
-from tennis.bench.virtual import plugins
 from tennis.digests import sha256_of
 from tennis.errors import BenchError, UsageError
 from tennis.rally.folder import CONSOLE
-from tennis.rally.manifest import Ceiling, Instrument, LoadRecord, Priority, Target
+from tennis.rally.manifest import BenchKind, Ceiling, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
 
 
 class SlothBench:
-    """Plays plans whose kernel is SLOTH; ``VirtualBench`` hands them over."""
+    """Plays plans whose kernel is SLOTH."""
+
+    kind: BenchKind = "virtual"
+    repeats = True
+
+    @staticmethod
+    def plays(plan: Plan) -> bool:
+        """Tell whether a plan is for this bench."""
+        return plan.bench == "virtual" and is_sloth(plan.kernel)
+
+    @classmethod
+    def of(cls, plan: Plan, access: Access) -> "SlothBench":
+        """Return the bench."""
+        del plan, access
+        return cls()
+
+    @staticmethod
+    def time_note(plan: Plan) -> str:
+        """Return what a nanosecond of a rally means."""
+        if plan.kernel == PICO:
+            return "virtual time, cycles of 8 ns"
+        return f"virtual time, {plan.instruction_ns} ns per instruction"
 
     def versions(self, plan: Plan) -> dict[str, str]:
         """Return the versions on which the bytes of a rally depend.
@@ -40,7 +62,7 @@ class SlothBench:
         Raises UsageError or BenchError where the plan cannot be played.
         """
         built = self._application(plan)
-        own = sorted(Path(__file__).parent.glob("*.py"))
+        own = [*sorted(Path(__file__).parent.glob("*.py")), *shared()]
         return {
             "tennis": __version__,
             **_emulators(plan),

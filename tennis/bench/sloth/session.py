@@ -2,31 +2,24 @@
 # SPDX-License-Identifier: MIT
 """SLOTH in QEMU, on a board with a Cortex-M, played by the virtual bench's built-in instrument."""
 
-import os
-import select
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-from tennis import wire
+from tennis.bench.qemu import plugins
+from tennis.bench.qemu.session import PipedSession
 from tennis.bench.sloth.image import Core
 from tennis.bench.targets.console import LIMIT_BYTES, Console
-from tennis.bench.virtual import plugins
 from tennis.rally.folder import CONSOLE
-from tennis.rally.journal import Frame
 from tennis.rally.manifest import Protocol
 
 MACHINE = "lm3s6965evb"
 GPIO = 0x4000_5000  # port B, one of seven PL061
 INSTRUCTION_NS = 2
 READY_NS = 10_000_000_000  # of virtual time, until the application says that it is ready
-TICK_S = 0.2  # how often None comes while nothing happens
 
 
-class SlothSession:
+class SlothSession(PipedSession):
     """A rally that is being played; the console goes to ``folder``."""
-
-    doing = ""
 
     def __init__(
         self,
@@ -37,11 +30,10 @@ class SlothSession:
         instruction_ns: int = INSTRUCTION_NS,
     ) -> None:
         qemu = plugins.find_qemu()
-        self._decoder = wire.Decoder()
+        super().__init__()
         self._console = Console(folder / CONSOLE)
         self._log = folder / "qemu.log"
-        self._reader, writer = os.pipe()
-        settings = plugins.parameters(protocol, instruction_ns, writer)
+        settings = plugins.parameters(protocol, instruction_ns, self.writer)
         settings |= {"gpio": GPIO, "ready_timeout": READY_NS}
         words = [f"{name}={value}" for name, value in settings.items()]
         console = str(folder / CONSOLE).replace(",", ",,")
@@ -63,28 +55,10 @@ class SlothSession:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=[writer],
+                pass_fds=[self.writer],
                 start_new_session=True,
             )
-        os.close(writer)
-
-    @property
-    def garbage_bytes(self) -> int:
-        """Return how many bytes were of no frame."""
-        return self._decoder.garbage_bytes
-
-    def frames(self) -> Iterator[Frame | None]:
-        """Yield the instrument's frames; None every now and then while there are none."""
-        while True:
-            ready, _, _ = select.select([self._reader], [], [], TICK_S)
-            data = os.read(self._reader, 1 << 16) if ready else b""
-            if ready and not data:
-                yield from (Frame(*frame) for frame in self._decoder.finish())
-                return
-            decoded = self._decoder.feed(data)
-            yield from (Frame(*frame) for frame in decoded)
-            if not decoded:
-                yield None
+        self.started()
 
     def stop(self) -> None:
         """Ask QEMU to end; the instrument sends what it holds."""
@@ -102,6 +76,4 @@ class SlothSession:
             with self._log.open(errors="replace") as log:
                 self._console.add_emulator_output(log.read(LIMIT_BYTES))
             self._log.unlink()
-        if self._reader >= 0:
-            os.close(self._reader)
-            self._reader = -1
+        super().close()

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tennis.bench.kernels.configuration import Flavour, flavour_of, read_config
-from tennis.bench.kernels.flavours import RACQUETS
+from tennis.bench.configuration import Flavour, flavour_of, read_config
+from tennis.bench.flavours import RACQUETS
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tennis.rally.text import plain

@@ -3,24 +3,22 @@
 """The virtual bench: a real arm64 kernel in QEMU, in deterministic virtual time."""
 
 import hashlib
-import os
-import select
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
 
-from tennis import __version__, wire
-from tennis.bench import RunRecord, Session, witnesses
+from tennis import __version__
+from tennis.bench import configuration, flavours, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.instruments import emulated
-from tennis.bench.kernels import catalogue, configuration, flavours, modules, own_module
-from tennis.bench.sloth import PICO, beneath, is_sloth
-from tennis.bench.sloth.bench import SlothBench
+from tennis.bench.kernels import catalogue, modules, own_module
+from tennis.bench.protocol import Access, RunRecord, Session
+from tennis.bench.qemu import plugins as instrument
+from tennis.bench.qemu.session import PipedSession, shared
+from tennis.bench.sloth import beneath
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import drivers, initramfs
-from tennis.bench.virtual import plugins as instrument
 from tennis.bench.virtual.machine import (
     PEER_TARGET,
     TARGET,
@@ -29,11 +27,10 @@ from tennis.bench.virtual.machine import (
     Parts,
     packages_of,
 )
-from tennis.bench.virtual.pico import PicoSession
+from tennis.bench.virtual.pico_session import PicoSession
 from tennis.digests import sha256_of
 from tennis.errors import UsageError
 from tennis.rally.folder import CONSOLE
-from tennis.rally.journal import Frame
 from tennis.rally.manifest import OWN, BenchKind, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
 
@@ -41,11 +38,10 @@ BOARD = "QEMU virt, 1 Cortex-A57, PL061"
 # how long the target may take for the load's health behind the last ball, of virtual time
 OVER_NS = 60_000_000_000
 DRILL_OVER_NS = 3_600_000_000_000  # of a drill: it tells all of its times
-TICK_S = 0.2  # how often an empty chunk comes while nothing happens
 
 
 class VirtualBench:
-    """Plays plans on the virtual bench; those whose kernel is SLOTH it hands over."""
+    """Plays plans with Linux on the virtual bench."""
 
     kind: BenchKind = "virtual"
     repeats = True
@@ -53,13 +49,21 @@ class VirtualBench:
     def __init__(self, extras: Extras | None = None) -> None:
         self.extras = extras or Extras()
         self._parts: Parts | None = None
-        self._sloth = SlothBench()
+
+    @staticmethod
+    def plays(plan: Plan) -> bool:
+        """Tell whether a plan is for this bench."""
+        return plan.bench == "virtual"  # registry.py asks SLOTH before
+
+    @classmethod
+    def of(cls, plan: Plan, access: Access) -> "VirtualBench":
+        """Return the bench."""
+        del plan, access
+        return cls()
 
     @staticmethod
     def time_note(plan: Plan) -> str:
         """Return what a nanosecond of a rally means."""
-        if plan.kernel == PICO:
-            return "virtual time, cycles of 8 ns"
         return f"virtual time, {plan.instruction_ns} ns per instruction"
 
     def parts(self, plan: Plan) -> Parts:
@@ -104,8 +108,6 @@ class VirtualBench:
 
     def versions(self, plan: Plan) -> dict[str, str]:
         """Return the versions on which the bytes of a rally depend."""
-        if is_sloth(plan.kernel):
-            return self._sloth.versions(plan)
         parts = self.parts(plan)
         return {
             "tennis": __version__,
@@ -118,7 +120,7 @@ class VirtualBench:
             "load_sha256": sha256_of(*_load_files(parts)),
             **_load_tasks(parts),
             **load_folder.cycle_version(parts.load, plan.instruction_ns),
-            "bench_sha256": sha256_of(*sorted(Path(__file__).parent.glob("*.py"))),
+            "bench_sha256": sha256_of(*sorted(Path(__file__).parent.glob("*.py")), *shared()),
             **_instrument_versions(plan),
             "racquet": _module(parts),
             "racquet_sha256": sha256_of(parts.drill or parts.racquet),
@@ -135,8 +137,6 @@ class VirtualBench:
 
     def start(self, plan: Plan, folder: Path) -> Session:
         """Boot the target and let the instrument wait for it."""
-        if is_sloth(plan.kernel):
-            return self._sloth.start(plan, folder)
         kind = PicoSession if plan.instrument == "pico" else BuiltInSession
         return kind(self.parts(plan), self.extras, folder)
 
@@ -145,8 +145,6 @@ class VirtualBench:
 
         What took part was recorded when the rally began; the checkout may have changed since.
         """
-        if is_sloth(plan.kernel):
-            return self._sloth.circumstances(plan, folder)
         recorded = plan.versions
         report = Console(folder / CONSOLE).report()
         facts = report.facts
@@ -309,42 +307,24 @@ def _network_versions(parts: Parts) -> dict[str, str]:
     return {"network_sha256": sha.hexdigest()}
 
 
-class BuiltInSession:
+class BuiltInSession(PipedSession):
     """A rally with the instrument that is a plugin of QEMU's."""
 
-    doing = ""
-
     def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
-        self._decoder = wire.Decoder()
-        self._reader, writer = os.pipe()
+        super().__init__()
         plan = parts.plan
-        settings = instrument.parameters(plan.protocol, plan.instruction_ns, writer)
+        settings = instrument.parameters(plan.protocol, plan.instruction_ns, self.writer)
         if parts.load.checked or plan.witness != "none":
             settings["over"] = OVER_NS
         if plan.drill:  # it has to tell what it measured
             settings["over"] = DRILL_OVER_NS
             settings["loop_back"] = int(plan.drill.name == "response")
-        self._machine = Machine(parts, extras, folder, settings, [writer])
-        os.close(writer)
+        self._machine = Machine(parts, extras, folder, settings, [self.writer])
+        self.started()
 
-    @property
-    def garbage_bytes(self) -> int:
-        """Return how many bytes were of no frame."""
-        return self._decoder.garbage_bytes
-
-    def frames(self) -> Iterator[Frame | None]:
-        """Yield the instrument's frames; None every now and then while there are none."""
-        while True:
-            ready, _, _ = select.select([self._reader], [], [], TICK_S)
-            data = os.read(self._reader, 1 << 16) if ready else b""
-            if ready and not data:
-                yield from (Frame(*frame) for frame in self._decoder.finish())
-                return
-            self._machine.refuse_silence()
-            decoded = self._decoder.feed(data)
-            yield from (Frame(*frame) for frame in decoded)
-            if not decoded:
-                yield None
+    def look_after(self) -> None:
+        """Raise BenchError if the target says nothing at all."""
+        self._machine.refuse_silence()
 
     def stop(self) -> None:
         """Ask QEMU to end; the instrument sends what it holds."""
@@ -353,6 +333,4 @@ class BuiltInSession:
     def close(self) -> None:
         """End QEMU."""
         self._machine.close()
-        if self._reader >= 0:
-            os.close(self._reader)
-            self._reader = -1
+        super().close()

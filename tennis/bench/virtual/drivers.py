@@ -6,8 +6,8 @@ import lzma
 import re
 from pathlib import Path
 
+from tennis.bench.configuration import read_config
 from tennis.bench.kernels.catalogue import Kernel
-from tennis.bench.kernels.configuration import read_config
 from tennis.errors import BenchError, UsageError
 
 # what a network on two cards of one machine needs: built in

@@ -14,7 +14,8 @@ from typing import BinaryIO, Literal
 
 import numpy as np
 
-from tennis.bench.virtual import plugins, symbols
+from tennis.bench.qemu import plugins
+from tennis.bench.virtual import symbols
 from tennis.bench.virtual.machine import Parts, QemuPlugin
 from tennis.errors import BenchError
 from tennis.rally.text import plain

@@ -6,8 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from tennis.bench.flavours import RACQUETS
 from tennis.bench.kernels import catalogue
-from tennis.bench.kernels.flavours import RACQUETS
 from tennis.bench.targets import snapshot
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras, Machine

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tennis.bench import witnesses
+from tennis.bench.flavours import priorities_on
 from tennis.bench.kernels.catalogue import Kernel
-from tennis.bench.kernels.flavours import priorities_on
 from tennis.bench.loads import Load
 from tennis.bench.patience import USUAL, Patience
+from tennis.bench.qemu.plugins import Qemu
 from tennis.bench.sloth import beneath
 from tennis.bench.targets.console import LIMIT_BYTES, Console
 from tennis.bench.virtual import initramfs
-from tennis.bench.virtual.plugins import Qemu
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tennis.rally.cycles import balls_for

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from tennis.bench import loads
 from tennis.bench.kernels import catalogue, modules
+from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import initramfs
-from tennis.bench.virtual import plugins as instrument
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import UsageError
 from tennis.listener import say

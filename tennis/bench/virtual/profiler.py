@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.bench.virtual import plugins
+from tennis.bench.qemu import plugins
+from tennis.bench.qemu.plugins import Qemu
 from tennis.bench.virtual.machine import QemuPlugin
-from tennis.bench.virtual.plugins import Qemu
 from tennis.errors import BenchError
 from tennis.explain.phases import Phase, Symbol
 

@@ -17,8 +17,8 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from tennis.bench import configuration
 from tennis.bench.cache import digest, once
-from tennis.bench.kernels import configuration
 from tennis.bench.kernels.catalogue import Kernel, fingerprint
 from tennis.bench.virtual.machine import Extras, Machine, Parts
 from tennis.errors import BenchError

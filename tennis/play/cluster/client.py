@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tennis.bench.cache import asked_for
-from tennis.bench.virtual.bench import VirtualBench
+from tennis.bench.registry import bench_for
 from tennis.checkout import cache_folder
 from tennis.errors import RallyError, TennisError, UsageError
 from tennis.listener import say
@@ -93,12 +93,12 @@ def seen_by_cluster(
 
 def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Place) -> Setting:
     """Place what all rallies are played with, and say what a worker must be. Raises BenchError."""
-    bench, kinds = VirtualBench(), dict[str, ScheduledRally]()
+    kinds = dict[str, ScheduledRally]()
     for planned in missing:
         kinds.setdefault(planned.plan.model_dump_json(exclude={"protocol", "versions"}), planned)
     with asked_for() as asked:
         for planned in kinds.values():
-            bench.versions(planned.plan)
+            bench_for(planned.plan).versions(planned.plan)
     say(f"storing what the workers need: {len(asked)} folders")
     folders = []
     for kind, name in asked:

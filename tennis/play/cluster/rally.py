@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from tennis.bench.virtual.bench import VirtualBench
+from tennis.bench.registry import bench_for
 from tennis.errors import DiskFullError, RallyError, TennisError
 from tennis.match.plan import ScheduledRally
 from tennis.play.checking import check
@@ -50,7 +50,7 @@ def _watch(parent: int) -> None:
 def _play(out: Path) -> dict[str, str]:
     planned = ScheduledRally.model_validate_json(sys.stdin.read())
     try:
-        seen = Player(VirtualBench(), out, _told.is_set).see_to(planned, _silent())
+        seen = Player(bench_for(planned.plan), out, _told.is_set).see_to(planned, _silent())
     except DiskFullError as error:
         seen = Seen(f"FAILED: {error}", "failed", f"the disk is full: {error}")
     return asdict(seen)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from tennis import __version__
 from tennis.bench.cache import once
 from tennis.bench.kernels.modules import compiler_version
-from tennis.bench.virtual import plugins
+from tennis.bench.qemu import plugins
 from tennis.checkout import ROOT
 from tennis.errors import TennisError
 from tennis.match.plan import ScheduledRally

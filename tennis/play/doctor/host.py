@@ -14,8 +14,8 @@ from tennis.bench.debian import host_architecture
 from tennis.bench.findings import Finding
 from tennis.bench.instruments import emulated, sigrok
 from tennis.bench.kernels import catalogue, modules
+from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import initramfs
-from tennis.bench.virtual import plugins as instrument
 from tennis.checkout import cache_folder
 from tennis.errors import TennisError
 from tennis.play.doctor.pico import examine_ports

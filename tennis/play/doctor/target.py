@@ -5,11 +5,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from tennis.bench.configuration import read_config
 from tennis.bench.findings import Finding
 from tennis.bench.fleet import leases, state
 from tennis.bench.fleet.inventory import connect
 from tennis.bench.kernels import requirements
-from tennis.bench.kernels.configuration import read_config
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.bench.virtual.look import look

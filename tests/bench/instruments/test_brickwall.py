@@ -21,10 +21,11 @@ from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import Port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import Patience
+from tennis.bench.physical.wired import WiredBench
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.pages.rally import report
 from tennis.play.doctor.pico import examine_pico, examine_ports, wire_findings
-from tennis.play.planning import bench_of, plan_of
+from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play, resume
 from tennis.play.verify import Amount, settings, verify
 from tennis.rally import Rally, open_rally
@@ -59,7 +60,7 @@ def tennis(*words: object) -> subprocess.CompletedProcess[str]:
 
 def played(fake: FakeBrickwall, out: Path, observe=lambda _: None, **asked) -> Rally:
     plan = plan_of(bench="pi", port=fake.port, **asked)
-    return play(bench_of("pi", fake.port), plan, out, Watch(observe))
+    return play(WiredBench(fake.port), plan, out, Watch(observe))
 
 
 def pairs(rally: Rally) -> list[tuple[int, int]]:
@@ -101,7 +102,7 @@ def test_a_rally_that_was_interrupted_by_force_goes_on_with_what_is_missing(fake
         played(fake, out, die, balls=4000)
     kept = len(list((tmp_path / "r.part").iterdir()))
     assert kept >= 2
-    rally = resume(bench_of("pi", fake.port), out, Watch())
+    rally = resume(WiredBench(fake.port), out, Watch())
     assert pairs(rally) == made_up(4000)
     assert (rally.manifest.ended, rally.manifest.suspect) == ("complete", False)
     assert "stop" in fake.said  # the play that was left
@@ -120,7 +121,7 @@ def test_all_balls_are_there_but_no_end(fake, tmp_path):
     with pytest.raises(MemoryError):
         played(fake, out, die, balls=500)
     said = fake.said.count("play")
-    rally = resume(bench_of("pi", fake.port), out, Watch())
+    rally = resume(WiredBench(fake.port), out, Watch())
     assert (rally.balls, rally.manifest.ended) == (500, "complete")
     assert [fault.code for fault in rally.manifest.faults] == ["not_closed"]
     assert fake.said.count("play") == said
@@ -137,7 +138,7 @@ def test_another_brickwall_does_not_finish_a_rally(fake, tmp_path):
         played(fake, out, die, balls=400)
     fake.hello["unique_id"] = "e660000000000002"
     with pytest.raises(TennisError, match=r"begun with serial e660000000000001.*a rally has one"):
-        resume(bench_of("pi", fake.port), out, Watch())
+        resume(WiredBench(fake.port), out, Watch())
 
 
 def test_another_brickwall_on_the_same_port_while_it_plays(fake, tmp_path):
@@ -384,7 +385,7 @@ def test_nothing_answers():
 def test_a_port_that_cannot_be_opened(port, words, tmp_path, monkeypatch):
     monkeypatch.setattr(ports, "ports", list)
     with pytest.raises(TennisError, match=words) as error:
-        play(bench_of("pi", port), plan_of(bench="pi"), tmp_path / "r", Watch())
+        play(WiredBench(port), plan_of(bench="pi"), tmp_path / "r", Watch())
     assert "\n" not in str(error.value)
     assert not list(tmp_path.glob("r*"))
 
@@ -808,7 +809,7 @@ def test_a_stop_is_heard(fake, tmp_path):
         return count > 8
 
     plan = plan_of(bench="pi", port=fake.port, balls=100_000)
-    rally = play(bench_of("pi", fake.port), plan, tmp_path / "r", Watch(stop=stop))
+    rally = play(WiredBench(fake.port), plan, tmp_path / "r", Watch(stop=stop))
     assert (rally.manifest.ended, rally.manifest.suspect) == ("interrupted", False)
     assert 0 < rally.balls < 100_000
     assert open_rally(tmp_path / "r").balls == rally.balls
@@ -826,6 +827,6 @@ def test_a_stop_while_the_cable_is_unplugged(fake, tmp_path):
 
     plan = plan_of(bench="pi", port=fake.port, balls=100_000)
     watch = Watch(unplug, waiting.is_set)
-    rally = play(bench_of("pi", fake.port), plan, tmp_path / "r", watch)
+    rally = play(WiredBench(fake.port), plan, tmp_path / "r", watch)
     assert (rally.manifest.ended, rally.manifest.suspect) == ("interrupted", False)
     assert rally.balls > 200

@@ -19,7 +19,7 @@ from tennis import wire
 from tennis.bench.patience import Patience
 from tennis.bench.physical.wired import WiredBench
 from tennis.errors import BenchError
-from tennis.play.planning import bench_of, plan_of
+from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally, open_rally
@@ -35,7 +35,7 @@ PLAN = {"gap_min_us": 100, "gap_max_us": 200, "settle_s": 0.01, "timeout_ms": 5}
 
 def rally(url: str, out: Path, observe=lambda _: None, **asked) -> Rally:
     plan = plan_of(bench="pi", port=url, **{**PLAN, **asked})
-    return play(bench_of("pi", url), plan, out, Watch(observe))
+    return play(WiredBench(url), plan, out, Watch(observe))
 
 
 def tennis(*words: object, **options: object) -> subprocess.CompletedProcess[str]:

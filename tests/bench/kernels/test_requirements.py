@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tennis.bench.configuration import FLAVOURS, read_config
 from tennis.bench.kernels import catalogue
-from tennis.bench.kernels.configuration import FLAVOURS, read_config
 from tennis.bench.kernels.requirements import (
     FOLDER,
     check,

@@ -457,7 +457,7 @@ def test_a_threaded_top_half_on_a_mock_target(bench, knows, top_half):
         ignored = bench.target.state / "sys" / "module" / "racquet" / "parameters" / "top_half"
         modprobe.write_text(f"{modprobe.read_text()}\nrm -f {ignored}\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tennis.bench.kernels.flavours.check", lambda *_: None)
+        patch.setattr("tennis.bench.flavours.check", lambda *_: None)
         if not knows:
             with pytest.raises(BenchError, match="knows no top_half: provision it again"):
                 bench.play(top_half=top_half)

@@ -1,22 +1,18 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A rally on the virtual bench with the real Brickwall: its firmware on an emulated Pico.
+"""A rally with the real Brickwall, its firmware on an emulated Pico, and a target in one time.
 
-Pico and target keep one common time, for a guest of QEMU's by target/virtual/link.c: every run of a
-plan gives the same bytes, as with the built-in instrument.
+Every run of a plan gives the same bytes, as with the instrument that is built into QEMU.
 """
 
-import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 from tennis import wire
-from tennis.bench.instruments import emulated
 from tennis.bench.instruments.brickwall import Brickwall, Hello, play_of
 from tennis.bench.instruments.lockstep import LockstepLink
 from tennis.bench.targets.console import Console
-from tennis.bench.virtual.machine import Extras, Machine, Parts
 from tennis.rally.journal import Frame
 from tennis.rally.plan import Plan
 
@@ -100,31 +96,3 @@ class LinkedSession:
 
     def _end_target(self) -> None:
         """End what the Brickwall played against."""
-
-
-class PicoSession(LinkedSession):
-    """QEMU and an emulated Pico, each waiting for the other."""
-
-    def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
-        log = folder / EMULATOR_LOG
-        pico_reads, qemu_writes = os.pipe()
-        qemu_reads, pico_writes = os.pipe()
-        settings = {"to_pico": qemu_writes, "from_pico": qemu_reads}
-        self._machine = Machine(parts, extras, folder, settings, [qemu_writes, qemu_reads])
-        os.close(qemu_writes)
-        os.close(qemu_reads)
-        try:
-            link = emulated.start(linked=(pico_reads, pico_writes), log=log)
-        except BaseException:
-            self._end_target()
-            raise
-        finally:
-            os.close(pico_reads)
-            os.close(pico_writes)
-        # neither of the two moves on while the other one does not
-        link.waiting = self._machine.refuse_silence
-        super().__init__(link, parts.plan, self._machine.console, log)
-
-    def _end_target(self) -> None:
-        self._machine.stop()
-        self._machine.close()

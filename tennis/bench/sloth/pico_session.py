@@ -5,8 +5,8 @@
 from pathlib import Path
 
 from tennis.bench.instruments import emulated
+from tennis.bench.instruments.linked_session import EMULATOR_LOG, LinkedSession
 from tennis.bench.targets.console import Console
-from tennis.bench.virtual.pico import EMULATOR_LOG, LinkedSession
 from tennis.rally.folder import CONSOLE
 from tennis.rally.plan import Plan
 

@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from tennis.bench.kernels.configuration import Flavour
+from tennis.bench.configuration import Flavour
 from tennis.errors import UsageError
 from tennis.rally.manifest import THREADED, BottomHalf, TopHalf
 from tennis.rally.priorities import PRESETS, entries

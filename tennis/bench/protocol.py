@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a bench is: plans in, sessions out, and what is known of a rally behind them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from tennis.rally.journal import Frame
+from tennis.rally.manifest import BenchKind, Fault, Instrument, Line, LoadRecord, Target
+from tennis.rally.plan import Plan
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What a bench knows after a rally: who took part, what went wrong, what happened besides."""
+
+    instrument: Instrument
+    target: Target
+    load: LoadRecord
+    faults: list[Fault] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    line: Line | None = None
+    # what is looked at behind the last ball, and was not; empty: nothing, or the rally did not end
+    not_looked_at: str = ""
+    # what to do here about a fault, by its code: said behind its message
+    advice: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a rally is that goes on."""
+
+    balls: int  # that are there already
+    sequence: int  # of the next frame
+    clock_ticks: int  # the instrument's clock when it stopped
+
+
+@dataclass(frozen=True)
+class Access:
+    """How this machine reaches a board: what its user said, never what a rally's folder says."""
+
+    port: str | None = None  # of the Brickwall; None: the only one
+    target: str | None = None  # the host that ssh knows
+    holder: str | None = None  # in whose name, if the board is leased
+
+
+class Session(Protocol):
+    """A rally that is being played."""
+
+    @property
+    def doing(self) -> str:
+        """Say what goes on while no ball comes; empty: nothing that people must know."""
+
+    @property
+    def garbage_bytes(self) -> int:
+        """Return how many bytes came between frames, and were not repaired."""
+
+    def frames(self) -> Iterator[Frame | None]:
+        """Yield the instrument's frames as they come; None now and then while it waits."""
+
+    def stop(self) -> None:
+        """Ask the instrument to end; what it still holds comes as the last frames."""
+
+    def close(self) -> None:
+        """Undo everything that was done to the target. Safe to call twice."""
+
+
+class Bench(Protocol):
+    """Plays plans."""
+
+    kind: BenchKind
+    repeats: bool  # the same plan gives the same bytes: a rally is resumed by playing it again
+
+    def time_note(self, plan: Plan) -> str:
+        """Return what a nanosecond of a rally means."""
+
+    def versions(self, plan: Plan) -> dict[str, str]:
+        """Return the versions on which the bytes of a rally depend.
+
+        Raises UsageError or BenchError where the plan cannot be played here: before it is played.
+        """
+
+    def start(self, plan: Plan, folder: Path) -> Session:
+        """Begin to play; the target's console goes to ``folder``/console.log."""
+
+    def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
+        """Return what is known of a rally in ``folder`` once its session is closed."""
+
+
+class RegisteredBench(Bench, Protocol):
+    """A bench that a plan finds: its class stands in ``registry.BENCHES``."""
+
+    @staticmethod
+    def plays(plan: Plan) -> bool:
+        """Tell whether a plan is for this bench."""
+
+    @classmethod
+    def of(cls, plan: Plan, access: Access) -> Bench:
+        """Return the bench. Raises UsageError or BenchError if it is not there."""
+
+
+@runtime_checkable
+class ResumableBench(Bench, Protocol):
+    """A bench that does not repeat: a rally is resumed with the balls that are missing."""
+
+    def go_on(self, plan: Plan, folder: Path, position: Position) -> Session:
+        """Begin to play the rest of a rally."""
+
+
+@runtime_checkable
+class PreparingBench(Bench, Protocol):
+    """A bench whose target must be booted into a rally's kernel before each rally of a match."""
+
+    def prepare(self, plan: Plan, stop: Callable[[], bool] = lambda: False) -> None:
+        """Reboot the target into the plan's kernel, and wait until it can play, or ``stop``.
+
+        Raises BenchError where it does not come back, or comes back with another kernel, or when
+        the waiting was stopped.
+        """

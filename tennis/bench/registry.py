@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Which benches there are, and which of them plays a plan: a line for each."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tennis.bench.physical.managed import PiBench
+from tennis.bench.physical.wired import WiredBench
+from tennis.bench.protocol import Access, Bench, RegisteredBench, RunRecord, Session
+from tennis.bench.replay import ReplayBench
+from tennis.bench.sloth.bench import SlothBench
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.errors import UsageError
+from tennis.rally.manifest import BenchKind
+from tennis.rally.plan import Plan
+
+# the first that plays a plan is taken: SLOTH is a kernel of the virtual bench, too
+BENCHES: tuple[type[RegisteredBench], ...] = (
+    SlothBench,
+    VirtualBench,
+    PiBench,
+    WiredBench,
+    ReplayBench,
+)
+
+
+def bench_for(plan: Plan, access: Access | None = None) -> Bench:
+    """Return the bench that plays a plan. Raises UsageError, BenchError if it is not there."""
+    return _class_of(plan).of(plan, access or Access())
+
+
+def bench_for_all(plans: Sequence[Plan], access: Access | None = None) -> Bench:
+    """Return one bench for all plans of a match or a comparison. Raises as ``bench_for``."""
+    kinds = {plan.bench: plan for plan in plans}
+    if len(kinds) > 1:
+        raise UsageError(f"{' and '.join(kinds)} are different benches: their times do not compare")
+    first = bench_for(plans[0], access)
+    if len(set(map(_class_of, plans))) == 1:
+        return first
+    return EachOnItsOwn(first, access or Access())
+
+
+class EachOnItsOwn:
+    """Plays each plan on its own bench: a match may have kernels of several benches of a kind."""
+
+    def __init__(self, first: Bench, access: Access) -> None:
+        self.kind: BenchKind = first.kind
+        self.repeats: bool = first.repeats
+        self._access = access
+        self._made: dict[type[RegisteredBench], Bench] = {}
+
+    def _of(self, plan: Plan) -> Bench:
+        kind = _class_of(plan)
+        if kind not in self._made:
+            self._made[kind] = kind.of(plan, self._access)
+        return self._made[kind]
+
+    def time_note(self, plan: Plan) -> str:
+        """Return what a nanosecond of a rally means."""
+        return self._of(plan).time_note(plan)
+
+    def versions(self, plan: Plan) -> dict[str, str]:
+        """Return the versions on which the bytes of a rally depend."""
+        return self._of(plan).versions(plan)
+
+    def start(self, plan: Plan, folder: Path) -> Session:
+        """Begin to play."""
+        return self._of(plan).start(plan, folder)
+
+    def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
+        """Return what is known of a rally in ``folder`` once its session is closed."""
+        return self._of(plan).circumstances(plan, folder)
+
+
+def _class_of(plan: Plan) -> type[RegisteredBench]:
+    for bench in BENCHES:
+        if bench.plays(plan):
+            return bench
+    raise UsageError(f"no bench {plan.bench} here", next_step="use virtual or pi")
