@@ -5,6 +5,7 @@
 - ``{tennis-command} NAME`` writes the usage, the help and every option of a command.
 - ``{tennis-commands}`` lists all commands with what they do; each has a page of its name.
 - ``{tennis-manifest}`` writes every field of ``manifest.json``.
+- ``{tennis-settings}`` writes which bench takes which setting of a rally.
 - ``{tennis-module} NAME`` writes a module's docstring, which must be Markdown or plain text.
 """
 
@@ -21,6 +22,8 @@ from pydantic import BaseModel
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from tennis.bench.fitting import SETTINGS, option_of
+from tennis.bench.registry import BENCHES
 from tennis.cli import GROUPS, cli
 from tennis.rally.manifest import Manifest
 
@@ -185,6 +188,20 @@ class TennisManifest(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(rows))
 
 
+class TennisSettings(SphinxDirective):
+    """``{tennis-settings}``."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a table: a line for each setting, a column for each bench."""
+        every = [bench.can for bench in BENCHES if bench.can.where]  # a replay takes what it finds
+        rows = ["| setting | " + " | ".join(can.name for can in every) + " |"]
+        rows.append("|---" * (len(every) + 1) + "|")
+        for name in SETTINGS:
+            takes = ["yes" if name in can.takes else "" for can in every]
+            rows.append(f"| `{option_of(name)}` | " + " | ".join(takes) + " |")
+        return self.parse_text_to_nodes("\n".join(rows))
+
+
 class TennisModule(SphinxDirective):
     """``{tennis-module} NAME``."""
 
@@ -207,5 +224,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("tennis-command", TennisCommand)
     app.add_directive("tennis-commands", TennisCommands)
     app.add_directive("tennis-manifest", TennisManifest)
+    app.add_directive("tennis-settings", TennisSettings)
     app.add_directive("tennis-module", TennisModule)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

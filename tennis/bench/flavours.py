@@ -54,6 +54,16 @@ def racquet_of(player: Player) -> Racquet:
     return SLOTH if player == "sloth" else RACQUETS[player]
 
 
+def usual(player: Player) -> dict[str, str]:
+    """Return from where a kernel answers, and its priorities, if nobody asked for others."""
+    racquet = racquet_of(player)
+    return {
+        "top_half": racquet.top_halves[0],
+        "bottom_half": racquet.bottom_halves[0],
+        "priorities": racquet.priorities[0],
+    }
+
+
 def check(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> None:
     """Raise UsageError where a kernel of this flavour cannot be answered from like that."""
     racquet = racquet_of(flavour)

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """What a bench is: plans in, sessions out, and what is known of a rally behind them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from tennis.bench.fitting import Capabilities
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Fault, Instrument, Line, LoadRecord, Target
 from tennis.rally.plan import Plan
@@ -92,9 +93,18 @@ class Bench(Protocol):
 class RegisteredBench(Bench, Protocol):
     """A bench that a plan finds: its class stands in ``registry.BENCHES``."""
 
+    can: ClassVar[Capabilities]
+
     @staticmethod
     def plays(plan: Plan) -> bool:
         """Tell whether a plan is for this bench."""
+
+    @staticmethod
+    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a plan says if nobody asked for it: load, instrument, halves, priorities.
+
+        ``asked``: what somebody asked for. Raises UsageError.
+        """
 
     @classmethod
     def of(cls, plan: Plan, access: Access) -> Bench:

@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: MIT
 """Which benches there are, and which of them plays a plan: a line for each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from tennis.bench.fitting import Capabilities, asked_of, refuse_misfits
+from tennis.bench.kernels import catalogue
 from tennis.bench.physical.managed import PiBench
+from tennis.bench.physical.second_pico import SecondPicoBench
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.protocol import Access, Bench, RegisteredBench, RunRecord, Session
 from tennis.bench.replay import ReplayBench
+from tennis.bench.sloth import KERNELS
 from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
@@ -19,6 +24,7 @@ from tennis.rally.plan import Plan
 BENCHES: tuple[type[RegisteredBench], ...] = (
     SlothBench,
     VirtualBench,
+    SecondPicoBench,
     PiBench,
     WiredBench,
     ReplayBench,
@@ -26,8 +32,33 @@ BENCHES: tuple[type[RegisteredBench], ...] = (
 
 
 def bench_for(plan: Plan, access: Access | None = None) -> Bench:
-    """Return the bench that plays a plan. Raises UsageError, BenchError if it is not there."""
+    """Return the bench that plays a plan.
+
+    Raises UsageError if the plan asks for what the bench does not have, or, as BenchError, if the
+    bench is not there.
+    """
+    refuse(plan, asked_of(plan))
     return _class_of(plan).of(plan, access or Access())
+
+
+def refuse(plan: Plan, asked: Mapping[str, Any]) -> None:
+    """Raise UsageError for what does not go with a plan's bench; ``asked``: see ``fitting``."""
+    refuse_misfits(_class_of(plan).can, asked, [bench.can for bench in BENCHES])
+
+
+def can(plan: Plan) -> Capabilities:
+    """Return what a plan's bench takes. Raises UsageError if there is none."""
+    return _class_of(plan).can
+
+
+def is_named(kernel: str) -> bool:
+    """Tell whether a kernel has a name that every checkout knows; others are folders."""
+    return kernel in catalogue.catalogue() or kernel in KERNELS
+
+
+def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a plan's bench takes if nobody asked for something else. Raises UsageError."""
+    return _class_of(plan).usual(plan, asked)
 
 
 def bench_for_all(plans: Sequence[Plan], access: Access | None = None) -> Bench:

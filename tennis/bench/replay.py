@@ -12,14 +12,15 @@ import shutil
 import struct
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tennis import wire
+from tennis.bench.fitting import SETTINGS, Capabilities
 from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.errors import UsageError
 from tennis.rally.balls import RECORD
@@ -44,6 +45,12 @@ class ReplayBench:
 
     kind: BenchKind = "replay"
     repeats = True
+    can: ClassVar[Capabilities] = Capabilities(  # what was recorded, whatever it was
+        name="replay",
+        where="",
+        takes=frozenset(SETTINGS),
+        instruments=("builtin", "pico"),
+    )
 
     def __init__(self, recording: Path, speed: float) -> None:
         self.recording = open_rally(recording)
@@ -59,6 +66,12 @@ class ReplayBench:
     def plays(plan: Plan) -> bool:
         """Tell whether a plan is a recorded rally's."""
         return plan.bench == "replay"
+
+    @staticmethod
+    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return nothing: a recording says it all."""
+        del plan, asked
+        return {}
 
     @classmethod
     def of(cls, plan: Plan, access: Access) -> "ReplayBench":

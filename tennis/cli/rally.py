@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from tennis.bench import loads
-from tennis.bench.sloth import is_sloth
 from tennis.cli.completion import Folder, kernels
 from tennis.cli.completion import loads as load_names
 from tennis.cli.numbers import Whole
@@ -244,16 +243,9 @@ def rally(
 
     if not out:
         raise UsageError("say where to keep the rally", next_step="--out DIR")
-    if stages and (is_sloth(asked["kernel"] or "") or asked["beneath"] != "none"):
-        raise UsageError("--stages: the stages of an answer are those of Linux")
-    if stages and (asked["bench"] != "virtual" or asked["instrument"] == "pico"):
-        raise UsageError(
-            "--stages: only a rally of the virtual bench with its built-in instrument can be "
-            "played again and looked at"
-        )
     stop = Stop()
     with listening(warn), shown() as observe, ended_at_once(out):
-        plan = plan_of(**asked, load_options=dict(map(load_option, load_options)))
+        plan = plan_of(**asked, stages=stages, load_options=dict(map(load_option, load_options)))
         bench = bench_for(plan, Access(plan.port, plan.target, holder))
         for warning in warnings(plan):
             warn(warning)

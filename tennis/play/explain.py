@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.bench.sloth import is_sloth
+from tennis.bench.registry import can
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
@@ -70,7 +70,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     """
     rally = path if isinstance(path, Rally) else open_folder(path)
     plan = plan_again(rally, kernel)
-    if is_sloth(plan.kernel):
+    if can(plan).system == "sloth":
         raise UsageError(
             f"{rally.path} was played on SLOTH: balls are explained of Linux only",
             next_step="docs/sloth.md says who waits for whom there",

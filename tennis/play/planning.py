@@ -5,27 +5,29 @@
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from tennis.bench import flavours
-from tennis.bench.configuration import Flavour
+from tennis.bench import registry
 from tennis.bench.kernels import catalogue
 from tennis.bench.protocol import Access, Bench
-from tennis.bench.registry import bench_for
 from tennis.bench.replay import ReplayBench
-from tennis.bench.sloth import PICO, PICO2, is_sloth
 from tennis.errors import UsageError
 from tennis.rally.manifest import (
     BenchKind,
     Beneath,
     BottomHalf,
+    CommandLine,
+    Cpu,
+    CpuList,
     Drill,
     DrillContext,
     DrillName,
     Priorities,
     Protocol,
+    StrictModel,
+    Text,
     TopHalf,
     Witness,
 )
@@ -62,8 +64,7 @@ def replay_of(recording: Path, speed: float, operator: str | None) -> tuple[Repl
 
 def _to_be_named(plan: Plan) -> dict[str, str]:
     """Return the options without which a rally of this plan does not go on."""
-    named = plan.kernel in catalogue.catalogue() or is_sloth(plan.kernel)
-    own_tree = plan.bench == "virtual" and not named
+    own_tree = plan.bench == "virtual" and not registry.is_named(plan.kernel)
     recorded = {
         "--kernel": plan.kernel if own_tree else None,
         "--racquet": plan.racquet,
@@ -111,93 +112,94 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
         if named[option] is not None and named[option] != value:
             begun = f"with {option} {value}" if value else f"without {option}"
             raise UsageError(f"{out} was begun {plain(begun)}: `{command_again(out, plan)}`")
-    return bench_for(plan, Access(port, target, holder))
+    return registry.bench_for(plan, Access(port, target, holder))
 
 
-def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
-    *,
-    bench: BenchKind = "virtual",
-    instrument: InstrumentKind | None = None,
-    port: str | None = None,
-    target: str | None = None,
-    kernel: str | None = None,
-    load: str | None = None,
-    load_options: Mapping[str, int] | None = None,
-    top_half: TopHalf | None = None,
-    bottom_half: BottomHalf | None = None,
-    priorities: Priorities | None = None,
-    command_line: str = "",
-    interrupt_cpu: int | None = None,
-    load_cpus: str | None = None,
-    instruction_ns: InstructionNs | None = None,
-    racquet: Path | None = None,
-    witness: Witness = "none",
-    beneath: Beneath = "none",
-    operator: str | None = None,
-    umpire: bool = False,
-    analyser: str | None = None,
-    **serving: Any,
-) -> Plan:
+class Asked(StrictModel):
+    """What a person asked for, without the balls (``Serving``); None: nobody said.
+
+    Its names are those of a plan's fields.
+    """
+
+    bench: BenchKind = "virtual"
+    instrument: InstrumentKind | None = None
+    port: str | None = None
+    target: str | None = None
+    kernel: str | None = None
+    load: str | None = None
+    load_options: dict[str, int] | None = None
+    top_half: TopHalf | None = None
+    bottom_half: BottomHalf | None = None
+    priorities: Priorities | None = None
+    command_line: CommandLine | None = None
+    interrupt_cpu: Cpu | None = None
+    load_cpus: CpuList | None = None
+    instruction_ns: InstructionNs | None = None
+    racquet: Path | None = None
+    witness: Witness | None = None
+    beneath: Beneath | None = None
+    operator: Text | None = None
+    umpire: bool | None = None
+    analyser: Text | None = None
+    stages: bool | None = None  # what happened to each ball is to be recorded behind the rally
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """Return what somebody said."""
+        return {name: value for name, value in dict(self).items() if value is not None}
+
+
+def plan_of(**asked: Any) -> Plan:
     """Return a plan. Raises UsageError where what was asked for does not go together.
 
-    ``serving`` are fields of ``Serving``: balls, seed, loop, gaps, times. What nobody said about
-    the target is the usual on the virtual bench, and on a managed ``target``, which see to it; it
-    is unknown on any other.
+    ``asked`` are fields of ``Asked`` and of ``Serving`` (balls, seed, loop, gaps, times); None:
+    nobody said. What nobody said about the target is the usual on the virtual bench, and on a
+    managed ``target``, which see to it; it is unknown on any other.
     """
-    _check_instrument(bench, instrument, port, target, load_options)
-    if bench == "virtual":
-        kernel = _kernel("mainline" if kernel is None else kernel)
-    if racquet is not None:
-        top_half, bottom_half = _of_own_racquet(top_half, bottom_half)
-    if beneath != "none" and (bench != "virtual" or is_sloth(kernel or "")):
-        raise UsageError("--beneath belongs to Linux on --bench virtual")
-    top_half, bottom_half, priorities = _answered_from(
-        (bench, kernel or "", beneath), target, (top_half, bottom_half, priorities)
-    )
-    if bench == "virtual" or target is not None:
-        load = "idle" if load is None else load
-    if instruction_ns is not None and bench != "virtual":
-        raise UsageError("--instruction-ns belongs to --bench virtual: only there it can be chosen")
-    if racquet is not None and bench != "virtual":
+    known = {name: asked[name] for name in Asked.model_fields if name in asked}
+    if known.get("load_options") is not None:
+        known["load_options"] = dict(known["load_options"])
+    said = _checked(Asked, known).said
+    served = {name: value for name, value in asked.items() if name not in known}
+    target = said.get("target")
+    if target is not None and not target.strip():  # a shell's variable that is not set
         raise UsageError(
-            "--racquet belongs to --bench virtual",
-            next_step="on a board, build and load it yourself, and play without --target",
+            "--target is empty", next_step="name a target of the inventory, or a host for ssh"
         )
-    if witness != "none" and bench != "virtual" and target is None:
-        raise UsageError(
-            "--witness belongs to --bench virtual, or to --target: without, nobody starts it there"
-        )
-    for option, asked in (("--interrupt-cpu", interrupt_cpu), ("--load-cpus", load_cpus)):
-        if asked is not None and target is None:
-            raise UsageError(f"{option} belongs to --target: the virtual bench has one CPU")
-    if analyser and (bench == "virtual" or not umpire):
+    if said.get("analyser") and not said.get("umpire"):
         raise UsageError("--analyser belongs to --umpire on a physical bench")
-    protocol = _serving(serving).protocol()
+    if "racquet" in said:
+        said |= _of_own_racquet(said)
+    protocol = _serving(served).protocol()
+    draft = _draft(said, protocol)
+    registry.refuse(draft, said)
+    usual = registry.usual(draft, said)
+    return draft.model_copy(update={k: v for k, v in usual.items() if k not in said})
+
+
+def _draft(said: Mapping[str, Any], protocol: Protocol) -> Plan:
+    """Return a plan in which what nobody said is unknown. Raises UsageError."""
+    kernel = said.get("kernel", "mainline" if said["bench"] == "virtual" else UNKNOWN)
+    update = {
+        "kernel": _kernel(kernel) if said["bench"] == "virtual" else kernel,
+        "racquet": str(said["racquet"].resolve()) if "racquet" in said else None,
+        "protocol": protocol,
+    }
+    unknown = {"load": UNKNOWN, "bottom_half": UNKNOWN, "priorities": UNKNOWN}
+    return _checked(Plan, {**unknown, **_without(said, "stages"), **update})
+
+
+def _without(said: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if name not in names}
+
+
+Model = TypeVar("Model", bound=StrictModel)
+
+
+def _checked(model: type[Model], asked: Mapping[str, Any]) -> Model:
+    """Make a model of what was asked for. Raises UsageError, in words of the command line."""
     try:
-        return Plan(
-            bench=bench,
-            instrument=instrument or _usual_instrument(bench, kernel),
-            port=port,
-            target=target,
-            kernel=UNKNOWN if kernel is None else kernel,
-            load=UNKNOWN if load is None else load,
-            load_options=dict(load_options or {}),
-            top_half=top_half or ("hard" if bench == "virtual" or target else UNKNOWN),
-            bottom_half=bottom_half or UNKNOWN,
-            priorities=UNKNOWN if priorities is None else priorities,
-            command_line=command_line,
-            interrupt_cpu=interrupt_cpu,
-            load_cpus=load_cpus,
-            instruction_ns=instruction_ns or 2,
-            racquet=str(racquet.resolve()) if racquet else None,
-            witness=witness,
-            beneath=beneath,
-            operator=operator,
-            umpire=umpire,
-            analyser=analyser,
-            versions={},
-            protocol=protocol,
-        )
+        return model(**asked)
     except ValidationError as error:
         first = error.errors()[0]
         option = ".".join(map(str, first["loc"]))
@@ -207,17 +209,16 @@ def plan_of(  # noqa: PLR0913 (a plan has that many parts, all of them named)
         raise UsageError(f"{option}: {first['msg']}") from error
 
 
-def _of_own_racquet(
-    top_half: TopHalf | None, bottom_half: BottomHalf | None
-) -> tuple[TopHalf, BottomHalf]:
+def _of_own_racquet(said: Mapping[str, Any]) -> dict[str, str]:
     """Return where a Racquet of one's own answers from: unknown. Raises UsageError."""
-    for option, asked in (("--top-half", top_half), ("--bottom-half", bottom_half)):
-        if asked is not None:
+    for option in ("top_half", "bottom_half"):
+        if option in said:
             raise UsageError(
-                f"{option} {asked}: where your own Racquet answers, it says itself",
+                f"--{option.replace('_', '-')} {said[option]}: where your own Racquet answers, it "
+                "says itself",
                 next_step="leave it out",
             )
-    return UNKNOWN, UNKNOWN
+    return {"top_half": UNKNOWN, "bottom_half": UNKNOWN}
 
 
 def _serving(asked: Mapping[str, Any]) -> Serving:
@@ -238,99 +239,9 @@ def _serving(asked: Mapping[str, Any]) -> Serving:
 
 def _kernel(asked: str) -> str:
     """Return what names the kernel from anywhere, so that the rally can be resumed from there."""
-    if is_sloth(asked):
-        return asked
-    if asked and asked not in catalogue.catalogue() and catalogue.is_folder(Path(asked)):
+    if asked and not registry.is_named(asked) and catalogue.is_folder(Path(asked)):
         return str(Path(asked).resolve())
     return asked
-
-
-def _answered_from(
-    who: tuple[BenchKind, str, Beneath],
-    target: str | None,
-    asked: tuple[TopHalf | None, BottomHalf | None, Priorities | None],
-) -> tuple[TopHalf | None, BottomHalf | None, Priorities | None]:
-    """Return where a target answers from, None where nobody knows. Raises UsageError."""
-    bench, kernel, _ = who
-    if bench == "pi" and is_sloth(kernel):
-        return _on_a_pico(kernel, target, asked)
-    if bench == "virtual" or target is not None:
-        return asked[0], *_usual(who, asked[1], asked[2])
-    return asked
-
-
-def _usual(
-    who: tuple[BenchKind, str, Beneath],
-    bottom_half: BottomHalf | None,
-    priorities: Priorities | None,
-) -> tuple[BottomHalf, Priorities]:
-    """Return bottom half and priorities, the kernel's usual ones where nobody said."""
-    if bottom_half is not None and priorities is not None:
-        return bottom_half, priorities  # without reading a configuration, which is long
-    racquet = flavours.racquet_of(_player(*who))
-    return bottom_half or racquet.bottom_halves[0], priorities or racquet.priorities[0]
-
-
-def _on_a_pico(
-    kernel: str,
-    target: str | None,
-    asked: tuple[TopHalf | None, BottomHalf | None, Priorities | None],
-) -> tuple[TopHalf, BottomHalf, Priorities]:
-    """Return where SLOTH answers from on a second Pico. Raises UsageError."""
-    if kernel not in {PICO, PICO2}:
-        raise UsageError(
-            f"--kernel {kernel} is QEMU's: it runs on no board", next_step=f"use {PICO} or {PICO2}"
-        )
-    if target is not None:
-        raise UsageError(
-            f"--target: tennis manages boards with Linux, and {kernel} is a Pico's",
-            next_step="leave it out; `tennis kernels uf2` makes what the Pico takes",
-        )
-    halves = (asked[0] or "hard", asked[1] or "task", asked[2] or "native")
-    flavours.check("sloth", *halves)
-    return halves
-
-
-def _player(bench: BenchKind, kernel: str, beneath: Beneath) -> flavours.Player:
-    if bench == "pi":
-        return _flavour(kernel)
-    return "sloth" if is_sloth(kernel) or beneath != "none" else catalogue.flavour_of(kernel)
-
-
-def _flavour(asked: str | None) -> Flavour:
-    """Return the flavour that a board is asked to run; mainline where nobody said."""
-    return next((flavour for flavour in flavours.RACQUETS if flavour == asked), "mainline")
-
-
-def _usual_instrument(bench: BenchKind, kernel: str | None) -> InstrumentKind:
-    return "builtin" if bench == "virtual" and kernel != PICO else "pico"
-
-
-def _check_instrument(
-    bench: BenchKind,
-    instrument: InstrumentKind | None,
-    port: str | None,
-    target: str | None,
-    load_options: Mapping[str, int] | None,
-) -> None:
-    if target is not None and not target.strip():  # a shell's variable that is not set
-        raise UsageError(
-            "--target is empty", next_step="name a target of the inventory, or a host for ssh"
-        )
-    if bench == "virtual":
-        if port is not None:
-            raise UsageError("--port belongs to --bench pi: the virtual bench has no port")
-        if target is not None:
-            raise UsageError("--target belongs to --bench pi: the virtual bench boots its own")
-        return
-    if instrument == "builtin":
-        raise UsageError(
-            "--instrument builtin belongs to --bench virtual: a physical bench has a Pico"
-        )
-    if load_options and target is None:
-        raise UsageError(
-            "--load-option belongs to --bench virtual, or to --target: without, start it yourself"
-        )
 
 
 # who can do a drill; nothing may wait in an interrupt
@@ -360,12 +271,8 @@ def drill_plan(drill: Drill, repetitions: int, seed: int, **about: Any) -> Plan:
             f"--context {drill.context}: the drill {drill.name} cannot be done there",
             next_step=f"use {' or '.join(known)}",
         )
-    if about.get("bench", "virtual") != "virtual" and about.get("target") is None:
-        raise UsageError(
-            "--bench pi without --target: nobody would start the drill there",
-            next_step="name the board that tennis manages",
-        )
     plan = plan_of(**about)
+    registry.refuse(plan, {"drill": drill})
     if drill.name == "response" and plan.instrument == "pico":
         raise UsageError(
             "the drill response takes a wire from the reply line back to the target, which only "

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tennis import wire
-from tennis.bench.kernels import catalogue
 from tennis.bench.protocol import Session
-from tennis.bench.sloth import is_sloth
+from tennis.bench.registry import is_named
+from tennis.bench.sloth import KERNELS
 from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us
 from tennis.errors import RallyError, UsageError
 from tennis.play.progress import Progress
@@ -70,13 +70,13 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
             "without --instrument pico"
         )
     kernel = manifest.target.kernel
-    if not is_sloth(kernel) and not manifest.target.command_line.startswith(COMMAND_LINE):
+    linux = kernel not in KERNELS
+    if linux and not manifest.target.command_line.startswith(COMMAND_LINE):
         raise UsageError(
             f"{rally.path} was played with other kernel parameters than tennis gives: "
             "it cannot be played again"
         )
-    named = kernel in catalogue.catalogue() or is_sloth(kernel)
-    if manifest.tool.versions.get("kernel", "").startswith("/") or not named:
+    if manifest.tool.versions.get("kernel", "").startswith("/") or not is_named(kernel):
         if tree is None:
             raise UsageError(
                 f"{rally.path} was played on a kernel tree, {plain(kernel, 60)}",

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from tennis.bench import flavours
 from tennis.bench import loads as load_folder
 from tennis.bench.kernels import catalogue
+from tennis.bench.registry import can
 from tennis.bench.sloth import is_sloth
 from tennis.errors import UsageError
 from tennis.match.plan import (
@@ -114,7 +115,7 @@ def short_of_a_cycle(scheduled: Iterable[ScheduledRally]) -> Iterator[tuple[str,
         plan = planned.plan
         cycle_ns, enough = cycle_of(plan)
         instruction_ns = plan.instruction_ns if plan.bench == "virtual" else None
-        system = "sloth" if is_sloth(plan.kernel) else "linux"
+        system = can(plan).system
         served = plan.protocol.model_dump_json(exclude={"seed", "settle_ns"})
         kind = (plan.load, str(plan.load_options), system, instruction_ns, served, plan.drill)
         if kind in seen:
@@ -127,7 +128,7 @@ def short_of_a_cycle(scheduled: Iterable[ScheduledRally]) -> Iterator[tuple[str,
 
 def cycle_of(plan: Plan) -> tuple[int, int]:
     """Return a load's cycle (ns; 0: none, or unknown), and how many balls see all of it."""
-    system: load_folder.System = "sloth" if is_sloth(plan.kernel) else "linux"
+    system = can(plan).system
     instruction_ns = plan.instruction_ns if plan.bench == "virtual" else None
     found = load_folder.find(plan.load, plan.load_options, system).cycle_ns(instruction_ns)
     return found or 0, balls_for(found or 0, plan.protocol, plan.drill)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tennis.bench.kernels import catalogue
-from tennis.bench.sloth import is_sloth
+from tennis.bench.registry import is_named
 from tennis.comparison.played import RECORD, Cell, read_side
 from tennis.errors import UsageError
 from tennis.match.folder import MATCH
@@ -106,7 +106,7 @@ def _what(word: str) -> str:
     """Say which setting a word without a name is for; empty: none."""
     if word.endswith(".c"):
         return "racquet"
-    if is_sloth(word) or word in catalogue.catalogue() or _is_tree(Path(word)):
+    if is_named(word) or _is_tree(Path(word)):
         return "kernel"
     return ""
 

@@ -172,12 +172,12 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
         kernel=asked.get("kernel", plan.kernel),
         load=plan.load,
         load_options=plan.load_options,
-        top_half=asked.get("top_half", plan.top_half),  # type: ignore[arg-type]
-        bottom_half=asked.get("bottom_half", plan.bottom_half),  # type: ignore[arg-type]
+        top_half=asked.get("top_half", plan.top_half),
+        bottom_half=asked.get("bottom_half", plan.bottom_half),
         priorities=asked.get("priorities", plan.priorities),
         command_line=asked.get("command_line", plan.command_line),
         instruction_ns=plan.instruction_ns,
-        witness=asked.get("witness", plan.witness),  # type: ignore[arg-type]
+        witness=asked.get("witness", plan.witness),
     )
     try:
         # the same gaps and the same phase of the load

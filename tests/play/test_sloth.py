@@ -11,6 +11,7 @@ import pytest
 from tennis.bench.sloth import KERNELS, bench
 from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.sloth.image import SLOTH
+from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import BenchError, UsageError
 from tennis.match.plan import MatchPlan
 from tennis.play import checking, replaying
@@ -134,7 +135,7 @@ def test_a_folder_of_schema_1_is_read(tmp_path):
         ({"bottom_half": "tasklet"}, "bottom-half tasklet is not for .* sloth.*use task"),
         ({"top_half": "forced"}, "top-half forced is not for"),
         ({"priorities": "chrt"}, "priorities chrt is not for .*use native"),
-        ({"witness": "cyclictest"}, "--witness cyclictest is not for SLOTH"),
+        ({"witness": "cyclictest"}, "--witness is not for SLOTH"),
         ({"instrument": "pico"}, "--instrument pico is not for --kernel sloth, .* sloth-pico"),
         ({"kernel": "sloth-pico", "instrument": "builtin"}, "use --instrument pico"),
         ({"kernel": "sloth-pico", "instruction_ns": 4}, "--instruction-ns is QEMU's"),
@@ -144,16 +145,15 @@ def test_a_folder_of_schema_1_is_read(tmp_path):
     ],
 )
 def test_what_sloth_has_not_is_refused_before_play(tmp_path, asked, words):
-    plan = plan_of(**{"kernel": "sloth", **asked})
     with pytest.raises(UsageError, match=words):
-        play(SlothBench(), plan, tmp_path / "r", Watch())
+        play(SlothBench(), plan_of(**{"kernel": "sloth", **asked}), tmp_path / "r", Watch())
     assert not part_path(tmp_path / "r").exists()
 
 
 @pytest.mark.parametrize("asked", [{"load": "storm"}, {"load_options": {"ceiling": 3}}])
 def test_what_linux_has_not_is_refused_before_play(tmp_path, asked):
     with pytest.raises(UsageError, match=r"storm is not for Linux|has no option ceiling"):
-        play(SlothBench(), plan_of(**{"load": "hog", **asked}), tmp_path / "r", Watch())
+        play(VirtualBench(), plan_of(**{"load": "hog", **asked}), tmp_path / "r", Watch())
 
 
 def test_an_emulator_without_the_board(tmp_path, monkeypatch):

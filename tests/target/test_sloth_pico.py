@@ -241,7 +241,7 @@ def test_the_programs_lines_are_those_of_the_wiring():
     ("asked", "words"),
     [
         ({"kernel": "sloth"}, "is QEMU's: it runs on no board"),
-        ({"kernel": "sloth-pico", "target": "pi4"}, "tennis manages boards with Linux"),
+        ({"kernel": "sloth-pico", "target": "pi4"}, "--target is not for SLOTH, which is no Linux"),
         ({"kernel": "sloth-pico", "bottom_half": "tasklet"}, "use task"),
     ],
 )

@@ -11,15 +11,16 @@ measurements in one: that is a fault, and the rally is suspect.
 import hashlib
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tennis.bench import flavours, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.configuration import Flavour
 from tennis.bench.findings import Finding
+from tennis.bench.fitting import Capabilities
 from tennis.bench.fleet import boot, inventory, leases, state
 from tennis.bench.kernels import modules, requirements
 from tennis.bench.patience import USUAL, Patience
@@ -70,6 +71,17 @@ class PiBench:
 
     kind: BenchKind = "pi"
     repeats = False
+    can: ClassVar[Capabilities] = Capabilities(
+        name="a board, managed",
+        where="--target",
+        takes=frozenset(
+            {
+                *("instrument", "port", "target", "load_options", "command_line"),
+                *("interrupt_cpu", "load_cpus", "drill", "witness", "analyser"),
+            }
+        ),
+        instruments=("pico",),
+    )
 
     def __init__(
         self,
@@ -88,6 +100,14 @@ class PiBench:
     def plays(plan: Plan) -> bool:
         """Tell whether a plan is for a board that tennis manages."""
         return plan.bench == "pi" and plan.target is not None
+
+    @staticmethod
+    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return instrument, load, halves and priorities if nobody asked for them."""
+        del asked
+        flavour: Flavour = next((f for f in flavours.RACQUETS if f == plan.kernel), "mainline")
+        usual = {"instrument": "pico", "load": "idle", "top_half": "hard"}
+        return usual | flavours.usual(flavour)
 
     @classmethod
     def of(cls, plan: Plan, access: Access) -> "PiBench":

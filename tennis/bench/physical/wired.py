@@ -7,12 +7,13 @@ Nobody manages the target here: what the manifest says about it is what the oper
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tennis import __version__
+from tennis.bench.fitting import Capabilities
 from tennis.bench.instruments import firmware, verifications
 from tennis.bench.instruments.brickwall import Brickwall, Hello, Play, play_of
 from tennis.bench.instruments.ports import the_port
@@ -40,6 +41,12 @@ class WiredBench:
 
     kind: BenchKind = "pi"
     repeats = False
+    can: ClassVar[Capabilities] = Capabilities(
+        name="a board, not managed",
+        where="--bench pi",
+        takes=frozenset({"instrument", "port", "command_line", "analyser"}),
+        instruments=("pico",),
+    )
 
     def __init__(self, port: str | None = None, patience: Patience = USUAL) -> None:
         self._port = port
@@ -51,6 +58,13 @@ class WiredBench:
     def plays(plan: Plan) -> bool:
         """Tell whether a plan is for a board that nobody manages."""
         return plan.bench == "pi" and plan.target is None
+
+    @staticmethod
+    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the instrument: what the target plays with, only its owner knows."""
+        del plan, asked
+        unknown = ("load", "top_half", "bottom_half", "priorities")
+        return {"instrument": "pico", **dict.fromkeys(unknown, UNKNOWN)}
 
     @classmethod
     def of(cls, plan: Plan, access: Access) -> "WiredBench":

@@ -6,14 +6,17 @@ Instruments, protocol and folder are those of the virtual bench; what answers is
 ``target/sloth``, or one's own.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from tennis import __version__
 from tennis.bench import flavours
 from tennis.bench.commands import run
+from tennis.bench.fitting import Capabilities
 from tennis.bench.instruments import emulated
 from tennis.bench.loads import cycle_of, cycle_version, find
 from tennis.bench.protocol import Access, RunRecord, Session
@@ -37,11 +40,25 @@ class SlothBench:
 
     kind: BenchKind = "virtual"
     repeats = True
+    can: ClassVar[Capabilities] = Capabilities(
+        name="virtual, SLOTH",
+        where="--bench virtual",
+        takes=frozenset({"instrument", "load_options", "instruction_ns", "racquet"}),
+        instruments=("builtin", "pico"),
+        system="sloth",
+    )
 
     @staticmethod
     def plays(plan: Plan) -> bool:
         """Tell whether a plan is for this bench."""
         return plan.bench == "virtual" and is_sloth(plan.kernel)
+
+    @staticmethod
+    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return instrument, load, halves and priorities if nobody asked for them."""
+        del asked
+        instrument = "pico" if plan.kernel == PICO else "builtin"
+        return {"instrument": instrument, "load": "idle", **flavours.usual("sloth")}
 
     @classmethod
     def of(cls, plan: Plan, access: Access) -> "SlothBench":
@@ -128,17 +145,6 @@ class SlothBench:
 
 def _check(plan: Plan) -> None:
     """Raise UsageError for what SLOTH has not, BenchError where QEMU has not its board."""
-    refused = {
-        "--command-line": bool(plan.command_line),
-        f"--witness {plan.witness}": plan.witness != "none",
-    }
-    if plan.drill:
-        raise UsageError("drills are for Linux so far", next_step="use another --kernel")
-    for option, asked in refused.items():
-        if asked:
-            raise UsageError(
-                f"{option} is not for SLOTH, which is no Linux", next_step="leave it out"
-            )
     if plan.kernel == PICO2:
         raise UsageError(
             f"there is no emulator of a Pico 2 here: --kernel {PICO2} plays on a board",

@@ -3,14 +3,17 @@
 """The virtual bench: a real arm64 kernel in QEMU, in deterministic virtual time."""
 
 import hashlib
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from tennis import __version__
 from tennis.bench import configuration, flavours, witnesses
 from tennis.bench import loads as load_folder
+from tennis.bench.fitting import Capabilities
 from tennis.bench.instruments import emulated
 from tennis.bench.kernels import catalogue, modules, own_module
 from tennis.bench.protocol import Access, RunRecord, Session
@@ -45,6 +48,17 @@ class VirtualBench:
 
     kind: BenchKind = "virtual"
     repeats = True
+    can: ClassVar[Capabilities] = Capabilities(
+        name="virtual, Linux",
+        where="--bench virtual",
+        takes=frozenset(
+            {
+                *("instrument", "load_options", "command_line", "instruction_ns", "racquet"),
+                *("beneath", "drill", "witness", "stages"),
+            }
+        ),
+        instruments=("builtin", "pico"),
+    )
 
     def __init__(self, extras: Extras | None = None) -> None:
         self.extras = extras or Extras()
@@ -54,6 +68,15 @@ class VirtualBench:
     def plays(plan: Plan) -> bool:
         """Tell whether a plan is for this bench."""
         return plan.bench == "virtual"  # registry.py asks SLOTH before
+
+    @staticmethod
+    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return instrument, load, halves and priorities if nobody asked for them."""
+        usual: dict[str, Any] = {"instrument": "builtin", "load": "idle", "top_half": "hard"}
+        if asked.get("bottom_half") and asked.get("priorities"):
+            return usual  # without reading a configuration, which is long
+        player = "sloth" if plan.beneath != "none" else catalogue.flavour_of(plan.kernel)
+        return usual | flavours.usual(player)
 
     @classmethod
     def of(cls, plan: Plan, access: Access) -> "VirtualBench":
@@ -220,15 +243,10 @@ def _check_own_racquet(plan: Plan, kernel: catalogue.Kernel) -> None:
 
 def _check_beneath(plan: Plan, kernel: catalogue.Kernel) -> None:
     """Raise UsageError where SLOTH cannot answer beneath Linux."""
-    refused = {
-        "--instrument pico": plan.instrument == "pico",
-        "--racquet": plan.racquet is not None,
-        "tennis drill": plan.drill is not None,
-        f"a kernel of flavour {kernel.flavour}": kernel.flavour not in {"mainline", "rt"},
-    }
-    for what, asked in refused.items():
-        if asked:
-            raise UsageError(f"--beneath sloth: {what} does not go with it")
+    if kernel.flavour not in {"mainline", "rt"}:
+        raise UsageError(
+            f"--beneath sloth: a kernel of flavour {kernel.flavour} does not go with it"
+        )
     flavours.check("sloth", plan.top_half, plan.bottom_half, plan.priorities)
 
 

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""SLOTH on a second Pico, played by the Brickwall on the first: a bench that nobody manages."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from tennis.bench import flavours
+from tennis.bench.fitting import Capabilities
+from tennis.bench.physical.wired import WiredBench
+from tennis.bench.sloth import PICO, PICO2, is_sloth
+from tennis.errors import UsageError
+from tennis.rally.plan import UNKNOWN, Plan
+
+
+class SecondPicoBench(WiredBench):
+    """Plays plans whose kernel is SLOTH on a board."""
+
+    can: ClassVar[Capabilities] = Capabilities(
+        name="a second Pico, SLOTH",
+        where="--bench pi",
+        takes=frozenset({"instrument", "port", "analyser"}),
+        instruments=("pico",),
+        system="sloth",
+    )
+
+    @staticmethod
+    def plays(plan: Plan) -> bool:
+        """Tell whether a plan is for SLOTH on a board."""
+        return plan.bench == "pi" and is_sloth(plan.kernel)
+
+    @staticmethod
+    def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return instrument, load and halves. Raises UsageError if SLOTH does not run there."""
+        if plan.kernel not in {PICO, PICO2}:
+            raise UsageError(
+                f"--kernel {plan.kernel} is QEMU's: it runs on no board",
+                next_step=f"use {PICO} or {PICO2}",
+            )
+        usual = flavours.usual("sloth")
+        halves = {name: asked.get(name) or value for name, value in usual.items()}
+        flavours.check("sloth", **halves)
+        return {"instrument": "pico", "load": UNKNOWN, **usual}

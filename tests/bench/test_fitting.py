@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What goes with what: each bench takes what it says, and refuses the rest in one line."""
+
+import pytest
+
+from tennis.bench.fitting import SETTINGS, WHY, asked_of, refuse_misfits
+from tennis.bench.registry import BENCHES, refuse
+from tennis.errors import UsageError
+from tennis.play.planning import Asked, plan_of
+from tennis.rally.manifest import Drill
+from tennis.rally.plan import Plan
+
+EVERY = [bench.can for bench in BENCHES]
+SAID = {
+    "port": "/dev/x",
+    "target": "bench1",
+    "load_options": {"hold_us": 1},
+    "command_line": "quiet",
+    "instruction_ns": 4,
+    "interrupt_cpu": 0,
+    "load_cpus": "1",
+    "racquet": "r.c",
+    "beneath": "sloth",
+    "drill": Drill(name="periodic", context="user", period_ns=1000),
+    "witness": "cyclictest",
+    "stages": True,
+    "analyser": "fx2lafw",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("can", EVERY, ids=lambda can: can.name.replace(" ", "-"))
+def test_a_setting_is_taken_or_refused_in_one_line(can, name):
+    asked = {name: SAID[name]}
+    if name in can.takes:
+        refuse_misfits(can, asked, EVERY)
+        return
+    with pytest.raises(UsageError) as error:
+        refuse_misfits(can, asked, EVERY)
+    assert "\n" not in str(error.value)
+    assert not str(error.value).endswith((":", " "))
+
+
+def test_every_setting_is_one_that_can_be_asked_for():
+    assert set(SAID) | {"instrument"} == set(SETTINGS)
+    assert set(SETTINGS) - {"drill"} <= set(Asked.model_fields)
+    assert set(WHY) <= set(SETTINGS)
+    assert all(can.takes <= set(SETTINGS) for can in EVERY)
+
+
+def test_a_first_cpu_is_said():
+    """Zero is a number of a processor, and no way to say nothing."""
+    with pytest.raises(UsageError, match="--interrupt-cpu belongs to --target"):
+        plan_of(interrupt_cpu=0)
+    assert plan_of(bench="pi", target="b", interrupt_cpu=0).interrupt_cpu == 0
+
+
+def test_what_was_recorded_is_asked_for_again():
+    """A plan of a folder that somebody else wrote goes the same way."""
+    plan = plan_of(kernel="sloth")
+    assert asked_of(plan_of(witness="cyclictest"))["witness"] == "cyclictest"
+    forged = Plan.model_validate(plan.model_dump() | {"witness": "cyclictest"})
+    with pytest.raises(UsageError, match="--witness is not for SLOTH"):
+        refuse(forged, asked_of(forged))
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"stages": True, "instrument": "pico"}, "--stages: --instrument pico does not go with it"),
+        ({"stages": True, "beneath": "sloth"}, "--stages: --beneath sloth does not go with it"),
+        ({"stages": True, "kernel": "sloth"}, "--stages belongs to Linux on --bench virtual"),
+        ({"stages": True, "bench": "pi"}, "--stages belongs to Linux on --bench virtual"),
+        ({"beneath": "sloth", "instrument": "pico"}, "--instrument pico does not go with it"),
+    ],
+)
+def test_what_does_not_go_together(asked, words):
+    with pytest.raises(UsageError, match=words):
+        plan_of(**asked)
