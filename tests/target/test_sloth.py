@@ -3,6 +3,8 @@
 """SLOTH on QEMU's Cortex-M and an emulated Pico: orders, what is refused, what cannot be built."""
 
 import contextlib
+import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -316,3 +318,25 @@ def test_services_whose_pulses_do_not_come_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(services, "SILENT_TICKS", 5)
     with pytest.raises(BenchError, match="0 pulses came of 90"):
         count(CORES["m3"], tmp_path, repetitions=10)
+
+
+def test_the_readmes_application_runs_elsewhere(tmp_path):
+    """Block by block, as target/sloth/README.md has it."""
+    page = (SLOTH / "README.md").read_text()
+    header, source, commands = re.findall(r"```(?:c|sh)\n(.*?)```", page, flags=re.DOTALL)
+    (tmp_path / "hello.h").write_text(header)
+    (tmp_path / "hello.c").write_text(source)
+    done = subprocess.run(
+        ["sh", "-ec", commands],
+        cwd=tmp_path,
+        env={**os.environ, "SLOTH": str(SLOTH)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said = re.search(r"prints `(.*?)`", page)
+    assert said
+    assert done.stdout.strip() == said[1]
