@@ -109,11 +109,11 @@ def once(
         free = shutil.disk_usage(home if home.is_dir() else "/").free // 2**20
         if error.errno in {28, 122}:  # ENOSPC, EDQUOT
             raise DiskFullError(
-                f"no room in the cache folder {home} ({free} MB free): "
-                "free some, or set TENNIS_CACHE to a folder with 2 GB"
+                f"no room in the cache folder {home} ({free} MB free)",
+                next_step="free some, or set TENNIS_CACHE to a folder with 2 GB",
             ) from error
         raise TennisError(
-            f"the cache folder {home} cannot be used ({error.strerror}): "
-            "set TENNIS_CACHE to a folder that can be written"
+            f"the cache folder {home} cannot be used ({error.strerror})",
+            next_step="set TENNIS_CACHE to a folder that can be written",
         ) from error
     return folder

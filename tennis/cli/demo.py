@@ -97,6 +97,6 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     if outcome.bad:
         name, why = next(iter(outcome.bad.items()))
         raise BenchError(
-            f"{len(outcome.bad)} of {count} rallies are not sound, the first {name}: {why}; "
-            f"move {out} away and run it again"
+            f"{len(outcome.bad)} of {count} rallies are not sound, the first {name}: {why}",
+            next_step=f"move {out} away and run it again",
         )

@@ -214,7 +214,7 @@ def submit(number: str, folder: Path | None, out: Path | None) -> None:
     if lacking:
         for one in lacking:
             echo(f"tennis: missing: {one}", err=True)
-        raise TennisError("nothing was made: add what is missing, then submit again")
+        raise TennisError("nothing was made", next_step="add what is missing, then submit again")
     out = out or Path(hand_in.file_name(opened))
     if out.exists():
         raise UsageError(f"{out} exists", next_step="remove it, or choose another name with --out")

@@ -275,8 +275,8 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
         own = next((i for i, what in enumerate(first.whats) if what.kind == "racquet"), None)
         if own is None and not first.phase.cut:
             raise BenchError(
-                "the functions' names do not fit this rally (the Racquet is not where they say): "
-                "remove the folder symbols from tennis' cache, and try again"
+                "the functions' names do not fit this rally (the Racquet is not where they say)",
+                next_step="remove the folder symbols from tennis' cache, and try again",
             )
         if own is not None:
             thread = handler_thread(first, own)

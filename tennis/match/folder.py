@@ -94,8 +94,8 @@ def read_record(path: Path, model: type[AnyRecord], what: str, size_max: int) ->
         problem = error.errors()[0]
         where = plain(".".join(map(str, problem["loc"])), 120)
         raise RallyError(
-            f"{path} is not a {what} of schema {SCHEMA_VERSION} ({where!a}: {problem['msg']}): "
-            "use the original folder"
+            f"{path} is not a {what} of schema {SCHEMA_VERSION} ({where!a}: {problem['msg']})",
+            next_step="use the original folder",
         ) from error
 
 

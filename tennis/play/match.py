@@ -271,7 +271,8 @@ def _check_same(before: Record, match: Match, scheduled: list[ScheduledRally], o
             if was != is_:
                 raise RallyError(
                     f"{out} was begun with {name} {was}, now it is {is_}: rallies of one match are "
-                    "played with the same versions; choose another --out"
+                    "played with the same versions",
+                    next_step="choose another --out",
                 )
 
 

@@ -126,7 +126,8 @@ def _refuse_changes(
             why = "the balls would not be the same" if bench.repeats else "a rally has one"
             raise RallyError(
                 f"{what} with {name} {plain(before.get(name, 'unknown'))}, now it is "
-                f"{now.get(name)}: {why}; play it anew under another name"
+                f"{now.get(name)}: {why}",
+                next_step="play it anew under another name",
             )
 
 
@@ -217,15 +218,15 @@ def play_journal(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: W
             elif known != frame and not outcome.interrupted:
                 raise RallyError(
                     f"{out} does not repeat: frame {frame.sequence} is not what it was before; "
-                    f"what was played first is still in {part_path(out)}; "
-                    "play it anew under another name"
+                    f"what was played first is still in {part_path(out)}",
+                    next_step="play it anew under another name",
                 )
             watch.observe(progress)
     _close(journal, ending)
     if outcome.interrupted and next(held, None) is not None:
         raise RallyError(
-            f"interrupted before {out} was where it had been; nothing is lost: "
-            f"go on with `{command_again(out, plan)}`"
+            f"interrupted before {out} was where it had been; nothing is lost",
+            next_step=f"go on with `{command_again(out, plan)}`",
         )
     return _sealed(bench, plan, out, journal, outcome)
 
@@ -274,8 +275,8 @@ def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch
         _close(journal, ending)
         if outcome.interrupted and progress.first_ball is None:
             raise NothingPlayedError(
-                "interrupted before the next ball; nothing is lost: "
-                f"go on with `{command_again(out, plan)}`"
+                "interrupted before the next ball; nothing is lost",
+                next_step=f"go on with `{command_again(out, plan)}`",
             )
     return _sealed(bench, plan, out, journal, outcome)
 

@@ -66,8 +66,8 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
     if manifest.instrument.kind != "virtual":
         raise UsageError(
             f"{rally.path} was played with the instrument {plain(manifest.instrument.kind, 40)}: "
-            "only rallies with the built-in instrument can be played again so far; play it "
-            "without --instrument pico"
+            "only rallies with the built-in instrument can be played again so far",
+            next_step="play it without --instrument pico",
         )
     kernel = manifest.target.kernel
     linux = kernel not in KERNELS
@@ -224,5 +224,6 @@ def unlike(rally: Rally, text: str, versions: dict[str, str]) -> RallyError:
         )
     return RallyError(
         f"{head}, with the same versions: it was altered, or it was played with additions "
-        "that it does not record; play it anew"
+        "that it does not record",
+        next_step="play it anew",
     )

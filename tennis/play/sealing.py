@@ -211,7 +211,8 @@ def _unpacked(payload: bytes) -> Iterator[tuple[int, int, int]]:
     if len(payload) % wire.EVENT_SIZE:
         raise RallyError(
             f"a frame holds {len(payload)} bytes, not a whole number of events: "
-            "it was written by another version of the instrument; update the instrument"
+            "it was written by another version of the instrument",
+            next_step="update the instrument",
         )
     return struct.iter_unpack(wire.EVENT, payload)
 

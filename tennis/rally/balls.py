@@ -72,7 +72,8 @@ def records(payload: bytes) -> NDArray[np.void]:
     if len(payload) % wire.BALL_SIZE:
         raise RallyError(
             f"a frame holds {len(payload)} bytes, not a whole number of balls: "
-            "it was written by another version of the instrument; update the instrument"
+            "it was written by another version of the instrument",
+            next_step="update the instrument",
         )
     return np.frombuffer(payload, RECORD)
 
@@ -235,13 +236,15 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
     if told != str(tick_hz).encode():
         raise RallyError(
             f"{path} counts ticks of {(told or b'unknown')[:20]!r} Hz, the manifest of {tick_hz} "
-            "Hz: the files belong to different rallies; use the original folder"
+            "Hz: the files belong to different rallies",
+            next_step="use the original folder",
         )
     groups = form.groups
     if form.rows != balls or sum(groups) != balls:
         raise RallyError(
             f"{path} has {form.rows} balls, the manifest counts {balls}: "
-            "the files belong to different rallies; use the original folder"
+            "the files belong to different rallies",
+            next_step="use the original folder",
         )
     small = any(rows < min(MIN_GROUP_ROWS, GROUP_ROWS) for rows in groups[:-1])
     if small or any(not 0 < rows <= MAX_GROUP_ROWS for rows in groups):
@@ -255,8 +258,8 @@ def _check_form(path: Path, form: footer.Footer) -> None:
     """Refuse what ``write`` never writes, before any of it is unpacked. Raises RallyError."""
     if form.rows > MAX_BALLS or len(form.groups) > MAX_BALLS // MIN_GROUP_ROWS + 1:
         raise RallyError(
-            f"{path} has more than {MAX_BALLS} balls: it was not written by tennis; use the "
-            "original folder"
+            f"{path} has more than {MAX_BALLS} balls: it was not written by tennis",
+            next_step="use the original folder",
         )
     for chunk in form.chunks:
         how = chunk.encodings - ENCODINGS | {chunk.codec} - CODECS
@@ -328,7 +331,9 @@ def read_groups(path: Path, groups: Iterable[int]) -> Iterator[Group]:
 
 
 def _refuse(path: Path, what: str) -> NoReturn:
-    raise RallyError(f"{path} holds {what}: it was damaged or made up; use the original folder")
+    raise RallyError(
+        f"{path} holds {what}: it was damaged or made up", next_step="use the original folder"
+    )
 
 
 def _check_rows(path: Path, rows: pa.RecordBatch, first: int, before: Span, rules: Rules) -> Span:

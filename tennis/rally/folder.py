@@ -420,8 +420,8 @@ def _open(path: Path) -> Rally:
             for name, digest in hashes.items():
                 if digest.result() != manifest.files[name]:
                     raise RallyError(
-                        f"{path / name} was truncated or altered after the rally was sealed: "
-                        "use the original folder, or play the rally again"
+                        f"{path / name} was truncated or altered after the rally was sealed",
+                        next_step="use the original folder, or play the rally again",
                     )
     return Rally(path, manifest, interrupt, scheduling)
 
@@ -446,8 +446,8 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
     faults = {fault.code for fault in manifest.faults}
     if counts.balls > protocol.balls and "miscounted" not in faults:
         raise RallyError(
-            f"{balls.parent} has {counts.balls} balls of {protocol.balls} planned: it was made up; "
-            "use the original folder"
+            f"{balls.parent} has {counts.balls} balls of {protocol.balls} planned: it was made up",
+            next_step="use the original folder",
         )
     rules = table.Rules(tick_hz, protocol.timeout_ns, ordered="clock_backwards" not in faults)
     begins = table.check(balls, balls=counts.balls, tick_hz=tick_hz)
@@ -463,7 +463,8 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
     if misses != counts.misses or sum(part.balls for part in counted) != counts.balls:
         raise RallyError(
             f"{balls} has {misses} misses, the manifest counts {counts.misses}: "
-            "the files belong to different rallies; use the original folder"
+            "the files belong to different rallies",
+            next_step="use the original folder",
         )
     interrupt, scheduling = Counter(), Counter()
     interrupt.merge(part.interrupt for part in counted)
@@ -496,7 +497,8 @@ def _check_file(path: Path, name: str) -> None:
     if status.st_size > limit:
         raise RallyError(
             f"{path / name} has {status.st_size} bytes, at most {limit} are read: "
-            "it was not written by tennis; use the original folder"
+            "it was not written by tennis",
+            next_step="use the original folder",
         )
 
 
@@ -549,13 +551,13 @@ def manifest_of(path: Path, text: bytes) -> Manifest:
         manifest = Manifest.model_validate_json(text)
     except ValidationError as error:
         raise RallyError(
-            f"{file} is not a manifest of schema {version} ({_first(error.errors())}): "
-            "use the original folder"
+            f"{file} is not a manifest of schema {version} ({_first(error.errors())})",
+            next_step="use the original folder",
         ) from error
     if manifest.seal is not None and manifest.seal != seal_of(content):
         raise RallyError(
-            f"{file} was altered after the rally was sealed: "
-            "use the original folder, or play the rally again"
+            f"{file} was altered after the rally was sealed",
+            next_step="use the original folder, or play the rally again",
         )
     missing = {BALLS, EVENTS} - manifest.files.keys()
     if missing:

@@ -85,8 +85,8 @@ class Serving(StrictModel):
             timeout_ms = min(timeout_ms, shortest_us / 1000)
         if self.pulse_us > shortest_us / 2:
             raise UsageError(
-                f"a ping of {self.pulse_us:g} µs is too long for balls {shortest_us:g} µs apart: "
-                f"use --pulse-us {shortest_us / 2:g} or less"
+                f"a ping of {self.pulse_us:g} µs is too long for balls {shortest_us:g} µs apart",
+                next_step=f"use --pulse-us {shortest_us / 2:g} or less",
             )
         return Protocol(
             loop=self.loop,

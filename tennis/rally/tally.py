@@ -169,8 +169,8 @@ class Counter:
 def _bound(different: int) -> None:
     if different > MAX_DISTINCT:
         raise RallyError(
-            f"more than {MAX_DISTINCT} different latencies: no rally has so many; use the original "
-            "folder"
+            f"more than {MAX_DISTINCT} different latencies: no rally has so many",
+            next_step="use the original folder",
         )
 
 

@@ -110,7 +110,8 @@ def boot(  # noqa: PLR0913
     except (KeyboardInterrupt, StoppedError):
         raise BenchError(
             f"stopped waiting for {target.host}: it tries {flavour} once, its default is still "
-            f"{default}; see what runs with `tennis benches boot {target.host}`"
+            f"{default}",
+            next_step=f"see what runs with `tennis benches boot {target.host}`",
         ) from None
     except SshError as error:
         raise BenchError(

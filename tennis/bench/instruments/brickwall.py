@@ -191,8 +191,8 @@ class Brickwall:
         answer = self._ask("hello", {}, patience_s)
         if answer.get("instrument") != "brickwall":
             raise BenchError(
-                f"{self.link.name} is no Brickwall, it says {plain(str(answer), 60)}: "
-                "name the Brickwall's port with --port"
+                f"{self.link.name} is no Brickwall, it says {plain(str(answer), 60)}",
+                next_step="name the Brickwall's port with --port",
             )
         spoken = answer.get("firmware")
         flash = f"run `tennis brickwall flash --port {self.link.name}`"

@@ -49,8 +49,8 @@ def check() -> str:
         version = "missing"
     if version != wanted:
         raise BenchError(
-            f"the emulated Pico's library rp2040js {wanted} is {version}: "
-            "run 'scripts/setup.sh --pico'"
+            f"the emulated Pico's library rp2040js {wanted} is {version}",
+            next_step="run 'scripts/setup.sh --pico'",
         )
     return f"Node.js {text.removeprefix('v')}, rp2040js {version}"
 

@@ -275,7 +275,9 @@ class Capture:
             self.close()
             out.unlink(missing_ok=True)
             why = self.trouble or "no sample comes"
-            raise BenchError(f"{plain(chosen.analyser.name, 40)}: {why}; check the analyser")
+            raise BenchError(
+                f"{plain(chosen.analyser.name, 40)}: {why}", next_step="check the analyser"
+            )
 
     def _command(self) -> list[str]:
         chosen = self._settings
@@ -308,8 +310,8 @@ class Capture:
         unit = round(len(done.stdout) / PROBE_SAMPLES)
         if done.returncode or not 1 <= unit <= 8:
             raise BenchError(
-                f"{plain(chosen.analyser.name, 40)} does not sample: {why or 'nothing came'}; "
-                "check the analyser"
+                f"{plain(chosen.analyser.name, 40)} does not sample: {why or 'nothing came'}",
+                next_step="check the analyser",
             )
         # a sample has a bit for each of the device's logic channels, in their order
         names = chosen.analyser.channels

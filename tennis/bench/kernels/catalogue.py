@@ -131,8 +131,8 @@ def find(name_or_folder: str) -> Kernel:
     if name_or_folder in catalogue():
         if not is_fetched(name_or_folder):
             raise BenchError(
-                f"the kernel {name_or_folder} is not here yet: "
-                f"run 'tennis kernels fetch {name_or_folder}'"
+                f"the kernel {name_or_folder} is not here yet",
+                next_step=f"run 'tennis kernels fetch {name_or_folder}'",
             )
         return _named(name_or_folder)
     folder = Path(name_or_folder)

@@ -198,8 +198,8 @@ def package(
         free_mb = shutil.disk_usage(folder).free // 2**20
         if free_mb < NEEDED_MB:
             raise BenchError(
-                f"{cache_folder()} has {free_mb} MB free, a kernel needs {NEEDED_MB} MB at least: "
-                "free some, or set TENNIS_CACHE"
+                f"{cache_folder()} has {free_mb} MB free, a kernel needs {NEEDED_MB} MB at least",
+                next_step="free some, or set TENNIS_CACHE",
             )
         tree = folder / "build"
         tree.mkdir()

@@ -180,7 +180,8 @@ def _check(plan: Plan, hello: Hello) -> None:
         limit_s = 2**32 / hello.tick_hz
         raise UsageError(
             f"this Brickwall counts to {limit_s:.3g} s: a gap and the timeout (and 2 s), and a gap "
-            "and the settling, must be less; shorten the longest of them"
+            "and the settling, must be less",
+            next_step="shorten the longest of them",
         )
 
 

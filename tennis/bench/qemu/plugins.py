@@ -66,8 +66,8 @@ def find_qemu() -> Qemu:
     if missing:
         raise BenchError(
             f"{path} does not export {', '.join(sorted(missing)[:3])}"
-            f"{' and others' if len(missing) > 3 else ''}, which the virtual instrument needs: "
-            "use the QEMU of Debian, Ubuntu or Fedora (built with modules and plugins)"
+            f"{' and others' if len(missing) > 3 else ''}, which the virtual instrument needs",
+            next_step="use the QEMU of Debian, Ubuntu or Fedora (built with modules and plugins)",
         )
     version = match.group(0).removeprefix("version ")
     return Qemu(Path(path), version)
@@ -102,8 +102,8 @@ def check_exports(qemu: Qemu, plugin: Plugin, purpose: str) -> None:
         missing.append("tb_flush")
     if missing:
         raise BenchError(
-            f"{qemu.path} does not export {', '.join(missing[:3])}, which {purpose} needs: "
-            "use the QEMU of Debian 12 or 13"
+            f"{qemu.path} does not export {', '.join(missing[:3])}, which {purpose} needs",
+            next_step="use the QEMU of Debian 12 or 13",
         )
 
 
@@ -141,8 +141,8 @@ def _plugin_api(qemu: Qemu, impossible: Path) -> int:
     match = re.search(r"supports only up to version (\d+)", refused.stderr)
     if not match:
         raise BenchError(
-            f"{qemu.path} does not say which plugins it takes ({refused.stderr.strip()[-200:]}): "
-            "use the QEMU of Debian, Ubuntu or Fedora"
+            f"{qemu.path} does not say which plugins it takes ({refused.stderr.strip()[-200:]})",
+            next_step="use the QEMU of Debian, Ubuntu or Fedora",
         )
     return int(match.group(1))
 

@@ -92,7 +92,9 @@ def _costs(widths: NDArray[np.int64], repetitions: int) -> dict[str, int]:
     """Return what each service's pulse is longer than an empty one; the same in each repetition."""
     each = 1 + len(SERVICES)
     if widths.size != each * repetitions:
-        raise BenchError(f"{widths.size} pulses came of {each * repetitions}: see its console")
+        raise BenchError(
+            f"{widths.size} pulses came of {each * repetitions}", next_step="see its console"
+        )
     table = widths.reshape(repetitions, each)
     if (table != table[0]).any():
         raise BenchError("a service did not take the same time each time: please report it")

@@ -32,7 +32,8 @@ def network(kernel: Kernel) -> dict[str, bytes]:
     if missing:
         raise UsageError(
             f"the kernel {kernel.name} cannot have a load with a network: its configuration lacks "
-            f"{', '.join(missing)}; choose another load or kernel"
+            f"{', '.join(missing)}",
+            next_step="choose another load or kernel",
         )
     modules: dict[str, bytes] = {}
     wanted = [module for option, module in DRIVERS.items() if options[option] == "m"]
@@ -47,8 +48,8 @@ def network(kernel: Kernel) -> dict[str, bytes]:
 
 def _not_built(kernel: Kernel) -> UsageError:
     return UsageError(
-        f"the kernel {kernel.name} has its network drivers as modules, and they are not built: "
-        "run 'make ARCH=arm64 modules' in its tree"
+        f"the kernel {kernel.name} has its network drivers as modules, and they are not built",
+        next_step="run 'make ARCH=arm64 modules' in its tree",
     )
 
 
