@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from tennis.bench.fitting import Capabilities
 from tennis.rally.journal import Frame
-from tennis.rally.manifest import BenchKind, Fault, Instrument, Line, LoadRecord, Target
+from tennis.rally.manifest import BenchKind, Fault, Instrument, LoadRecord, SerialLine, Target
 from tennis.rally.plan import Plan
 
 
@@ -22,7 +22,7 @@ class RunRecord:
     load: LoadRecord
     faults: list[Fault] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
-    line: Line | None = None
+    line: SerialLine | None = None
     # what is looked at behind the last ball, and was not; empty: nothing, or the rally did not end
     not_looked_at: str = ""
     # what to do here about a fault, by its code: said behind its message

@@ -27,7 +27,7 @@ from tennis.units import format_count
 if TYPE_CHECKING:
     from tennis.play.causes import Found
     from tennis.play.comparing import Compared
-    from tennis.play.sides import Asked
+    from tennis.play.sides import SideRequest
 
 PAGE = "compare.html"
 WIDE = 400  # columns: a table is never cut
@@ -146,7 +146,7 @@ def compare(
 
     common: dict[str, Any] = {"bench": bench, "target": target, "port": port}
     common |= {"kernel": kernel, "load": load} | ({} if balls is None else {"balls": balls})
-    asked: list[Asked] = [
+    asked: list[SideRequest] = [
         side_of(text, {key: value for key, value in common.items() if value is not None})
         for text in (before, after)
     ]

@@ -188,7 +188,7 @@ def sweep(
     from tennis.bench.protocol import Access
     from tennis.bench.registry import bench_for
     from tennis.play.planning import plan_of
-    from tennis.play.sweep import Asked, play_sweep
+    from tennis.play.sweep import SweepRequest, play_sweep
     from tennis.sweep.search import Range
 
     try:
@@ -206,7 +206,7 @@ def sweep(
     plan = plan_of(**asked, loop="open", rate_hz=float(from_hz))
     bench = bench_for(plan, Access(plan.port, plan.target))
     with listening(tell):
-        swept = play_sweep(bench, Asked(plan, wanted), out, shown, Stop())
+        swept = play_sweep(bench, SweepRequest(plan, wanted), out, shown, Stop())
     print_sweep(swept.sweep, as_json=as_json)
     if swept.interrupted:
         echo("interrupted: the same command goes on")

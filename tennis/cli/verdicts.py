@@ -14,7 +14,7 @@ from tennis.rally.text import plain, quoted
 from tennis.replicate.deciding import level_words
 from tennis.replicate.knutsson_rules import KNUTSSON
 from tennis.replicate.rules import replication as rules
-from tennis.replicate.verdicts import Claim, Comparison, Replication, compared, number
+from tennis.replicate.verdicts import Claim, ClaimPart, Replication, compared, number
 from tennis.units import format_count
 
 STYLES = {
@@ -136,7 +136,7 @@ def _print_claim(console: Console, claim: Claim, told: set[str]) -> None:
     _print_advice(console, [*claim.parts, *beside])
 
 
-def _print_part(console: Console, part: Comparison, told: set[str]) -> None:
+def _print_part(console: Console, part: ClaimPart, told: set[str]) -> None:
     lead = _space(_NAME)
     lead.append(f"{part.verdict:<{_VERDICT}}", style=STYLES[part.verdict])
     paragraph(console, part.says, lead)
@@ -185,7 +185,7 @@ def _print_table(
         command_line(console, "More boots: ", replication.command_for("BOOTS"))
 
 
-def _print_row(console: Console, name: str, part: Comparison) -> None:
+def _print_row(console: Console, name: str, part: ClaimPart) -> None:
     published = "" if part.published is None else number(part.published)
     line = Text(f"  {name:<{_ROW - 2}}{published:>7}  {ratio(part) or '-':<{_RATIO}}")
     line.append(part.verdict, style=STYLES[part.verdict])
@@ -259,7 +259,7 @@ def _thesis(claim: Claim) -> bool:
     return claim.source == KNUTSSON
 
 
-def _print_advice(console: Console, parts: Sequence[Comparison]) -> None:
+def _print_advice(console: Console, parts: Sequence[ClaimPart]) -> None:
     """Say what to play to decide what is open; a command stands alone, to be copied."""
     advised = ((part.next, part.command) for part in parts if part.next)
     for words, command in dict.fromkeys(advised):

@@ -66,7 +66,7 @@ def verify(**asked: Any) -> None:
       tennis brickwall verify --port /dev/ttyACM0 --generator-port /dev/ttyACM1
       tennis brickwall verify --bench virtual --json
     """
-    from tennis.play.verify import Asked, keep, run
+    from tennis.play.verify import VerifyRequest, keep, run
 
     as_json = asked.pop("as_json")
     if asked["bench"] == "virtual" and (asked["port"] or asked["generator_port"]):
@@ -79,7 +79,7 @@ def verify(**asked: Any) -> None:
         console.print(f"verify: {line}", markup=False, soft_wrap=True)
 
     with listening(tell):
-        verification, record = run(Asked(**asked))
+        verification, record = run(VerifyRequest(**asked))
     if as_json:
         echo(json.dumps(verification.as_json(), indent=2))
     else:

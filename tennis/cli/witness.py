@@ -15,7 +15,7 @@ from tennis.cli.completion import Folder
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
-from tennis.explain.witness import Comparison, Sight
+from tennis.explain.witness import InsideAndOutside, Sight
 from tennis.listener import listening
 from tennis.play.trying import Tried
 from tennis.rally.text import plain, quoted
@@ -70,7 +70,7 @@ def witness(rally: Path, *, cost: bool, as_json: bool) -> None:
     _print(comparison, tried)
 
 
-def _print(comparison: Comparison, tried: Tried | None) -> None:
+def _print(comparison: InsideAndOutside, tried: Tried | None) -> None:
     console = Console(highlight=False)
 
     def line(text: str, style: str = "") -> None:

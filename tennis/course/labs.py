@@ -34,7 +34,7 @@ from tennis.rally.manifest import (
 
 LABS = ROOT / "labs"
 
-Line = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\n]*$")]
+OneLine = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\n]*$")]
 Prose = Annotated[str, StringConstraints(min_length=1, max_length=4000, strip_whitespace=True)]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$", max_length=40)]
 RallyName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=60)]
@@ -64,9 +64,9 @@ class Question(StrictPart):
     kind: Kind
     points: Annotated[int, Field(gt=0, le=100)]
     text: Prose
-    unit: Line | None = None
+    unit: OneLine | None = None
     computed: bool = False  # from the student's own rallies, by a check of the lab's own
-    choices: dict[Annotated[str, StringConstraints(pattern=r"^[a-z]$")], Line] | None = None
+    choices: dict[Annotated[str, StringConstraints(pattern=r"^[a-z]$")], OneLine] | None = None
     file: FileName | None = None  # one of the lab's, that the student completes
 
     @model_validator(mode="after")
@@ -100,12 +100,12 @@ class LabRally(StrictPart):
     """A rally that a lab asks for; what it does not say is the lab's parameter, or Tennis' own."""
 
     name: RallyName
-    kernel: Line
-    load: Line = "idle"
+    kernel: OneLine
+    load: OneLine = "idle"
     bottom_half: BottomHalf = "tasklet"
     top_half: TopHalf = "hard"
     beneath: Beneath = "none"
-    priorities: Line = "default"
+    priorities: OneLine = "default"
     balls: Annotated[int, Field(gt=0, le=10**7)]
     load_options: dict[Identifier, int] = {}
     rate_hz: Annotated[float, Field(gt=0, le=1e6)] | None = None  # an open loop's
@@ -166,8 +166,8 @@ class LabSweep(StrictPart):
     """A sweep that a lab asks for."""
 
     name: RallyName
-    kernel: Line
-    load: Line = "idle"
+    kernel: OneLine
+    load: OneLine = "idle"
     load_options: dict[Identifier, int] = {}
     balls: Annotated[int, Field(ge=2, le=10**6)]  # at each rate
     from_hz: Annotated[int, Field(ge=10, le=500_000)]
@@ -221,8 +221,8 @@ class Lab(StrictPart):
     """A lab: what students do, with which numbers, and what they are asked."""
 
     slug: Slug
-    title: Line
-    about: Line
+    title: OneLine
+    about: OneLine
     minutes: Annotated[int, Field(gt=0, le=600)]
     parameters: dict[Annotated[str, StringConstraints(pattern=r"^[a-z_]+$")], Value]
     files: Annotated[list[FileName], Field(max_length=5)] = []  # that students complete
@@ -316,8 +316,8 @@ class Lab(StrictPart):
 class Course(StrictPart):
     """The course: its labs in their order."""
 
-    title: Line
-    about: Line
+    title: OneLine
+    about: OneLine
     labs: list[Slug]
 
 

@@ -19,7 +19,7 @@ from tennis.errors import RallyError
 from tennis.play.planning import plan_of
 from tennis.play.player import unversioned
 from tennis.play.rally import Observer
-from tennis.play.sweep import Asked, play_sweep
+from tennis.play.sweep import SweepRequest, play_sweep
 from tennis.rally import open_rally
 from tennis.rally.folder import BALLS
 from tennis.rally.text import plain
@@ -33,7 +33,7 @@ from tennis.sweep.search import (
 )
 
 
-def asked_for(lab: Lab, seed: int, balls: int | None = None) -> Asked:
+def asked_for(lab: Lab, seed: int, balls: int | None = None) -> SweepRequest:
     """Return a lab's sweep with a student's seed; ``balls``: fewer at each rate."""
     sweep = _sweep(lab)
     plan = plan_of(
@@ -52,7 +52,7 @@ def asked_for(lab: Lab, seed: int, balls: int | None = None) -> Asked:
         paired_percent=PAIRED_PERCENT,
         resolution_percent=RESOLUTION_PERCENT,
     )
-    return Asked(plan, rates)
+    return SweepRequest(plan, rates)
 
 
 def play(lab: Lab, seed: int, out: Path, balls: int | None = None) -> int:

@@ -60,7 +60,7 @@ class Sight:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class InsideAndOutside:
     """Outside and inside of one rally."""
 
     rally: Rally
@@ -88,7 +88,7 @@ class Comparison:
         }
 
 
-def compare(rally: Rally) -> Comparison:
+def compare(rally: Rally) -> InsideAndOutside:
     """Hold what a rally's witness saw against what the Brickwall saw.
 
     Raises UsageError where the rally had no witness or too few balls, RallyError where what it told
@@ -111,7 +111,7 @@ def compare(rally: Rally) -> Comparison:
     missed = fall < 0
     waited = np.where(missed, rally.manifest.protocol.timeout_ns, fall)
     sights = [_sight(one, served, waited, missed) for one in witness]
-    return Comparison(rally, distributions, sights)
+    return InsideAndOutside(rally, distributions, sights)
 
 
 def _balls(rally: Rally) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

@@ -99,7 +99,7 @@ def read_record(path: Path, model: type[AnyRecord], what: str, size_max: int) ->
         ) from error
 
 
-class Record(StrictModel):
+class MatchRecord(StrictModel):
     """All of ``match.json``."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -122,7 +122,7 @@ class Record(StrictModel):
         write_whole(folder / MATCH, text.encode(), force=True)
 
     @classmethod
-    def read(cls, folder: Path) -> "Record":
+    def read(cls, folder: Path) -> "MatchRecord":
         """Read ``match.json``. Raises RallyError, one line that says what is wrong."""
         record = read_record(folder / MATCH, cls, "match", SIZE_MAX)
         if twice := repeated(record.scheduled, str(folder / MATCH)):
@@ -169,7 +169,7 @@ class MatchFolder:
     """A match that was played, or a part of it; rallies are opened once, when they are needed."""
 
     path: Path
-    record: Record
+    record: MatchRecord
     _rallies: dict[str, Rally | str] = field(default_factory=dict)  # or why there is none
     _distinct: int = 0  # latencies of those that are open
     _same: _Same = field(default_factory=_Same)
@@ -299,4 +299,4 @@ def open_match(path: Path) -> MatchFolder:
         raise RallyError(
             f"{path} is no folder", next_step="name the one that `tennis match --out` wrote"
         )
-    return MatchFolder(path, Record.read(path))
+    return MatchFolder(path, MatchRecord.read(path))

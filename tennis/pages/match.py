@@ -25,7 +25,7 @@ from tennis.rally.text import plain
 from tennis.replicate.knutsson_rules import FIGURES, KNUTSSON, LOADS, TABLES, published_maximum
 from tennis.replicate.rules import LATENCIES, PERIODIC, LatencyName, replication
 from tennis.replicate.story import cells, head, story
-from tennis.replicate.verdicts import Claim, Comparison, Replication, Verdict, number
+from tennis.replicate.verdicts import Claim, ClaimPart, Replication, Verdict, number
 from tennis.stats.summary import Latency, latencies, percent
 from tennis.units import format_count, format_us
 
@@ -133,14 +133,14 @@ def match_report(replicated: Replication) -> str:
     )
 
 
-def ratio(part: Comparison) -> str:
+def ratio(part: ClaimPart) -> str:
     """Say what was found: estimate and interval; empty where nothing was compared."""
     if part.estimate is None or part.interval is None:
         return ""
     return _with_interval(part.estimate, part.interval)
 
 
-def mechanisms(part: Comparison) -> list[str]:
+def mechanisms(part: ClaimPart) -> list[str]:
     """Say of each side what made its latest ball late, where somebody looked."""
     lines = []
     for side in part.sides:
@@ -160,7 +160,7 @@ def _with_interval(estimate: float, interval: tuple[float | None, float | None])
     return f"{number(estimate)} ({number(interval[0])} to {number(interval[1])})"
 
 
-def at_levels(part: Comparison) -> str:
+def at_levels(part: ClaimPart) -> str:
     """Say what was found at each probability of exceedance."""
     return "; ".join(
         f"1 in {level.one_in:,}: {_with_interval(level.estimate, level.interval)}"
@@ -169,7 +169,7 @@ def at_levels(part: Comparison) -> str:
     )
 
 
-def beyond(part: Comparison) -> str:
+def beyond(part: ClaimPart) -> str:
     """Say by what it is judged, what was published of which quantity, and of the latest balls."""
     value = "" if part.published is None else f" {number(part.published)}"
     published, here = f"published{value}: {part.quantity}", ""

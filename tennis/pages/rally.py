@@ -18,7 +18,7 @@ from tennis.publications import Result, result
 from tennis.rally import Rally
 from tennis.rally.calibration import doubt
 from tennis.rally.disk import write_whole
-from tennis.rally.manifest import Instrument, Line
+from tennis.rally.manifest import Instrument, SerialLine
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
 from tennis.stats.intervals import BOUND_FROM
@@ -241,7 +241,7 @@ def _verified(instrument: Instrument, when: str) -> str:
     )
 
 
-def _line(line: Line | None) -> str:
+def _line(line: SerialLine | None) -> str:
     """Say what happened between instrument and host, and was repaired."""
     counts = line.model_dump() if line else {}
     return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count)

@@ -30,7 +30,7 @@ from tennis.play.lock import check_folder, locked
 from tennis.play.player import Player, Seen, unversioned
 from tennis.play.rally import Observer, Stop
 from tennis.play.schedule import cycle_of
-from tennis.play.sides import Asked, Recorded, ToPlay
+from tennis.play.sides import Recorded, SideRequest, ToPlay
 from tennis.play.workers import seen_by_workers
 from tennis.rally import part_path
 from tennis.rally.cycles import cycle_words
@@ -52,7 +52,7 @@ class SideRecord(StrictModel):
     plans: Annotated[dict[Text, Plan], Field(max_length=4096, default_factory=dict)]
 
 
-class Record(StrictModel):
+class CompareRecord(StrictModel):
     """All of ``compare.json``."""
 
     schema_version: Literal[1] = 1
@@ -95,8 +95,8 @@ def compare_recorded(before: Recorded, after: Recorded, margin: float) -> Compar
 
 
 def compare_played(  # noqa: PLR0913 (both sides, how sure, how long, and who looks on)
-    before: Asked,
-    after: Asked,
+    before: SideRequest,
+    after: SideRequest,
     out: Path,
     *,
     seed: int,
@@ -132,7 +132,9 @@ def compare_played(  # noqa: PLR0913 (both sides, how sure, how long, and who lo
         return _until_decided(game, record, recorded)
 
 
-def _until_decided(game: "_Game", record: Record, recorded: Mapping[str, list[Cell]]) -> Compared:
+def _until_decided(
+    game: "_Game", record: CompareRecord, recorded: Mapping[str, list[Cell]]
+) -> Compared:
     """Play to one look after the other; each has twice as many pairs as the one before."""
     most = len(game.seeds)
     balls = min(plan.protocol.balls for plans in game.plans.values() for plan in plans.values())
@@ -266,7 +268,7 @@ def _is_whole(place: Path) -> bool:
     return (place / MANIFEST).is_file() and not part_path(place).exists()
 
 
-def _plans(before: Asked, after: Asked) -> dict[str, Mapping[str, Plan]]:
+def _plans(before: SideRequest, after: SideRequest) -> dict[str, Mapping[str, Plan]]:
     asked = zip(SIDES, (before, after), strict=True)
     return {side: one.plans for side, one in asked if isinstance(one, ToPlay)}
 
@@ -313,7 +315,7 @@ def _with_versions(bench: Bench, plans: Mapping[str, Plan]) -> dict[str, Plan]:
 
 
 def _refuse_the_same(
-    planned: Mapping[str, Mapping[str, Plan]], before: Asked, after: Asked
+    planned: Mapping[str, Mapping[str, Plan]], before: SideRequest, after: SideRequest
 ) -> None:
     """Raise UsageError where both sides would be one and the same."""
     if len(planned) == len(SIDES) and planned["before"] == planned["after"]:
@@ -324,11 +326,11 @@ def _refuse_the_same(
         )
 
 
-def _words(one: Asked) -> str:
+def _words(one: SideRequest) -> str:
     return one.words if isinstance(one, ToPlay) else str(one.path)
 
 
-def _seeds(before: Asked, after: Asked, seed: int, pairs: int) -> list[int]:
+def _seeds(before: SideRequest, after: SideRequest, seed: int, pairs: int) -> list[int]:
     """Return a seed for each pair: those of the side that was played, or new ones."""
     for one in (before, after):
         if isinstance(one, Recorded):
@@ -349,21 +351,23 @@ def _seeds(before: Asked, after: Asked, seed: int, pairs: int) -> list[int]:
 
 def _begun(
     out: Path,
-    asked: tuple[Asked, Asked],
+    asked: tuple[SideRequest, SideRequest],
     planned: Mapping[str, Mapping[str, Plan]],
     seed: int,
     margin: float,
-) -> Record:
+) -> CompareRecord:
     """Write or read ``compare.json``. Raises RallyError where ``out`` holds another comparison."""
     one, other = (
         SideRecord(words=_words(who), plans=dict(planned.get(side, {})))
         for side, who in zip(SIDES, asked, strict=True)
     )
-    record = Record(tennis=__version__, before=one, after=other, seed=seed, margin=margin, looks=[])
+    record = CompareRecord(
+        tennis=__version__, before=one, after=other, seed=seed, margin=margin, looks=[]
+    )
     if not (out / RECORD).exists():
         record.write(out)
         return record
-    before = read_record(out / RECORD, Record, "compare", SIZE_MAX)
+    before = read_record(out / RECORD, CompareRecord, "compare", SIZE_MAX)
     _check_same(out, "before", before.before, one)
     _check_same(out, "after", before.after, other)
     if before.seed != seed:

@@ -18,7 +18,7 @@ from tennis.bench.protocol import Access, Bench, PreparingBench
 from tennis.bench.registry import bench_for_all
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
-from tennis.match.folder import MATCH, MatchFolder, Record, open_match
+from tennis.match.folder import MATCH, MatchFolder, MatchRecord, open_match
 from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
 from tennis.play.cluster.client import Cluster, seen_by_cluster
 from tennis.play.fleet import FleetBench, seen_by_fleet
@@ -217,15 +217,15 @@ def _foreign_tasks(scheduled: list[ScheduledRally]) -> Iterator[str]:
                 )
 
 
-def _begun(bench: Bench, match: Match, scheduled: list[ScheduledRally], out: Path) -> Record:
+def _begun(bench: Bench, match: Match, scheduled: list[ScheduledRally], out: Path) -> MatchRecord:
     """Write or update ``match.json``; raise RallyError where ``out`` holds another match."""
     troubles: dict[str, str] = {}
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     if (out / MATCH).exists():
-        before = Record.read(out)
+        before = MatchRecord.read(out)
         _check_same(before, match, scheduled, out)
         troubles, created = before.troubles, before.created
-    record = Record(
+    record = MatchRecord(
         schema_version=1,
         bench=bench.kind,
         time_note=bench.time_note(scheduled[0].plan),
@@ -241,7 +241,9 @@ def _begun(bench: Bench, match: Match, scheduled: list[ScheduledRally], out: Pat
     return record
 
 
-def _check_same(before: Record, match: Match, scheduled: list[ScheduledRally], out: Path) -> None:
+def _check_same(
+    before: MatchRecord, match: Match, scheduled: list[ScheduledRally], out: Path
+) -> None:
     """Raise RallyError unless what was begun is what is to be played, on the same versions."""
     another_plan = f"{out} was begun with another plan"
     ours, theirs = match.plan.model_dump(), before.plan.model_dump()

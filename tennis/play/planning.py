@@ -115,7 +115,7 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     return registry.bench_for(plan, Access(port, target, holder))
 
 
-class Asked(StrictModel):
+class RallyRequest(StrictModel):
     """What a person asked for, without the balls (``Serving``); None: nobody said.
 
     Its names are those of a plan's fields.
@@ -152,14 +152,14 @@ class Asked(StrictModel):
 def plan_of(**asked: Any) -> Plan:
     """Return a plan. Raises UsageError where what was asked for does not go together.
 
-    ``asked`` are fields of ``Asked`` and of ``Serving`` (balls, seed, loop, gaps, times); None:
-    nobody said. What nobody said about the target is the usual on the virtual bench, and on a
-    managed ``target``, which see to it; it is unknown on any other.
+    ``asked`` are fields of ``RallyRequest`` and of ``Serving`` (balls, seed, loop, gaps, times);
+    None: nobody said. What nobody said about the target is the usual on the virtual bench, and on
+    a managed ``target``, which see to it; it is unknown on any other.
     """
-    known = {name: asked[name] for name in Asked.model_fields if name in asked}
+    known = {name: asked[name] for name in RallyRequest.model_fields if name in asked}
     if known.get("load_options") is not None:
         known["load_options"] = dict(known["load_options"])
-    said = _checked(Asked, known).said
+    said = _checked(RallyRequest, known).said
     served = {name: value for name, value in asked.items() if name not in known}
     target = said.get("target")
     if target is not None and not target.strip():  # a shell's variable that is not set

@@ -43,10 +43,10 @@ class Recorded:
     cells: list[Cell]
 
 
-Asked = ToPlay | Recorded
+SideRequest = ToPlay | Recorded
 
 
-def side_of(text: str, common: Mapping[str, Any]) -> Asked:
+def side_of(text: str, common: Mapping[str, Any]) -> SideRequest:
     """Read a side: a folder, a plan's file, or words such as ``kernel=rt top-half=explicit``.
 
     ``common``: what ``plan_of`` takes of both sides. Raises UsageError, RallyError.

@@ -18,12 +18,12 @@ from tennis.play.rally import Observer, Stop
 from tennis.rally.disk import writing
 from tennis.rally.plan import Plan
 from tennis.stats.pairing import percent_floor
-from tennis.sweep.folder import SWEEP, Record, Sweep, open_rate, open_sweep
+from tennis.sweep.folder import SWEEP, Sweep, SweepRecord, open_rate, open_sweep
 from tennis.sweep.search import Range, next_rate
 
 
 @dataclass(frozen=True)
-class Asked:
+class SweepRequest:
     """What is to be swept: the rally, but for its rate, and the rates."""
 
     plan: Plan
@@ -40,7 +40,7 @@ class Swept:
 
 def play_sweep(
     bench: Bench,
-    asked: Asked,
+    asked: SweepRequest,
     out: Path,
     shown: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
@@ -67,7 +67,7 @@ def play_sweep(
 
 def _play_rates(
     player: Player,
-    record: Record,
+    record: SweepRecord,
     out: Path,
     shown: Callable[[str], AbstractContextManager[Observer]],
 ) -> bool:
@@ -101,10 +101,10 @@ def _play_rates(
     return False
 
 
-def _begun(bench: Bench, plan: Plan, wanted: Range, out: Path) -> Record:
+def _begun(bench: Bench, plan: Plan, wanted: Range, out: Path) -> SweepRecord:
     """Write ``sweep.json``, or hold what is asked for against it. Raises RallyError."""
     if (out / SWEEP).exists():
-        before = Record.read(out)
+        before = SweepRecord.read(out)
         if (before.range, unversioned(before.plan)) != (wanted, unversioned(plan)):
             raise RallyError(
                 f"{out} was begun as another sweep{_difference(before, plan, wanted)}",
@@ -119,7 +119,7 @@ def _begun(bench: Bench, plan: Plan, wanted: Range, out: Path) -> Record:
                     next_step="choose another --out",
                 )
         return before
-    record = Record(
+    record = SweepRecord(
         tennis=__version__,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         bench=bench.kind,
@@ -131,7 +131,7 @@ def _begun(bench: Bench, plan: Plan, wanted: Range, out: Path) -> Record:
     return record
 
 
-def _difference(before: Record, plan: Plan, wanted: Range) -> str:
+def _difference(before: SweepRecord, plan: Plan, wanted: Range) -> str:
     """Name the first thing in which a sweep differs from the one that was begun."""
     ours = {**wanted.model_dump(), **unversioned(plan).model_dump(exclude={"protocol"})}
     ours |= plan.protocol.model_dump()

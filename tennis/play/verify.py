@@ -58,7 +58,7 @@ class Amount:
 
 
 @dataclass(frozen=True)
-class Setting:
+class DelaySetting:
     """One setting of the generator."""
 
     what: str
@@ -169,7 +169,7 @@ class Verification:
         }
 
 
-def settings(tick_hz: int, amount: Amount) -> Iterator[Setting]:
+def settings(tick_hz: int, amount: Amount) -> Iterator[DelaySetting]:
     """Yield table 6.1, the sweep and the random delays; ``tick_hz`` is the generator's."""
 
     def ticks(us: float) -> int:
@@ -188,7 +188,7 @@ def settings(tick_hz: int, amount: Amount) -> Iterator[Setting]:
         yield _constant("sweep", rise, max(width, WIDTH_MIN_TICKS), amount.each)
     most = RANDOM_MAX_NS * tick_hz // NS_PER_S
     for first in range(0, amount.random, RANDOM_PAIRS):
-        yield Setting(
+        yield DelaySetting(
             what="random",
             pairs=RANDOM_PAIRS,
             seed=RANDOM_SEED + first,
@@ -200,8 +200,8 @@ def settings(tick_hz: int, amount: Amount) -> Iterator[Setting]:
 
 def _constant(
     what: str, rise: int, width: int, balls: int, thesis_us: tuple[float, float] | None = None
-) -> Setting:
-    return Setting(what, 1, 0, (rise, rise), (width, width), balls, thesis_us)
+) -> DelaySetting:
+    return DelaySetting(what, 1, 0, (rise, rise), (width, width), balls, thesis_us)
 
 
 def verify(
@@ -305,7 +305,7 @@ def _not_wired(brickwall: Brickwall, source: Source) -> str:
 
 
 def _measure(
-    brickwall: Brickwall, setting: Setting, tick_hz: int
+    brickwall: Brickwall, setting: DelaySetting, tick_hz: int
 ) -> tuple[list[tuple[int, int]], str]:
     """Play the balls of a setting; return (rise, fall) of each in ticks, and what was odd."""
     longest = (setting.rise_ticks[1] + setting.width_ticks[1]) * NS_PER_S // tick_hz
@@ -354,7 +354,7 @@ class _Check:
             f"ticks, interrupt only), and {CRYSTALS * 1e6:.0f} ppm between two crystals"
         )
 
-    def points(self, setting: Setting, played: list[tuple[int, int]]) -> list[Point]:
+    def points(self, setting: DelaySetting, played: list[tuple[int, int]]) -> list[Point]:
         """Return the worst ball of each kind."""
         delays = setting.delays()
         known = [delays[index % setting.pairs] for index in range(len(played))]
@@ -425,7 +425,7 @@ EMULATED_BALLS = 20
 
 
 @dataclass(frozen=True)
-class Asked:
+class VerifyRequest:
     """The options of ``tennis brickwall verify``."""
 
     bench: Literal["pi", "virtual"] = "pi"
@@ -463,7 +463,7 @@ def keep(record: VerificationRecord) -> Path | None:
     return verifications.write(record) if record.verdict in {"pass", "fail"} else None
 
 
-def run(asked: Asked) -> tuple[Verification, VerificationRecord]:
+def run(asked: VerifyRequest) -> tuple[Verification, VerificationRecord]:
     """Verify, and say now and then how far it is. What was found must still be kept (``keep``).
 
     Raises TennisError where there is no instrument to verify, or no place for its record.

@@ -13,7 +13,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Board(_Table):
+class PublishedBoard(_Table):
     """What the thesis measured on (tables 4.1 and 5.1)."""
 
     board: str
@@ -73,7 +73,7 @@ class Kernel(_Table):
 class Thesis(_Table):
     """All figures of the thesis."""
 
-    target: Board
+    target: PublishedBoard
     instrument: Counter
     verification: list[Verification]
     loads: dict[str, str | bool]

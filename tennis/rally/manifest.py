@@ -120,7 +120,7 @@ class Instrument(StrictModel):
     )
 
 
-class Line(StrictModel):
+class SerialLine(StrictModel):
     """What happened between instrument and host, all of it repaired."""
 
     broken: Count = 0  # times that something else than a frame came
@@ -310,7 +310,7 @@ class Manifest(StrictModel):
     protocol: Protocol
     drill: Drill | None = Field(default=None, validate_default=True)  # None: it is a rally
     counts: Counts
-    line: Line | None = None  # None: there is none that could break
+    line: SerialLine | None = None  # None: there is none that could break
     ended: Literal["complete", "interrupted", "fault"]
     faults: Annotated[list[Fault], Field(max_length=1024)]
     # folders of Tennis 0.1 say "tainted", which is a kernel's own word for something else

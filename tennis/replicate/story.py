@@ -25,7 +25,7 @@ _SURPRISE = 10  # times what one in 1,000 exceeds: a latest answer beyond that w
 
 
 @dataclass(frozen=True)
-class Line:
+class StoryLine:
     """A kernel under a load: its interrupt latency here, and the thesis' latest answer."""
 
     load: str
@@ -52,7 +52,7 @@ class Sentence:
 class Story:
     """What to tell first of a match that played mainline and PREEMPT_RT, idle and under stress."""
 
-    lines: list[Line]
+    lines: list[StoryLine]
     sentences: list[Sentence]
 
 
@@ -119,7 +119,7 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
     load: str,
     words: str,
     top_half: str | None = None,
-) -> Line | None:
+) -> StoryLine | None:
     """Return the line of a cell; ``top_half``: one that the thesis did not play."""
     rules = replication()
     side = Side(
@@ -138,7 +138,7 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
     tables = knutsson_2008().results
     table = next(one for one in tables if (one.kernel, one.priorities) == (kernel, priorities))
     published = None if top_half else published_maximum(table, load, "interrupt")
-    return Line(
+    return StoryLine(
         load,
         words,
         together.balls,
@@ -163,7 +163,7 @@ def _claim(replicated: Replication, name: str) -> Claim | None:
         return None
 
 
-def _earlier(replicated: Replication, load: str, sooner: Line, later: Line) -> Sentence:
+def _earlier(replicated: Replication, load: str, sooner: StoryLine, later: StoryLine) -> Sentence:
     """Say how much earlier the published winner is; the verdict is the ranking's."""
     name = "rt-chrt-mainline" if load == "idle" else "mainline-rt-chrt"
     claim = _claim(replicated, f"ranking-{load}-interrupt-{name}")
@@ -177,7 +177,7 @@ def _earlier(replicated: Replication, load: str, sooner: Line, later: Line) -> S
     return Sentence(text, _verdict(claim))
 
 
-def _growth(replicated: Replication, rt: Line | None) -> Sentence:
+def _growth(replicated: Replication, rt: StoryLine | None) -> Sentence:
     """Say what became of the main result; if contradicted, rt's latest answer tells why."""
     claim = _claim(replicated, "c2")
     title = claim.title if claim else ""
@@ -189,7 +189,7 @@ def _growth(replicated: Replication, rt: Line | None) -> Sentence:
     )
 
 
-def _asked(line: Line) -> Sentence:
+def _asked(line: StoryLine) -> Sentence:
     """Say what a driver of today's gets on the same kernel: what was contradicted is one call."""
     late = "" if line.late is None else f"1 in 1,000 after {line.here.said('p999')}, "
     missed = f" ({line.misses} missed)" if line.misses else ""
@@ -201,7 +201,7 @@ def _asked(line: Line) -> Sentence:
     )
 
 
-def _surprises(lines: Sequence[Line]) -> list[Sentence]:
+def _surprises(lines: Sequence[StoryLine]) -> list[Sentence]:
     """Point out a latest answer that stands far from all others."""
     found = []
     for line in lines:

@@ -25,7 +25,7 @@ from tennis.replicate.mechanisms import Mechanism, Mechanisms
 from tennis.replicate.rules import Rule, RulePart, replication
 from tennis.replicate.samples import Sample
 
-__all__ = ["Claim", "Comparison", "Found", "Replication", "Verdict", "number"]
+__all__ = ["Claim", "ClaimPart", "Found", "Replication", "Verdict", "number"]
 Verdict = Literal[
     "confirmed",
     "another cause",  # the same order, by a mechanism that the original did not have
@@ -69,7 +69,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ClaimPart:
     """One comparison and its verdict; ``estimate`` is a ratio, or a distance in decades."""
 
     says: str
@@ -136,9 +136,9 @@ class Claim:
     published: str
     verdict: Verdict
     why: str
-    parts: tuple[Comparison, ...] = ()
+    parts: tuple[ClaimPart, ...] = ()
     # the parts that are judged with forced top halves, with hard ones
-    beside: tuple[Comparison, ...] = ()
+    beside: tuple[ClaimPart, ...] = ()
 
     @property
     def addressed(self) -> bool:
@@ -236,7 +236,7 @@ class Replication:
             rule.source, rule.id, rule.kind, rule.title, rule.published, verdict, why, parts, beside
         )
 
-    def _part(self, part: RulePart, source: str) -> Comparison:
+    def _part(self, part: RulePart, source: str) -> ClaimPart:
         found = {
             name: [samples.find(self.match, self._rules, side, load) for load in side.loads]
             for name in ("of", "to", "than")
@@ -244,8 +244,8 @@ class Replication:
         }
         every = [sample for side in found.values() for sample in side]
 
-        def undecided(verdict: Verdict, remark: str, then: str = "") -> Comparison:
-            return Comparison(
+        def undecided(verdict: Verdict, remark: str, then: str = "") -> ClaimPart:
+            return ClaimPart(
                 part.says,
                 verdict,
                 remark=remark,
@@ -278,7 +278,7 @@ class Replication:
 
     def _compared(
         self, part: RulePart, source: str, found: dict[str, list[Sample]], every: Sequence[Sample]
-    ) -> Comparison:
+    ) -> ClaimPart:
         sides = {name: [self._cell(sample) for sample in side] for name, side in found.items()}
         decision = decide(
             part, sides["of"], sides["to"], sides.get("than", []), self._rules.statistics
@@ -293,7 +293,7 @@ class Replication:
         if cause:
             verdict, cause = "another cause", f"the same order, by another cause: {cause}"
         remarks = (cause, decision.remark, left_out and f"without {left_out}")
-        return Comparison(
+        return ClaimPart(
             part.says,
             verdict,
             decision.rule,
@@ -397,7 +397,7 @@ def compared(ours: Replication, theirs: Replication) -> tuple[int, list[Disagree
     return addressed, sorted(found, key=lambda one: not one.opposite)
 
 
-def _together(parts: Sequence[Comparison]) -> tuple[Verdict, str]:
+def _together(parts: Sequence[ClaimPart]) -> tuple[Verdict, str]:
     """Return the verdict of a statement with several parts, and why."""
     verdicts = [part.verdict for part in parts]
     verdict: Verdict = "inconclusive"

@@ -22,14 +22,14 @@ COMMAND = (
     "ctypes.CDLL(None).prctl(1, signal.SIGTERM); from tennis.cli import main; sys.exit(main())"
 )
 
-Asked = tuple[Path, str, int]  # a rally, its seal, a ball
+BallKey = tuple[Path, str, int]  # a rally, its seal, a ball
 
 
 @dataclass
 class _Run:
     """A process that plays a rally again, and what it says."""
 
-    asked: Asked
+    asked: BallKey
     process: "subprocess.Popen[bytes]"
     said: IO[bytes]
     progress: IO[bytes]
@@ -48,9 +48,9 @@ class Explaining:
     """Who asks twice gets the answer that is there; who asks meanwhile is told to wait."""
 
     _run: _Run | None = None
-    _answers: "OrderedDict[Asked, Answer]" = field(default_factory=OrderedDict)
+    _answers: "OrderedDict[BallKey, Answer]" = field(default_factory=OrderedDict)
 
-    def ask(self, asked: Asked) -> Answer:
+    def ask(self, asked: BallKey) -> Answer:
         """Have a ball explained, unless it is, or another one is being explained."""
         known = self.look(asked)
         if known is not None and known.state != "failed":
@@ -73,7 +73,7 @@ class Explaining:
         self._run = _Run(asked, process, said, progress)
         return Answer(AGAIN, "running")
 
-    def look(self, asked: Asked) -> Answer | None:
+    def look(self, asked: BallKey) -> Answer | None:
         """Return what is known; None: nobody asked, or it was long ago."""
         self._end_if_done()
         if self._run is not None and self._run.asked == asked:

@@ -21,7 +21,7 @@ from tennis.errors import RallyError
 from tennis.rally.folder import Rally
 from tennis.scoreboard import words
 from tennis.scoreboard.board import Board
-from tennis.scoreboard.explaining import Answer, Asked, Explaining
+from tennis.scoreboard.explaining import Answer, BallKey, Explaining
 from tennis.scoreboard.points import LATENCIES, Points, Window
 from tennis.scoreboard.wall import beat, template, words_of
 from tennis.units import format_ns
@@ -272,7 +272,7 @@ class Explorer:
         )
 
     @property
-    def _asked_for(self) -> Asked | None:
+    def _asked_for(self) -> BallKey | None:
         rally = self._points.rally
         seal = rally.manifest.seal or ""
         return None if self._ball is None else (rally.path.absolute(), seal, self._ball)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tennis.errors import RallyError, UsageError
-from tennis.match.folder import MATCH, Record
+from tennis.match.folder import MATCH, MatchRecord
 from tennis.rally.folder import MANIFEST, PLAN, Rally, read_manifest
 from tennis.rally.manifest import Manifest
 from tennis.rally.tally import Tally
@@ -91,7 +91,7 @@ class Hall:
         self._playing: dict[str, Playing] = {}
         self._places_of_sealed: dict[str, tuple[float, Path]] = {}
         self._manifests: dict[tuple[Path, float], Manifest | str] = {}
-        self._records: dict[tuple[Path, float, int], Record | str] = {}
+        self._records: dict[tuple[Path, float, int], MatchRecord | str] = {}
         self.score = Score()
 
     def look(self) -> None:
@@ -209,8 +209,8 @@ def _manifest(path: Path) -> Manifest | str:
         return str(error)
 
 
-def _record(path: Path) -> Record | str:
+def _record(path: Path) -> MatchRecord | str:
     try:
-        return Record.read(path)
+        return MatchRecord.read(path)
     except RallyError as error:
         return str(error)

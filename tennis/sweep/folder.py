@@ -28,7 +28,7 @@ SIZE_MAX = 1 << 20  # bytes
 _NAME = re.compile(r"([1-9][0-9]{0,5})-hz")
 
 
-class Record(StrictModel):
+class SweepRecord(StrictModel):
     """All of ``sweep.json``."""
 
     schema_version: Literal[1] = 1
@@ -58,7 +58,7 @@ class Record(StrictModel):
         write_whole(folder / SWEEP, text.encode(), force=True)
 
     @classmethod
-    def read(cls, folder: Path) -> "Record":
+    def read(cls, folder: Path) -> "SweepRecord":
         """Read ``sweep.json``. Raises RallyError, one line that says what is wrong."""
         return read_record(folder / SWEEP, cls, "sweep", SIZE_MAX)
 
@@ -68,7 +68,7 @@ class Sweep:
     """A sweep that was played, or a part of it."""
 
     path: Path
-    record: Record
+    record: SweepRecord
     rates: dict[int, Pairing]  # ascending
     suspect: dict[int, str]  # rate -> why nothing may be claimed of it
 
@@ -105,7 +105,7 @@ class PlayedRate:
     suspect: str  # why nothing may be claimed of it; empty: it is not suspect
 
 
-def open_rate(record: Record, folder: Path, rate_hz: int) -> PlayedRate | None:
+def open_rate(record: SweepRecord, folder: Path, rate_hz: int) -> PlayedRate | None:
     """Open the rally of a rate; None where it was interrupted.
 
     Raises RallyError, also where it is another rally than the sweep's.
@@ -134,7 +134,7 @@ def open_sweep(path: Path) -> Sweep:
         raise RallyError(
             f"{path} is no folder", next_step="name the one that `tennis sweep --out` wrote"
         )
-    record = Record.read(path)
+    record = SweepRecord.read(path)
     found = sorted(
         int(name[1])
         for entry in path.iterdir()

@@ -22,7 +22,7 @@ TWO_EDGES, ONE_EDGE = 0.434, 0.371
 FEW, SURE = 8, 64  # serves that have a line at all, and one that is sure
 
 
-class Comparison:
+class BallByBall:
     """Takes pairs, a batch at a time, and writes what they say into a check."""
 
     def __init__(self, result: Check, capture: Capture, timeout_ns: int) -> None:

@@ -85,7 +85,7 @@ class Clock:
             return None
         return self._origin[1] - self._origin[0] * (1 + line.ppm * 1e-6)
 
-    def fit(self) -> "Line | None":
+    def fit(self) -> "ClockFit | None":
         """Return the line; None where there are too few pairs."""
         table = self._blocks.table
         n, sx, sy, sxx, sxy, syy = table.sum(axis=0) if len(table) else np.zeros(6)
@@ -104,7 +104,7 @@ class Clock:
         error = sqrt(max((scores**2).sum(), 0) * blocks / max(blocks - 2, 1)) / spread
         left = syy - 2 * intercept * sy - 2 * slope * sxy
         left += n * intercept**2 + 2 * intercept * slope * sx + slope**2 * sxx
-        return Line(
+        return ClockFit(
             ppm=slope / 1000,
             ppm_error=error / 1000,
             blocks=blocks,
@@ -114,7 +114,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Line:
+class ClockFit:
     """How much faster the analyser's clock is than the Brickwall's."""
 
     ppm: float

@@ -9,7 +9,7 @@ from tennis.rally import Rally
 from tennis.rally.manifest import Verdict
 from tennis.umpire.balls import Decoder
 from tennis.umpire.edges import Capture
-from tennis.umpire.fit import Difference, Line
+from tennis.umpire.fit import ClockFit, Difference
 from tennis.umpire.pairing import NAMED
 from tennis.umpire.pictures import Classes, Persistence, Points
 from tennis.units import tick_ns
@@ -45,7 +45,7 @@ class Check:
     unseen: int = 0  # replies shorter than a sample
     interrupt: Difference | None = None
     scheduling: Difference | None = None
-    clock: Line | None = None
+    clock: ClockFit | None = None
     clock_ci: tuple[float, float] | None = None
     offset_ns: float | None = None
     unevenness: dict[str, float] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.umpire import pairing
 from tennis.umpire.balls import NONE, Balls, Decoder
-from tennis.umpire.comparing import Comparison
+from tennis.umpire.comparing import BallByBall
 from tennis.umpire.edges import Capture
 from tennis.umpire.pairing import Anchor, Follower, Pairs, Scale, Tally, find_anchor
 from tennis.umpire.pictures import DIVISIONS, Persistence
@@ -60,7 +60,7 @@ class SideBySide:
         result.decoder = self._decoder = _decoder(rally, capture)
         window = _window_ns(rally)
         result.persistence = Persistence(window, capture.tick_ns, capture.resolution_ns)
-        self._comparison = Comparison(result, capture, self._timeout_ns)
+        self._comparison = BallByBall(result, capture, self._timeout_ns)
         self._by_order = False
         self._spread_ns = 0.0  # of the serves about their line
 

@@ -7,7 +7,7 @@ import pytest
 from tennis.bench.fitting import SETTINGS, WHY, asked_of, refuse_misfits
 from tennis.bench.registry import BENCHES, refuse
 from tennis.errors import UsageError
-from tennis.play.planning import Asked, plan_of
+from tennis.play.planning import RallyRequest, plan_of
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
 
@@ -44,7 +44,7 @@ def test_a_setting_is_taken_or_refused_in_one_line(can, name):
 
 def test_every_setting_is_one_that_can_be_asked_for():
     assert set(SAID) | {"instrument"} == set(SETTINGS)
-    assert set(SETTINGS) - {"drill"} <= set(Asked.model_fields)
+    assert set(SETTINGS) - {"drill"} <= set(RallyRequest.model_fields)
     assert set(WHY) <= set(SETTINGS)
     assert all(can.takes <= set(SETTINGS) for can in EVERY)
 

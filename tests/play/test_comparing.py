@@ -16,7 +16,7 @@ from tennis.comparison.rallies import boot_of
 from tennis.comparison.sides import Side
 from tennis.course.starters import solved
 from tennis.play.causes import find_causes, sentence
-from tennis.play.comparing import Compared, Record, _Game
+from tennis.play.comparing import Compared, CompareRecord, _Game
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 
@@ -51,7 +51,7 @@ def test_pairs_are_played_until_it_is_decided(compared):
     assert "7 boots a side, pairs of one seed" in said
     assert "No worse" in said
     assert "differs: kernel: sloth SLOTH before, sloth-m33 SLOTH after" in said
-    record = Record.model_validate_json((out / "compare.json").read_text())
+    record = CompareRecord.model_validate_json((out / "compare.json").read_text())
     assert record.looks == [7]
     boots = {side: sorted(p.name for p in (out / side).iterdir()) for side in ("before", "after")}
     assert boots["before"] == boots["after"] == [f"{number:02d}" for number in range(1, 8)]
@@ -70,7 +70,7 @@ def test_the_same_command_plays_nothing_twice(compared):
     code, shown, _ = tennis("compare", *WORDS, "--out", out, "--json", "--no-explain")
     assert code == 0
     assert json.loads(shown)["verdict"] == "no worse"
-    assert Record.model_validate_json((out / "compare.json").read_text()).looks == [7]
+    assert CompareRecord.model_validate_json((out / "compare.json").read_text()).looks == [7]
 
 
 def test_both_sides_can_be_compared_again(compared):

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tennis.cli.replicate import replicate
 from tennis.errors import RallyError
 from tennis.match import folder
-from tennis.match.folder import Record, open_match
+from tennis.match.folder import MatchRecord, open_match
 from tennis.pages.match import _played, match_report
 from tennis.publications import NAMES, knutsson_2008, load
 from tennis.rally import open_rally
@@ -667,7 +667,7 @@ def test_a_growth_between_two_kinds_of_balls_is_open(maker):
 def test_match_json_survives_the_round_trip(maker):
     idle_pair(maker, bursts(5000), bursts(6000))
     match = maker.sealed()
-    assert Record.read(maker.path) == match.record
+    assert MatchRecord.read(maker.path) == match.record
     assert [path.name for path in maker.path.iterdir() if path.name.startswith(".")] == []
 
 

@@ -14,12 +14,12 @@ from tennis.course import hand_in, sweep_work, work
 from tennis.course.labs import LABS, Lab, LabRally
 from tennis.course.solutions import load_solution
 from tennis.course.starters import solved
-from tennis.match.folder import Record
+from tennis.match.folder import MatchRecord
 from tennis.match.plan import parse_plan
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally.manifest import OWN
 from tennis.stats.pairing import pairing
-from tennis.sweep.folder import Record as RecordOfSweep
+from tennis.sweep.folder import SweepRecord as RecordOfSweep
 from tennis.sweep.search import next_rate
 from tests.support.synthetic import TIME_NOTE, make_rally
 from tests.support.synthetic_drill import make_drill
@@ -202,7 +202,7 @@ def make_match(
             bench="virtual",
             protocol=entry.plan.protocol,
         )
-    Record(
+    MatchRecord(
         schema_version=1,
         bench="virtual",
         time_note=TIME_NOTE,

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from tennis.match.folder import MatchFolder, Record, open_match
+from tennis.match.folder import MatchFolder, MatchRecord, open_match
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, NotPlayed, ScheduledRally
 from tennis.rally.balls import write
 from tennis.rally.command_line import file_name
@@ -190,7 +190,7 @@ class MatchMaker:
     def sealed(self, title: str = "A synthetic match", plan_file: str | None = None) -> MatchFolder:
         """Write match.json and open the folder."""
         kernels: Sequence[str] = [planned.kernel for planned in self.scheduled] or ["rt"]
-        record = Record(
+        record = MatchRecord(
             schema_version=1,
             bench="replay",
             time_note=TIME_NOTE,

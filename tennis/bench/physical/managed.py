@@ -338,7 +338,7 @@ class PiBench:
             # nobody gets a lease while a rally is played; somebody may have got one just before
             leases.refuse_if_held(self.target, self._holder)
 
-        return PiSession(wired, agent, self.target, Setting(steps, confirm), plan.drill)
+        return PiSession(wired, agent, self.target, SetUpSteps(steps, confirm), plan.drill)
 
     def _set_up(
         self, plan: Plan, seen: snapshot.Snapshot, agent: AgentSession, folder: Path
@@ -555,7 +555,7 @@ def _other_interrupts(
 
 
 @dataclass(frozen=True)
-class Setting:
+class SetUpSteps:
     """How a board is set up: steps before the target's side begins, and a look when it is ready."""
 
     steps: Callable[[], None]
@@ -580,7 +580,7 @@ class PiSession:
         wired: WiredSession,
         agent: AgentSession,
         target: SshTarget,
-        setting: Setting,
+        setting: SetUpSteps,
         drill: Drill | None = None,
     ) -> None:
         self._wired = wired

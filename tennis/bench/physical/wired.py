@@ -23,7 +23,7 @@ from tennis.bench.protocol import Access, Position, RunRecord
 from tennis.errors import BenchError, UsageError
 from tennis.rally.disk import writing
 from tennis.rally.journal import Frame
-from tennis.rally.manifest import BenchKind, Fault, Instrument, Line, LoadRecord, Target
+from tennis.rally.manifest import BenchKind, Fault, Instrument, LoadRecord, SerialLine, Target
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.units import NS_PER_S, ticks_to_ns
 
@@ -259,11 +259,11 @@ class _Notes:
             for (what, text), times in counts.items()
         ][:100]
 
-    def line(self) -> Line:
+    def line(self) -> SerialLine:
         """Return what the line did in all sittings of the rally."""
         total: dict[str, int] = {}
         for note in self._all():
             if note["what"] == "line":
                 for name, count in note["counts"].items():
                     total[name] = total.get(name, 0) + count
-        return Line(**total)
+        return SerialLine(**total)

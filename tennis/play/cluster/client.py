@@ -26,7 +26,7 @@ from tennis.match.plan import ScheduledRally
 from tennis.play.checking import check
 from tennis.play.cluster import tasks
 from tennis.play.cluster.scheduler import check_address, connected, gone
-from tennis.play.cluster.tasks import Setting
+from tennis.play.cluster.tasks import ClusterSetting
 from tennis.play.player import Seen, kept
 from tennis.play.rally import Stop
 from tennis.rally import open_rally
@@ -91,7 +91,7 @@ def seen_by_cluster(
         )
 
 
-def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Place) -> Setting:
+def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Place) -> ClusterSetting:
     """Place what all rallies are played with, and say what a worker must be. Raises BenchError."""
     kinds = dict[str, ScheduledRally]()
     for planned in missing:
@@ -104,7 +104,7 @@ def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Place) -> S
     for kind, name in asked:
         wanted = _needed_to_boot if kind == "kernels" else bool
         folders.append((kind, name, store.put_folder(cache_folder() / kind / name, wanted)))
-    return Setting(
+    return ClusterSetting(
         store=cluster.store,
         run=uuid.uuid4().hex,
         folders=folders,
@@ -144,7 +144,7 @@ class _Foreman:
     """Sees to it that each rally is played, taken home and, if it is one of those, compared."""
 
     def __init__(
-        self, client: "Client", store: Place, setting: Setting, out: Path, stop: Stop
+        self, client: "Client", store: Place, setting: ClusterSetting, out: Path, stop: Stop
     ) -> None:
         self._client, self._store, self._setting = client, store, setting
         self._out, self._stop = out, stop

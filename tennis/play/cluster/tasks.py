@@ -37,7 +37,7 @@ FOLDERS = ("tennis", "target", "loads")  # of the checkout: what a rally's bytes
 
 
 @dataclass(frozen=True)
-class Setting:
+class ClusterSetting:
     """What is the same for all rallies of a match."""
 
     store: str
@@ -85,7 +85,7 @@ def unlike(wanted: dict[str, str]) -> str:
     )  # fmt: skip
 
 
-def play_there(setting: Setting, name: str, key: str, planned: str) -> dict[str, str]:
+def play_there(setting: ClusterSetting, name: str, key: str, planned: str) -> dict[str, str]:
     """Play a rally (a ScheduledRally, JSON) and store it; return what became of it (Seen).
 
     ``worker``: who played, or EARLIER where it was in the store; ``manifest``: SHA-256 of the
@@ -94,7 +94,7 @@ def play_there(setting: Setting, name: str, key: str, planned: str) -> dict[str,
     return {"worker": _worker().address, **_play(setting, name, key, planned)}
 
 
-def _play(setting: Setting, name: str, key: str, planned: str) -> dict[str, str]:
+def _play(setting: ClusterSetting, name: str, key: str, planned: str) -> dict[str, str]:
     store = Place(setting.store)
     with tempfile.TemporaryDirectory(prefix="tennis-rally-", dir=_scratch()) as scratch:
         out = Path(scratch)
@@ -116,7 +116,7 @@ def _play(setting: Setting, name: str, key: str, planned: str) -> dict[str, str]
         return said
 
 
-def check_there(setting: Setting, name: str, key: str) -> dict[str, str]:
+def check_there(setting: ClusterSetting, name: str, key: str) -> dict[str, str]:
     """Play a stored rally again; return the worker, the verdict (same, differs, open) and why."""
     store = Place(setting.store)
     with tempfile.TemporaryDirectory(prefix="tennis-check-", dir=_scratch()) as scratch:
@@ -133,7 +133,7 @@ def check_there(setting: Setting, name: str, key: str) -> dict[str, str]:
         return {"worker": _worker().address, **said}
 
 
-def cache_of(store: Place, setting: Setting) -> Path:
+def cache_of(store: Place, setting: ClusterSetting) -> Path:
     """Return a cache folder with what the match takes; what is missing is fetched.
 
     Raises BenchError, RallyError.
