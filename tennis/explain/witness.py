@@ -162,15 +162,15 @@ def _sight(
         witness.began[late_samples], witness.ended[late_samples], served, served + waited
     )
     return Sight(
-        witness.kind,
-        ball_over,
-        sample_over,
-        int(late.sum()),
-        int(sampled[late].sum()),
-        int(seen[late].sum()),
-        float(seen[~late].mean()) if (~late).any() else 0.0,
-        int(waited.max()),
-        int(witness.latency.max()),
+        kind=witness.kind,
+        late_over=ball_over,
+        sample_over=sample_over,
+        late=int(late.sum()),
+        sampled=int(sampled[late].sum()),
+        seen=int(seen[late].sum()),
+        chance=float(seen[~late].mean()) if (~late).any() else 0.0,
+        latest_ball=int(waited.max()),
+        latest_sample=int(witness.latency.max()),
     )
 
 

@@ -397,7 +397,17 @@ def _played(match: MatchFolder) -> list[PlayedRow]:
         seed = entry.plan.protocol.seed
         if rally is None:
             rows.append(
-                PlayedRow(entry.name, match.trouble(entry.name), None, None, seed, "", "", "", True)
+                PlayedRow(
+                    name=entry.name,
+                    state=match.trouble(entry.name),
+                    balls=None,
+                    misses=None,
+                    seed=seed,
+                    release="",
+                    late="",
+                    health="",
+                    wrong=True,
+                )
             )
             continue
         manifest = rally.manifest

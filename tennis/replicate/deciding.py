@@ -70,19 +70,28 @@ def decide(part: RulePart, of: Cells, to: Cells, than: Cells, rules: Statistics)
     largest = _latest_ratio(of, to) if part.measure == "level" and not than else None
     few, needed = _too_few(part, cells, rules)
     if few or judged is None:
-        return Decision("inconclusive", limits.words, few, found, judged, largest, True, needed)
+        return Decision(
+            verdict="inconclusive",
+            rule=limits.words,
+            remark=few,
+            levels=found,
+            judged=judged,
+            largest=largest,
+            open=True,
+            boots_needed=needed,
+        )
     verdict, remark = _verdict(part, judged, limits, (of, to, than))
     boots = min(len(cell.boots) for cell in cells)
     straddles = judged.position == "both" and not remark
     return Decision(
-        verdict,
-        limits.words,
-        remark,
-        found,
-        judged,
-        largest,
-        straddles,
-        _boots_needed(limits, judged, boots) if straddles else None,
+        verdict=verdict,
+        rule=limits.words,
+        remark=remark,
+        levels=found,
+        judged=judged,
+        largest=largest,
+        open=straddles,
+        boots_needed=_boots_needed(limits, judged, boots) if straddles else None,
     )
 
 

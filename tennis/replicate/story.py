@@ -138,16 +138,17 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
     tables = knutsson_2008().results
     table = next(one for one in tables if (one.kernel, one.priorities) == (kernel, priorities))
     published = None if top_half else published_maximum(table, load, "interrupt")
+    here = latencies([together], claim=not together.misses)["interrupt_ns"]
     return StoryLine(
-        load,
-        words,
-        together.balls,
-        len(rallies),
-        together.misses,
-        here := latencies([together], claim=not together.misses)["interrupt_ns"],
-        here.ns("p999") if together.balls >= _ONE_IN else None,
-        published.max if published else None,
-        max(rallies, key=_latest),
+        load=load,
+        kernel=words,
+        balls=together.balls,
+        boots=len(rallies),
+        misses=together.misses,
+        here=here,
+        late=here.ns("p999") if together.balls >= _ONE_IN else None,
+        published_us=published.max if published else None,
+        rally=max(rallies, key=_latest),
     )
 
 

@@ -199,7 +199,13 @@ class Replication:
         judged = [self._judge(rule) for rule in rules()]
         return judged + [
             Claim(
-                entry.source, entry.id, "conclusion", entry.title, "", "not addressable", entry.why
+                source=entry.source,
+                id=entry.id,
+                kind="conclusion",
+                title=entry.title,
+                published="",
+                verdict="not addressable",
+                why=entry.why,
             )
             for entry in self._rules.unaddressable
         ]
@@ -233,7 +239,15 @@ class Replication:
         beside = tuple(self._part(part, rule.source) for part in changed)
         verdict, why = _together(parts)
         return Claim(
-            rule.source, rule.id, rule.kind, rule.title, rule.published, verdict, why, parts, beside
+            source=rule.source,
+            id=rule.id,
+            kind=rule.kind,
+            title=rule.title,
+            published=rule.published,
+            verdict=verdict,
+            why=why,
+            parts=parts,
+            beside=beside,
         )
 
     def _part(self, part: RulePart, source: str) -> ClaimPart:

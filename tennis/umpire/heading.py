@@ -213,21 +213,21 @@ def _understood(
     ]
     empty = frozenset(i for i in channels if all(row[i] in NOTHING for row in rows))
     return Heading(
-        path,
-        offset,
-        delimiter,
-        decimal,
-        [plain(name, 40) for name in names],
-        channels,
-        empty,
-        time,
-        times,
-        rows[0][time] if time is not None else "",
-        per_s,
-        quantum,
-        interval,
-        rate,
-        notes,
+        path=path,
+        offset=offset,
+        delimiter=delimiter,
+        decimal=decimal,
+        names=[plain(name, 40) for name in names],
+        channels=channels,
+        empty=empty,
+        time=time,
+        times=times,
+        first_time=rows[0][time] if time is not None else "",
+        per_s=per_s,
+        quantum_s=quantum,
+        interval_s=interval,
+        rate_hz=rate,
+        notes=notes,
     )
 
 

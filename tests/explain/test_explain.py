@@ -59,15 +59,15 @@ def phase(number, nodes, segments, length=None, tasks=(HOSTILE,)):
         counts[node][1] += count * masked
     ns = 2 * sum(count for _, _, count in segments) if length is None else length
     return Phase(
-        3,
-        number,
-        1000,
-        1000 + ns,
-        list(tasks),
-        np.array([(*node, *count) for node, count in zip(nodes, counts, strict=True)], NODE),
-        np.array(list(segments), SEGMENT),
-        0,
-        2,
+        ball=3,
+        phase=number,
+        began=1000,
+        ended=1000 + ns,
+        tasks=list(tasks),
+        nodes=np.array([(*node, *count) for node, count in zip(nodes, counts, strict=True)], NODE),
+        segments=np.array(list(segments), SEGMENT),
+        cut=0,
+        ns_per_instruction=2,
     )
 
 

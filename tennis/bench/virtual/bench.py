@@ -108,24 +108,30 @@ class VirtualBench:
             initramfs.versions(packages_of(load, plan.witness))  # they are here
             load_source = load.folder / f"{load.file.module}.c"
             self._parts = Parts(
-                plan,
-                qemu,
-                kernel,
-                load,
-                instrument.build(qemu, "link" if plan.instrument == "pico" else "instrument"),
-                _racquet(plan, kernel),
-                modules.kernel_module(load_source, kernel) if load.file.module else None,
-                modules.program(TARGET / "racquet" / "racquet-user.c"),
-                modules.program(TARGET / "virtual" / "racquet-ready.c"),
-                {
+                plan=plan,
+                qemu=qemu,
+                kernel=kernel,
+                load=load,
+                plugin=instrument.build(
+                    qemu, "link" if plan.instrument == "pico" else "instrument"
+                ),
+                racquet=_racquet(plan, kernel),
+                load_module=modules.kernel_module(load_source, kernel)
+                if load.file.module
+                else None,
+                racquet_user=modules.program(TARGET / "racquet" / "racquet-user.c"),
+                racquet_ready=modules.program(TARGET / "virtual" / "racquet-ready.c"),
+                load_programs={
                     source.stem: part.prebuilt(source.stem, kernel.flavour)
                     or modules.program(source, libraries=part.file.libraries)
                     for part in load.parts
                     for source in part.sources
                 },
-                drivers.network(kernel) if needs_network else {},
-                _drill(plan, kernel),
-                beneath.image(kernel, self.extras.beneath) if plan.beneath != "none" else None,
+                drivers=drivers.network(kernel) if needs_network else {},
+                drill=_drill(plan, kernel),
+                beneath=beneath.image(kernel, self.extras.beneath)
+                if plan.beneath != "none"
+                else None,
             )
         return self._parts
 

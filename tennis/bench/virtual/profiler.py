@@ -111,15 +111,15 @@ class Profile:
                 raise BenchError("the profile is damaged")
             contexts = self._array(_CONTEXT, fields["contexts"])
             yield Phase(
-                int(fields["ball"]),
-                int(fields["phase"]),
-                int(fields["began"]),
-                int(fields["ended"]),
-                [name.decode("utf-8", "replace") for name in contexts["name"].tolist()],
-                self._array(_NODE, fields["nodes"]),
-                self._array(_SEGMENT, fields["segments"]),
-                int(fields["cut"]),
-                instruction_ns,
+                ball=int(fields["ball"]),
+                phase=int(fields["phase"]),
+                began=int(fields["began"]),
+                ended=int(fields["ended"]),
+                tasks=[name.decode("utf-8", "replace") for name in contexts["name"].tolist()],
+                nodes=self._array(_NODE, fields["nodes"]),
+                segments=self._array(_SEGMENT, fields["segments"]),
+                cut=int(fields["cut"]),
+                ns_per_instruction=instruction_ns,
             )
 
     def _array(self, kind: np.dtype[Any], count: int) -> NDArray[Any]:
