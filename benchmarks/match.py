@@ -22,6 +22,7 @@ from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
 from tennis.play.match import Match, play_match
 from tennis.play.rally import Observer, Watch, play
 from tennis.play.schedule import scheduled_rallies
+from tennis.play.workers import Workers
 
 TARGET_COST = 1.2
 
@@ -60,7 +61,7 @@ def cost(balls: int, rounds: int) -> float:
                 )
             best[1] = min(best[1], time.perf_counter() - began)
             began = time.perf_counter()
-            outcome = play_match(match, Path(scratch) / "w", silent, lambda: False, cores)
+            outcome = play_match(match, Path(scratch) / "w", silent, lambda: False, Workers(cores))
             best[2] = min(best[2], time.perf_counter() - began)
             assert not outcome.bad
             for path in Path(scratch).iterdir():

@@ -71,6 +71,7 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     from tennis.pages.match import write_match_report
     from tennis.play.demo import demonstration
     from tennis.play.match import play_match
+    from tennis.play.workers import Workers
     from tennis.plots import overview
     from tennis.rally.disk import write_whole
     from tennis.replicate.story import cells, story
@@ -81,7 +82,7 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     count = len(wanted.scheduled)
     console.print(f"Playing {count} rallies of {balls:,} balls; every one boots its own kernel.")
     with listening(tell):
-        outcome = play_match(wanted, out, shown, Stop(), workers)
+        outcome = play_match(wanted, out, shown, Stop(), Workers(workers) if workers > 1 else None)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost", next_step="run it again to play the rest")
     replication = Replication(outcome.folder)

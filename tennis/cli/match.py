@@ -22,6 +22,7 @@ from tennis.listener import listening
 
 if TYPE_CHECKING:
     from tennis.play.cluster.client import Cluster
+    from tennis.play.crew import Crew
 
 TARGET_BYTES = 3 << 29  # of the host's memory: a target's 1 GiB, QEMU, and what plays it
 
@@ -150,9 +151,10 @@ def match(
     from tennis.cli.verdicts import print_verdicts
     from tennis.match.plan import MatchPlan, read_plan
     from tennis.pages.match import write_match_report
-    from tennis.play.fleet import ALL, fleet_of
+    from tennis.play.fleet import ALL, FleetCrew, fleet_of
     from tennis.play.match import Match, bench_of_match, play_match
     from tennis.play.schedule import scheduled_rallies
+    from tennis.play.workers import Workers
     from tennis.replicate.verdicts import Replication
 
     if out is None:
@@ -182,11 +184,14 @@ def match(
         _list(console, wanted, workers if asked.bench == "virtual" else boards)
         return
     bench_of_match(asked, rallies)
-    fleet = fleet_of(targets, inventory) if targets else None
+    fleet = FleetCrew(fleet_of(targets, inventory)) if targets else None
+    # a board plays one rally at a time, however many processes the default asks for
+    processes = Workers(workers) if workers > 1 and asked.bench == "virtual" else None
+    crew: Crew | None = fleet or cluster or processes
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
     with listening(tell):
-        outcome = play_match(wanted, out, shown, Stop(), fleet or cluster or workers)
+        outcome = play_match(wanted, out, shown, Stop(), crew)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost: the same command plays the rest")
     replication = Replication(outcome.folder)

@@ -23,6 +23,7 @@ from tennis.match.plan import ScheduledRally
 from tennis.play.player import Player, Seen, kept
 from tennis.play.rally import Observer, Stop
 from tennis.rally import part_path
+from tennis.rally.manifest import BenchKind
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 
@@ -79,6 +80,27 @@ def fleet_of(names: str, inventory: Path | None, holder: str | None = None) -> l
     if len({bench.name for bench in found}) < len(found):
         raise UsageError(f"--targets {plain(names, 80)} names a bench twice")
     return found
+
+
+@dataclass(frozen=True)
+class FleetCrew:
+    """The benches of a fleet: a match's crew on boards."""
+
+    benches: Sequence[FleetBench]
+
+    @property
+    def at_once(self) -> int:
+        """Return how many rallies are played at the same time."""
+        return len(self.benches)
+
+    def check(self, kind: BenchKind) -> None:
+        """Take any bench."""
+
+    def see_to(
+        self, scheduled: list[ScheduledRally], out: Path, stop: Stop
+    ) -> Iterator[tuple[ScheduledRally, Seen]]:
+        """Play rallies into the folder ``out``; each is yielded when it is there."""
+        yield from seen_by_fleet(self.benches, scheduled, out, stop)
 
 
 def seen_by_fleet(

@@ -20,13 +20,11 @@ from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.match.folder import MATCH, MatchFolder, MatchRecord, open_match
 from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
-from tennis.play.cluster.client import Cluster, seen_by_cluster
-from tennis.play.fleet import FleetBench, seen_by_fleet
+from tennis.play.crew import Crew
 from tennis.play.lock import check_folder, locked
 from tennis.play.player import Player, Seen, unversioned
 from tennis.play.rally import Observer, Stop
 from tennis.play.schedule import short_of_a_cycle
-from tennis.play.workers import seen_by_workers
 from tennis.rally.disk import writing
 from tennis.rally.plan import Plan
 from tennis.replicate.rules import replication
@@ -97,20 +95,19 @@ def play_match(
     out: Path,
     shown: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
-    workers: int | Cluster | Sequence[FleetBench] = 1,
+    crew: Crew | None = None,
 ) -> Outcome:
     """Play into the folder ``out`` what is not there yet; return what became of all of it.
 
-    A line is said for each rally. ``workers``: so many rallies at once, on the virtual bench, or a
-    cluster that plays them, or the benches of a fleet; they show no progress of their own.
+    A line is said for each rally. ``crew``: who plays them; None: this process, one by one.
 
     Raises UsageError or BenchError before anything is played where a rally cannot be, RallyError
     where ``out`` holds something else or another match, DiskFullError where the disk is full: then
     the same match can be gone on with.
     """
     bench = bench_of_match(match.plan, match.scheduled)
-    if isinstance(workers, Cluster) and bench.kind != "virtual":
-        raise UsageError("--cluster belongs to the virtual bench: boards are on one machine")
+    if crew is not None:
+        crew.check(bench.kind)
     check_folder(out, MATCH, "a match")
     scheduled = _with_versions(bench, match.scheduled)
     for line in _foreign_tasks(scheduled):
@@ -122,24 +119,15 @@ def play_match(
     with locked(out):
         record = _begun(bench, match, scheduled, out)
         outcome = Outcome(MatchFolder(out, record))
-        fleet = workers if isinstance(workers, Sequence) else None
-        in_turn = fleet is None and (workers == 1 or bench.kind != "virtual")
-        at_once = len(fleet) if fleet else workers if isinstance(workers, int) else 1
-        clock = _Clock(scheduled, 1 if in_turn else at_once)
-        if fleet is not None:
-            seen = seen_by_fleet(fleet, scheduled, out, stop)
-        elif in_turn:
+        clock = _Clock(scheduled, crew.at_once if crew else 1)
+        if crew is None:
             seen = _seen_in_turn(Player(bench, out, stop), scheduled, shown, clock)
-        elif isinstance(workers, Cluster):
-            seen = seen_by_cluster(scheduled, out, stop, workers)
         else:
-            assert isinstance(workers, int)  # noqa: S101
-            places = [(planned, out) for planned in scheduled]
-            seen = seen_by_workers(places, stop, workers)
+            seen = crew.see_to(scheduled, out, stop)
         for number, (planned, became) in enumerate(seen, 1):
             _take(outcome, planned, became)
             clock.done(planned, played=became.state == "played")
-            left = clock.left() if not in_turn and number < len(scheduled) else ""
+            left = clock.left() if crew and number < len(scheduled) else ""
             say(f"{number}/{len(scheduled)} {planned.name}: {became.said}{left}")
             _note(outcome, planned, out)
         outcome.interrupted = outcome.interrupted or outcome.seen < len(scheduled)

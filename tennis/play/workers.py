@@ -14,18 +14,39 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
 from tennis.bench.registry import bench_for
+from tennis.errors import UsageError
 from tennis.match.plan import ScheduledRally
 from tennis.play.player import Player, Seen
 from tennis.play.rally import Observer, Stop
+from tennis.rally.manifest import BenchKind
 
 LOOK_S = 0.2  # how often the wish to stop is looked for
 
 _told_to_stop: Event | None = None  # of a worker
 _left_alone = threading.Event()
+
+
+@dataclass(frozen=True)
+class Workers:
+    """So many processes of this machine: a match's crew on the virtual bench."""
+
+    at_once: int
+
+    def check(self, kind: BenchKind) -> None:
+        """Raise UsageError for boards: each has one wire to its Pico."""
+        if kind != "virtual":
+            raise UsageError("--workers belongs to the virtual bench: a board plays one rally")
+
+    def see_to(
+        self, scheduled: list[ScheduledRally], out: Path, stop: Stop
+    ) -> Iterator[tuple[ScheduledRally, Seen]]:
+        """Play rallies into the folder ``out``; each is yielded when it is there."""
+        yield from seen_by_workers([(planned, out) for planned in scheduled], stop, self.at_once)
 
 
 def seen_by_workers(

@@ -16,7 +16,7 @@ from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
-from tennis.play.fleet import FleetBench, fleet_of, seen_by_fleet
+from tennis.play.fleet import FleetBench, FleetCrew, fleet_of, seen_by_fleet
 from tennis.play.match import Match, play_match
 from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_rally, part_path
@@ -56,6 +56,10 @@ def silent(_):
     yield lambda _: None
 
 
+def crew(**boards):
+    return FleetCrew(fleet(**boards))
+
+
 def fleet(**boards):
     return [FleetBench(name, board) for name, board in boards.items()]
 
@@ -78,14 +82,14 @@ def serial(tmp_path_factory):
 def test_two_benches_share_a_match(tmp_path, serial):
     both = threading.Barrier(2)  # the first rally of each waits for the other's: both play at once
     first, second = Board(gate=both), Board(gate=both)
-    outcome = play_match(match(4), tmp_path / "m", silent, lambda: False, fleet(a=first, b=second))
+    outcome = play_match(match(4), tmp_path / "m", silent, lambda: False, crew(a=first, b=second))
     assert len(outcome.played) == 4
     assert outcome.bad == {}
     assert hashes(tmp_path / "m") == serial
     assert sorted(first.played + second.played) == sorted(serial)
     assert first.played
     assert second.played
-    again = play_match(match(4), tmp_path / "m", silent, lambda: False, fleet(a=first))
+    again = play_match(match(4), tmp_path / "m", silent, lambda: False, crew(a=first))
     assert len(again.kept) == 4
 
 
@@ -94,7 +98,7 @@ def test_a_bench_that_fails_is_put_aside(tmp_path, serial):
     said = []
     bad, good = Board(fails=lambda _: True), Board()
     with listening(said.append):
-        outcome = play_match(match(4), tmp_path / "m", silent, lambda: False, fleet(a=bad, b=good))
+        outcome = play_match(match(4), tmp_path / "m", silent, lambda: False, crew(a=bad, b=good))
     assert outcome.bad == {}
     assert hashes(tmp_path / "m") == serial
     assert len(bad.played) == 2
@@ -105,7 +109,7 @@ def test_a_bench_that_fails_is_put_aside(tmp_path, serial):
 @virtual
 def test_one_failure_is_no_reason_to_put_a_bench_aside(tmp_path, serial):
     once, good = Board(fails=lambda number: number == 1), Board()
-    outcome = play_match(match(4), tmp_path / "m", silent, lambda: False, fleet(a=once, b=good))
+    outcome = play_match(match(4), tmp_path / "m", silent, lambda: False, crew(a=once, b=good))
     assert outcome.bad == {}
     assert hashes(tmp_path / "m") == serial
     assert len(once.played) > 1

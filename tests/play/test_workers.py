@@ -18,6 +18,7 @@ from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
 from tennis.play.match import Match, play_match
 from tennis.play.rally import Observer
 from tennis.play.schedule import scheduled_rallies
+from tennis.play.workers import Workers
 from tennis.rally import open_rally
 from tests.support.mock_target import running
 from tests.support.patience import processor_s, wait_until
@@ -48,15 +49,15 @@ def test_workers_play_the_same_match_and_go_on_with_it(tmp_path):
     """Stopped after the first rally, gone on with, and extended by a boot."""
     said: list[str] = []
     with listening(said.append):
-        outcome = play_match(match(3), tmp_path / "two", silent, lambda: len(said) > 0, workers=2)
+        outcome = play_match(match(3), tmp_path / "two", silent, lambda: len(said) > 0, Workers(2))
     assert outcome.interrupted
     assert len(outcome.played) >= 1
     with listening(said.append):
-        outcome = play_match(match(3), tmp_path / "two", silent, lambda: False, workers=2)
+        outcome = play_match(match(3), tmp_path / "two", silent, lambda: False, Workers(2))
     assert not outcome.interrupted
     assert not outcome.bad
     assert len(outcome.kept) + len(outcome.played) == 3
-    outcome = play_match(match(4), tmp_path / "two", silent, lambda: False, workers=2)
+    outcome = play_match(match(4), tmp_path / "two", silent, lambda: False, Workers(2))
     assert outcome.played == [f"{NAME}-r4"]
     play_match(match(2), tmp_path / "one", silent, lambda: False)
     for name in (NAME, f"{NAME}-r2"):

@@ -31,6 +31,7 @@ from tennis.play.player import Seen, kept
 from tennis.play.rally import Stop
 from tennis.rally import open_rally
 from tennis.rally.folder import MANIFEST, open_folder, part_path, set_aside
+from tennis.rally.manifest import BenchKind
 from tennis.rally.text import plain
 from tennis.store.place import Place
 
@@ -51,6 +52,19 @@ class Cluster:
     address: str  # of a Dask scheduler
     store: str  # a folder that all machines see, or a bucket: what fsspec takes
     check_every: int = 50  # one of so many rallies is played again by another worker; 0: none
+
+    at_once = 1  # how many workers it has at the end, nobody knows before
+
+    def check(self, kind: BenchKind) -> None:
+        """Raise UsageError for boards."""
+        if kind != "virtual":
+            raise UsageError("--cluster belongs to the virtual bench: boards are on one machine")
+
+    def see_to(
+        self, scheduled: list[ScheduledRally], out: Path, stop: Stop
+    ) -> Iterator[tuple[ScheduledRally, Seen]]:
+        """Play rallies into the folder ``out``; each is yielded when it is there."""
+        yield from seen_by_cluster(scheduled, out, stop, self)
 
 
 def seen_by_cluster(
