@@ -5,19 +5,22 @@
 import click
 
 from tennis.cli.flash import flash
+from tennis.cli.listen import listen
 from tennis.cli.verify import verify
 
 
 @click.group()
 def brickwall() -> None:
-    """Put the Brickwall's firmware onto a Pico, and verify it.
+    """Put the Brickwall's firmware onto a Pico, verify it, and listen with it.
 
     \b
     Examples:
       tennis brickwall flash
       tennis brickwall verify
+      tennis brickwall listen
     """
 
 
 brickwall.add_command(flash)
 brickwall.add_command(verify)
+brickwall.add_command(listen)
