@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-WITHOUT_MAX = 229
+WITHOUT_MAX = 227
 ERRORS = {"TennisError", "UsageError", "RallyError", "BenchError", "DiskFullError"}
 # how a next step begins
 STEP = re.compile(

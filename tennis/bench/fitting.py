@@ -67,14 +67,18 @@ def refuse_misfits(
     instrument = asked.get("instrument")
     if instrument and instrument not in bench.instruments:
         raise UsageError(
-            f"--instrument {instrument} belongs to --bench virtual: a physical bench has a Pico"
+            f"--instrument {instrument} belongs to --bench virtual: a physical bench has a Pico",
+            next_step="leave it out",
         )
     for name in SETTINGS:
         if _is_said(asked, name, None) and name not in bench.takes:
             raise _misfit(name, bench, every)
     for one, other in APART:
         if _is_said(asked, *one) and _is_said(asked, *other):
-            raise UsageError(f"{option_of(*one)}: {option_of(*other)} does not go with it")
+            raise UsageError(
+                f"{option_of(*one)}: {option_of(*other)} does not go with it",
+                next_step="leave one of them out",
+            )
 
 
 def _is_said(asked: Mapping[str, Any], name: str, value: str | None) -> bool:

@@ -65,7 +65,10 @@ def bench_for_all(plans: Sequence[Plan], access: Access | None = None) -> Bench:
     """Return one bench for all plans of a match or a comparison. Raises as ``bench_for``."""
     kinds = {plan.bench: plan for plan in plans}
     if len(kinds) > 1:
-        raise UsageError(f"{' and '.join(kinds)} are different benches: their times do not compare")
+        raise UsageError(
+            f"{' and '.join(kinds)} are different benches: their times do not compare",
+            next_step="play them apart",
+        )
     first = bench_for(plans[0], access)
     if len(set(map(_class_of, plans))) == 1:
         return first

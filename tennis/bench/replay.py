@@ -25,9 +25,10 @@ from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.errors import UsageError
 from tennis.rally.balls import RECORD
 from tennis.rally.disk import writing
-from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, Rally, open_rally
+from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, Rally
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind
+from tennis.rally.opening import open_rally
 from tennis.rally.plan import Plan
 from tennis.units import NS_PER_S
 

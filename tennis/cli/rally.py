@@ -21,9 +21,10 @@ from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.rally import Rally, calibration, part_path
-from tennis.rally.folder import CONSOLE, can_go_on
+from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import THREADED
 from tennis.rally.plan import Plan
+from tennis.rally.sealing import can_go_on
 from tennis.rally.serving import Serving
 from tennis.rally.text import quoted
 

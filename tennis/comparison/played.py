@@ -15,7 +15,8 @@ from tennis.errors import RallyError, UsageError
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import RALLIES_MAX
 from tennis.rally import Rally, open_rally
-from tennis.rally.folder import MANIFEST, fingerprint
+from tennis.rally.folder import MANIFEST
+from tennis.rally.sealing import fingerprint
 from tennis.rally.text import plain
 
 RECORD = "compare.json"  # of a folder that `tennis compare` wrote

@@ -5,7 +5,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tennis.explain.story import FlameFrame, Share, Story, causes, flame, share_json, shares
+from tennis.explain.flame import FlameFrame, causes, flame
+from tennis.explain.story import Share, Story, share_json, shares
 from tennis.rally import Rally
 
 

@@ -30,9 +30,11 @@ from tennis.match.plan import (
 )
 from tennis.rally import Rally, open_rally, part_path
 from tennis.rally.disk import write_whole
-from tennis.rally.folder import BALLS, fingerprint, open_folder
+from tennis.rally.folder import BALLS
 from tennis.rally.inside import read_inside
 from tennis.rally.manifest import BenchKind, StrictModel, Text
+from tennis.rally.opening import open_folder
+from tennis.rally.sealing import fingerprint
 from tennis.rally.text import plain
 
 SCHEMA_VERSION = 1  # of a match's record, and of a sweep's

@@ -9,8 +9,8 @@ below. Here the widths are exact: every instruction was counted.
 from collections.abc import Iterator
 from html import escape
 
+from tennis.explain.flame import FlameFrame
 from tennis.explain.kinds import KINDS, Kind
-from tennis.explain.story import FlameFrame
 from tennis.look import GREY
 from tennis.units import format_ns
 

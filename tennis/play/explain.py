@@ -27,11 +27,13 @@ from tennis.explain import repetition as repetitions
 from tennis.explain.explanation import Explanation
 from tennis.explain.phases import Phase
 from tennis.explain.segments import Names
-from tennis.explain.story import Latency, Span, Story, tell
+from tennis.explain.story import Latency, Span, Story
+from tennis.explain.telling import tell
 from tennis.play.rally import Watch
 from tennis.play.replaying import NONE, balls_of, changes, plan_again, replay, unlike
 from tennis.rally import Rally
-from tennis.rally.folder import CONSOLE, open_folder
+from tennis.rally.folder import CONSOLE
+from tennis.rally.opening import open_folder
 from tennis.rally.plan import Plan
 from tennis.units import format_count, format_ns, format_round_ns
 

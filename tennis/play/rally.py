@@ -18,18 +18,11 @@ from tennis.play.progress import Progress
 from tennis.play.sealing import Outcome, counted_end, seal_played
 from tennis.rally.balls import records
 from tennis.rally.disk import writing
-from tennis.rally.folder import (
-    CONSOLE,
-    Rally,
-    can_go_on,
-    check_part,
-    finished,
-    part_path,
-    remove_part,
-)
+from tennis.rally.folder import CONSOLE, Rally, check_part, part_path
 from tennis.rally.inside import is_told
 from tennis.rally.journal import Frame, Journal
 from tennis.rally.plan import Plan
+from tennis.rally.sealing import can_go_on, finished, remove_part
 from tennis.rally.text import plain, quoted
 
 Observer = Callable[[Progress], None]

@@ -19,11 +19,12 @@ from tennis.errors import RallyError
 from tennis.play.capture import simulated
 from tennis.play.progress import Progress
 from tennis.rally.balls import batches_from_frames, records
-from tennis.rally.folder import CONSOLE, Rally, part_path, seal
+from tennis.rally.folder import CONSOLE, Rally, part_path
 from tennis.rally.inside import is_told
 from tennis.rally.journal import Frame, Journal
 from tennis.rally.manifest import Counts, Fault, Manifest, Tool
 from tennis.rally.plan import Plan
+from tennis.rally.sealing import seal
 from tennis.rally.text import plain
 from tennis.umpire.rally_balls import plain_balls
 from tennis.umpire.simulate import Played

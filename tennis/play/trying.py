@@ -23,8 +23,8 @@ from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.play.replaying import NONE, balls_of, changes, plan_again
 from tennis.rally import Rally, open_rally
-from tennis.rally.folder import finished
 from tennis.rally.plan import Plan
+from tennis.rally.sealing import finished
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count, tick_ns
 

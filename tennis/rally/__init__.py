@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Rally folders: sealed once, validated whenever they are opened."""
 
-from tennis.rally.folder import Rally, finished, open_folder, open_rally, part_path, seal
+from tennis.rally.folder import Rally, part_path
 from tennis.rally.manifest import Manifest
+from tennis.rally.opening import open_folder, open_rally
+from tennis.rally.sealing import finished, seal
 from tennis.rally.tally import Tally
 
 __all__ = [

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.errors import RallyError
-from tennis.rally.folder import CONSOLE, SIZE_LIMITS, Rally
+from tennis.rally.folder import CONSOLE, Rally
+from tennis.rally.opening import SIZE_LIMITS
 
 MARK = b"tennis: inside "
 FACT = b"tennis: fact inside_sha256 "

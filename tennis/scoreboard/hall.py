@@ -15,8 +15,9 @@ from pathlib import Path
 
 from tennis.errors import RallyError, UsageError
 from tennis.match.folder import MATCH, MatchRecord
-from tennis.rally.folder import MANIFEST, PLAN, Rally, read_manifest
+from tennis.rally.folder import MANIFEST, PLAN, Rally
 from tennis.rally.manifest import Manifest
+from tennis.rally.opening import read_manifest
 from tennis.rally.tally import Tally
 from tennis.scoreboard.following import Playing
 

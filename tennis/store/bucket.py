@@ -22,7 +22,8 @@ from tennis.checkout import cache_folder
 from tennis.errors import RallyError, UsageError
 from tennis.listener import say
 from tennis.rally.disk import write_whole, writing
-from tennis.rally.folder import MANIFEST, open_folder, read_manifest
+from tennis.rally.folder import MANIFEST
+from tennis.rally.opening import open_folder, read_manifest
 from tennis.store.folder import (
     ABOUT,
     CONTENT,

@@ -28,16 +28,9 @@ from tennis.credentials import refuse_credentials
 from tennis.errors import RallyError, UsageError
 from tennis.rally import manifest as manifests
 from tennis.rally.disk import open_regular, sync, write_whole, writing
-from tennis.rally.folder import (
-    BALLS,
-    MANIFEST,
-    SIZE_LIMITS,
-    Rally,
-    count_balls,
-    manifest_of,
-    open_folder,
-)
+from tennis.rally.folder import BALLS, MANIFEST, Rally
 from tennis.rally.manifest import Manifest, StrictModel, Text
+from tennis.rally.opening import SIZE_LIMITS, count_balls, manifest_of, open_folder
 from tennis.rally.tally import Tally
 from tennis.store.memory import Memory, stamp_of
 

@@ -15,9 +15,10 @@ from tennis.bench.virtual.symbols import _table
 from tennis.cli import main
 from tennis.cli.explain import _time_ns
 from tennis.errors import BenchError, RallyError, UsageError
+from tennis.explain.flame import FlameFrame, flame
 from tennis.explain.phases import USER, Phase, Symbol
 from tennis.explain.segments import Names
-from tennis.explain.story import FlameFrame, flame, tell
+from tennis.explain.telling import tell
 from tennis.pages.explain import FLAME, NUMBERS, PAGE, TIMELINE
 from tennis.pages.flame import flame_svg
 from tennis.pages.timeline import timeline_svg
@@ -25,7 +26,7 @@ from tennis.play.checking import check
 from tennis.play.explain import explain
 from tennis.play.replaying import plan_again
 from tennis.rally import open_rally
-from tennis.rally.folder import seal
+from tennis.rally.sealing import seal
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played, table

@@ -17,19 +17,10 @@ from tennis.explain.stages import STAGES
 from tennis.play.capture import simulated
 from tennis.play.checking import COMPARED_OTHERWISE, NOT_COMPARED, compare, first_difference
 from tennis.rally import open_folder
-from tennis.rally.folder import (
-    AFTER,
-    BALLS,
-    BEFORE,
-    CAPTURE,
-    CONSOLE,
-    EVENTS,
-    MANIFEST,
-    SIZE_LIMITS,
-    Rally,
-    _manifest_bytes,
-)
+from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, MANIFEST, Rally
 from tennis.rally.manifest import Fault, Health, Manifest, StrictModel
+from tennis.rally.opening import SIZE_LIMITS
+from tennis.rally.sealing import _manifest_bytes
 from tennis.umpire.simulate import Played
 from tests.support.synthetic import make_rally, manifest
 

@@ -18,9 +18,10 @@ import pytest
 from tennis.errors import RallyError
 from tennis.play.explain import explain
 from tennis.rally import Rally, open_folder
-from tennis.rally.folder import CONSOLE, _manifest_bytes, part_path
+from tennis.rally.folder import CONSOLE, part_path
 from tennis.rally.inside import HEADER, MARK, read_inside
 from tennis.rally.manifest import Manifest, seal_of
+from tennis.rally.sealing import _manifest_bytes
 from tennis.stats.drill import spans_of, summarize_drill
 from tests.support.patience import wait_until
 from tests.support.shared import made_once

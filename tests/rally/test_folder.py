@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tennis.errors import DiskFullError, RallyError, UsageError
-from tennis.rally import balls, finished, folder, open_rally, part_path, seal, tally
+from tennis.rally import balls, finished, folder, open_rally, part_path, seal, sealing, tally
 from tennis.rally.manifest import Fault, seal_of
 from tests.support.synthetic import make_rally, manifest, table
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
@@ -562,17 +562,17 @@ def interrupted(tmp_path):
             **about,
         )
         first = pa.Table.from_batches(made.batches()).slice(0, balls)
-        return lambda: folder.seal(part, out, made.manifest, first, made.events)
+        return lambda: sealing.seal(part, out, made.manifest, first, made.events)
 
     return make
 
 
 def test_an_interrupted_rally_keeps_what_it_takes_to_go_on(tmp_path, interrupted):
     out = tmp_path / "a"
-    assert folder.can_go_on(interrupted(20)())
-    assert folder.can_go_on(folder.finished(out))
+    assert sealing.can_go_on(interrupted(20)())
+    assert sealing.can_go_on(sealing.finished(out))
     (part_path(out) / folder.JOURNAL).unlink()
-    assert not folder.can_go_on(folder.finished(out))
+    assert not sealing.can_go_on(sealing.finished(out))
     assert not part_path(out).exists()  # without its journal it is a leftover
     assert open_rally(out).balls == 20
 
@@ -589,7 +589,7 @@ def test_what_was_gone_on_with_takes_the_place_of_what_was_interrupted(
         raise OSError(errno.EIO, "crashed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(folder, "_rename", crash)
+        patch.setattr(sealing, "_rename", crash)
         with pytest.raises(RallyError, match="cannot write"):
             longer()
     # between the two renames: what was sealed first waits, the journal is whole

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tennis.rally import footer
-from tennis.rally.folder import open_rally
+from tennis.rally.opening import open_rally
 from tests.support.synthetic import make_rally
 
 FORMS = {

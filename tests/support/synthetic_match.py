@@ -17,9 +17,11 @@ from tennis.match.folder import MatchFolder, MatchRecord, open_match
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, NotPlayed, ScheduledRally
 from tennis.rally.balls import write
 from tennis.rally.command_line import file_name
-from tennis.rally.folder import BALLS, MANIFEST, _manifest_bytes, read_manifest
+from tennis.rally.folder import BALLS, MANIFEST
 from tennis.rally.manifest import BottomHalf, Drill, Priorities, TopHalf
+from tennis.rally.opening import read_manifest
 from tennis.rally.plan import Plan
+from tennis.rally.sealing import _manifest_bytes
 from tests.support.synthetic import TIME_NOTE, make_rally
 from tests.support.synthetic_drill import make_drill
 

@@ -10,9 +10,8 @@ measurements in one: that is a fault, and the rally is suspect.
 
 import hashlib
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,23 +23,22 @@ from tennis.bench.fitting import Capabilities
 from tennis.bench.fleet import boot, inventory, leases, state
 from tennis.bench.kernels import modules, requirements
 from tennis.bench.patience import USUAL, Patience
-from tennis.bench.physical.wired import WiredBench, WiredSession
+from tennis.bench.physical.differences import changes, kept_snapshot, other_interrupts
+from tennis.bench.physical.managed_session import PiSession, SetUpSteps
+from tennis.bench.physical.wired import WiredBench
 from tennis.bench.protocol import Access, Position, RunRecord, Session
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.agent_session import AgentSession
 from tennis.bench.targets.console import LIMIT_BYTES, Console
-from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
 from tennis.listener import say
 from tennis.rally.disk import writing
 from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
-from tennis.rally.journal import Frame
 from tennis.rally.manifest import (
     THREADED,
     BenchKind,
     Drill,
-    Fault,
     LoadRecord,
     Priority,
     Protocol,
@@ -54,7 +52,6 @@ MANAGED = "managed by tennis over SSH"
 INSTALLED = "/usr/local/lib/tennis/loads"  # on the target, where provisioning puts the loads
 RACQUET_USER = ROOT / "target" / "racquet" / "racquet-user.c"
 DRILLS = ROOT / "target" / "drills"
-DRILL_OVER_S = 5.0  # then every pulse of a drill that ended has come
 # what a witness tells, packed and in base64: a sample of each millisecond, a stamp of each ball
 SAMPLE_BYTES, STAMP_BYTES = 6, 8
 TRACERS = (
@@ -113,7 +110,10 @@ class PiBench:
     def of(cls, plan: Plan, access: Access) -> "PiBench":
         """Return the bench. Raises UsageError if nobody said which board it is."""
         if access.target is None:
-            raise UsageError(f"{plain(str(plan.target), 80)}: nobody named this target here")
+            raise UsageError(
+                f"{plain(str(plan.target), 80)}: nobody named this target here",
+                next_step="name it with --target",
+            )
         return cls(access.target, access.port, access.holder)
 
     def time_note(self, plan: Plan) -> str:
@@ -403,7 +403,7 @@ class PiBench:
         known = self._wired.circumstances(plan, folder)
         recorded = plan.versions
         report = Console(folder / CONSOLE).report()
-        before, after = _snapshot(folder / BEFORE), _snapshot(folder / AFTER)
+        before, after = kept_snapshot(folder / BEFORE), kept_snapshot(folder / AFTER)
         governors = before.pairs("governor").values() if before else ()
         target = Target(
             board=(before and before.line("model")) or UNKNOWN,
@@ -435,7 +435,7 @@ class PiBench:
                     {"what": "temperature", "when": when, "zone": zone, "millidegrees": value}
                     for zone, value in seen.pairs("temperature_mc").items()
                 ]
-        events += _other_interrupts(before, after)
+        events += other_interrupts(before, after)
         counts = {name: report.facts[name] for name in COUNTED if name in report.facts}
         if counts:
             events.append({"what": "racquet", **counts})
@@ -452,7 +452,7 @@ class PiBench:
                 health=list(report.health.values()),
             ),
             # the target's own words are the cause of what the instrument saw
-            faults=[*report.faults, *_changes(before, after), *known.faults],
+            faults=[*report.faults, *changes(before, after), *known.faults],
             events=[*events, *known.events, *report.events],
             not_looked_at=report.not_looked_at(plan.witness)
             or ("" if after else "what the target is (governor, power, heat)"),
@@ -512,141 +512,9 @@ def _known_hash(recorded: str) -> str | None:
     return None if recorded == UNKNOWN else recorded
 
 
-def _snapshot(path: Path) -> snapshot.Snapshot | None:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            return snapshot.read(file.read(snapshot.SIZE_MAX))
-    except (OSError, BenchError):  # there is none, or its end was lost with the connection
-        return None
-
-
-def _changes(before: snapshot.Snapshot | None, after: snapshot.Snapshot | None) -> Iterator[Fault]:
-    """Yield what changed between the beginning and the end, so that it is no one measurement."""
-    if before is None or after is None:
-        return
-    if before.lines("governor") != after.lines("governor"):
-        to = ", ".join(dict.fromkeys(after.pairs("governor").values()))
-        yield Fault(code="governor_changed", message=f"somebody changed the governor, to {to}")
-    was, now = requirements.throttled(before), requirements.throttled(after)
-    new = {w for one, other in zip(was, now, strict=True) for w in other if w not in one}
-    if new:
-        yield Fault(
-            code="throttled", message=f"power or heat during the rally: {', '.join(sorted(new))}"
-        )
-    for fact, name in (("tracer", "the tracer"), ("clocksource", "the clock source")):
-        if before.lines(fact) != after.lines(fact):
-            yield Fault(
-                code=f"{fact}_changed",
-                message=f"somebody changed {name}, from {before.line(fact)} to {after.line(fact)}",
-            )
-
-
-def _other_interrupts(
-    before: snapshot.Snapshot | None, after: snapshot.Snapshot | None
-) -> Iterator[dict[str, Any]]:
-    """Yield how often other GPIO interrupts came in between: they take the ping's turn."""
-    if before is None or after is None:
-        return
-    earlier = requirements.gpio_interrupts(before)
-    for name, times in requirements.gpio_interrupts(after).items():
-        if times > earlier.get(name, 0):
-            came = times - earlier.get(name, 0)
-            yield {"what": "other_interrupt", "name": name, "times": came}
-
-
-@dataclass(frozen=True)
-class SetUpSteps:
-    """How a board is set up: steps before the target's side begins, and a look when it is ready."""
-
-    steps: Callable[[], None]
-    confirm: Callable[[], None]
-
-
 def _module_parameters(plan: Plan, module: str) -> str:
     """Return what the Racquet is loaded with; Xenomai's have one bottom half and no parameter."""
     if module != "racquet":
         return ""
     threaded = plan.top_half in THREADED
     return f"bottom_half={plan.bottom_half}{f' top_half={plan.top_half}' if threaded else ''}"
-
-
-class PiSession:
-    """A rally that is being played on a managed board: it is set up when the frames begin."""
-
-    garbage_bytes = 0
-
-    def __init__(
-        self,
-        wired: WiredSession,
-        agent: AgentSession,
-        target: SshTarget,
-        setting: SetUpSteps,
-        drill: Drill | None = None,
-    ) -> None:
-        self._wired = wired
-        self._agent = agent
-        self._target = target
-        self._setting = setting
-        self._drill = drill
-        self._plays = False
-        self._stopped = False
-
-    @property
-    def doing(self) -> str:
-        """Say what the bench does while no ball comes."""
-        if self._stopped and not self._plays:
-            return f"undoing everything on {self._target.host}"
-        return self._wired.doing if self._plays else self._agent.doing
-
-    def frames(self) -> Iterator[Frame | None]:
-        """Yield the instrument's frames; where the target is in trouble, the instrument is ended.
-
-        Raises BenchError where the target does not get ready.
-        """
-        yield None
-        if not self._stopped:
-            for _ in self._agent.set_up(self._setting.steps):
-                yield None
-                if self._stopped:
-                    break
-            else:
-                self._setting.confirm()
-        if self._stopped:
-            return
-        self._plays = True
-        stopped = False
-        waits = self._drill is not None
-        over_s: float | None = None  # since when the drill is
-        for frame in self._wired.frames():
-            if waits and frame is not None:  # the Brickwall said that it listens
-                waits = False
-                self._agent.go()
-            if over_s is None and self._agent.told("drill_done"):
-                over_s = time.monotonic()
-            if over_s is not None and time.monotonic() - over_s > DRILL_OVER_S:
-                self._agent.complain(
-                    "repetitions_lost",
-                    "the drill is over, and the instrument saw fewer repetitions: check the reply "
-                    "wire, or use a longer period",
-                )
-            yield frame
-            if self._agent.trouble and not stopped:
-                stopped = True
-                self._wired.stop()
-
-    def stop(self) -> None:
-        """Ask the Brickwall to end; before it was asked to begin, nothing is played."""
-        self._stopped = True
-        if self._plays:
-            self._wired.stop()
-
-    def close(self) -> None:
-        """Give the port up; undo everything that was done to the target."""
-        try:
-            self._agent.close()
-            if not self._plays:  # else it is a fault of the rally
-                for change in self._agent.left:
-                    say(f"{self._target.host}: not undone: {change}")
-        finally:
-            self._wired.close()
-            self._target.close()

@@ -30,8 +30,10 @@ from tennis.play.cluster.tasks import ClusterSetting
 from tennis.play.player import Seen, kept
 from tennis.play.rally import Stop
 from tennis.rally import open_rally
-from tennis.rally.folder import MANIFEST, open_folder, part_path, set_aside
+from tennis.rally.folder import MANIFEST, part_path
 from tennis.rally.manifest import BenchKind
+from tennis.rally.opening import open_folder
+from tennis.rally.sealing import set_aside
 from tennis.rally.text import plain
 from tennis.store.place import Place
 

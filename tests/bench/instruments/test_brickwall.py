@@ -25,9 +25,10 @@ from tennis.bench.physical.wired import WiredBench
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.pages.rally import report
 from tennis.play.doctor.pico import examine_pico, examine_ports, wire_findings
+from tennis.play.known_delays import Amount, settings
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play, resume
-from tennis.play.verify import Amount, settings, verify
+from tennis.play.verify import verify
 from tennis.rally import Rally, open_rally
 from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Instrument, VerificationRecord

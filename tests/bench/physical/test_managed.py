@@ -25,7 +25,7 @@ from tennis import wire
 from tennis.bench import loads
 from tennis.bench.fleet import state
 from tennis.bench.patience import Patience
-from tennis.bench.physical import managed
+from tennis.bench.physical import differences, managed
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import agent_session, snapshot
 from tennis.errors import BenchError, DiskFullError, TennisError, UsageError
@@ -845,8 +845,8 @@ BEFORE = "= governor\n cpu0/x performance\n= tracer\n nop\n= throttled\n throttl
 )
 def test_what_changed_during_a_rally_is_a_fault(old, new, codes):
     before, after = snapshot.read(BEFORE), snapshot.read(BEFORE.replace(old, new))
-    assert [fault.code for fault in managed._changes(before, after)] == codes
-    assert list(managed._changes(before, None)) == []
+    assert [fault.code for fault in differences.changes(before, after)] == codes
+    assert list(differences.changes(before, None)) == []
 
 
 def test_the_doctor_looks_at_a_mock_target(bench):

@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What differs on a board between the beginning of a rally and its end."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tennis.bench.kernels import requirements
+from tennis.bench.targets import snapshot
+from tennis.errors import BenchError
+from tennis.rally.manifest import (
+    Fault,
+)
+
+
+def kept_snapshot(path: Path) -> snapshot.Snapshot | None:
+    """Return what a rally's folder holds of the target; None if there is none, or half of it."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return snapshot.read(file.read(snapshot.SIZE_MAX))
+    except (OSError, BenchError):  # there is none, or its end was lost with the connection
+        return None
+
+
+def changes(before: snapshot.Snapshot | None, after: snapshot.Snapshot | None) -> Iterator[Fault]:
+    """Yield what changed between the beginning and the end, so that it is no one measurement."""
+    if before is None or after is None:
+        return
+    if before.lines("governor") != after.lines("governor"):
+        to = ", ".join(dict.fromkeys(after.pairs("governor").values()))
+        yield Fault(code="governor_changed", message=f"somebody changed the governor, to {to}")
+    was, now = requirements.throttled(before), requirements.throttled(after)
+    new = {w for one, other in zip(was, now, strict=True) for w in other if w not in one}
+    if new:
+        yield Fault(
+            code="throttled", message=f"power or heat during the rally: {', '.join(sorted(new))}"
+        )
+    for fact, name in (("tracer", "the tracer"), ("clocksource", "the clock source")):
+        if before.lines(fact) != after.lines(fact):
+            yield Fault(
+                code=f"{fact}_changed",
+                message=f"somebody changed {name}, from {before.line(fact)} to {after.line(fact)}",
+            )
+
+
+def other_interrupts(
+    before: snapshot.Snapshot | None, after: snapshot.Snapshot | None
+) -> Iterator[dict[str, Any]]:
+    """Yield how often other GPIO interrupts came in between: they take the ping's turn."""
+    if before is None or after is None:
+        return
+    earlier = requirements.gpio_interrupts(before)
+    for name, times in requirements.gpio_interrupts(after).items():
+        if times > earlier.get(name, 0):
+            came = times - earlier.get(name, 0)
+            yield {"what": "other_interrupt", "name": name, "times": came}

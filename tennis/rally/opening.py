@@ -1,0 +1,261 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Open a rally folder: read, check and count it, whoever wrote it."""
+
+import os
+import stat
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from tennis.digests import sha256_of
+from tennis.errors import RallyError
+from tennis.rally import balls as table
+from tennis.rally.disk import open_regular
+from tennis.rally.folder import AFTER, BALLS, BEFORE, CONSOLE, EVENTS, MANIFEST, Rally, part_path
+from tennis.rally.manifest import SCHEMA_VERSION, Manifest, seal_of
+from tennis.rally.tally import Counter, Tally
+
+# What a folder that came from somebody else may make us read, in bytes; others: the last value.
+SIZE_LIMITS = {
+    MANIFEST: 1 << 20,
+    EVENTS: 1 << 28,
+    CONSOLE: 1 << 28,
+    BALLS: 1 << 32,
+    BEFORE: 1 << 22,
+    AFTER: 1 << 22,
+}
+
+
+SIZE_LIMIT = 1 << 32
+
+
+# Threads that compute hashes and then read balls.
+WORKERS = min(4, os.cpu_count() or 1)
+
+
+def open_rally(path: Path) -> Rally:
+    """Open a sealed rally as ``open_folder`` does. Raises RallyError, also for a drill."""
+    rally = open_folder(path)
+    if rally.manifest.drill is not None:
+        raise RallyError(
+            f"{path} is a drill, which nobody served",
+            next_step="`tennis stats`, `tennis plot` and `tennis report` take drills",
+        )
+    return rally
+
+
+def open_folder(path: Path) -> Rally:
+    """Open a sealed rally or drill and check all of it: form, versions, hashes, every ball.
+
+    The hashes show damage. They do not show who made the folder: whoever alters a file can write a
+    hash that fits. `tennis check` plays a rally of the virtual bench again. Files that the
+    manifest does not list are not looked at. Raises RallyError, whose line says what is wrong and
+    what to do.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        part = part_path(path)
+        if path.name and part.is_dir():
+            raise RallyError(
+                f"{path} is unfinished",
+                next_step=f"go on with `tennis resume {path}`, which seals it",
+            )
+        if path.exists():
+            raise RallyError(f"{path} is not a folder", next_step="name the folder of a rally")
+        raise RallyError(
+            f"{path} does not exist", next_step="name the folder that `tennis rally --out` wrote"
+        )
+    if not os.path.lexists(path / MANIFEST):
+        if path.suffix == ".part":
+            raise RallyError(
+                f"{path} is unfinished",
+                next_step=f"go on with `tennis resume {path.with_suffix('')}`",
+            )
+        if (path / "sweep.json").is_file():
+            raise RallyError(
+                f"{path} is a sweep",
+                next_step="name one of the rallies in it, or use `tennis stats` or `tennis plot`",
+            )
+        if (path / "match.json").is_file():
+            raise RallyError(
+                f"{path} is a match",
+                next_step="name one of the rallies in it, or use `tennis replicate`",
+            )
+        raise RallyError(
+            f"{path} holds no {MANIFEST}", next_step="name the folder that `tennis rally` wrote"
+        )
+    return open_unjudged(path)
+
+
+def open_unjudged(path: Path) -> Rally:
+    """Open the sealed folder ``path`` and check all of it. Raises RallyError."""
+    manifest = read_manifest(path)
+    for name in manifest.files:
+        _check_file(path, name)
+    # Hashing and reading release the interpreter: they share the cores. A thread a core: whoever
+    # has finished hashing helps to count.
+    with ThreadPoolExecutor(WORKERS, "open-rally") as pool:
+        # the largest first
+        hashes = {name: pool.submit(file_sha256, path / name) for name in _by_size(path, manifest)}
+        try:
+            interrupt, scheduling = _count(path / BALLS, manifest, pool)
+        finally:
+            # an altered file is the cause of whatever else was found
+            for name, digest in hashes.items():
+                if digest.result() != manifest.files[name]:
+                    raise RallyError(
+                        f"{path / name} was truncated or altered after the rally was sealed",
+                        next_step="use the original folder, or play the rally again",
+                    )
+    return Rally(path, manifest, interrupt, scheduling)
+
+
+def count_balls(path: Path, manifest: Manifest) -> tuple[Tally, Tally]:
+    """Check and count every ball of the folder ``path``, whose manifest was checked.
+
+    Returns the interrupt and scheduling latencies. Hashes are not looked at. Raises RallyError.
+    """
+    _check_file(path, BALLS)
+    with ThreadPoolExecutor(WORKERS, "count-balls") as pool:
+        return _count(path / BALLS, manifest, pool)
+
+
+def _by_size(path: Path, manifest: Manifest) -> list[str]:
+    return sorted(manifest.files, key=lambda name: (path / name).stat().st_size, reverse=True)
+
+
+def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[Tally, Tally]:
+    """Read every ball and return the interrupt and scheduling latencies. Raises RallyError."""
+    counts, protocol, tick_hz = manifest.counts, manifest.protocol, manifest.instrument.tick_hz
+    faults = {fault.code for fault in manifest.faults}
+    if counts.balls > protocol.balls and "miscounted" not in faults:
+        raise RallyError(
+            f"{balls.parent} has {counts.balls} balls of {protocol.balls} planned: it was made up",
+            next_step="use the original folder",
+        )
+    rules = table.Rules(tick_hz, protocol.timeout_ns, ordered="clock_backwards" not in faults)
+    begins = table.check(balls, balls=counts.balls, tick_hz=tick_hz)
+    groups = len(begins) - 1
+    left = iter(range(groups))  # whoever is free takes the next group
+    jobs = [
+        pool.submit(table.count, balls, left, begins, rules) for _ in range(min(groups, WORKERS))
+    ]
+    counted = [job.result() for job in jobs]
+    spans = {number: span for part in counted for number, span in part.spans.items()}
+    table.check_spans(balls, spans, rules)
+    misses = sum(part.misses for part in counted)
+    if misses != counts.misses or sum(part.balls for part in counted) != counts.balls:
+        raise RallyError(
+            f"{balls} has {misses} misses, the manifest counts {counts.misses}: "
+            "the files belong to different rallies",
+            next_step="use the original folder",
+        )
+    interrupt, scheduling = Counter(), Counter()
+    interrupt.merge(part.interrupt for part in counted)
+    scheduling.merge(part.scheduling for part in counted)
+    rise, width = (
+        replace(tally, missed=counts.balls - tally.n)
+        for tally in (interrupt.tally(), scheduling.tally())
+    )
+    return rise, width
+
+
+def _check_file(path: Path, name: str) -> None:
+    """Raise RallyError unless ``name`` is a plain file of a sane size in the folder ``path``."""
+    if name in {"", ".", "..", MANIFEST} or not name.isprintable() or "/" in name or "\\" in name:
+        raise RallyError(
+            f"{path / MANIFEST} lists {name[:80]!a}, which is no name of a file in the rally's "
+            "folder: do not use this folder, ask whoever sent it"
+        )
+    try:
+        status = (path / name).lstat()
+    except (OSError, ValueError) as error:
+        raise RallyError(
+            f"{path} lacks {name}", next_step="copy the whole folder from its origin"
+        ) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise RallyError(
+            f"{path / name} is not a plain file", next_step="copy the folder with its real files"
+        )
+    limit = SIZE_LIMITS.get(name, SIZE_LIMIT)
+    if status.st_size > limit:
+        raise RallyError(
+            f"{path / name} has {status.st_size} bytes, at most {limit} are read: "
+            "it was not written by tennis",
+            next_step="use the original folder",
+        )
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, as lower-case hexadecimal digits."""
+    try:
+        return sha256_of(path)
+    except OSError as error:
+        raise RallyError(
+            f"cannot read {path} ({error.strerror})", next_step="check its permissions"
+        ) from error
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read and check ``manifest.json``. Raises RallyError."""
+    file = path / MANIFEST
+    try:
+        if not stat.S_ISREG(file.lstat().st_mode):
+            raise RallyError(
+                f"{file} is not a plain file", next_step="copy the folder with its real files"
+            )
+        with open_regular(file, links=False) as data:
+            text = data.read(SIZE_LIMITS[MANIFEST] + 1)
+    except OSError as error:
+        raise RallyError(
+            f"cannot read {file} ({error.strerror})", next_step="check its permissions"
+        ) from error
+    return manifest_of(path, text)
+
+
+def manifest_of(path: Path, text: bytes) -> Manifest:
+    """Check what the ``manifest.json`` of the folder ``path`` holds. Raises RallyError."""
+    file = path / MANIFEST
+    if len(text) > SIZE_LIMITS[MANIFEST]:
+        raise RallyError(f"{file} is larger than 1 MiB: it was not written by tennis")
+    try:
+        content = from_json(text)
+    except ValueError as error:
+        raise RallyError(f"{file} is not JSON", next_step="use the original folder") from error
+    version = content.get("schema_version") if isinstance(content, dict) else None
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise RallyError(f"{file} has no schema_version: it is not the manifest of a rally")
+    if version > SCHEMA_VERSION:
+        raise RallyError(
+            f"{path} was written by a newer tennis (schema {version}, this one reads "
+            f"{SCHEMA_VERSION})",
+            next_step="update tennis",
+        )
+    try:
+        manifest = Manifest.model_validate_json(text)
+    except ValidationError as error:
+        raise RallyError(
+            f"{file} is not a manifest of schema {version} ({_first(error.errors())})",
+            next_step="use the original folder",
+        ) from error
+    if manifest.seal is not None and manifest.seal != seal_of(content):
+        raise RallyError(
+            f"{file} was altered after the rally was sealed",
+            next_step="use the original folder, or play the rally again",
+        )
+    missing = {BALLS, EVENTS} - manifest.files.keys()
+    if missing:
+        raise RallyError(f"{file} lists no {min(missing)}", next_step="use the original folder")
+    return manifest
+
+
+def _first(errors: Sequence[Any]) -> str:
+    """Say the first thing that pydantic found, in plain text."""
+    where = ".".join(str(key) for key in errors[0]["loc"])[:80]
+    return f"{where!a}: {errors[0]['msg']}"

@@ -1,0 +1,197 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Seal a rally folder: a hash of every file, and a rename as the last step."""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tennis.errors import RallyError, UsageError
+from tennis.rally import balls as table
+from tennis.rally.disk import sync, writing
+from tennis.rally.folder import (
+    AFTER,
+    BALLS,
+    BEFORE,
+    CAPTURE,
+    CONSOLE,
+    EVENTS,
+    INTERRUPTED,
+    JOURNAL,
+    MANIFEST,
+    PLAN,
+    SEALED,
+    Rally,
+    part_path,
+)
+from tennis.rally.manifest import Manifest, seal_of
+from tennis.rally.opening import file_sha256, open_folder, open_unjudged
+
+
+def seal(
+    part: Path,
+    out: Path,
+    manifest: Manifest,
+    balls: pa.Table | Iterable[pa.RecordBatch | pa.Table],
+    events: Iterable[Mapping[str, Any]],
+) -> Rally:
+    """Make the rally in ``part`` the sealed folder ``out``, and return the rally.
+
+    ``part`` is removed, unless the rally was interrupted: then it takes ``part`` to go on. A rally
+    that was gone on with takes the place of what was sealed when it was interrupted.
+
+    ``manifest.files``, ``counts.balls`` and ``counts.misses`` are filled in here; the rest is the
+    caller's. ``balls`` has the columns of ``balls.schema`` and may be streamed. ``console.log``,
+    ``capture.sr`` and what a target said about itself are taken along. After a failure, or a crash
+    at any moment, ``part`` is as it was (plus leftovers that the next ``seal`` replaces), or
+    ``out`` is complete.
+
+    Raises UsageError where ``out`` exists, DiskFullError, RallyError.
+    """
+    if os.path.lexists(out) and not _waits(out):
+        raise UsageError(f"{out} exists", next_step="choose another name for the rally")
+    sealed = part / SEALED
+    with writing(out, f"then go on with `tennis resume {out}`"):
+        shutil.rmtree(sealed, ignore_errors=True)
+        sealed.mkdir()
+        written = table.write(sealed / BALLS, balls, manifest.instrument.tick_hz)
+        with (sealed / EVENTS).open("w", encoding="utf-8", newline="\n") as lines:
+            lines.writelines(_line(event) for event in events)
+        for name in (CONSOLE, CAPTURE, BEFORE, AFTER):
+            if (part / name).exists():
+                shutil.copyfile(part / name, sealed / name)
+        names = sorted(path.name for path in sealed.iterdir())
+        counts = {"balls": written.balls, "misses": written.misses}
+        manifest = manifest.model_copy(
+            update={
+                "counts": manifest.counts.model_copy(update=counts),
+                "files": {name: file_sha256(sealed / name) for name in names},
+            }
+        )
+        (sealed / MANIFEST).write_bytes(_manifest_bytes(manifest))
+        for path in (*sealed.iterdir(), sealed):
+            sync(path)
+    rally = open_unjudged(sealed)  # what could not be opened again must not be sealed
+    with writing(out, f"then go on with `tennis resume {out}`"):
+        earlier = part / INTERRUPTED
+        if os.path.lexists(out):
+            shutil.rmtree(earlier, ignore_errors=True)
+            out.rename(earlier)
+        if earlier.is_dir() and not _holds(rally, earlier):
+            set_aside(earlier, out)
+        _rename(sealed, out)
+    shutil.rmtree(part / INTERRUPTED, ignore_errors=True)
+    rally = replace(rally, path=out)
+    if not can_go_on(rally):
+        remove_part(part)
+    return rally
+
+
+def set_aside(place: Path, out: Path, why: str = INTERRUPTED) -> None:
+    """Keep what somebody interrupted, as ``OUT.interrupted-N``; ``why`` is another word for it."""
+    number = 1
+    while os.path.lexists(aside := out.with_name(f"{out.name}.{why}-{number}")):
+        number += 1
+    with writing(aside):
+        place.rename(aside)
+
+
+def _holds(rally: Rally, earlier: Path) -> bool:
+    """Tell whether a rally begins with all balls of an earlier one, and is as sound."""
+    try:
+        before = open_unjudged(earlier)
+    except RallyError:
+        return False
+    if rally.balls < before.balls or (rally.manifest.suspect and not before.manifest.suspect):
+        return False
+    return fingerprint(rally, before.balls) == fingerprint(before, before.balls)
+
+
+def fingerprint(rally: Rally, balls: int) -> list[str]:
+    """Return a hash of each column of the first balls, in bounded memory."""
+    columns = {name: hashlib.sha256() for name in ("served_ns", "rise_ticks", "fall_ticks")}
+    for batch in rally.batches(list(columns)):
+        part = batch.slice(0, balls)
+        for name, digest in columns.items():
+            # no tick is that late: it stands for an edge that did not come
+            values = part[name].cast("int64").fill_null(-1)
+            digest.update(values.to_numpy(zero_copy_only=False).tobytes())
+        balls -= part.num_rows
+        if not balls:
+            break
+    return [digest.hexdigest() for digest in columns.values()]
+
+
+def _waits(out: Path) -> bool:
+    try:
+        return can_go_on(open_folder(out))
+    except RallyError:
+        return False
+
+
+def can_go_on(rally: Rally | None) -> bool:
+    """Tell whether a sealed rally was interrupted, and what it takes to go on is still there."""
+    if rally is None or rally.manifest.ended != "interrupted":
+        return False
+    journal = part_path(rally.path) / JOURNAL
+    return journal.is_file() and journal.stat().st_size > 0
+
+
+def finished(out: Path) -> Rally | None:
+    """Return the rally ``out`` where it is sealed, and clear away what sealing may have left.
+
+    What an interrupted rally takes to go on is no leftover.
+
+    None where ``out`` does not exist: there is still something to play, or to seal. Raises
+    RallyError where ``out`` is something else than a sound rally; then nothing is removed.
+    """
+    if not os.path.lexists(out):
+        return None
+    rally = open_folder(out)
+    part = part_path(out)
+    if part.is_dir() and not part.is_symlink() and not can_go_on(rally):
+        remove_part(part)
+    return rally
+
+
+def _line(event: Mapping[str, Any]) -> str:
+    return json.dumps(event, sort_keys=True, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def _manifest_bytes(manifest: Manifest) -> bytes:
+    """Return the text of manifest.json: the same manifest gives the same bytes."""
+    content = manifest.model_dump(mode="json")
+    content["seal"] = seal_of(content)
+    return (json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _rename(sealed: Path, out: Path) -> None:
+    """Make a folder visible under its name, in one step that survives a power cut."""
+    try:
+        sealed.rename(out)
+    except OSError as error:
+        if error.errno in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}:
+            raise UsageError(
+                f"{out} exists", next_step="choose another name for the rally"
+            ) from error
+        raise
+    sync(out.parent)
+
+
+def remove_part(part: Path) -> None:
+    """Remove what is left of playing a rally that is sealed (the journal last)."""
+    for name in (SEALED, INTERRUPTED, CONSOLE, CAPTURE, BEFORE, AFTER, PLAN, JOURNAL):
+        path = part / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    shutil.rmtree(part, ignore_errors=True)
