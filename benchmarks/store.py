@@ -31,7 +31,9 @@ def make(folder: Path, count: int) -> Path:
     """Return a store of so many rallies."""
     from tennis.rally.folder import MANIFEST
     from tennis.rally.manifest import seal_of
-    from tennis.store.folder import ID_DIGITS, About, create
+    from tennis.store.layout import ID_DIGITS
+    from tennis.store.opening import create
+    from tennis.store.store import About
     from tests.support.synthetic import make_rally
 
     store = create(folder / f"store-{count}")
@@ -58,7 +60,7 @@ def make(folder: Path, count: int) -> Path:
 
 def with_tennis(path: Path) -> list[float]:
     """Return the quantiles that `tennis store stats` gives."""
-    from tennis.store.folder import open_store
+    from tennis.store.opening import open_store
     from tennis.store.question import quantiles
 
     store = open_store(path)

@@ -98,7 +98,8 @@ def add(
       tennis store add term rt-stress
       tennis store add term handed-in/ada --student ada --bench-name bench-3
     """
-    from tennis.store.folder import About, create
+    from tennis.store.opening import create
+    from tennis.store.store import About
 
     about = About(bench_name=bench_name, student=student)
     opened, refused, fresh = create(place), 0, 0
@@ -125,7 +126,7 @@ def list_rallies(place: Path | str, where: tuple[str, ...], *, as_json: bool) ->
     Examples:
       tennis store list term --where load=stress --where week=2026-W48
     """
-    from tennis.store.folder import open_store
+    from tennis.store.opening import open_store
     from tennis.store.question import chosen
 
     rows = chosen(open_store(place), _wanted(where))
@@ -159,7 +160,7 @@ def stats(place: Path | str, where: tuple[str, ...], by: str, *, as_json: bool) 
       tennis store stats term --by bench_name,week --where kernel=rt \\
           --where load=stress
     """
-    from tennis.store.folder import open_store
+    from tennis.store.opening import open_store
     from tennis.store.question import LEVELS, chosen, quantiles
 
     opened = open_store(place)
@@ -230,7 +231,7 @@ def query(place: Path | str, sql: str, kind: str, seconds: int, memory_mb: int) 
     import pyarrow as pa
     import pyarrow.csv as pc
 
-    from tennis.store.folder import open_store
+    from tennis.store.opening import open_store
     from tennis.store.question import ask
 
     found = ask(open_store(place), sql, seconds, memory_mb)
@@ -269,7 +270,7 @@ def drift(
       tennis store drift term --where bench_name=bench-3 --out bench-3.svg
     """
     from tennis.store.drift import FIGURES, histories, named_twice
-    from tennis.store.folder import open_store
+    from tennis.store.opening import open_store
     from tennis.store.question import chosen
 
     if out is not None and out.suffix not in {".svg", ".png"}:
@@ -343,7 +344,7 @@ def verify(place: Path | str) -> None:
     Example:
       tennis store verify term
     """
-    from tennis.store.folder import open_store
+    from tennis.store.opening import open_store
 
     opened, wrong = open_store(place), 0
     for name, said in opened.verify():
@@ -380,7 +381,7 @@ def export(place: Path | str, where: tuple[str, ...], out: Path, *, force: bool)
     import pyarrow.parquet as pq
 
     from tennis.rally.disk import write_whole
-    from tennis.store.folder import open_store
+    from tennis.store.opening import open_store
     from tennis.store.question import chosen
 
     writers = {".csv": pc.write_csv, ".parquet": pq.write_table}

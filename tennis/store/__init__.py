@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A term's rallies in one folder: sealed folders, a catalogue of them, questions in SQL."""
 
-from tennis.store.folder import Store, open_store
+from tennis.store.opening import open_store
+from tennis.store.store import Store
 
 __all__ = ["Store", "open_store"]

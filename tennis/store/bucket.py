@@ -11,12 +11,10 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-
-import pyarrow as pa
 
 from tennis.checkout import cache_folder
 from tennis.errors import RallyError, UsageError
@@ -24,16 +22,7 @@ from tennis.listener import say
 from tennis.rally.disk import write_whole, writing
 from tennis.rally.folder import MANIFEST
 from tennis.rally.opening import open_folder, read_manifest
-from tennis.store.folder import (
-    ABOUT,
-    CONTENT,
-    ID,
-    RALLIES,
-    STORE,
-    Store,
-    check_content,
-    id_of,
-)
+from tennis.store.layout import ABOUT, CONTENT, ID, RALLIES, STORE, check_content, id_of
 from tennis.store.place import Place
 from tennis.units import format_count
 
@@ -42,15 +31,20 @@ SAID_EVERY_S = 10.0
 ABOUTS = "about.json"  # which of the bucket's were fetched
 
 
-@dataclass
-class BucketStore(Store):
-    """A store in a bucket that is open; ``path``: what of it is on this machine."""
+@dataclass(frozen=True)
+class BucketShelf:
+    """A store in a bucket; ``path``: what of it is on this machine."""
 
+    path: Path
     bucket: Place
+
+    def place(self, name: str) -> Path:
+        """Return where a rally is on this machine."""
+        return self.path / RALLIES / name
 
     @property
     def name(self) -> str:
-        """Return how it is named."""
+        """Return how the store is named."""
         return self.bucket.url
 
     def ids(self) -> list[str]:
@@ -125,23 +119,13 @@ class BucketStore(Store):
                 )
             fresh.rename(to)
 
-    def _share(self, name: str, fresh: Path) -> None:
+    def share(self, name: str, fresh: Path) -> None:
         """Store a rally that is here, its manifest last."""
         self.bucket.put(self.path / ABOUT / f"{name}.json", f"{ABOUT}/{name}.json")
         self.bucket.put_rally(fresh, f"{RALLIES}/{name}")
         shutil.rmtree(self.place(name), ignore_errors=True)  # of an earlier store of that name
 
-    def catalogue(self) -> pa.Table:
-        """Return a row for each rally, made of its manifest; those not here yet are fetched.
-
-        Raises RallyError for a damaged one, BenchError where the bucket cannot be reached.
-        """
-        names = self.ids()
-        self.fetch(names, ())
-        self._bring_abouts()
-        return self.rows(names)
-
-    def _bring_abouts(self) -> None:
+    def fetch_abouts(self) -> None:
         """Fetch what was said of rallies, as far as it changed there."""
         there = {
             Path(key).stem: stamp
@@ -169,25 +153,23 @@ class BucketStore(Store):
             (Path(scratch) / "fresh").rename(to)
 
     @property
-    def _mend(self) -> str:
+    def mend(self) -> str:
         """Return what to do about a damaged file of this machine's."""
         return f"remove {self.path}: it is fetched again"
 
-    def verify(self) -> Iterator[tuple[str, str]]:
-        """Yield each rally's id, and what is wrong with it there; all of it is read anew."""
-        for name in self.ids():
-            with tempfile.TemporaryDirectory(prefix="tennis-verify-") as scratch:
-                place = Path(scratch) / name
-                try:
-                    self.bucket.get_rally(f"{RALLIES}/{name}", place)
-                    open_folder(place)
-                    wrong = "" if id_of(place) == name else "its name is another rally's"
-                except RallyError as error:
-                    wrong = str(error).replace(str(place), f"{self.name}/{RALLIES}/{name}")
-            yield name, wrong
+    def damage(self, name: str) -> str:
+        """Say what is wrong with a rally there, empty: nothing; all of it is read again."""
+        with tempfile.TemporaryDirectory(prefix="tennis-verify-") as scratch:
+            place = Path(scratch) / name
+            try:
+                self.bucket.get_rally(f"{RALLIES}/{name}", place)
+                open_folder(place)
+                return "" if id_of(place) == name else "its name is another rally's"
+            except RallyError as error:
+                return str(error).replace(str(place), f"{self.name}/{RALLIES}/{name}")
 
 
-def create(url: str) -> BucketStore:
+def create(url: str) -> BucketShelf:
     """Make an empty store in a bucket, or open the one that is there.
 
     Raises RallyError, UsageError; BenchError where the bucket cannot be reached or written to.
@@ -203,7 +185,7 @@ def create(url: str) -> BucketStore:
     return open_there(url)
 
 
-def open_there(url: str) -> BucketStore:
+def open_there(url: str) -> BucketShelf:
     """Open a store in a bucket. Raises RallyError where it is none, BenchError."""
     place = Place(url)
     place.look()
@@ -217,4 +199,4 @@ def open_there(url: str) -> BucketStore:
     with writing(here):
         for folder in (RALLIES, ABOUT):
             (here / folder).mkdir(parents=True, exist_ok=True)
-    return BucketStore(here, place)
+    return BucketShelf(here, place)

@@ -21,7 +21,7 @@ from tennis.rally import Rally
 from tennis.rally.tally import Tally
 from tennis.stats.control import BASELINE, Chart, chart
 from tennis.stats.intervals import quantile_rank
-from tennis.store.folder import Store
+from tennis.store.store import Store
 from tennis.units import NS_PER_S
 
 KIND = ("bench", "kernel", "beneath", "load", "top_half", "bottom_half", "priorities")

@@ -24,7 +24,7 @@ from tennis.errors import RallyError, TennisError, UsageError
 from tennis.rally.folder import BALLS
 from tennis.rally.tally import Tally
 from tennis.rally.text import plain
-from tennis.store.folder import Store
+from tennis.store.store import Store
 from tennis.units import NS_PER_S
 
 SECONDS = 60  # that a question in SQL may take

@@ -14,7 +14,7 @@ from tennis.cli import cli
 from tennis.credentials import refuse_credentials, without_credentials
 from tennis.errors import BenchError, UsageError
 from tennis.store import open_store
-from tennis.store.folder import create
+from tennis.store.opening import create
 from tennis.store.place import Place
 from tests.support.terminal import TENNIS
 

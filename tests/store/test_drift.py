@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from tennis.cli import cli
 from tennis.store import open_store
 from tennis.store.drift import histories, named_twice
-from tennis.store.folder import About, create
+from tennis.store.opening import create
+from tennis.store.store import About
 from tests.support.synthetic import make_rally
 
 START = datetime.datetime(2026, 9, 7, 9, tzinfo=datetime.UTC)  # a Monday

@@ -16,9 +16,10 @@ from tennis.errors import RallyError, TennisError, UsageError
 from tennis.rally.disk import open_regular
 from tennis.store import memory as remembering
 from tennis.store import open_store
-from tennis.store.folder import About, Store, create
 from tennis.store.memory import Memory
+from tennis.store.opening import create
 from tennis.store.question import ask, chosen, quantiles
+from tennis.store.store import About, Store
 from tests.support.synthetic import make_rally
 
 

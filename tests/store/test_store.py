@@ -14,8 +14,9 @@ from tennis.errors import RallyError, UsageError
 from tennis.rally import open_rally
 from tennis.rally.manifest import Drill, Fault
 from tennis.store import open_store
-from tennis.store.folder import About, create
+from tennis.store.opening import create
 from tennis.store.question import LEVELS, ask, chosen, quantiles
+from tennis.store.store import About
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
 

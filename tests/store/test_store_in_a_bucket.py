@@ -15,9 +15,10 @@ from tennis.checkout import cache_folder
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.store import open_store
 from tennis.store.drift import histories
-from tennis.store.folder import About, create
+from tennis.store.opening import create
 from tennis.store.place import Place
 from tennis.store.question import ask, quantiles
+from tennis.store.store import About
 from tests.play.test_bucket import bucket, endpoint
 from tests.support.synthetic import make_rally
 from tests.support.terminal import run

@@ -50,8 +50,9 @@ from tennis.replicate import mechanisms
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
 from tennis.stats.drill import spans_of
 from tennis.stats.summary import summarize
-from tennis.store.folder import About, create, open_store
+from tennis.store.opening import create, open_store
 from tennis.store.question import quantiles
+from tennis.store.store import About
 from tennis.sweep.folder import SWEEP, open_sweep
 from tennis.umpire import Wires, open_capture
 from tests.support.captures import ball, sigrok, write
@@ -580,6 +581,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "play/checking.py": ("rally",),
     "play/cluster/rally.py": "a cluster's client, which is trusted",
     "play/cluster/tasks.py": OURS,
+    "play/listening.py": ("frames",),
     "play/planning.py": OURS,
     "play/rally.py": ("begun",),
     "play/sealing.py": ("begun",),
@@ -589,6 +591,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "rally/balls.py": ("rally", "drill"),
     "rally/edited.py": ("answers", "marks", "plan"),
     "rally/folder.py": ("rally", "drill"),
+    "rally/opening.py": ("rally", "drill"),
     "rally/footer.py": ("rally",),
     "rally/inside.py": ("drill",),
     "rally/plan.py": ("begun",),
@@ -597,7 +600,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "scoreboard/following.py": "tests/scoreboard/test_following.py damages journals",
     "store/answering.py": OURS,
     "store/bucket.py": ("store",),
-    "store/folder.py": ("store",),
+    "store/layout.py": ("store",),
+    "store/store.py": ("store",),
     "store/place.py": "what this match stored, by a hash that came another way",
     "store/question.py": OURS,
     "umpire/heading.py": ("csv",),

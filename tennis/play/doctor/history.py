@@ -10,7 +10,7 @@ from tennis.errors import UsageError
 from tennis.listener import say
 from tennis.rally.text import plain
 from tennis.store.drift import FIGURES, bench_of, histories, named_twice
-from tennis.store.folder import open_store
+from tennis.store.opening import open_store
 from tennis.units import format_count
 
 WIRES = "look at its wires, then `tennis brickwall verify`; a new kernel is a reason, too"

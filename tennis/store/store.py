@@ -1,30 +1,26 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A store is a folder: ``rallies/ID/`` are sealed rallies, ``about/ID.json`` what was said of them.
+"""A term's rallies, wherever they are: one rule, and a row for each.
 
-One rule: a figure comes from bytes whose hash was checked since they last changed. A rally's ID is
-the hash of its manifest, and the manifest names that of each file. What was checked is remembered
-outside of the store (``memory``).
+The rule: a figure comes from bytes whose hash was checked since they last changed. What was checked
+is remembered outside of the store (``memory``).
 """
 
 import datetime
 import hashlib
 import json
-import os
-import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pyarrow as pa
 from pydantic import Field, ValidationError
 
 from tennis.checkout import cache_folder
-from tennis.credentials import refuse_credentials
 from tennis.errors import RallyError, UsageError
 from tennis.rally import manifest as manifests
 from tennis.rally.disk import open_regular, sync, write_whole, writing
@@ -32,17 +28,12 @@ from tennis.rally.folder import BALLS, MANIFEST, Rally
 from tennis.rally.manifest import Manifest, StrictModel, Text
 from tennis.rally.opening import SIZE_LIMITS, count_balls, manifest_of, open_folder
 from tennis.rally.tally import Tally
+from tennis.store.layout import ABOUT, ABOUT_MAX, ID, RALLIES, id_of
 from tennis.store.memory import Memory, stamp_of
+from tennis.store.shelf import Shelf
 
-STORE = "store.json"
-RALLIES, ABOUT = "rallies", "about"
-SCHEMA_VERSION = 1
-ID_DIGITS = 16  # of the SHA-256 of a rally's manifest
-ID = re.compile(f"[0-9a-f]{{{ID_DIGITS}}}")
 DEPTH_MAX = 4  # folders below the one that is named, in which rallies are looked for
-ABOUT_MAX = 1 << 12  # bytes
 COUNTED = "every ball was checked"  # a fact about a manifest, and the balls that it names
-CONTENT = (json.dumps({"schema_version": SCHEMA_VERSION}) + "\n").encode()  # of STORE
 
 COLUMNS = pa.schema(
     [
@@ -72,10 +63,6 @@ COLUMNS = pa.schema(
 )
 
 
-class _StoreFile(StrictModel):
-    schema_version: Literal[1]
-
-
 class About(StrictModel):
     """What whoever adds a rally says of it; the sealed folder stays as it is."""
 
@@ -96,7 +83,12 @@ class Added:
 class Store:
     """A store that is open."""
 
-    path: Path
+    shelf: Shelf
+
+    @property
+    def path(self) -> Path:
+        """Return the folder in which what was asked for can be read."""
+        return self.shelf.path
 
     def place(self, name: str) -> Path:
         """Return where a rally is."""
@@ -105,11 +97,11 @@ class Store:
     @property
     def name(self) -> str:
         """Return how it is named."""
-        return str(self.path)
+        return self.shelf.name
 
     def has(self, name: str) -> bool:
         """Tell whether a rally is there."""
-        return self.place(name).is_dir()
+        return self.shelf.has(name)
 
     @cached_property
     def memory(self) -> Memory:
@@ -117,16 +109,15 @@ class Store:
         return Memory(cache_folder() / "files.sqlite3")
 
     def fetch(self, names: Iterable[str], files: Collection[str] | None = None) -> None:
-        """See to it that files of rallies can be read at ``place``: in a folder they can.
+        """See to it that files of rallies can be read at ``place``.
 
         ``files``: the names of those that are needed beside the manifest; None: all.
         """
+        self.shelf.fetch(names, files)
 
     def ids(self) -> list[str]:
         """Return the ids of all rallies that are there, sorted."""
-        with os.scandir(self.path / RALLIES) as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False)
-                          and not entry.name.startswith("."))  # fmt: skip
+        return self.shelf.ids()
 
     def add(self, path: Path, about: About) -> Iterator[Added]:
         """Add all sealed rallies in a folder; yield what became of each.
@@ -161,19 +152,20 @@ class Store:
         open_folder(fresh)  # what was copied is whole, too
         if id_of(fresh) != name:
             return Added(folder, None, "refused: it changed while it was copied")
-        self._share(name, fresh)
+        self.shelf.share(name, fresh)
         fresh.rename(place)
         return Added(folder, name, f"{rally.label}, {rally.balls:,} balls")
 
-    def _share(self, name: str, fresh: Path) -> None:
-        """Take a rally that was copied and is whole to where others look for it."""
-
     def catalogue(self) -> pa.Table:
-        """Return a row for each rally, made of its manifest. Raises RallyError for a damaged one.
+        """Return a row for each rally, made of its manifest.
 
-        A manifest is read again only if its file changed since it was read last.
+        A manifest is read again only if its file changed since it was read last. Raises RallyError
+        for a damaged one, BenchError if a bucket cannot be reached.
         """
-        return self.rows(self.ids())
+        names = self.ids()
+        self.shelf.fetch(names, ())
+        self.shelf.fetch_abouts()
+        return self.rows(names)
 
     def rows(self, names: Iterable[str]) -> pa.Table:
         """Return the rows of some rallies whose manifests are at ``place``. Raises RallyError."""
@@ -192,13 +184,8 @@ class Store:
             raise RallyError(
                 f"{self.place(name) / MANIFEST} is damaged: it is not the one that its rally is "
                 "named by",
-                next_step=self._mend,
+                next_step=self.shelf.mend,
             )
-
-    @property
-    def _mend(self) -> str:
-        """Return what to do about a damaged file."""
-        return "put the original rally there, or remove it"
 
     @contextmanager
     def checked(self, name: str, file: str, sha256: str) -> Iterator[Path]:
@@ -211,7 +198,7 @@ class Store:
         if found != sha256:
             raise RallyError(
                 f"{path} is damaged: it has not the hash that its manifest names",
-                next_step=self._mend,
+                next_step=self.shelf.mend,
             )
         yield path
         if stamp_of(path) != stamp:
@@ -274,72 +261,7 @@ class Store:
     def verify(self) -> Iterator[tuple[str, str]]:
         """Yield each rally's id, and what is wrong with it; empty: all of its hashes are right."""
         for name in self.ids():
-            wrong = ""
-            try:
-                self.open(name)
-            except RallyError as error:
-                wrong = str(error)
-            yield name, wrong
-
-
-def create(path: Path | str) -> Store:
-    """Make an empty store, or open the one that is there; a text is a bucket's URL.
-
-    Raises RallyError, UsageError; BenchError where a bucket cannot be reached or written to.
-    """
-    refuse_credentials(str(path))
-    if isinstance(path, str):
-        from tennis.store import bucket  # noqa: PLC0415 (it is a kind of Store)
-
-        return bucket.create(path)
-    if (path / STORE).is_file():
-        return open_store(path)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise UsageError(f"{path} exists and is no store", next_step="choose another folder")
-    with writing(path):
-        for folder in (RALLIES, ABOUT):
-            (path / folder).mkdir(parents=True, exist_ok=True)
-        write_whole(path / STORE, CONTENT)
-    return Store(path)
-
-
-def open_store(path: Path | str) -> Store:
-    """Open a store; a text is a bucket's URL.
-
-    Raises RallyError where it is none, or a newer one; BenchError where a bucket cannot be reached.
-    """
-    refuse_credentials(str(path))
-    if isinstance(path, str):
-        from tennis.store import bucket  # noqa: PLC0415 (it is a kind of Store)
-
-        return bucket.open_there(path)
-    try:
-        with open_regular(path / STORE) as file:
-            content = file.read(ABOUT_MAX)
-    except OSError:
-        content = b""
-    check_content(content, str(path))
-    return Store(path)
-
-
-def check_content(content: bytes, name: str) -> None:
-    """Raise RallyError where this is not what makes a folder a store (STORE), or a newer one."""
-    try:
-        said = json.loads(content)
-    except ValueError as error:
-        raise RallyError(
-            f"{name} is no store", next_step=f"make one: tennis store add {name} RALLY"
-        ) from error
-    version = said.get("schema_version") if isinstance(said, dict) else None
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise RallyError(
-            f"{name} is of a newer tennis (schema {version}, this one reads {SCHEMA_VERSION})",
-            next_step="update tennis",
-        )
-    try:
-        _StoreFile.model_validate(said)
-    except ValidationError as error:
-        raise RallyError(f"{name}/{STORE} is damaged", next_step="restore it") from error
+            yield name, self.shelf.damage(name)
 
 
 def _rallies_in(path: Path, depth: int = DEPTH_MAX) -> Iterator[Path]:
@@ -351,12 +273,6 @@ def _rallies_in(path: Path, depth: int = DEPTH_MAX) -> Iterator[Path]:
     elif depth and not path.name.endswith(".part"):
         for below in sorted(path.iterdir()):
             yield from _rallies_in(below, depth - 1)
-
-
-def id_of(folder: Path) -> str:
-    """Return a rally's name in a store: the beginning of its manifest's SHA-256."""
-    with open_regular(folder / MANIFEST, links=False) as file:
-        return hashlib.sha256(file.read(SIZE_LIMITS[MANIFEST])).hexdigest()[:ID_DIGITS]
 
 
 @cache
