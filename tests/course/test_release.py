@@ -140,6 +140,19 @@ def test_where_no_tree_goes(tmp_path, monkeypatch, out, words):
     assert words in str(done.exception)
 
 
-def test_the_citation_names_this_version():
+def test_citation_and_changelog_name_this_version():
     text = (ROOT / "CITATION.cff").read_text()
     assert f"version: {__version__}\n" in text
+    newest = re.search(r"^## \[(\d.*?)\] - \d{4}-\d\d-\d\d$", changelog(), flags=re.MULTILINE)
+    assert newest
+    assert newest[1] == __version__
+
+
+def test_each_version_of_the_changelog_begins_with_a_few_lines():
+    """The newest one says first what people notice: five lines at most."""
+    first = changelog().split(f"## [{__version__}]")[1].split("###")[0]
+    assert 1 <= len(re.findall(r"^- ", first, flags=re.MULTILINE)) <= 5
+
+
+def changelog() -> str:
+    return (ROOT / "CHANGELOG.md").read_text()
