@@ -5,8 +5,8 @@
 import tempfile
 from pathlib import Path
 
+from tennis.bench.registry import bench_for
 from tennis.bench.sloth.image import CORES, own_image
-from tennis.bench.virtual.bench import VirtualBench
 from tennis.course.checks import Inconclusive, Wrong, check, expect, figure_ns, near, number
 from tennis.course.work import Work
 from tennis.errors import BenchError, TennisError
@@ -60,7 +60,7 @@ def _judge(kernel: str, source: Path) -> None:
         settle_s=0.02,
     )
     with tempfile.TemporaryDirectory(prefix="tennis-lab-") as scratch:
-        rally = play(VirtualBench(), plan, Path(scratch) / "own", Watch())
+        rally = play(bench_for(plan), plan, Path(scratch) / "own", Watch())
         if rally.manifest.faults:
             fault = rally.manifest.faults[0]
             raise Wrong(f"{kernel}: {fault.message} ({fault.code})")

@@ -94,6 +94,7 @@ class RegisteredBench(Bench, Protocol):
     """A bench that a plan finds: its class stands in ``registry.BENCHES``."""
 
     can: ClassVar[Capabilities]
+    kernels: ClassVar[frozenset[str]]  # names of --kernel that are this bench's own
 
     @staticmethod
     def plays(plan: Plan) -> bool:

@@ -13,7 +13,6 @@ from tennis.bench.physical.second_pico import SecondPicoBench
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.protocol import Access, Bench, RegisteredBench, RunRecord, Session
 from tennis.bench.replay import ReplayBench
-from tennis.bench.sloth import KERNELS
 from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import UsageError
@@ -53,7 +52,7 @@ def can(plan: Plan) -> Capabilities:
 
 def is_named(kernel: str) -> bool:
     """Tell whether a kernel has a name that every checkout knows; others are folders."""
-    return kernel in catalogue.catalogue() or kernel in KERNELS
+    return kernel in catalogue.catalogue() or any(kernel in bench.kernels for bench in BENCHES)
 
 
 def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:

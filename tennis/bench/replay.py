@@ -46,6 +46,7 @@ class ReplayBench:
 
     kind: BenchKind = "replay"
     repeats = True
+    kernels: ClassVar[frozenset[str]] = frozenset()
     can: ClassVar[Capabilities] = Capabilities(  # what was recorded, whatever it was
         name="replay",
         where="",

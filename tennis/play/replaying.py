@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from tennis import wire
+from tennis.bench.kernels import catalogue
 from tennis.bench.protocol import Session
 from tennis.bench.registry import is_named
-from tennis.bench.sloth import KERNELS
 from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us
 from tennis.errors import RallyError, UsageError
 from tennis.play.progress import Progress
@@ -70,7 +70,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
             next_step="play it without --instrument pico",
         )
     kernel = manifest.target.kernel
-    linux = kernel not in KERNELS
+    linux = kernel in catalogue.catalogue() or not is_named(kernel)
     if linux and not manifest.target.command_line.startswith(COMMAND_LINE):
         raise UsageError(
             f"{rally.path} was played with other kernel parameters than tennis gives: "

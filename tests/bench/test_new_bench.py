@@ -11,6 +11,7 @@ from tennis.bench import registry
 from tennis.bench.registry import bench_for, bench_for_all
 from tennis.checkout import ROOT
 from tennis.errors import UsageError
+from tennis.play.checking import check
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.stats.summary import summarize
@@ -20,24 +21,27 @@ from tennis.stats.summary import summarize
 def constant(monkeypatch):
     """Return the page's bench, registered by the page's line."""
     page = (ROOT / "docs" / "how-it-is-built.md").read_text().split("## A new bench")[1]
-    source, line = re.findall(r"```(?:python|text)\n(.*?)```", page, flags=re.DOTALL)
+    source, imports, line = re.findall(r"```(?:python|text)\n(.*?)```", page, flags=re.DOTALL)
     module = ModuleType("constant")
     exec(compile(source, "constant/bench.py", "exec"), module.__dict__)  # noqa: S102 (our own page)
-    bench = module.__dict__[line.strip().removesuffix(",")]
+    name = line.strip().removesuffix(",")
+    assert imports.strip() == f"from tennis.bench.constant.bench import {name}"
+    bench = module.__dict__[name]
     monkeypatch.setattr(registry, "BENCHES", (bench, *registry.BENCHES))
     return bench
 
 
 def test_the_pages_bench_plays(constant, tmp_path):
-    plan = plan_of(kernel="constant", balls=200)
+    plan = plan_of(kernel="constant", balls=450)
     bench = bench_for(plan)
     assert isinstance(bench, constant)
     rally = play(bench, plan, tmp_path / "r", Watch())
     summary = summarize(rally)
-    assert (rally.balls, rally.misses, rally.manifest.suspect) == (200, 0, False)
+    assert (rally.balls, rally.misses, rally.manifest.suspect) == (450, 0, False)
     assert summary.interrupt_ns.median == summary.interrupt_ns.max == 1000
     assert summary.scheduling_ns.max == 1000
     assert rally.manifest.time_note == "no time: every answer takes 1 µs"
+    assert check(rally.path).balls == 450
 
 
 def test_it_plays_beside_others_of_its_kind(constant):

@@ -68,6 +68,7 @@ class PiBench:
 
     kind: BenchKind = "pi"
     repeats = False
+    kernels: ClassVar[frozenset[str]] = frozenset()
     can: ClassVar[Capabilities] = Capabilities(
         name="a board, managed",
         where="--target",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from tennis.bench import flavours
 from tennis.bench.fitting import Capabilities
 from tennis.bench.physical.wired import WiredBench
-from tennis.bench.sloth import PICO, PICO2, is_sloth
+from tennis.bench.sloth import KERNELS, PICO, PICO2, is_sloth
 from tennis.errors import UsageError
 from tennis.rally.plan import UNKNOWN, Plan
 
@@ -16,6 +16,7 @@ from tennis.rally.plan import UNKNOWN, Plan
 class SecondPicoBench(WiredBench):
     """Plays plans whose kernel is SLOTH on a board."""
 
+    kernels: ClassVar[frozenset[str]] = frozenset(KERNELS)
     can: ClassVar[Capabilities] = Capabilities(
         name="a second Pico, SLOTH",
         where="--bench pi",

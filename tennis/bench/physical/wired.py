@@ -41,6 +41,7 @@ class WiredBench:
 
     kind: BenchKind = "pi"
     repeats = False
+    kernels: ClassVar[frozenset[str]] = frozenset()
     can: ClassVar[Capabilities] = Capabilities(
         name="a board, not managed",
         where="--bench pi",

@@ -40,6 +40,7 @@ class SlothBench:
 
     kind: BenchKind = "virtual"
     repeats = True
+    kernels: ClassVar[frozenset[str]] = frozenset(KERNELS)
     can: ClassVar[Capabilities] = Capabilities(
         name="virtual, SLOTH",
         where="--bench virtual",

@@ -48,6 +48,7 @@ class VirtualBench:
 
     kind: BenchKind = "virtual"
     repeats = True
+    kernels: ClassVar[frozenset[str]] = frozenset()
     can: ClassVar[Capabilities] = Capabilities(
         name="virtual, Linux",
         where="--bench virtual",
