@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "processors.h"
 #include "qemu.h"
 
 #define ATTRIBUTES_ALL (-1)
@@ -44,6 +45,7 @@ static void pass_time(void *cpu, uint64_t data)
 	if (!all_cpu_threads_idle() ||
 	    qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL, ATTRIBUTES_ALL) < 0)
 		return;
+	processors_rest();
 	icount_start_warp_timer(); /* to the earliest deadline */
 	/* first busy again: a timer that is set by another one would move the clock at once */
 	async_run_on_cpu(cpu, pass_time, 0);

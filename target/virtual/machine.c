@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "idle.h"
+#include "processors.h"
 
 /* given by the build, which asks QEMU what it takes */
 EXPORT int qemu_plugin_version = PLUGIN_API;
@@ -32,6 +33,7 @@ static const struct parameter own_parameters[] = {
 	{ "ready_line", &ready_line }, { "answer_seed", &answer_seed },
 	{ "answer_min", &answer_min }, { "answer_max", &answer_max },
 	{ "over_line", &over_line },   { "gpio", &gpio },
+	{ "turn", &turn_ns },	       { "fine_turn", &fine_turn_ns },
 };
 
 #define DEVICES_MAX 256
@@ -166,6 +168,8 @@ void machine_set_ping(int64_t now, bool up)
 	static bool was_up;
 	static uint64_t balls;
 
+	if (up && !was_up)
+		processors_look_closely(now);
 	qemu_set_irq(ping, up);
 	if (answer_max && up && !was_up) {
 		int64_t rise = random_between(answer_seed, 2 * balls, answer_min, answer_max);
@@ -232,6 +236,7 @@ static void connect_lines(void *opaque)
 	qdev_connect_gpio_out(pl061, reply_line, qemu_allocate_irq(reply_edge, NULL, reply_line));
 	qdev_connect_gpio_out(pl061, ready_line, qemu_allocate_irq(ready_edge, NULL, ready_line));
 	timer_init_full(timer, NULL, QEMU_CLOCK_VIRTUAL, 1, 0, meet_deadlines, NULL);
+	processors_connect();
 	meeting = true;
 	instrument->connected(machine_now());
 	meeting = false;

@@ -17,6 +17,7 @@ from tennis.rally.plan import InstrumentKind, Plan
 # what a person may ask a bench for; docs/how-it-is-built.md has a table of them
 SETTINGS = (
     *("instrument", "port", "target", "load_options", "command_line", "instruction_ns"),
+    "processors",
     *("interrupt_cpu", "load_cpus", "racquet", "beneath", "drill", "witness", "stages"),
     "analyser",
 )
@@ -28,6 +29,11 @@ APART: tuple[tuple[tuple[str, str | None], tuple[str, str | None]], ...] = (
     (("beneath", "sloth"), ("instrument", "pico")),
     (("beneath", "sloth"), ("racquet", None)),
     (("beneath", "sloth"), ("drill", None)),
+    (("processors", None), ("instrument", "pico")),
+    (("processors", None), ("beneath", "sloth")),
+    (("processors", None), ("witness", None)),
+    (("processors", None), ("drill", None)),
+    (("processors", None), ("stages", None)),
     (("stages", None), ("instrument", "pico")),
     (("stages", None), ("beneath", "sloth")),
 )
@@ -37,8 +43,7 @@ WHY: dict[str, tuple[str, str]] = {
     "target": ("the virtual bench boots its own", ""),
     "load_options": ("", "without, start it yourself"),
     "instruction_ns": ("only there it can be chosen", ""),
-    "interrupt_cpu": ("the virtual bench has one CPU", ""),
-    "load_cpus": ("the virtual bench has one CPU", ""),
+    "processors": ("a board has those that it has", ""),
     "racquet": ("", "on a board, build and load it yourself, and play without --target"),
     "drill": ("nobody would start the drill there", "name the board that tennis manages"),
     "witness": ("without, nobody starts it there", ""),

@@ -46,7 +46,7 @@ def load_option(text: str) -> tuple[str, int]:
         ),
         "More of the target": (
             *("--load-option", "--command-line", "--instruction-ns"),
-            *("--racquet", "--beneath", "--interrupt-cpu", "--load-cpus"),
+            *("--racquet", "--beneath", "--processors", "--interrupt-cpu", "--load-cpus"),
         ),
         "When balls are served": (
             *("--loop", "--rate-hz", "--gap-min-us", "--gap-max-us"),
@@ -154,19 +154,26 @@ def load_option(text: str) -> tuple[str, int]:
 @click.option(
     "--interrupt-cpu",
     type=Whole(0, 4095),
-    help="Pin the Racquet's interrupt to this CPU of a --target. That of a GPIO controller that "
-    "has one interrupt for all of its lines cannot be: say irqaffinity=CPU on its command line.",
+    help="Pin the Racquet's interrupt to this CPU of a --target, or of the virtual target. On a "
+    "board, that of a GPIO controller that has one interrupt for all of its lines cannot be: say "
+    "irqaffinity=CPU on its command line.",
 )
 @click.option(
     "--load-cpus",
     metavar="LIST",
-    help="Pin the load to these CPUs of a --target, as in 0,2-3.",
+    help="Pin the load to these CPUs of a --target, or of the virtual target, as in 0,2-3.",
 )
 @click.option(
     "--instruction-ns",
     type=click.Choice(["1", "2", "4"]),
     callback=lambda _ctx, _parameter, text: text and int(text),
     help="How long an instruction takes on the virtual bench. [default: 2]",
+)
+@click.option(
+    "--processors",
+    type=click.Choice(["1", "2", "4"]),
+    callback=lambda _ctx, _parameter, text: text and int(text),
+    help="How many processors the virtual target has. [default: 1]",
 )
 @click.option(
     "--racquet",

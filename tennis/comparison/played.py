@@ -146,6 +146,7 @@ def _facts(rally: Rally) -> dict[str, str]:
         "top half": target.top_half,
         "bottom half": target.bottom_half,
         "priorities": target.priorities,
+        "processors": str(target.processors or 1),
         "interrupt's CPU": str(target.interrupt_cpu),
         "witness": target.witness,
         "loop": f"{protocol.loop}, {served}",

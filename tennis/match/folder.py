@@ -275,6 +275,7 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
         "priorities": (manifest.target.priorities, plan.priorities),
         "top half": (manifest.target.top_half, plan.top_half),
         "bottom half": (manifest.target.bottom_half, plan.bottom_half),
+        "processors": (manifest.target.processors or 1, plan.processors),
         "interrupt's CPU": (manifest.target.interrupt_cpu, plan.interrupt_cpu),
         "load's CPUs": (manifest.load.cpus, plan.load_cpus),
         "command line": (manifest.target.added, plan.command_line),

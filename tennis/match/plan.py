@@ -208,7 +208,8 @@ def repeated(scheduled: Iterable[ScheduledRally], what: str) -> str:
         combination = (
             *(played_kernel(plan), plan.load, tuple(sorted(plan.load_options.items()))),
             *(plan.priorities, plan.top_half, plan.bottom_half, plan.command_line),
-            *(plan.beneath, plan.witness, plan.drill),
+            *(plan.beneath, plan.witness, plan.drill, plan.processors),
+            *(plan.interrupt_cpu, plan.load_cpus),
         )
         boot = (combination, plan.protocol.seed)
         if name in names:

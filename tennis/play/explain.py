@@ -72,15 +72,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     """
     rally = path if isinstance(path, Rally) else open_folder(path)
     plan = plan_again(rally, kernel)
-    if can(plan).system == "sloth":
-        raise UsageError(
-            f"{rally.path} was played on SLOTH: balls are explained of Linux only",
-            next_step="docs/sloth.md says who waits for whom there",
-        )
-    if plan.beneath != "none":
-        raise UsageError(
-            f"{rally.path}: SLOTH answered beneath Linux; Linux' answers are explained"
-        )
+    _refuse_others(rally, plan)
     if sum(asked is not None for asked in (ball, worst, over_ns)) > 1:
         raise UsageError("--ball, --worst and --over", next_step="use one of them")
     if not rally.balls:
@@ -123,6 +115,24 @@ class Looked(Generic[Found]):
     found: list[Found]
     replayed: int
     changed: list[str]
+
+
+def _refuse_others(rally: Rally, plan: Plan) -> None:
+    """Raise UsageError for what is not one processor with Linux."""
+    if can(plan).system == "sloth":
+        raise UsageError(
+            f"{rally.path} was played on SLOTH: balls are explained of Linux only",
+            next_step="docs/sloth.md says who waits for whom there",
+        )
+    if plan.beneath != "none":
+        raise UsageError(
+            f"{rally.path}: SLOTH answered beneath Linux; Linux' answers are explained"
+        )
+    if plan.processors > 1:
+        raise UsageError(
+            f"{rally.path} was played on {plan.processors} processors: balls are explained of one",
+            next_step="play it with --processors 1",
+        )
 
 
 def look(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of them)

@@ -25,6 +25,7 @@ from tennis.rally.manifest import (
     DrillContext,
     DrillName,
     Priorities,
+    Processors,
     Protocol,
     StrictModel,
     Text,
@@ -135,6 +136,7 @@ class RallyRequest(StrictModel):
     interrupt_cpu: Cpu | None = None
     load_cpus: CpuList | None = None
     instruction_ns: InstructionNs | None = None
+    processors: Processors | None = None
     racquet: Path | None = None
     witness: Witness | None = None
     beneath: Beneath | None = None

@@ -111,6 +111,10 @@ class Rally:
         parts = [target.system, self.manifest.load.name, bottom_half, target.priorities]
         parts += [target.top_half] if target.top_half in THREADED else []
         parts += [target.added] if target.added else []
+        parts += [f"{target.processors} processors"] if target.processors else []
+        parts += (
+            [f"interrupt on {target.interrupt_cpu}"] if target.interrupt_cpu is not None else []
+        )
         parts += [f"with {target.witness}"] if target.witness != "none" else []
         return " / ".join(plain(word, 40) for word in parts)
 

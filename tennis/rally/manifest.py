@@ -57,6 +57,7 @@ CpuList = Annotated[
     StringConstraints(pattern=r"^\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*$", max_length=256),
 ]
 Cpu = Annotated[int, Field(ge=0, lt=4096)]
+Processors = Literal[1, 2, 4]  # of the virtual bench's target
 CommandLine = Annotated[Text, BeforeValidator(parameters.canonical)]
 BenchKind = Literal["pi", "virtual", "replay"]
 
@@ -160,6 +161,8 @@ class Target(StrictModel):
     added: CommandLine = ""  # what was asked for beyond what the bench itself gives
     module: Text  # "racquet"
     module_sha256: Sha256 | None
+    # of the virtual bench's target; None: those that the board has
+    processors: Processors | None = None
     interrupt_cpu: Cpu | None = None  # where the Racquet's interrupt was pinned; None: it was not
     top_half: TopHalf = "hard"  # Tennis 0.1 had no other
     bottom_half: BottomHalf

@@ -23,6 +23,7 @@ from tennis.rally.manifest import (
     CpuList,
     Drill,
     Priorities,
+    Processors,
     Protocol,
     StrictModel,
     Text,
@@ -58,6 +59,7 @@ class Plan(StrictModel):
     interrupt_cpu: Cpu | None = None
     load_cpus: CpuList | None = None
     instruction_ns: InstructionNs = 2
+    processors: Processors = 1
     racquet: Text | None = None  # the C file of a Racquet of one's own, on the virtual bench
     witness: Witness = "none"  # looks on from inside the target
     beneath: Beneath = "none"  # answers in Linux' place

@@ -18,6 +18,7 @@ SAID = {
     "load_options": {"hold_us": 1},
     "command_line": "quiet",
     "instruction_ns": 4,
+    "processors": 2,
     "interrupt_cpu": 0,
     "load_cpus": "1",
     "racquet": "r.c",
@@ -51,8 +52,8 @@ def test_every_setting_is_one_that_can_be_asked_for():
 
 def test_a_first_cpu_is_said():
     """Zero is a number of a processor, and no way to say nothing."""
-    with pytest.raises(UsageError, match="--interrupt-cpu belongs to --target"):
-        plan_of(interrupt_cpu=0)
+    with pytest.raises(UsageError, match="--interrupt-cpu is not for SLOTH"):
+        plan_of(kernel="sloth", interrupt_cpu=0)
     assert plan_of(bench="pi", target="b", interrupt_cpu=0).interrupt_cpu == 0
 
 

@@ -116,9 +116,9 @@ def test_words_that_are_refused(asked):
 
 
 @pytest.mark.parametrize("asked", [{"interrupt_cpu": 1}, {"load_cpus": "0"}])
-def test_cpus_belong_to_a_target(asked):
-    with pytest.raises(UsageError, match="belongs to --target"):
-        plan(**asked)
+def test_cpus_belong_to_who_sets_the_target_up(asked):
+    with pytest.raises(UsageError, match="belongs to --bench virtual, or to --target"):
+        plan_of(bench="pi", **asked)
 
 
 @pytest.mark.parametrize("asked", ["", "0;reboot", "1-", "a", "0, 1"])

@@ -19,7 +19,10 @@ from tennis.errors import BenchError
 from tennis.rally.manifest import Instrument, Protocol
 
 FOLDER = ROOT / "target" / "virtual"
-SOURCES = ("machine.c", "machine.h", "idle.c", "idle.h", "qemu.h")  # of both instruments
+SOURCES = (  # of both instruments
+    *("machine.c", "machine.h", "idle.c", "idle.h", "processors.c", "processors.h"),
+    "qemu.h",
+)
 INSIDE = ("inside.h", "qemu.h")  # of those that look into the guest
 Plugin = Literal["instrument", "link", "profile", "guest"]
 FIRMWARE_VERSION = "1"
@@ -78,8 +81,8 @@ def _needed_symbols() -> set[str]:
 
 
 def _externs(path: Path) -> set[str]:
-    """Return the functions that a source takes from QEMU."""
-    return set(re.findall(r"^extern .*?\b\*?(\w+)\(", path.read_text(), flags=re.MULTILINE))
+    """Return the functions and the data that a source takes from QEMU."""
+    return set(re.findall(r"^extern .*?\b\*?(\w+)[(\[]", path.read_text(), flags=re.MULTILINE))
 
 
 def exported_symbols(program: Path) -> set[str]:

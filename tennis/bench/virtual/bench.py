@@ -37,7 +37,7 @@ from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import OWN, BenchKind, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
 
-BOARD = "QEMU virt, 1 Cortex-A57, PL061"
+BOARD = "QEMU virt, {processors} Cortex-A57, PL061"
 # how long the target may take for the load's health behind the last ball, of virtual time
 OVER_NS = 60_000_000_000
 DRILL_OVER_NS = 3_600_000_000_000  # of a drill: it tells all of its times
@@ -55,6 +55,7 @@ class VirtualBench:
         takes=frozenset(
             {
                 *("instrument", "load_options", "command_line", "instruction_ns", "racquet"),
+                *("processors", "interrupt_cpu", "load_cpus"),
                 *("beneath", "drill", "witness", "stages"),
             }
         ),
@@ -74,6 +75,8 @@ class VirtualBench:
     def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return instrument, load, halves and priorities if nobody asked for them."""
         usual: dict[str, Any] = {"instrument": "builtin", "load": "idle", "top_half": "hard"}
+        if plan.processors > plan.instruction_ns:  # what is left of it while all of them run
+            usual["instruction_ns"] = plan.processors
         if asked.get("bottom_half") and asked.get("priorities"):
             return usual  # without reading a configuration, which is long
         player = "sloth" if plan.beneath != "none" else catalogue.flavour_of(plan.kernel)
@@ -179,7 +182,7 @@ class VirtualBench:
         report = Console(folder / CONSOLE).report()
         facts = report.facts
         target = Target(
-            board=BOARD,
+            board=BOARD.format(processors=plan.processors),
             kernel=recorded["kernel_name"],
             release=facts.get("release", "unknown: the target did not come up"),
             version=facts.get("version", "unknown: the target did not come up"),
@@ -188,6 +191,8 @@ class VirtualBench:
             witness=plan.witness,
             beneath=plan.beneath,
             added=plan.command_line,
+            processors=plan.processors if plan.processors > 1 else None,
+            interrupt_cpu=plan.interrupt_cpu,
             module=recorded["racquet"],
             module_sha256=recorded["racquet_sha256"],
             top_half=plan.top_half,
@@ -208,6 +213,7 @@ class VirtualBench:
                 name=plan.load,
                 command=recorded["load"],
                 options=plan.load_options,
+                cpus=plan.load_cpus,
                 started_ns=started_ns,
                 cycle_ns=load_folder.cycle_of(recorded),
                 tasks=recorded.get("load_tasks"),
@@ -222,8 +228,32 @@ class VirtualBench:
 
 def _check(plan: Plan) -> None:
     protocol = plan.protocol
+    if plan.processors > plan.instruction_ns:
+        raise UsageError(
+            f"--processors {plan.processors}: while all of them run, an instruction takes an equal "
+            f"part of {plan.instruction_ns} ns, which must be a whole nanosecond",
+            next_step=f"use --instruction-ns {plan.processors}",
+        )
+    for option, cpus in (
+        ("--interrupt-cpu", _cpus(plan.interrupt_cpu)),
+        ("--load-cpus", _cpus(plan.load_cpus)),
+    ):
+        if missing := sorted(cpus - set(range(plan.processors))):
+            raise UsageError(
+                f"{option}: the target has no processor {missing[0]}",
+                next_step=f"use 0 to {plan.processors - 1}, or more --processors",
+            )
     if plan.instrument != "pico" and protocol.timeout_ns > instrument.TIMEOUT_MAX_NS:
         raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
+
+
+def _cpus(cpus: int | str | None) -> set[int]:
+    """Return the processors that a number or a list (0,2-3) names."""
+    found: set[int] = set()
+    for part in str(cpus).split(",") if cpus is not None else ():
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
 
 
 def _check_witness(plan: Plan, kernel: catalogue.Kernel) -> None:

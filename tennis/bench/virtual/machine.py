@@ -218,6 +218,10 @@ def command_line(parts: Parts, extras: Extras) -> str:
         own += f" tennis.witness={plan.witness}"
     if plan.top_half in THREADED:
         own += f" tennis.top_half={plan.top_half}"
+    if plan.interrupt_cpu is not None:
+        own += f" tennis.interrupt_cpu={plan.interrupt_cpu}"
+    if plan.load_cpus:
+        own += f" tennis.load_cpus={plan.load_cpus}"
     if plan.drill:
         own += f" tennis.drill={plan.drill.name} tennis.context={plan.drill.context}"
         own += f" tennis.period_ns={plan.drill.period_ns}"
@@ -283,7 +287,8 @@ def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> li
     seed = parts.plan.protocol.seed
     return [
         str(parts.qemu.path),
-        *("-M", beneath.MACHINE if parts.beneath else MACHINE, "-cpu", "cortex-a57", "-smp", "1"),
+        *("-M", beneath.MACHINE if parts.beneath else MACHINE, "-cpu", "cortex-a57"),
+        *("-smp", str(parts.plan.processors)),
         *("-m", str(MEMORY_MB), "-seed", str(seed), "-rtc", "base=2026-01-01,clock=vm"),
         *("-icount", f"shift={shift},sleep=off"),
         *("-nodefaults", "-display", "none", "-monitor", _monitor(extras), "-no-reboot"),

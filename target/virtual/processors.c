@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Tennis authors
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Several processors in one virtual time.
+ *
+ * With -icount QEMU runs all vCPUs in one thread, one after the other, each until the next deadline
+ * of the virtual clock. That is deterministic, but no model of processors that run at once. Three
+ * things are added here, all of them in that one thread; a machine with one processor has none.
+ *
+ * Turns. While several vCPUs have something to do, a timer ends each one's turn after turn_ns, and
+ * for CLOSE_NS from each ping on after fine_turn_ns. It is in a list of its own: QEMU tells the list
+ * when a deadline has come, but setting a timer of it kicks no vCPU.
+ *
+ * Interrupts for another vCPU. QEMU does not end the turn of the one that runs: the other would see
+ * its interrupt milliseconds later. The interrupt lines of the vCPUs lead through here, and a rise
+ * starts the turns.
+ *
+ * Speed. Each processor executes an instruction in the same time whether others run or not. So the
+ * clock advances half as much per instruction while two run, and a quarter while four do. While
+ * three of four run, each is a third too fast: the clock's rate is a power of two.
+ */
+#include "processors.h"
+
+#include "machine.h"
+
+#define CPUS_MAX 8
+#define CLOSE_NS 50000
+#define ATTRIBUTES_ALL (-1)
+/* Until QEMU 8.0 a vCPU whose turn comes at the deadline finds no time left. */
+#define TURNS_ARE_FAIR (PLUGIN_API > 1)
+
+extern void *qemu_get_cpu(int index);
+extern _Bool cpu_thread_is_idle(void *cpu);
+extern void async_run_on_cpu(void *cpu, void (*work)(void *cpu, uint64_t data), uint64_t data);
+extern void qemu_cpu_kick(void *cpu);
+extern int64_t icount_get_raw(void);
+extern _Bool qemu_in_vcpu_thread(void);
+extern void *timerlist_new(int clock, void (*notify)(void *opaque, int clock), void *opaque);
+extern void qdev_connect_gpio_out_named(void *device, const char *name, int line, qemu_irq irq);
+extern void rcu_add_force_rcu_notifier(void *notifier);
+extern void rcu_remove_force_rcu_notifier(void *notifier);
+extern char timers_state[];
+
+int64_t turn_ns = 2000, fine_turn_ns = 100;
+
+static void *cpus[CPUS_MAX];
+static int cpu_count;
+static int usual_shift; /* an instruction takes 1 << usual_shift ns */
+static qemu_timer turn;
+static bool taking_turns;
+static int64_t turn_ends, close_until;
+
+/* --- the clock's rate: QEMU's TimersState, as far as it is looked at --- */
+
+struct timers {
+	int64_t ticks_prev, ticks_offset;
+	uint32_t sequence, lock;
+	int16_t ticks_enabled, shift;
+	int64_t last_delta, bias, warp_start, clock_offset, instructions;
+};
+
+static struct timers *timers(void)
+{
+	return (struct timers *)timers_state;
+}
+
+/* What is there must be what QEMU's own functions say. */
+static void check_timers(void)
+{
+	struct timers *t = timers();
+	int64_t raw = icount_get_raw();
+
+	if (t->shift < 0 || t->shift > 2 || t->instructions != raw ||
+	    t->bias + (raw << t->shift) != machine_now())
+		fail("the clock of this QEMU is not known: it plays with one processor only");
+}
+
+static void set_rate(int running)
+{
+	struct timers *t = timers();
+	int64_t now = machine_now(); /* which puts all instructions on the clock */
+	int shift = usual_shift;
+
+	for (; running > 1 && shift > 0; running = (running + 1) / 2)
+		shift--;
+	if (t->shift == shift)
+		return;
+	t->shift = shift;
+	t->bias = now - (t->instructions << shift);
+}
+
+void processors_rest(void)
+{
+	if (cpu_count > 1)
+		set_rate(1);
+}
+
+/* --- turns --- */
+
+static int running(void)
+{
+	int count = 0;
+
+	for (int i = 0; i < cpu_count; i++)
+		count += !cpu_thread_is_idle(cpus[i]);
+	return count;
+}
+
+static void kick_all(void *cpu, uint64_t data)
+{
+	qemu_cpu_kick(cpu); /* in one thread: all of them */
+}
+
+static void set_turn(int64_t now)
+{
+	turn_ends = now + (now < close_until ? fine_turn_ns : turn_ns);
+	timer_mod_ns(turn, turn_ends);
+}
+
+static void turn_is_over(int64_t now)
+{
+	int count = running();
+
+	taking_turns = count > 1;
+	set_rate(count);
+	if (!taking_turns) {
+		timer_del(turn);
+		return;
+	}
+	set_turn(now);
+	if (!TURNS_ARE_FAIR) /* a vCPU that was kicked begins with a look at the timers */
+		async_run_on_cpu(cpus[0], kick_all, 0);
+}
+
+static void deadline_has_come(void *opaque, int clock)
+{
+	if (taking_turns && qemu_in_vcpu_thread()) {
+		int64_t now = machine_now();
+
+		if (now >= turn_ends)
+			turn_is_over(now);
+	}
+}
+
+static void never_called(void *opaque)
+{
+}
+
+static void start_turns(void)
+{
+	int count = running();
+
+	if (taking_turns || count < 2)
+		return;
+	set_rate(count);
+	set_turn(machine_now());
+	taking_turns = true;
+	qemu_cpu_kick(cpus[0]); /* the turn of the one that runs is over */
+}
+
+void processors_look_closely(int64_t now)
+{
+	close_until = now + CLOSE_NS;
+	if (taking_turns)
+		set_turn(now);
+}
+
+static void interrupt_line(void *opaque, int line, int level)
+{
+	qemu_set_irq(opaque, level);
+	if (level)
+		start_turns();
+}
+
+/* --- QEMU's RCU thread ends turns, at a time of the host's: it is no longer heard --- */
+
+struct notifier {
+	void (*notify)(struct notifier *n, void *data);
+	struct notifier *next, **previous;
+};
+
+static void forget_rcu(void)
+{
+	static struct notifier own;
+
+	rcu_add_force_rcu_notifier(&own);
+	if (own.next)
+		rcu_remove_force_rcu_notifier(own.next);
+	rcu_remove_force_rcu_notifier(&own);
+}
+
+/* The first outputs of a GICv2 are the interrupt lines of the vCPUs. */
+static void connect_interrupts(void)
+{
+	bool ambiguous = false;
+	void *gic = object_resolve_path_type("", "arm_gic", &ambiguous);
+
+	if (!gic || ambiguous)
+		fail("several processors need a machine with one GICv2");
+	for (int i = 0; i < cpu_count; i++)
+		qdev_connect_gpio_out_named(
+			gic, "sysbus-irq", i,
+			qemu_allocate_irq(interrupt_line, qdev_get_gpio_in(cpus[i], 0), i));
+}
+
+void processors_connect(void)
+{
+	static void *lists[8];
+
+	while (cpu_count < CPUS_MAX && (cpus[cpu_count] = qemu_get_cpu(cpu_count)))
+		cpu_count++;
+	if (cpu_count < 2)
+		return;
+	check_timers();
+	usual_shift = timers()->shift;
+	connect_interrupts();
+	forget_rcu();
+	lists[QEMU_CLOCK_VIRTUAL] = timerlist_new(QEMU_CLOCK_VIRTUAL, deadline_has_come, NULL);
+	timer_init_full(turn, lists, QEMU_CLOCK_VIRTUAL, 1, 0, never_called, NULL);
+}

@@ -1,0 +1,15 @@
+/* SPDX-FileCopyrightText: The Tennis authors */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Several processors that take turns in one virtual time: see processors.c. */
+#ifndef TENNIS_PROCESSORS_H
+#define TENNIS_PROCESSORS_H
+
+#include <stdint.h>
+
+extern int64_t turn_ns, fine_turn_ns; /* parameters */
+
+void processors_connect(void); /* in the vCPUs' thread, when the machine is there */
+void processors_rest(void); /* all of them wait, and the clock is about to be moved */
+void processors_look_closely(int64_t now); /* a ping rises: microseconds count from here on */
+
+#endif

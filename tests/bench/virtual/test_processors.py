@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Several processors on the virtual bench: repeats, known answers, and what isolation is worth."""
+
+import numpy as np
+import pytest
+
+from tennis.bench.registry import bench_for
+from tennis.bench.virtual.bench import Extras
+from tennis.errors import UsageError
+from tennis.gaps import gap_ns
+from tennis.play.checking import check
+from tennis.play.explain import explain
+from tennis.play.planning import plan_of
+from tests.support.virtual import played, table
+
+virtual = pytest.mark.virtual
+ISOLATED = {"command_line": "isolcpus=1 nohz_full=1 rcu_nocbs=1", "interrupt_cpu": 1}
+
+
+HOG = {"load": "hog", "load_options": {"hold_us": 200, "period_us": 1000}, "processors": 2}
+
+
+@virtual
+def test_the_same_seed_gives_the_same_folder(tmp_path):
+    """All of it is played again and compared: balls, events, console."""
+    rally = played(tmp_path / "r", **HOG, balls=300, seed=4)
+    assert rally.manifest.target.board == "QEMU virt, 2 Cortex-A57, PL061"
+    assert rally.label.endswith("2 processors")
+    assert (rally.misses, rally.manifest.suspect) == (0, False)
+    assert check(rally.path).balls == 300
+    with pytest.raises(UsageError, match="balls are explained of one"):
+        explain(rally.path)
+
+
+@virtual
+@pytest.mark.parametrize(
+    ("kernel", "processors", "load"),
+    [
+        ("mainline", 2, "stress"),
+        ("rt", 2, "stress"),
+        ("rt-7", 2, "hog"),
+        ("mainline-6.1", 2, "network"),
+        ("mainline", 4, "idle"),
+    ],
+)
+def test_other_kernels_and_loads_repeat(tmp_path, kernel, processors, load):
+    plan = {"kernel": kernel, "load": load, "processors": processors, "balls": 60}
+    rally = played(tmp_path / "r", **plan)
+    assert (rally.misses, rally.manifest.suspect) == (0, False)
+    assert check(rally.path).balls == 60
+
+
+@virtual
+@pytest.mark.parametrize("load", ["hog", "stress"])
+def test_known_answers_are_exact_whatever_runs(tmp_path, load):
+    """Answers that QEMU gives in the target's place: to the nanosecond, both edges."""
+    answers = {"answer_seed": 7, "answer_min": 100, "answer_max": 200_000}
+    rally = played(tmp_path / "r", Extras(answers=answers), load=load, processors=2, balls=150)
+    drawn = np.array([gap_ns(7, n, 100, 200_000) for n in range(300)])
+    rise, fall = drawn[::2], drawn[::2] + drawn[1::2]
+    balls = table(rally)
+    for name, wanted in (("rise_ticks", rise), ("fall_ticks", fall)):
+        error = np.array(balls[name]) - wanted
+        assert error.min() >= 0
+        assert error.max() <= 2
+
+
+@virtual
+def test_an_isolated_processor_is_left_alone(tmp_path):
+    """The ping's interrupt, chained as it is, comes to processor 1; stress stays on the other."""
+    rally = played(tmp_path / "r", load="stress", processors=2, balls=200, **ISOLATED)
+    assert rally.misses == 0
+    assert rally.manifest.target.interrupt_cpu == 1
+    assert rally.label.endswith("2 processors / interrupt on 1")
+    latest = max(rally.interrupt.values[-1], rally.scheduling.values[-1])
+    assert latest < 10_000  # ns; not isolated it is a millisecond
+
+
+@virtual
+def test_a_hog_holds_up_its_own_processor_only(tmp_path):
+    """Interrupts off for 200 us of each millisecond, on processor 0."""
+    plan = {**HOG, "balls": 150, "load_cpus": "0"}
+    here = played(tmp_path / "here", interrupt_cpu=0, **plan)
+    there = played(tmp_path / "there", interrupt_cpu=1, **plan)
+    assert here.interrupt.values[-1] > 100_000
+    assert there.interrupt.values[-1] < 20_000
+    assert there.manifest.load.cpus == "0"
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"processors": 4, "instruction_ns": 2}, "use --instruction-ns 4"),
+        ({"processors": 2, "instruction_ns": 1}, "use --instruction-ns 2"),
+        ({"processors": 2, "interrupt_cpu": 2}, "--interrupt-cpu: the target has no processor 2"),
+        ({"processors": 2, "load_cpus": "0-3"}, "--load-cpus: the target has no processor 2"),
+        ({"interrupt_cpu": 1}, "the target has no processor 1"),
+        ({"processors": 2, "instrument": "pico"}, "--instrument pico does not go with it"),
+        ({"processors": 2, "witness": "cyclictest"}, "--witness does not go with it"),
+        ({"processors": 2, "beneath": "sloth"}, "--beneath sloth does not go with it"),
+        ({"processors": 2, "stages": True}, "does not go with it"),
+        ({"processors": 2, "kernel": "sloth"}, "--processors is not for SLOTH"),
+        ({"processors": 2, "bench": "pi"}, "--processors belongs to --bench virtual"),
+        ({"processors": 3}, "processors"),
+    ],
+)
+def test_what_does_not_go_together(asked, words):
+    with pytest.raises(UsageError, match=words) as error:
+        plan = plan_of(**asked)
+        bench_for(plan).versions(plan)
+    assert "\n" not in str(error.value)
+
+
+def test_four_processors_take_instructions_of_4_ns():
+    assert plan_of(processors=4).instruction_ns == 4
+    assert plan_of(processors=2).instruction_ns == 2
