@@ -24,18 +24,25 @@ SETTINGS = (
 BELONGS = {"target": "--bench pi", "analyser": "--umpire on a physical bench"}
 LINUX_ONLY = frozenset({"beneath", "stages"})
 CALLED = {"load_options": "--load-option", "drill": "tennis drill"}
-# settings of which a bench takes one only; None: whatever is said
-APART: tuple[tuple[tuple[str, str | None], tuple[str, str | None]], ...] = (
+Said = tuple[str, str | int | None]  # a setting and its value; None: whatever it is
+# settings of which a bench takes one only
+APART: tuple[tuple[Said, Said], ...] = (
     (("beneath", "sloth"), ("instrument", "pico")),
     (("beneath", "sloth"), ("racquet", None)),
     (("beneath", "sloth"), ("drill", None)),
-    (("processors", None), ("instrument", "pico")),
-    (("processors", None), ("beneath", "sloth")),
-    (("processors", None), ("witness", None)),
-    (("processors", None), ("drill", None)),
-    (("processors", None), ("stages", None)),
     (("stages", None), ("instrument", "pico")),
     (("stages", None), ("beneath", "sloth")),
+    *(
+        (("processors", several), other)
+        for several in (2, 4)
+        for other in (
+            ("instrument", "pico"),
+            ("beneath", "sloth"),
+            ("witness", None),
+            ("drill", None),
+            ("stages", None),
+        )
+    ),
 )
 # why a setting belongs where it does, and what to do instead; both may be empty
 WHY: dict[str, tuple[str, str]] = {
@@ -86,14 +93,14 @@ def refuse_misfits(
             )
 
 
-def _is_said(asked: Mapping[str, Any], name: str, value: str | None) -> bool:
+def _is_said(asked: Mapping[str, Any], name: str, value: str | int | None) -> bool:
     """Tell whether somebody asked for a setting, or for one of its values."""
     # what a command says if nobody did; 0 is a processor's number
     said = asked.get(name) not in (None, "", "none", {}) and asked.get(name) is not False
     return said and (value is None or value == asked[name])
 
 
-def option_of(name: str, value: str | None = None) -> str:
+def option_of(name: str, value: str | int | None = None) -> str:
     """Return a setting as it is written on the command line."""
     option = CALLED.get(name, f"--{name.replace('_', '-')}")
     return f"{option} {value}" if value else option

@@ -112,6 +112,11 @@ def test_what_does_not_go_together(asked, words):
     assert "\n" not in str(error.value)
 
 
+def test_one_processor_goes_with_everything():
+    assert plan_of(processors=1, witness="cyclictest").processors == 1
+    assert plan_of(processors=1, instrument="pico", instruction_ns=1).processors == 1
+
+
 def test_four_processors_take_instructions_of_4_ns():
     assert plan_of(processors=4).instruction_ns == 4
     assert plan_of(processors=2).instruction_ns == 2
