@@ -5,7 +5,7 @@
 import sys
 from pathlib import Path
 
-from tennis import look
+from tennis import style
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
@@ -29,7 +29,7 @@ smartquotes_action = "qe"  # options keep their two dashes
 exclude_patterns = ["_build"]
 
 html_theme = "furo"
-html_theme_options = look.book_theme()
+html_theme_options = style.book_theme()
 html_title = "Tennis"
 html_static_path = ["_static"]
 html_css_files = ["tennis.css"]

@@ -5,7 +5,7 @@
 import sys
 from pathlib import Path
 
-from tennis import look
+from tennis import style
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "docs" / "_extensions"))
 
@@ -29,7 +29,7 @@ exclude_patterns = ["_build"]
 # the book as one page is printed: make docs
 printed = tags.has("print")  # type: ignore[name-defined]  # noqa: F821 (Sphinx brings it)
 html_theme = "basic" if printed else "furo"
-html_theme_options = {} if printed else look.book_theme()
+html_theme_options = {} if printed else style.book_theme()
 html_title = "Tennis: the labs"
 html_static_path = ["../docs/_static"]
 html_css_files = ["print.css" if printed else "tennis.css"]

@@ -146,7 +146,7 @@ def _try(
     as_json: bool,
 ) -> None:
     from tennis.cli.stop import Stop
-    from tennis.play.trying import BOOTS, try_setting
+    from tennis.play.remedy_trial import BOOTS, try_setting
     from tennis.stats.summary import summarize
 
     with listening(lambda text: echo(text, err=True)), shown("try") as observe:

@@ -17,7 +17,7 @@ from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.explain.witness import InsideAndOutside, Sight
 from tennis.listener import listening
-from tennis.play.trying import Tried
+from tennis.play.remedy_trial import Tried
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count, format_ns
 
@@ -45,7 +45,7 @@ def witness(rally: Path, *, cost: bool, as_json: bool) -> None:
     """
     from tennis.explain.witness import compare as compared
     from tennis.play.rally import Watch
-    from tennis.play.trying import try_setting
+    from tennis.play.remedy_trial import try_setting
     from tennis.rally import open_rally
 
     opened = open_rally(rally)

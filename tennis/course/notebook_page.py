@@ -11,9 +11,9 @@ from typing import Any
 from tennis.checkout import ROOT
 from tennis.course.notebook_runner import execute
 from tennis.errors import TennisError
-from tennis.look import CODE_FONT, FONT, LIGHT
 from tennis.rally.disk import write_whole
 from tennis.rally.text import plain
+from tennis.style import CODE_FONT, FONT, LIGHT
 
 STYLE = f"""
 @page {{

@@ -11,7 +11,7 @@ from html import escape
 
 from tennis.explain.flame import FlameFrame
 from tennis.explain.kinds import KINDS, Kind
-from tennis.look import GREY
+from tennis.style import GREY
 from tennis.units import format_ns
 
 # tints of Okabe and Ito's colours, on which black text can be read

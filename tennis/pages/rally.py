@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from tennis import __version__, look
+from tennis import __version__, style
 from tennis.plots import Picture, comparison, distribution, histogram, overview, series
 from tennis.plots.compare import names
 from tennis.plots.picture import bench_note, latencies, note
@@ -304,5 +304,5 @@ def template(name: str) -> Template:
         lstrip_blocks=True,
     )
     environment.filters |= {"time": format_ns, "thesis": format_us}
-    environment.globals |= {"interval": _interval, "later": _later, "look": look}
+    environment.globals |= {"interval": _interval, "later": _later, "style": style}
     return environment.get_template(name)

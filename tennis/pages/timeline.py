@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tennis.explain.kinds import KINDS, Kind
 from tennis.explain.story import Story
-from tennis.look import AXIS, GREY, GRID
 from tennis.pages.flame import COLOURS, FONT, FONTS, LETTER, MARGIN, WIDTH
+from tennis.style import AXIS, GREY, GRID
 from tennis.units import format_ns, format_round_ns
 
 LEFT = 158.0  # of the lanes

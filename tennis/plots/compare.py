@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from tennis.look import BLACK, GREY, KERNELS, LATENCIES, OTHER_KERNELS
 from tennis.plots.one import (
     WIDTH,
     bar_edges,
@@ -36,6 +35,7 @@ from tennis.rally import Rally, Tally
 from tennis.rally.manifest import THREADED
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
+from tennis.style import BLACK, GREY, KERNELS, LATENCIES, OTHER_KERNELS
 from tennis.units import format_count
 
 Dash = str | tuple[int, tuple[float, ...]]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.look import BLUE, GREY, VERMILLION
 from tennis.plots.one import WIDTH
 from tennis.plots.picture import Picture, drawn
 from tennis.rally.text import plain
 from tennis.stats.control import BASELINE, Chart
+from tennis.style import BLUE, GREY, VERMILLION
 
 CHARTS_MAX = 12
 ROW = 1.7

@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from tennis.errors import RallyError
-from tennis.look import BLUE, GREY, VERMILLION
 from tennis.plots.one import WIDTH
 from tennis.plots.picture import Picture, count_axis, drawn, time_axis
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.stats.drill import ALLOCATES, Sides, spans_of, summarize_drill
+from tennis.style import BLUE, GREY, VERMILLION
 from tennis.units import format_bytes, format_count
 
 BARS = 120

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from tennis.look import BLACK, GREY, LATENCIES, PURPLE
 from tennis.plots.picture import (
     ON_LINES,
     Picture,
@@ -26,6 +25,7 @@ from tennis.plots.picture import (
 from tennis.rally import Rally, Tally
 from tennis.stats import Latency, Summary, summarize
 from tennis.stats.intervals import BOUND_FROM
+from tennis.style import BLACK, GREY, LATENCIES, PURPLE
 from tennis.units import format_count, ticks_to_ns
 
 WIDTH = 9.6

@@ -26,9 +26,9 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
-from tennis.look import AXIS, BLACK, GREY, GRID, PICTURE_FONT
 from tennis.rally import Rally
 from tennis.stats import Latency, Summary, summarize
+from tennis.style import AXIS, BLACK, GREY, GRID, PICTURE_FONT
 from tennis.units import format_count, format_round_ns
 
 Format = Literal["svg", "png"]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from tennis.look import AXIS, BLACK, GREY, KERNELS, OTHER_KERNELS
 from tennis.plots.one import WIDTH
 from tennis.plots.picture import Picture, drawn, time_axis
+from tennis.style import AXIS, BLACK, GREY, KERNELS, OTHER_KERNELS
 from tennis.units import NS_PER_US, format_ns, format_us
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from matplotlib.lines import Line2D
 
-from tennis.look import LATENCIES, ORANGE, SKY
 from tennis.plots.one import WIDTH, draw_exceedance, finish_exceedance, nothing, tally
 from tennis.plots.picture import Picture, bench_note, drawn, missed_at
 from tennis.rally import Rally
 from tennis.stats import summarize
+from tennis.style import LATENCIES, ORANGE, SKY
 from tennis.units import format_count
 
 BOOTS_MAX = 100  # lines of a side that a picture can hold

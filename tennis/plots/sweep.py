@@ -13,7 +13,6 @@ from matplotlib.colors import LogNorm
 from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from tennis.look import BLACK, GREY, KERNELS, OTHER_KERNELS
 from tennis.plots.compare import DASHES
 from tennis.plots.one import WIDTH
 from tennis.plots.picture import Picture, count_text, drawn, time_axis
@@ -21,6 +20,7 @@ from tennis.plots.umpire import COLOURS, scope_grid, trace
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.stats.pairing import Pairing, edges_of, percent_floor
+from tennis.style import BLACK, GREY, KERNELS, OTHER_KERNELS
 from tennis.units import format_count, format_ns, ticks_to_ns
 
 COLUMNS = 600  # of a screen

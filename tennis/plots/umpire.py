@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
-from tennis.look import BLACK, GREY, LATENCIES
 from tennis.plots.one import WIDTH, nothing
 from tennis.plots.picture import Picture, count_text, drawn, time_axis
+from tennis.style import BLACK, GREY, LATENCIES
 from tennis.umpire import Check
 from tennis.umpire.pictures import DIVISIONS, Persistence
 from tennis.units import format_count, format_ns, format_round_ns

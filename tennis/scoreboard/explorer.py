@@ -16,7 +16,7 @@ from bokeh.layouts import column, row
 from bokeh.models import BasicTickFormatter, Button, ColumnDataSource, HoverTool, Select, TapTool
 from bokeh.plotting import figure
 
-from tennis import look
+from tennis import style
 from tennis.errors import RallyError
 from tennis.rally.folder import Rally
 from tennis.scoreboard import words
@@ -59,7 +59,7 @@ def explore(board: Board, shelf: Shelf, explaining: Explaining | None, document:
     """Make the page of the rally that was asked for; ``explaining``: it explains balls, too."""
     asked = _argument(document, "rally")
     document.template = template()
-    document.template_variables.update(look=look, sections=SECTIONS)
+    document.template_variables.update(style=style, sections=SECTIONS)
     points = entry = None
     try:
         entry = board.sealed(asked)
@@ -122,10 +122,10 @@ class Explorer:
         # rows of the image are of equal height on the logarithmic axis, as datashader made them
         picture.image_rgba("image", "x", "y", "dw", "dh", source=self._image)
         dots = picture.scatter(
-            "s", "us", source=self._single, size=7, fill_color=look.BLUE, line_color="white"
+            "s", "us", source=self._single, size=7, fill_color=style.BLUE, line_color="white"
         )
         crosses = picture.scatter(
-            "s", "us", source=self._missed, size=9, marker="x", color=look.VERMILLION, line_width=2
+            "s", "us", source=self._missed, size=9, marker="x", color=style.VERMILLION, line_width=2
         )  # fmt: skip
         picture.add_tools(
             HoverTool(renderers=[dots, crosses], tooltips=[("ball", "@ball"), ("", "@said")])

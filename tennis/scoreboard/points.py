@@ -17,7 +17,7 @@ from datashader import transfer_functions
 from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import NDArray
 
-from tennis import look
+from tennis import style
 from tennis.errors import RallyError
 from tennis.rally import open_rally
 from tennis.rally.folder import Rally
@@ -132,7 +132,7 @@ class Points:
             y_axis_type="log",
         )
         counted = canvas.points(frame, "s", "ns", datashader.count())
-        shade = LinearSegmentedColormap.from_list("balls", ["#6aa7d0", look.BLUE, "#001d33"])
+        shade = LinearSegmentedColormap.from_list("balls", ["#6aa7d0", style.BLUE, "#001d33"])
         most = max(2, int(counted.max()))
         image = transfer_functions.shade(
             counted, cmap=shade, how="log", min_alpha=255, span=(1, most)

@@ -13,7 +13,7 @@ from bokeh.plotting import figure
 from jinja2 import Environment, PackageLoader, Template, select_autoescape
 from numpy.typing import NDArray
 
-from tennis import look
+from tennis import style
 from tennis.scoreboard import words
 from tennis.scoreboard.board import Board
 from tennis.scoreboard.following import EDGES_NS, Playing
@@ -30,7 +30,7 @@ TICKS_NS = {
     10_000_000: "10 ms",
 }
 COUNTS = {1: "1", 100: "100", 10_000: "10k", 1_000_000: "1M"}
-PANEL = look.LIGHT["panel"]
+PANEL = style.LIGHT["panel"]
 CARD_STYLE = f":host {{ background: {PANEL}; padding: 6px 8px 2px; border-radius: 6px }}"
 FLOOR = 0.7  # of the logarithmic axis of counts: one ball is seen
 
@@ -86,15 +86,15 @@ class Card:
         picture.y_range.start = FLOOR
         picture.quad(
             "left", "right", "top", FLOOR, source=self._source,
-            fill_color=look.LATENCIES["interrupt"], line_color=None,
+            fill_color=style.LATENCIES["interrupt"], line_color=None,
         )  # fmt: skip
         axis = picture.xaxis[0]
         axis.ticker = list(TICKS_NS)
         axis.major_label_overrides = TICKS_NS
         for one in (picture.xaxis[0], picture.yaxis[0]):
-            one.major_label_text_color = look.LIGHT["soft"]
+            one.major_label_text_color = style.LIGHT["soft"]
             one.major_label_text_font_size = "11px"
-            one.axis_line_color = one.major_tick_line_color = look.AXIS
+            one.axis_line_color = one.major_tick_line_color = style.AXIS
             one.minor_tick_line_color = None
         picture.yaxis[0].ticker = list(COUNTS)
         picture.yaxis[0].major_label_overrides = COUNTS
@@ -147,7 +147,7 @@ class Wall:
         for root in roots:
             document.add_root(root)
         document.template = template()
-        document.template_variables.update(look=look, sections=list(sections.items()))
+        document.template_variables.update(style=style, sections=list(sections.items()))
         document.title = "Tennis scoreboard"
         self._update()
         document.add_periodic_callback(self._update, UPDATE_MS)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
 
-from tennis.look import CODE_FONT, FONT, LIGHT
 from tennis.play.benches import Row
 from tennis.rally.text import plain
 from tennis.scoreboard.following import Playing
 from tennis.scoreboard.hall import GONE_S, Queue, Score, Sealed
+from tennis.style import CODE_FONT, FONT, LIGHT
 from tennis.units import format_count, format_ns
 
 QUIET_S = 30

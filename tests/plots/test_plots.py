@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tennis.look import KERNELS, LATENCIES, OTHER_KERNELS
 from tennis.plots import KINDS, TOGETHER, alt_text, comparison, overview
 from tennis.plots.compare import dashes, names
 from tennis.plots.one import Envelope, _visible, bar_edges
 from tennis.plots.picture import count_text, share_text
 from tennis.plots.sides import sides
 from tennis.rally.manifest import Fault
+from tennis.style import KERNELS, LATENCIES, OTHER_KERNELS
 from tennis.units import format_ns, format_round_ns
 from tests.support.synthetic import TIME_NOTE, make_rally
 

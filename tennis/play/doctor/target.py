@@ -12,7 +12,7 @@ from tennis.bench.fleet.inventory import connect
 from tennis.bench.kernels import requirements
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
-from tennis.bench.virtual.look import look
+from tennis.bench.virtual.kernel_facts import facts_of
 from tennis.errors import BenchError, TennisError
 from tennis.rally.disk import open_regular
 
@@ -29,7 +29,7 @@ def examine_target(name: str, inventory: Path | None = None) -> Iterator[Finding
     kind, _, kernel = name.partition(":")
     try:
         if kind == VIRTUAL:
-            yield from _kernel(look(kernel or "mainline"))
+            yield from _kernel(facts_of(kernel or "mainline"))
             return
         with connect(name, inventory) as target:
             seen = target.facts()

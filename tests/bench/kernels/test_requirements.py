@@ -251,9 +251,9 @@ def test_the_doctor_looks_at_a_virtual_kernel(kernel):
 
 @pytest.mark.virtual
 def test_the_doctor_sees_what_a_virtual_kernel_was_booted_with(monkeypatch):
-    from tennis.bench.virtual import look, machine
+    from tennis.bench.virtual import kernel_facts, machine
 
     monkeypatch.setattr(machine, "COMMAND_LINE", f"{machine.COMMAND_LINE} ftrace=function")
-    told = findings(look.look("mainline"), "mainline")
+    told = findings(kernel_facts.facts_of("mainline"), "mainline")
     assert any(v == "bad" and w == "tracer" and "function" in f for v, w, f in told), told
     assert any(v == "bad" and w == "command line" for v, w, _ in told)

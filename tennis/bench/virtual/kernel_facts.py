@@ -29,7 +29,7 @@ poweroff -f
 """
 
 
-def look(kernel: str) -> snapshot.Snapshot:
+def facts_of(kernel: str) -> snapshot.Snapshot:
     """Return what a virtual kernel says about itself. Raises UsageError, BenchError."""
     protocol = Protocol(
         loop="closed",
@@ -59,7 +59,7 @@ def look(kernel: str) -> snapshot.Snapshot:
         instrument=False,
     )
     parts = VirtualBench(extras).parts(plan)
-    with tempfile.TemporaryDirectory(prefix="tennis-look-") as folder:
+    with tempfile.TemporaryDirectory(prefix="tennis-facts-") as folder:
         machine = Machine(parts, extras, Path(folder), {})
         try:
             _wait(machine)

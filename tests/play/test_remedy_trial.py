@@ -12,7 +12,7 @@ from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.explain.remedies import remedies
 from tennis.play.planning import plan_of
-from tennis.play.trying import changed, compared
+from tennis.play.remedy_trial import changed, compared
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played
 
