@@ -76,7 +76,7 @@ where_option = click.option(
     metavar="COLUMN=VALUE",
     multiple=True,
     help="Only rallies of which this is so: kernel, load, bench_name, student, week, bench, "
-    "bottom_half, priorities, top_half, beneath, drill; can be repeated.",
+    "bottom_half, priorities, top_half, beneath, drill, processors; can be repeated.",
 )
 
 
@@ -143,7 +143,7 @@ def list_rallies(place: Path | str, where: tuple[str, ...], *, as_json: bool) ->
 @click.option(
     "--by",
     metavar="COLUMN,...",
-    default="bench,kernel,beneath,load,bottom_half,priorities",
+    default="bench,kernel,beneath,processors,load,bottom_half,priorities",
     show_default=True,
     help="What makes a line; empty: one line for all.",
 )

@@ -185,7 +185,9 @@ class ScheduledRally(StrictModel):
         plan = self.plan
         mine = (self.kernel, plan.load, plan.priorities, plan.bottom_half, plan.top_half)
         asked = (kernel, load, priorities, bottom_half, top_half)
-        return plan.drill is None and (*mine, plan.command_line) == (*asked, command_line)
+        # what is published was measured on one processor
+        one = plan.drill is None and plan.processors == 1
+        return one and (*mine, plan.command_line) == (*asked, command_line)
 
     def is_drill(self, kernel: str, load: str, drill: Drill, command_line: str = "") -> bool:
         """Tell whether it is this drill, done under this load."""

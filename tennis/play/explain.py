@@ -149,6 +149,7 @@ def look(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of the
 
     ``plan`` and ``table`` are ``plan_again`` and ``balls_of`` the rally. Raises as ``explain``.
     """
+    _refuse_others(rally, plan)  # stages and causes of a comparison come by here, too
     bench = VirtualBench()
     versions = bench.versions(plan)
     changed = changes(rally, versions)

@@ -178,6 +178,10 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
         command_line=asked.get("command_line", plan.command_line),
         instruction_ns=plan.instruction_ns,
         witness=asked.get("witness", plan.witness),
+        beneath=plan.beneath,
+        processors=plan.processors,
+        interrupt_cpu=plan.interrupt_cpu,
+        load_cpus=plan.load_cpus,
     )
     try:
         # the same gaps and the same phase of the load

@@ -24,7 +24,10 @@ from tennis.stats.intervals import quantile_rank
 from tennis.store.store import Store
 from tennis.units import NS_PER_S
 
-KIND = ("bench", "kernel", "beneath", "load", "top_half", "bottom_half", "priorities")
+KIND = (
+    *("bench", "kernel", "beneath", "processors", "load"),
+    *("top_half", "bottom_half", "priorities"),
+)
 MEDIAN, TAIL = Fraction(1, 2), Fraction(999, 1000)
 FIGURES = {
     "median": "median interrupt latency",
@@ -64,8 +67,12 @@ class History:
     @property
     def label(self) -> str:
         """Return the kind of rally in a few words."""
-        usual = {"beneath": "none", "top_half": "hard"}
-        words = [word for key, word in self.kind.items() if word != usual.get(key)]
+        usual = {"beneath": "none", "processors": "None", "top_half": "hard"}
+        words = [
+            f"{word} processors" if key == "processors" else word
+            for key, word in self.kind.items()
+            if word != usual.get(key)
+        ]
         return " / ".join(words)
 
     @property

@@ -37,7 +37,7 @@ LEVELS = (0.5, 0.99, 0.999, 0.9999)
 # by what a store may be filtered and grouped
 AXES = (
     *("kernel", "load", "bench_name", "student", "week", "bench", "bottom_half", "priorities"),
-    *("top_half", "beneath", "drill"),
+    *("top_half", "beneath", "drill", "processors"),
 )
 
 
@@ -126,7 +126,7 @@ def chosen(store: Store, wanted: Mapping[str, str]) -> pa.Table:
             raise UsageError(
                 f"{name} is no column to choose by", next_step=f"use {', '.join(AXES)}"
             )
-        rows = rows.filter(pc.equal(rows[name], value))  # null: it is not
+        rows = rows.filter(pc.equal(rows[name].cast(pa.string()), value))  # null: it is not
     return rows
 
 

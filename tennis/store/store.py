@@ -46,6 +46,7 @@ COLUMNS = pa.schema(
         ("kernel", pa.string()),
         ("release", pa.string()),
         ("beneath", pa.string()),
+        ("processors", pa.int64()),  # of the virtual target; null: one, or those that a board has
         ("load", pa.string()),
         ("top_half", pa.string()),
         ("bottom_half", pa.string()),
@@ -294,6 +295,7 @@ def _told(manifest: Manifest) -> dict[str, Any]:
         "kernel": target.kernel,
         "release": target.release,
         "beneath": target.beneath,
+        "processors": target.processors,
         "load": manifest.load.name,
         "top_half": target.top_half,
         "bottom_half": target.bottom_half,

@@ -29,6 +29,14 @@ def test_a_setting_changes_that_and_nothing_else():
     assert changed(old, ["priorities=irq=90"]).phase_of_a_second
 
 
+def test_processors_stay_as_they_were():
+    """Else one processor would be compared with two, and the setting blamed."""
+    plan = plan_of(processors=2, interrupt_cpu=1, load_cpus="0")
+    tried = changed(plan, ["command-line=nohz=off"])
+    assert (tried.processors, tried.interrupt_cpu, tried.load_cpus) == (2, 1, "0")
+    assert changed(plan_of(beneath="sloth"), ["command-line=nohz=off"]).beneath == "sloth"
+
+
 @pytest.mark.parametrize(
     ("setting", "words"),
     [

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli
+from tennis.rally.manifest import seal_of
 from tennis.store import open_store
 from tennis.store.drift import histories, named_twice
 from tennis.store.opening import create
@@ -153,3 +154,22 @@ def test_the_doctor_says_which_rallies_it_left_out(tmp_path):
 def test_words_that_do_not_go_together(words):
     done = run("doctor", *words)
     assert done.exit_code != 0
+
+
+def test_rallies_of_several_processors_are_of_another_kind(tmp_path):
+    """Never one line, one chart with those of one processor."""
+    store = create(tmp_path / "store")
+    for number, processors in enumerate((None, 2)):
+        rally = make_rally(tmp_path / f"r{number}", rise=np.full(1500, 1000 + number))
+        manifest = json.loads((rally.path / "manifest.json").read_text())
+        manifest["target"]["processors"] = processors
+        manifest["seal"] = seal_of(manifest)
+        (rally.path / "manifest.json").write_text(json.dumps(manifest))
+        list(store.add(rally.path, About()))
+    labels = {one.label for one in histories(store, store.catalogue())}
+    assert len(labels) == 2
+    assert sum("2 processors" in label for label in labels) == 1
+    assert not any("None" in label for label in labels)
+    told = run("store", "stats", store.path, "--where", "processors=2", "--json")
+    (group,) = json.loads(told.output)
+    assert (group["of"]["processors"], group["balls"]) == ("2", 1500)

@@ -12,10 +12,16 @@ from tennis.gaps import gap_ns
 from tennis.play.checking import check
 from tennis.play.explain import explain
 from tennis.play.planning import plan_of
+from tennis.play.stages import record_stages
+from tennis.rally import open_folder
 from tests.support.virtual import played, table
 
 virtual = pytest.mark.virtual
 ISOLATED = {"command_line": "isolcpus=1 nohz_full=1 rcu_nocbs=1", "interrupt_cpu": 1}
+
+
+def open_and_record(path):
+    record_stages(open_folder(path))
 
 
 HOG = {"load": "hog", "load_options": {"hold_us": 200, "period_us": 1000}, "processors": 2}
@@ -29,8 +35,9 @@ def test_the_same_seed_gives_the_same_folder(tmp_path):
     assert rally.label.endswith("2 processors")
     assert (rally.misses, rally.manifest.suspect) == (0, False)
     assert check(rally.path).balls == 300
-    with pytest.raises(UsageError, match="balls are explained of one"):
-        explain(rally.path)
+    for told in (explain, open_and_record):
+        with pytest.raises(UsageError, match="balls are explained of one"):
+            told(rally.path)
 
 
 @virtual
