@@ -26,7 +26,7 @@ demo: setup ## play mainline and RT, idle and stress: a table, and demo/report.h
 	@$(BIN)/tennis demo
 
 # a worker more than there are cores: tests that wait leave one free
-WORKERS = --numprocesses $$(($$(nproc) + 1)) --durations 30 --durations-min 20
+WORKERS = --numprocesses $$(($$(nproc) + 1))
 
 .PHONY: test
 test: ## setup, lint, books, and every promise once, on real kernels: what to run before a commit

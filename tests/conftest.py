@@ -16,6 +16,7 @@ from tennis.bench import programs
 from tennis.checkout import ROOT
 from tennis.listener import listening
 from tests.support import tiers
+from tests.support.processor_seconds import ProcessorSeconds
 
 MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "")
 # where programs may be that no package holds: built here, made by a test, Python's own
@@ -54,6 +55,11 @@ def _listed_only(event: str, arguments: tuple[object, ...]) -> None:
     if any(Path(where).is_relative_to(place) for place in OURS) or not Path(where).exists():
         return
     raise AssertionError(f"{executable} is started, and scripts/programs.txt does not list it")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count processor seconds."""
+    config.pluginmanager.register(ProcessorSeconds())
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
