@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Several processors on the virtual bench: repeats, the error of their turns, and their speed.
+
+Repeats: each rally is played twice with one seed, by turns alone and beside a busy loop on each
+core; balls, events and console are compared byte by byte. Exits with 1 if a pair differs.
+Turns: one isolated rally with turns of other lengths, so that the error of a turn shows.
+Speed: balls a second of processor time with one, two and four processors; the boot is not counted.
+
+    .venv/bin/python benchmarks/processors.py --pairs 100
+"""
+
+import argparse
+import hashlib
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tennis.bench.virtual.bench import Extras, VirtualBench
+from tennis.play.planning import plan_of
+from tennis.play.rally import Watch, play
+from tennis.rally import Rally
+from tennis.rally.folder import BALLS, CONSOLE, EVENTS
+from tennis.stats.summary import latencies
+
+ISOLATED = {"command_line": "isolcpus=1 nohz_full=1 rcu_nocbs=1", "interrupt_cpu": 1}
+HOG = {"load": "hog", "load_options": {"hold_us": 100, "period_us": 1000}}
+KERNELS = ("mainline", "rt", "mainline-6.1", "rt-6.1", "mainline-7", "rt-7")
+# the loads that all kernels share; a hog on either processor, and a processor of its own
+LOADS: tuple[dict[str, Any], ...] = (
+    {"load": "idle"},
+    {"load": "stress"},
+    {"load": "stress", **ISOLATED},
+    {"load": "network"},
+    {**HOG, "load_cpus": "0"},
+    {**HOG, "load_cpus": "1"},
+    {"load": "idle", "processors": 4},
+)
+TURNS_NS = (50, 100, 500, 1000, 2000, 5000)
+
+
+def played(out: Path, extras: Extras | None = None, **asked: Any) -> Rally:
+    """Play a rally on two processors, unless others are asked for."""
+    plan = plan_of(**{"processors": 2, **asked})
+    return play(VirtualBench(extras or Extras()), plan, out, Watch())
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Keep so many cores busy meanwhile."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def digests(rally: Rally) -> dict[str, str]:
+    """Return what must be the same twice."""
+    files = {name: rally.path / name for name in (BALLS, EVENTS, CONSOLE)}
+    return {
+        name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for name, file in files.items()
+        if file.is_file()
+    }
+
+
+def repeats(pairs: int, balls: int, scratch: Path) -> int:
+    """Play pairs, and say of each whether it is alike; return how many are not."""
+    different = 0
+    kinds = itertools.cycle(itertools.product(LOADS, KERNELS))
+    for number, (load, kernel) in enumerate(itertools.islice(kinds, pairs), 1):
+        asked = {"kernel": kernel, "balls": balls, "seed": number, **load}
+        loops = (number % 2) * (os.cpu_count() or 1)
+        one = played(scratch / f"{number}-once", **asked)
+        with busy(loops):
+            other = played(scratch / f"{number}-again", **asked)
+        unlike = [name for name, digest in digests(one).items() if digests(other)[name] != digest]
+        different += bool(unlike)
+        beside = f"again beside {loops} busy loops" if loops else "both alone"
+        result = f"DIFFERENT in {', '.join(unlike)}" if unlike else "alike"
+        print(f"{number}/{pairs}: {one.label}, seed {number}, {beside}: {result}", flush=True)
+    print(f"{pairs - different} of {pairs} pairs alike ({balls} balls each)")
+    return different
+
+
+def turns(balls: int, scratch: Path) -> None:
+    """Say how the latencies of an isolated rally move with the length of a turn."""
+    for turn_ns in TURNS_NS:
+        extras = Extras(answers={"turn": max(turn_ns, 2000), "fine_turn": turn_ns})
+        out = scratch / f"turns-{turn_ns}"
+        rally = played(out, extras, load="stress", balls=balls, **ISOLATED)
+        found = latencies([rally], claim=False)["interrupt_ns"]
+        print(
+            f"turns of {turn_ns} ns near a ping: interrupt latency {found.said('min')} at least, "
+            f"{found.said('median')} usually, {found.said('max')} at most (N = {balls})",
+            flush=True,
+        )
+
+
+def spent_s(out: Path, **asked: Any) -> float:
+    """Return the processor seconds of a rally."""
+    before = sum(os.times()[:4])
+    played(out, **asked)
+    return sum(os.times()[:4]) - before
+
+
+def speed(balls: int, scratch: Path) -> None:
+    """Say how many balls a second of processor time gives."""
+    for processors, load in itertools.product((1, 2, 4), ("idle", "stress")):
+        # of the same virtual time for each, whatever an instruction takes
+        asked = {"processors": processors, "load": load, "instruction_ns": 4}
+        few, many = (
+            spent_s(scratch / f"speed-{processors}-{load}-{count}", **asked, balls=count)
+            for count in (50, 50 + balls)
+        )
+        rate = balls / (many - few)
+        print(
+            f"{processors} processors, {load}: {rate:,.0f} balls a processor second "
+            f"(N = {balls}, instructions of 4 ns)",
+            flush=True,
+        )
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--pairs", type=int, default=100)
+    parser.add_argument("--balls", type=int, default=60, help="of each rally of a pair")
+    parser.add_argument("--turn-balls", type=int, default=1000)
+    parser.add_argument("--speed-balls", type=int, default=500)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tennis-bench-") as folder:
+        scratch = Path(folder)
+        turns(asked.turn_balls, scratch)
+        speed(asked.speed_balls, scratch)
+        return int(repeats(asked.pairs, asked.balls, scratch) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
