@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Print the tables of docs/evidence from matches: one column a match, in Markdown.
+
+    .venv/bin/python scripts/evidence.py 6.12=k612 7.3=k7
+
+Verdicts first, as `tennis replicate` has them; then what the median boot's balls exceed.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tennis.comparison.played import LATENCIES, read_side
+from tennis.comparison.rallies import boot_of
+from tennis.comparison.sides import Side
+from tennis.match.folder import open_match
+from tennis.replicate.verdicts import Claim, Replication, number, with_interval
+from tennis.units import format_ns
+
+LEVELS = (2, 100, 1000, 10_000)
+
+
+def verdicts(replications: Mapping[str, Replication]) -> list[list[str]]:
+    """Return a row for each part of each claim that a match addresses."""
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for name, replication in replications.items():
+        for claim in replication.claims:
+            if claim.addressed:
+                for row, text in _parts(claim):
+                    rows.setdefault(row, {})[name] = text
+    head = ["claim", "statement", "published", *replications]
+    return [
+        head,
+        *([*row, *(found.get(n, "") for n in replications)] for row, found in rows.items()),
+    ]
+
+
+def _parts(claim: Claim) -> list[tuple[tuple[str, ...], str]]:
+    found = []
+    for part in claim.parts:
+        published = "" if part.published is None else number(part.published)
+        says = part.says if claim.kind == "conclusion" else claim.title
+        text = f"**{part.verdict}**"
+        if part.estimate is not None and part.interval is not None:
+            text += f": {with_interval(part.estimate, part.interval)}"
+        if part.largest is not None:
+            text += f"; latest {number(part.largest)}"
+        found.append(((claim.id, says, published), text))
+    return found
+
+
+def levels(matches: Mapping[str, Path]) -> list[list[str]]:
+    """Return a row for each cell and latency: the median boot's levels, and the latest ball."""
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for name, path in matches.items():
+        for cell in sorted(read_side(path), key=lambda cell: cell.name):
+            for latency in LATENCIES:
+                side = Side([boot_of(rally, latency) for rally in cell.rallies])
+                times = [side.median(n).estimate for n in LEVELS if side.has(n)]
+                text = " / ".join(map(format_ns, [*times, max(side.latest())]))
+                boots = len(cell.rallies)
+                rows.setdefault((cell.name, latency), {})[name] = (
+                    f"{text} ({side.balls:,}, {boots})"
+                )
+    head = ["cell", "latency", *matches]
+    return [head, *([*row, *(found.get(n, "") for n in matches)] for row, found in rows.items())]
+
+
+def printed(rows: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
+def main() -> None:
+    """Print both tables."""
+    if not sys.argv[1:] or not all("=" in word for word in sys.argv[1:]):
+        sys.exit("evidence: name each match: evidence.py NAME=FOLDER ...")
+    named = (word.partition("=")[::2] for word in sys.argv[1:])
+    matches = {name: Path(folder) for name, folder in named}
+    print(printed(verdicts({n: Replication(open_match(path)) for n, path in matches.items()})))
+    print()
+    print(printed(levels(matches)))
+
+
+if __name__ == "__main__":
+    main()
