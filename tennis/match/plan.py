@@ -26,6 +26,7 @@ from tennis.rally.manifest import (
     DrillContext,
     DrillName,
     Priorities,
+    Processors,
     StrictModel,
     Text,
     TopHalf,
@@ -79,6 +80,15 @@ class LoadAxis(StrictModel):
     settle_s: Settle | None = None
 
 
+class Setting(StrictModel):
+    """How a target is set up; what it does not say is what the plan says for all."""
+
+    command_line: CommandLine = ""
+    processors: Processors | None = None
+    interrupt_cpu: Cpu | None = None
+    load_cpus: CpuList | None = None
+
+
 class Skip(StrictModel):
     """Combinations that are not played; all of the keys that are given must fit."""
 
@@ -88,6 +98,7 @@ class Skip(StrictModel):
     top_half: TopHalf | None = None
     bottom_half: BottomHalf | None = None
     command_line: CommandLine | None = None
+    setting: Name | None = None
     why: Text = "the plan skips it"
 
 
@@ -130,8 +141,9 @@ class MatchPlan(Serving):
     title: Text = "A match"
     bench: Literal["virtual", "pi"] = "virtual"
     target: Text | None = None  # with bench = "pi": what ssh logs in to
-    interrupt_cpu: Cpu | None = None  # with bench = "pi"
-    load_cpus: CpuList | None = None  # with bench = "pi"
+    processors: Processors | None = None  # with bench = "virtual"
+    interrupt_cpu: Cpu | None = None
+    load_cpus: CpuList | None = None
     port: Text | None = None  # with bench = "pi": the Brickwall's
     instrument: InstrumentKind | None = None
     operator: Text | None = None
@@ -141,6 +153,8 @@ class MatchPlan(Serving):
     top_halves: list[TopHalf] | None = None
     bottom_halves: list[BottomHalf] | None = None
     command_lines: list[CommandLine] | None = None
+    # the first is what the others are compared with
+    settings: Annotated[dict[Name, Setting], Field(max_length=64)] = Field(default_factory=dict)
     instruction_ns: InstructionNs = 2  # with bench = "virtual"
     repetitions: Annotated[int, Field(ge=1, le=1000)] = 1
     order: Literal["listed", "shuffled"] = "listed"
@@ -171,6 +185,7 @@ class ScheduledRally(StrictModel):
     kernel: Name
     repetition: Annotated[int, Field(ge=1)]
     plan: Plan
+    setting: Name | None = None  # of the plan's settings
 
     def is_one(  # noqa: PLR0913, PLR0917 (all that tells a combination from others)
         self,
@@ -185,8 +200,8 @@ class ScheduledRally(StrictModel):
         plan = self.plan
         mine = (self.kernel, plan.load, plan.priorities, plan.bottom_half, plan.top_half)
         asked = (kernel, load, priorities, bottom_half, top_half)
-        # what is published was measured on one processor
-        one = plan.drill is None and plan.processors == 1
+        # what is published was measured on one processor, and without a plan's own settings
+        one = plan.drill is None and plan.processors == 1 and self.setting is None
         return one and (*mine, plan.command_line) == (*asked, command_line)
 
     def is_drill(self, kernel: str, load: str, drill: Drill, command_line: str = "") -> bool:
@@ -238,6 +253,7 @@ class NotPlayed(StrictModel):
     bottom_half: Text | None
     top_half: TopHalf | None = None
     command_line: Text = ""
+    setting: Name | None = None
     drill: Drill | None = None
     why: Text
 
@@ -257,6 +273,7 @@ class NotPlayed(StrictModel):
             and self.bottom_half in {None, bottom_half}
             and self.top_half in {None, top_half}
             and self.drill is None
+            and self.setting is None
         )
 
     def is_drill(self, kernel: str, load: str, drill: Drill, command_line: str = "") -> bool:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """The page of a match: verdicts first, then thesis and bench, table by table, figure by figure."""
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -12,6 +11,7 @@ from tennis import __version__
 from tennis.match.folder import REPORT, MatchFolder
 from tennis.match.plan import ScheduledRally
 from tennis.pages.match_drills import drill_rows
+from tennis.pages.match_settings import setting_rows
 from tennis.pages.rally import Shown, shown, template
 from tennis.plots import histogram, overview
 from tennis.plots.published import Beside, beside
@@ -25,7 +25,7 @@ from tennis.rally.text import plain
 from tennis.replicate.knutsson_rules import FIGURES, KNUTSSON, LOADS, TABLES, published_maximum
 from tennis.replicate.rules import LATENCIES, PERIODIC, LatencyName, replication
 from tennis.replicate.story import cells, head, story
-from tennis.replicate.verdicts import Claim, ClaimPart, Replication, Verdict, number
+from tennis.replicate.verdicts import Claim, ClaimPart, Replication, Verdict, number, with_interval
 from tennis.stats.summary import Latency, latencies, percent
 from tennis.units import format_count, format_us
 
@@ -114,6 +114,7 @@ def match_report(replicated: Replication) -> str:
         of_tables=[c for c in claims if c.kind != "conclusion" and c.source != KNUTSSON],
         thesis=_about_thesis(replicated, tables),
         drills=drill_rows(match),
+        settings=setting_rows(match),
         tables=tables,
         strangers=strangers(replicated),
         beside=_beside(replicated, tables),
@@ -137,7 +138,7 @@ def ratio(part: ClaimPart) -> str:
     """Say what was found: estimate and interval; empty where nothing was compared."""
     if part.estimate is None or part.interval is None:
         return ""
-    return _with_interval(part.estimate, part.interval)
+    return with_interval(part.estimate, part.interval)
 
 
 def mechanisms(part: ClaimPart) -> list[str]:
@@ -153,17 +154,10 @@ def mechanisms(part: ClaimPart) -> list[str]:
     return lines
 
 
-def _with_interval(estimate: float, interval: tuple[float | None, float | None]) -> str:
-    """Write an estimate with its interval; one boot has none."""
-    if any(end is not None and math.isnan(end) for end in interval):
-        return f"{number(estimate)} (no interval)"
-    return f"{number(estimate)} ({number(interval[0])} to {number(interval[1])})"
-
-
 def at_levels(part: ClaimPart) -> str:
     """Say what was found at each probability of exceedance."""
     return "; ".join(
-        f"1 in {level.one_in:,}: {_with_interval(level.estimate, level.interval)}"
+        f"1 in {level.one_in:,}: {with_interval(level.estimate, level.interval)}"
         for level in part.levels
         if level.one_in is not None
     )

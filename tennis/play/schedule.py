@@ -24,6 +24,7 @@ from tennis.match.plan import (
     NotPlayed,
     OneRally,
     ScheduledRally,
+    Setting,
     first_problem,
     repeated,
 )
@@ -55,6 +56,7 @@ def scheduled_rallies(
     that mean nothing, and where nothing is left.
     """
     _check_bench(plan)
+    _check_settings(plan)
     named = {*plan.kernels, *(rally.kernel for rally in plan.rally)}
     for name in sorted(given.keys() - named):
         raise UsageError(
@@ -79,6 +81,7 @@ def scheduled_rallies(
                     bottom_half=wanted.bottom_half,
                     top_half=wanted.top_half,
                     command_line=wanted.command_line,
+                    setting=wanted.setting,
                     drill=wanted.drill,
                     why=why,
                 )
@@ -142,7 +145,7 @@ def _check_count(rallies: Sized) -> None:
 
 
 def _check_bench(plan: MatchPlan) -> None:
-    for key in ("target", "port", "interrupt_cpu", "load_cpus"):
+    for key in ("target", "port"):
         if plan.bench == "virtual" and getattr(plan, key) is not None:
             raise UsageError(f'{key}: belongs to bench = "pi": the virtual bench has none')
     if plan.bench == "pi" and plan.target is None:
@@ -154,6 +157,22 @@ def _check_bench(plan: MatchPlan) -> None:
         raise UsageError(f'drill: no bench = "{plan.bench}" has drills so far')
     if not plan.rallies and not plan.drill and not plan.rally:
         raise UsageError("rallies = false, and no [[drill]]: nothing is left to play")
+
+
+def _check_settings(plan: MatchPlan) -> None:
+    if plan.settings and (
+        plan.command_lines or any(k.command_lines for k in plan.kernels.values())
+    ):
+        raise UsageError(
+            "command_lines: a plan with settings has none",
+            next_step="say in each of the settings what its command line is",
+        )
+    several = [name for name, one in plan.settings.items() if (one.processors or 1) > 1]
+    if plan.drill and ((plan.processors or 1) > 1 or several):
+        raise UsageError(
+            "processors: a drill is done on one",
+            next_step="put the drills into a plan of their own",
+        )
 
 
 def _check_loads(plan: MatchPlan, known: "Mapping[str, _Kernel]") -> None:
@@ -174,6 +193,8 @@ def _check_loads(plan: MatchPlan, known: "Mapping[str, _Kernel]") -> None:
             raise UsageError(f"skip.{number}.kernel: the plan has no kernel {skip.kernel!a}")
         if skip.load is not None and skip.load not in plan.loads:
             raise UsageError(f"skip.{number}.load: the plan has no load {skip.load!a}")
+        if skip.setting is not None and skip.setting not in plan.settings:
+            raise UsageError(f"skip.{number}.setting: the plan has no setting {skip.setting!a}")
 
 
 def _not_for(name: str, options: Mapping[str, int], system: load_folder.System) -> str:
@@ -273,6 +294,7 @@ class _Wanted:
     bottom_half: BottomHalf
     command_line: str = ""
     single: OneRally | None = None
+    setting: str | None = None
     why: str = ""
     drill: Drill | None = None
     repetitions: int = 0  # of a drill's boot
@@ -285,24 +307,38 @@ class _Wanted:
             parts = [self.kernel, self.load, self.drill.name, self.drill.context, period]
             parts += [parameters.file_name(self.command_line)] if self.command_line else []
             return "-".join(parts)
+        return "-".join([*self._but_for_setting, *([self.setting] if self.setting else [])])
+
+    @property
+    def drawn_by(self) -> str:
+        """Return the name that its seed is computed from: boots of two settings are pairs."""
+        return "-".join(self._but_for_setting) if self.setting else self.name
+
+    @property
+    def _but_for_setting(self) -> list[str]:
         parts = [self.kernel, self.load, priority_map.file_name(self.priorities), self.bottom_half]
         parts += [self.top_half] if self.top_half in THREADED else []
+        if self.setting:  # it has a name, and the command line is in it
+            return parts
         parts += [parameters.file_name(self.command_line)] if self.command_line else []
-        return "-".join(parts)
+        return parts
 
 
 def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wanted]:
     """Yield what the plan asks for; ``why`` says why it is not played."""
     for name, axis in plan.kernels.items() if plan.rallies else ():
         priorities, top_half, bottom_half = known[name].usual
-        for load, wanted_priorities, wanted_top, wanted_half, wanted_line in product(
+        for load, wanted_priorities, wanted_top, wanted_half, wanted_line, setting in product(
             axis.loads or plan.loads,
             axis.priorities or plan.priorities or [priorities],
             axis.top_halves or plan.top_halves or [top_half],
             axis.bottom_halves or plan.bottom_halves or [bottom_half],
             axis.command_lines or plan.command_lines or [""],
+            plan.settings or [None],
         ):
-            wanted = _Wanted(name, load, wanted_priorities, wanted_top, wanted_half, wanted_line)
+            line = plan.settings[setting].command_line if setting else wanted_line
+            wanted = _Wanted(name, load, wanted_priorities, wanted_top, wanted_half, line)
+            wanted.setting = setting
             wanted.why = _why_not(plan, wanted, known)
             yield wanted
     for rally in plan.rally:
@@ -394,7 +430,9 @@ def _scheduled(
     single = wanted.single
     options = single.load_options if single else load.options
     balls = (single.balls if single else load.balls) or plan.balls
-    seed = _digest(plan.seed, "seed", name) % 2**32
+    drawn_by = wanted.drawn_by + (f"-r{repetition}" if repetition > 1 else "")
+    seed = _digest(plan.seed, "seed", drawn_by) % 2**32
+    setting = plan.settings[wanted.setting] if wanted.setting else Setting()
     settle_s = single.settle_s if single else load.settle_s
     try:
         if wanted.drill:
@@ -422,8 +460,11 @@ def _scheduled(
             bottom_half=wanted.bottom_half,
             priorities=wanted.priorities,
             command_line=wanted.command_line,
-            interrupt_cpu=plan.interrupt_cpu,
-            load_cpus=plan.load_cpus,
+            processors=setting.processors or plan.processors,
+            interrupt_cpu=(
+                plan.interrupt_cpu if setting.interrupt_cpu is None else setting.interrupt_cpu
+            ),
+            load_cpus=setting.load_cpus or plan.load_cpus,
             instruction_ns=plan.instruction_ns if plan.bench == "virtual" else None,
             **{
                 **plan.model_dump(include=set(Serving.model_fields)),
@@ -433,7 +474,13 @@ def _scheduled(
             },
             operator=plan.operator,
         )
-        return ScheduledRally(name=name, kernel=wanted.kernel, repetition=repetition, plan=made)
+        return ScheduledRally(
+            name=name,
+            kernel=wanted.kernel,
+            repetition=repetition,
+            plan=made,
+            setting=wanted.setting,
+        )
     except (UsageError, ValidationError) as error:
         reason = first_problem(error) if isinstance(error, ValidationError) else str(error)
         raise UsageError(f"{name}: {reason}") from error

@@ -362,3 +362,10 @@ def _boots_needed(limits: _Bounds, judged: Level, boots: int) -> int | None:
             distance = abs(edge - estimate)
             needed = max(needed, boots * (half / distance) ** 2 if distance else math.inf)
     return math.ceil(1.1 * needed) + 1 if needed <= BOOTS_MAX else None
+
+
+def with_interval(estimate: float, interval: tuple[float | None, float | None]) -> str:
+    """Write an estimate with its interval; one boot has none."""
+    if any(end is not None and math.isnan(end) for end in interval):
+        return f"{number(estimate)} (no interval)"
+    return f"{number(estimate)} ({number(interval[0])} to {number(interval[1])})"

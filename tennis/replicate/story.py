@@ -83,8 +83,9 @@ def cells(replicated: Replication) -> list[Rally]:
         if rally is None or not rally.balls or rally.manifest.suspect:
             continue
         target = rally.manifest.target
-        key = (planned.kernel, rally.manifest.load.name, target.priorities, target.top_half)
-        boots.setdefault((*key, target.bottom_half, target.added), []).append(rally)
+        how = (target.priorities, target.top_half, target.bottom_half, target.added)
+        key = (planned.kernel, rally.manifest.load.name, *how, planned.setting or "")
+        boots.setdefault(key, []).append(rally)
     return [joined(rallies) for rallies in boots.values()]
 
 

@@ -18,14 +18,14 @@ from tennis.match.folder import MatchFolder
 from tennis.rally.text import plain
 from tennis.replicate import samples
 from tennis.replicate.causes import other_cause
-from tennis.replicate.deciding import Level, decide, number
+from tennis.replicate.deciding import Level, decide, number, with_interval
 from tennis.replicate.every_rule import published_quantity, rules
 from tennis.replicate.knutsson_rules import published_ratio
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
 from tennis.replicate.rules import Rule, RulePart, replication
 from tennis.replicate.samples import Sample
 
-__all__ = ["Claim", "ClaimPart", "Found", "Replication", "Verdict", "number"]
+__all__ = ["Claim", "ClaimPart", "Found", "Replication", "Verdict", "number", "with_interval"]
 Verdict = Literal[
     "confirmed",
     "another cause",  # the same order, by a mechanism that the original did not have

@@ -131,6 +131,56 @@ def test_every_rally_has_its_own_seed_and_the_order_is_the_seeds():
     assert all(seeds[planned.name] == planned.plan.protocol.seed for planned in one)
 
 
+ISOLATION = """
+    kernels = ["mainline"]
+    loads = ["stress"]
+    repetitions = 2
+    processors = 2
+    [settings.none]
+    [settings.isolated]
+    command_line = "isolcpus=1"
+    interrupt_cpu = 1
+    load_cpus = "0"
+    [settings.one]
+    processors = 1
+    [[skip]]
+    setting = "one"
+    why = "another time"
+"""
+
+
+def test_settings_are_a_part_of_the_name_and_of_the_plan():
+    scheduled, left = scheduled_rallies(plan(ISOLATION), {}, Path())
+    assert [one.name for one in scheduled] == [
+        "mainline-stress-default-tasklet-none",
+        "mainline-stress-default-tasklet-none-r2",
+        "mainline-stress-default-tasklet-isolated",
+        "mainline-stress-default-tasklet-isolated-r2",
+    ]
+    none, isolated = scheduled[0].plan, scheduled[2].plan
+    assert (none.processors, none.interrupt_cpu, none.load_cpus) == (2, None, None)
+    assert (isolated.processors, isolated.interrupt_cpu, isolated.load_cpus) == (2, 1, "0")
+    assert (none.command_line, isolated.command_line) == ("", "isolcpus=1")
+    assert [(one.name, one.setting) for one in left] == [
+        ("mainline-stress-default-tasklet-one", "one")
+    ]
+
+
+def test_boots_of_two_settings_are_pairs():
+    """The same gaps and the same phase of the load; two boots of one setting are other boots."""
+    seeds = [one.plan.protocol.seed for one in scheduled_rallies(plan(ISOLATION), {}, Path())[0]]
+    assert seeds[:2] == seeds[2:]
+    assert seeds[0] != seeds[1]
+
+
+def test_what_a_setting_changes_is_not_what_was_published():
+    """A setting of one processor without words would otherwise be taken for the thesis' cell."""
+    text = 'kernels = ["mainline"]\nloads = ["idle"]\n[settings.usual]\n[settings.pinned]\n'
+    scheduled, _ = scheduled_rallies(plan(text + 'load_cpus = "0"'), {}, Path())
+    cell = ("mainline", "idle", "default", "tasklet")
+    assert not any(one.is_one(*cell) for one in scheduled)
+
+
 def test_xenomai_where_a_kernel_is_given(tmp_path):
     text = 'loads = ["idle"]\n[kernels.rt]\n[kernels.xenomai]\noptional = true\n'
     scheduled, left = scheduled_rallies(plan(text), {}, Path())
@@ -248,6 +298,10 @@ BAD = [
     (SMALL + '[[drill]]\nname = "swim"', "drill.0.name: input should be 'periodic'"),
     (SMALL + '[[drill]]\nname = "switch"\nperiods_us = [5]', "drill.0.periods_us.0: input should"),
     (SMALL + '[[drill]]\nname = "switch"\ncontexts = []', "contexts: is empty"),
+    (SMALL + "processors = 3", "processors: input should be 1, 2 or 4"),
+    (SMALL + "[settings.'../x']", "is no name: up to 64 letters"),
+    (SMALL + "[settings.a]\ninterrupt_cpu = -1", "settings.a.interrupt_cpu: input should be"),
+    (SMALL + "[settings.a]\nload = 'hog'", "settings.a.load is no key of a plan"),
     (SMALL + "title = 7", "title: input should be a valid string"),
     ('kernels = ["../rt"]\nloads = ["idle"]', "is no name: up to 64 letters"),
     ("\x00", "is not TOML"),
@@ -299,6 +353,23 @@ SENSELESS = [
     (SMALL + "gap_min_us = 90\ngap_max_us = 50", {}, "--gap-max-us 50 is below --gap-min-us 90"),
     (SMALL + 'port = "/dev/ttyACM0"', {}, 'port: belongs to bench = "pi"'),
     (SMALL + 'target = "pi@raspberrypi"', {}, 'target: belongs to bench = "pi"'),
+    (SMALL + '[[skip]]\nsetting = "all"', {}, "skip.0.setting: the plan has no setting 'all'"),
+    (
+        SMALL + 'command_lines = ["quiet"]\n[settings.none]',
+        {},
+        "command_lines: a plan with settings has none",
+    ),
+    (
+        SMALL + "[settings.two]\nprocessors = 2\n[[drill]]\nname = 'response'",
+        {},
+        "processors: a drill is done on one",
+    ),
+    (SMALL + "[settings.a]\n[settings.b]", {}, "they are one boot, not two"),
+    (
+        SMALL + 'bench = "pi"\ntarget = "board"\nprocessors = 2',
+        {},
+        "--processors belongs to --bench virtual",
+    ),
     (SMALL + "rallies = false", {}, "rallies = false, and no ..drill..: nothing is left"),
     (
         SMALL + '[[drill]]\nname = "periodic"\nloads = ["hog"]',

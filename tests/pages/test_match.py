@@ -2,9 +2,14 @@
 # SPDX-License-Identifier: MIT
 """The report of a match: a long list of rallies is folded, and whole."""
 
+import shutil
+
 import pytest
 
+from tennis.match.folder import open_match
+from tennis.match.plan import Setting
 from tennis.pages.match import write_match_report
+from tennis.pages.match_settings import setting_rows
 from tennis.replicate.verdicts import Replication
 from tests.support.synthetic_match import MatchMaker, bursts
 
@@ -17,3 +22,57 @@ def test_a_long_list_of_rallies_is_folded(tmp_path, boots, folded):
     assert (f"<summary>All {boots} rallies</summary>" in page) == folded
     for planned in maker.scheduled:
         assert f'<th scope="row">{planned.name}</th>' in page
+
+
+SETTINGS = {
+    "none": Setting(),
+    "isolated": Setting(command_line="isolcpus=1", load_cpus="0"),
+    "nohz": Setting(command_line="nohz_full=1"),
+}
+
+
+def with_settings(folder, boots=10):
+    """A match of three settings: the second a tenth as late, the third as late as the first."""
+    maker = MatchMaker(folder)
+    for (name, setting), worst in zip(SETTINGS.items(), (90_000, 9_000, 90_000), strict=True):
+        rise = bursts(worst, balls=3000)
+        about = {"setting": name, "added": setting.command_line}
+        maker.cell("mainline", "default", "stress", rise, boots=boots, **about)
+    return maker.sealed(settings=SETTINGS)
+
+
+def test_each_setting_is_compared_with_the_first(tmp_path):
+    rows = setting_rows(with_settings(tmp_path / "m"))
+    assert list(rows) == ["mainline-stress-default-tasklet"]
+    none, isolated, nohz = rows["mainline-stress-default-tasklet"]
+    assert [row.setting for row in (none, isolated, nohz)] == ["none", "isolated", "nohz"]
+    assert none.balls == "30,000, 10 boots"
+    assert none.latencies[0].said == ""
+    assert none.latencies[0].latest == "90.0 µs"
+    assert isolated.latencies[0].said == "earlier: 0.1 (0.1 to 0.1)"
+    assert nohz.latencies[0].said == "equal: 1 (1 to 1)"
+    assert isolated.what == "isolcpus=1, load on 0"
+
+
+def test_settings_of_few_boots_are_not_decided(tmp_path):
+    rows = setting_rows(with_settings(tmp_path / "m", boots=2))
+    said = rows["mainline-stress-default-tasklet"][1].latencies[0].said
+    assert said == "undecided: 0.1 (no interval)"
+
+
+def test_without_the_first_setting_nothing_is_compared(tmp_path):
+    """No other setting takes its place in silence."""
+    match = with_settings(tmp_path / "m")
+    for planned in match.scheduled:
+        if planned.setting == "none":
+            shutil.rmtree(match.path / planned.name)
+    none, isolated, nohz = setting_rows(open_match(match.path))["mainline-stress-default-tasklet"]
+    assert (none.balls, none.notes) == ("0, 0 boots", "10 rallies left out")
+    assert [row.latencies[0].said for row in (isolated, nohz)] == ["", ""]
+
+
+def test_a_page_keeps_settings_apart(tmp_path):
+    page = write_match_report(Replication(with_settings(tmp_path / "m"))).read_text()
+    assert "What each setting is worth" in page
+    assert "isolcpus=1, load on 0" in page
+    assert "Nothing that was published is about this match" in page

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tennis.match.folder import MatchFolder, MatchRecord, open_match
-from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, NotPlayed, ScheduledRally
+from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, NotPlayed, ScheduledRally, Setting
 from tennis.rally.balls import write
 from tennis.rally.command_line import file_name
 from tennis.rally.folder import BALLS, MANIFEST
@@ -96,6 +96,7 @@ class MatchMaker:
         half: BottomHalf | None = None,
         top: TopHalf | None = None,
         repetition: int = 1,
+        setting: str | None = None,
         **about: Any,
     ) -> Path:
         """Seal a rally and list it."""
@@ -103,7 +104,7 @@ class MatchMaker:
         added = str(about.get("added", ""))
         top = top or TOPS.get(kernel, "hard")
         number = f"-{top}" if top != "hard" else ""
-        number += f"-{file_name(added)}" if added else ""
+        number += f"-{setting or file_name(added)}" if setting or added else ""
         number += f"-r{repetition}" if repetition > 1 else ""
         name = f"{kernel}-{load}-{priorities}-{half}{number}"
         made = make_rally(
@@ -132,7 +133,9 @@ class MatchMaker:
             versions={},
         )
         self.scheduled.append(
-            ScheduledRally(name=name, kernel=kernel, repetition=repetition, plan=plan)
+            ScheduledRally(
+                name=name, kernel=kernel, repetition=repetition, plan=plan, setting=setting
+            )
         )
         return self.path / name
 
@@ -189,7 +192,12 @@ class MatchMaker:
             )
         )
 
-    def sealed(self, title: str = "A synthetic match", plan_file: str | None = None) -> MatchFolder:
+    def sealed(
+        self,
+        title: str = "A synthetic match",
+        plan_file: str | None = None,
+        settings: dict[str, Setting] | None = None,
+    ) -> MatchFolder:
         """Write match.json and open the folder."""
         kernels: Sequence[str] = [planned.kernel for planned in self.scheduled] or ["rt"]
         record = MatchRecord(
@@ -202,6 +210,7 @@ class MatchMaker:
                 title=title,
                 kernels={name: KernelAxis() for name in kernels},
                 loads={"idle": LoadAxis()},
+                settings=settings or {},
             ),
             plan_file=plan_file,
             scheduled=self.scheduled,

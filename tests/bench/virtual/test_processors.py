@@ -4,16 +4,20 @@
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from tennis.bench.registry import bench_for
 from tennis.bench.virtual.bench import Extras
+from tennis.cli.match import match
 from tennis.errors import UsageError
 from tennis.gaps import gap_ns
+from tennis.match.folder import open_match
+from tennis.pages.match_settings import setting_rows
 from tennis.play.checking import check
 from tennis.play.explain import explain
 from tennis.play.planning import plan_of
 from tennis.play.stages import record_stages
-from tennis.rally import open_folder
+from tennis.rally import open_folder, open_rally
 from tests.support.virtual import played, table
 
 virtual = pytest.mark.virtual
@@ -93,6 +97,42 @@ def test_a_hog_holds_up_its_own_processor_only(tmp_path):
     assert here.interrupt.values[-1] > 100_000
     assert there.interrupt.values[-1] < 20_000
     assert there.manifest.load.cpus == "0"
+
+
+NAMES = [f"mainline-hog-default-tasklet-{setting}" for setting in ("beside", "apart")]
+MATCH = """
+kernels = ["mainline"]
+balls = 60
+processors = 2
+[loads.hog]
+options = { hold_us = 200, period_us = 1000 }
+[settings.beside]
+load_cpus = "0"
+interrupt_cpu = 0
+[settings.apart]
+load_cpus = "0"
+interrupt_cpu = 1
+"""
+
+
+@virtual
+def test_a_match_plays_its_settings(tmp_path):
+    """What was played is what the plan says: the hog meets the pings of one setting only."""
+    path = tmp_path / "plan.toml"
+    path.write_text(MATCH)
+    out = tmp_path / "m"
+    ran = CliRunner().invoke(match, [str(path), "--out", str(out), "--quiet"])
+    assert ran.exit_code == 0, ran.output
+    beside, apart = setting_rows(open_match(out))["mainline-hog-default-tasklet"]
+    assert (beside.what, apart.what) == (
+        "interrupt on 0, load on 0",
+        "interrupt on 1, load on 0",
+    )
+    assert beside.balls.endswith(", 1 boot")  # of whole cycles of the hog
+    seeds = {open_rally(out / name).manifest.protocol.seed for name in NAMES}
+    assert len(seeds) == 1
+    latest = [open_rally(out / name).interrupt.values[-1] for name in NAMES]
+    assert latest[0] > 5 * latest[1]
 
 
 @pytest.mark.parametrize(

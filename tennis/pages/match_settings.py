@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The settings of a match, a line each: what each is worth, beside the plan's first one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tennis.comparison.before_after import MEDIAN, Statement
+from tennis.comparison.settings import Worth, worth
+from tennis.match.folder import MatchFolder
+from tennis.match.plan import MatchPlan
+from tennis.replicate.verdicts import with_interval
+from tennis.units import format_count, format_ns
+
+
+@dataclass(frozen=True)
+class LatencyShown:
+    """One latency of a setting: what half of all answers, and one in 1,000, come after."""
+
+    median: str
+    late: str
+    latest: str
+    said: str  # of 1 in 1,000, beside the first setting; empty for that one
+
+
+@dataclass(frozen=True)
+class SettingRow:
+    """A setting of one cell."""
+
+    setting: str
+    what: str  # what the plan says of it
+    balls: str
+    notes: str
+    latencies: list[LatencyShown]
+
+
+def setting_rows(match: MatchFolder) -> dict[str, list[SettingRow]]:
+    """Return for each cell a line for each setting, by the cell's name. Raises RallyError."""
+    cells: dict[str, dict[str, list[Worth]]] = {}
+    for line in worth(match):
+        cells.setdefault(line.cell, {}).setdefault(line.setting, []).append(line)
+    return {
+        cell: [_row(match.record.plan, setting, lines) for setting, lines in settings.items()]
+        for cell, settings in cells.items()
+    }
+
+
+def _row(plan: MatchPlan, setting: str, lines: list[Worth]) -> SettingRow:
+    one = lines[0]
+    notes = [f"{one.missed} missed"] if one.missed else []
+    notes += [f"{format_count(one.left_out, 'rally', 'rallies')} left out"] if one.left_out else []
+    boots = format_count(len(one.side.boots), "boot")
+    return SettingRow(
+        setting=setting,
+        what=what_it_is(plan, setting),
+        balls=f"{one.side.balls:,}, {boots}",
+        notes=", ".join(notes),
+        latencies=[_shown(line) for line in lines],
+    )
+
+
+def what_it_is(plan: MatchPlan, name: str) -> str:
+    """Say what the plan says of a setting; what is the same in all of them is left out."""
+    setting = plan.settings[name]
+    words = [setting.command_line] if setting.command_line else []
+    if setting.processors is not None:
+        words.append(format_count(setting.processors, "processor"))
+    if setting.interrupt_cpu is not None:
+        words.append(f"interrupt on {setting.interrupt_cpu}")
+    if setting.load_cpus:
+        words.append(f"load on {setting.load_cpus}")
+    return ", ".join(words) or "as it is"
+
+
+def _shown(line: Worth) -> LatencyShown:
+    levels = line.levels_ns
+    return LatencyShown(
+        median=format_ns(levels[MEDIAN]) if MEDIAN in levels else "-",
+        late=format_ns(levels[1000]) if 1000 in levels else "-",
+        latest=format_ns(line.latest_ns) if line.side.boots else "-",
+        said=said(line.statements),
+    )
+
+
+def said(statements: Iterable[Statement]) -> str:
+    """Say what became of 1 in 1,000: "earlier: 0.0021 (0.0019 to 0.0025)"; empty: nothing can be.
+
+    Where shares of late balls decide, and not the level, they are named.
+    """
+    for one in statements:
+        if one.one_in == 1000:
+            ratio = one.ratio
+            of = "" if isinstance(one.decisive.what, int) else f" ({one.quantity})"
+            return f"{one.change}{of}: {with_interval(ratio.estimate, (ratio.low, ratio.high))}"
+    return ""
