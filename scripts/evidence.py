@@ -38,9 +38,11 @@ def verdicts(replications: Mapping[str, Replication]) -> list[list[str]]:
 
 def _parts(claim: Claim) -> list[tuple[tuple[str, ...], str]]:
     found = []
-    for part in claim.parts:
+    several = claim.kind == "conclusion"
+    judged = [(part, part.says if several else claim.title) for part in claim.parts]
+    beside = [(part, f"{part.says if several else claim.title}, hard") for part in claim.beside]
+    for part, says in judged + beside:
         published = "" if part.published is None else number(part.published)
-        says = part.says if claim.kind == "conclusion" else claim.title
         text = f"**{part.verdict}**"
         if part.estimate is not None and part.interval is not None:
             text += f": {with_interval(part.estimate, part.interval)}"
