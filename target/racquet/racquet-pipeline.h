@@ -12,6 +12,7 @@
 #include <linux/irqdesc.h>
 
 #include "racquet-device.h"
+#include "racquet-processor.h"
 
 /*
  * Lines were set to input and output at probe, in-band. The raw call goes to the chip's register;
@@ -44,9 +45,10 @@ static int racquet_check_irq(struct device *dev, unsigned int irq)
 
 /*
  * The kernel only warns where a chip on the ping's way was not made for the pipeline, and then
- * hangs. That way leads through the GPIO chip to those that it is cascaded from.
+ * hangs. That way leads through the GPIO chip to those that it is cascaded from. Then the ping goes
+ * to its processor.
  */
-static int racquet_check_pipeline(struct device *dev, struct racquet *r)
+static int racquet_enter_pipeline(struct device *dev, struct racquet *r)
 {
 	int err = racquet_check_irq(dev, r->irq);
 #ifdef CONFIG_GPIOLIB_IRQCHIP
@@ -56,7 +58,7 @@ static int racquet_check_pipeline(struct device *dev, struct racquet *r)
 	for (i = 0; !err && cascade->parents && i < cascade->num_parents; i++)
 		err = racquet_check_irq(dev, cascade->parents[i]);
 #endif
-	return err;
+	return err ?: racquet_place(dev, r->irq, gpiod_to_chip(r->ping));
 }
 
 MODULE_PARM_DESC(bottom_half, "what lowers the reply line: thread");

@@ -12,8 +12,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/cpumask.h>
-#include <linux/gpio/driver.h>
 #include <linux/interrupt.h>
 #include <linux/irq.h>
 #include <linux/irq_work.h>
@@ -27,6 +25,7 @@
 #include <linux/workqueue.h>
 
 #include "racquet-device.h"
+#include "racquet-processor.h"
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
 #define RACQUET_WORKQUEUE system_bh_highpri_wq /* runs in softirq context */
@@ -57,10 +56,6 @@ module_param(top_half, charp, 0444);
 MODULE_PARM_DESC(
 	top_half,
 	"where the handler runs: hard (default), forced (PREEMPT_RT's own thread), explicit (a thread that is asked for)");
-
-static int interrupt_cpu = -1;
-module_param(interrupt_cpu, int, 0444);
-MODULE_PARM_DESC(interrupt_cpu, "the processor that takes the ping's interrupt (-1: as it is)");
 
 static struct {
 	enum racquet_mode mode;
@@ -257,27 +252,6 @@ static int racquet_request(struct device *dev, struct racquet *r)
 }
 /* [/request] */
 
-/*
- * Let another processor take the ping. A GPIO controller may have one interrupt for all of its
- * lines: nobody requests it, so that /proc/irq does not have it, and the lines follow it.
- */
-static int racquet_move(struct device *dev, unsigned int irq)
-{
-	const struct gpio_chip *chip = irq_get_chip_data(irq);
-	int err;
-
-	if (interrupt_cpu < 0)
-		return 0;
-	if (interrupt_cpu >= nr_cpu_ids || !cpu_online(interrupt_cpu))
-		return dev_err_probe(dev, -EINVAL, "there is no processor %d\n", interrupt_cpu);
-	err = irq_set_affinity(irq, cpumask_of(interrupt_cpu));
-	if (err && chip && chip->irq.num_parents)
-		err = irq_set_affinity(chip->irq.parents[0], cpumask_of(interrupt_cpu));
-	if (err)
-		return dev_err_probe(dev, err, "interrupt %u stays where it is\n", irq);
-	return 0;
-}
-
 static int racquet_answer(struct device *dev, struct racquet *r)
 {
 	int err;
@@ -291,12 +265,12 @@ static int racquet_answer(struct device *dev, struct racquet *r)
 	err = devm_add_action_or_reset(dev, racquet_stop, r);
 	if (err)
 		return err;
+	err = racquet_place(dev, r->irq, gpiod_to_chip(r->ping));
+	if (err)
+		return err;
 	err = racquet_request(dev, r);
 	if (err)
 		return dev_err_probe(dev, err, "no interrupt %u\n", r->irq);
-	err = racquet_move(dev, r->irq);
-	if (err)
-		return err;
 	if (answer.where == FORCED && !racquet_is_forced(r->irq)) {
 		dev_err(dev, "top_half=%s: this kernel puts no handler into a thread by itself\n",
 			top_half);

@@ -66,7 +66,7 @@ static void racquet_free_irq(void *data)
 
 static int racquet_answer(struct device *dev, struct racquet *r)
 {
-	int err = racquet_check_pipeline(dev, r);
+	int err = racquet_enter_pipeline(dev, r);
 
 	if (err)
 		return err;

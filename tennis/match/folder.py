@@ -267,6 +267,8 @@ class MatchFolder:
 def another(rally: Rally, planned: ScheduledRally) -> str:
     """Say in what a rally differs from what a match lists; empty where it does not."""
     manifest, plan = rally.manifest, planned.plan
+    # where nobody asked, a board may have put the interrupt on the processor that it isolates
+    on_cpu = None if plan.interrupt_cpu is None else manifest.target.interrupt_cpu
     pairs = {
         "kernel": (manifest.target.kernel, played_kernel(plan)),
         "drill": (manifest.drill, plan.drill),
@@ -276,7 +278,7 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
         "top half": (manifest.target.top_half, plan.top_half),
         "bottom half": (manifest.target.bottom_half, plan.bottom_half),
         "processors": (manifest.target.processors or 1, plan.processors),
-        "interrupt's CPU": (manifest.target.interrupt_cpu, plan.interrupt_cpu),
+        "interrupt's CPU": (on_cpu, plan.interrupt_cpu),
         "load's CPUs": (manifest.load.cpus, plan.load_cpus),
         "command line": (manifest.target.added, plan.command_line),
         **{

@@ -64,6 +64,7 @@ class FakeBrickwall:
             "pins": PINS,
         }
         self.wires = wires(ping_to_listen=True, answer_to_reply=True)
+        self.pinged: Callable[[], object] = lambda: None  # what a target does at a wire test's pings
         self.balls_a_second = 1e9
         self.said: list[str] = []  # the commands
         self.events: list[tuple[int, int, int]] = []  # (before ball, what, value)
@@ -237,6 +238,7 @@ class FakeBrickwall:
         return {"state": self.state}
 
     def do_wires(self, _: dict[str, str]) -> dict[str, object]:
+        self.pinged()
         return self.wires
 
     def do_generate(self, arguments: dict[str, str]) -> dict[str, object]:

@@ -16,12 +16,14 @@ STAND_INS = {
 echo "modprobe $*" >> $state/log
 name=$1; shift
 [ "$name" != configs ] || exit 1
+[ "$name" != -c ] || { cat $state/modprobe.d 2>/dev/null; exit 0; }
 if [ -e $state/refuse ]; then
   echo "modprobe: ERROR: could not insert '$name': Exec format error" >&2
   exit 1
 fi
 mkdir -p $state/sys/module/$name/parameters
-for word; do echo "${word#*=}" > $state/sys/module/$name/parameters/${word%%=*}; done
+echo -1 > $state/sys/module/$name/parameters/interrupt_cpu
+for word in $(sed -n "s/^options $name //p" $state/modprobe.d 2>/dev/null) "$@"; do echo "${word#*=}" > $state/sys/module/$name/parameters/${word%%=*}; done
 case "$*" in *=forced* | *=explicit* | *=thread)
   sh -c 'printf irq/55-racquet > /proc/$$/comm; while :; do sleep 1; done' \
     < /dev/null > /dev/null 2>&1 9>&- &
@@ -76,7 +78,6 @@ class MockTarget:
         self.write("throttled", "throttled=0x0\n")
         self.interrupts([0, 0])
         (self.state / "irq" / "55").mkdir(parents=True)
-        self.write("irq/55/smp_affinity_list", "0-1\n")
         self.programs.mkdir()
         for name, text in STAND_INS.items():
             program = self.programs / name
@@ -98,6 +99,12 @@ class MockTarget:
         head = "".join(f"{f'CPU{cpu}':>11}" for cpu in range(len(counted)))
         row = "".join(f"{count:>11}" for count in counted)
         self.write("interrupts", f"    {head}\n 55:{row}  pinctrl-bcm2835  17 Edge      racquet\n")
+
+    def isolate(self, cpus: str) -> None:
+        """Write what the kernel says of isolated processors."""
+        folder = self.state / "sys" / "devices" / "system" / "cpu"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "isolated").write_text(f"{cpus}\n")
 
     @property
     def log(self) -> list[str]:

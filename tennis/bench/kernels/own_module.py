@@ -25,7 +25,8 @@ from tennis.rally.disk import open_regular
 from tennis.rally.text import plain
 
 NAME = "racquet"
-DEVICE = ROOT / "target" / "racquet" / "racquet-device.h"
+RACQUET = ROOT / "target" / "racquet"
+HEADERS = (RACQUET / "racquet-device.h", RACQUET / "racquet-processor.h")
 SOURCE_MAX = 1 << 18  # bytes
 LIMIT_S = 300.0
 SAID_MAX = 20  # lines
@@ -62,7 +63,8 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
             work = Path(scratch)
             (work / f"{NAME}.c").write_bytes(text)
             (work / "Kbuild").write_text(KBUILD)
-            shutil.copy(DEVICE, work)
+            for header in HEADERS:
+                shutil.copy(header, work)
             ended = box.run(
                 ["/bin/sh", "-ec", _script(kernel)],
                 work,
@@ -84,7 +86,7 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
         (folder / "said.json").write_text(json.dumps(record))
 
     key = digest(
-        text, DEVICE, fingerprint(kernel), modules.compiler_version(), KBUILD, str(RECIPE),
+        text, *HEADERS, fingerprint(kernel), modules.compiler_version(), KBUILD, str(RECIPE),
         *modules.OVERRIDES,
     )  # fmt: skip
     folder = once("own-modules", key, fill)

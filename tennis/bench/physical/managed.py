@@ -385,7 +385,6 @@ class PiBench:
                 "drill": plan.drill.name if plan.drill else "",
                 "context": plan.drill.context if plan.drill else "",
                 "period_ns": plan.drill.period_ns if plan.drill else "",
-                "interrupt_cpu": "" if plan.interrupt_cpu is None else plan.interrupt_cpu,
                 "load_cpus": plan.load_cpus or "",
                 "load_module": load.file.module or "",
                 "load_parameters": load.module_parameters if load.file.module else "",
@@ -414,7 +413,7 @@ class PiBench:
             config_sha256=_known_hash(recorded["target_config_sha256"]),
             command_line=(before and before.line("command_line")) or UNKNOWN,
             added=plan.command_line,
-            interrupt_cpu=plan.interrupt_cpu,
+            interrupt_cpu=_placed(plan, report.facts),
             module=recorded["target_module"],
             module_sha256=_known_hash(recorded["target_module_sha256"]),
             top_half=plan.top_half,
@@ -515,7 +514,16 @@ def _known_hash(recorded: str) -> str | None:
 
 def _module_parameters(plan: Plan, module: str) -> str:
     """Return what the Racquet is loaded with; Xenomai's have one bottom half and no parameter."""
-    if module != "racquet":
-        return ""
-    threaded = plan.top_half in THREADED
-    return f"bottom_half={plan.bottom_half}{f' top_half={plan.top_half}' if threaded else ''}"
+    words = []
+    if module == "racquet":
+        words.append(f"bottom_half={plan.bottom_half}")
+        words += [f"top_half={plan.top_half}"] if plan.top_half in THREADED else []
+    if plan.interrupt_cpu is not None:
+        words.append(f"interrupt_cpu={plan.interrupt_cpu}")
+    return " ".join(words)
+
+
+def _placed(plan: Plan, facts: Mapping[str, str]) -> int | None:
+    """Return the processor that the Racquet put its interrupt on, asked for here or there."""
+    told = facts.get("interrupt_cpu", "")
+    return int(told) if re.fullmatch(r"\d{1,3}", told) else plan.interrupt_cpu

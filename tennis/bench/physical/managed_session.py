@@ -67,6 +67,7 @@ class PiSession:
                     break
             else:
                 self._setting.confirm()
+                yield from self._see_where_pings_come()
         if self._stopped:
             return
         self._plays = True
@@ -89,6 +90,20 @@ class PiSession:
             if self._agent.trouble and not stopped:
                 stopped = True
                 self._wired.stop()
+
+    def _see_where_pings_come(self) -> Iterator[None]:
+        """Let some pings come before the first ball, where the target must see on which processor.
+
+        Raises BenchError where they come to another one than they should, or not at all.
+        """
+        if not self._agent.told("to_be_counted") or self._stopped:
+            return
+        self._agent.doing = "looking on which CPU the pings come"
+        self._wired.ping()
+        for _ in self._agent.count():
+            yield
+            if self._stopped:
+                return
 
     def stop(self) -> None:
         """Ask the Brickwall to end; before it was asked to begin, nothing is played."""

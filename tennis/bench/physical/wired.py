@@ -34,6 +34,7 @@ TIMEOUT_MAX_NS = 30_000_000_000
 RESERVE_NS = 2_000_000_000  # what the firmware wants on top, so that its counters cannot wrap
 NOTES = "bench.jsonl"  # what happened on this side, beside the journal of frames
 FAULTS = {"instrument_restarted", "exception"}
+WIRE_TESTS = 4  # each raises the ping three times
 
 
 class WiredBench:
@@ -207,6 +208,13 @@ class WiredSession:
         if self._play.first:
             self._notes.add("resumed", f"with ball {self._play.first}", self._play.clock_ticks)
         yield from self._brickwall.play(self._play)
+
+    def ping(self) -> None:
+        """Let the target see some pings before the first ball: those of the wire test."""
+        self._brickwall.end_play()  # of a host that was killed
+        self._brickwall.command("quiet")
+        for _ in range(WIRE_TESTS):
+            self._brickwall.wires()
 
     def stop(self) -> None:
         """Ask the Brickwall to end."""

@@ -197,11 +197,28 @@ class AgentSession:
 
     def go(self) -> None:
         """Tell the target that its drill may begin."""
+        self._tell(b"go\n")
+
+    def count(self) -> Iterator[None]:
+        """Let the target count the pings that came since it was ready; yield until it has.
+
+        Raises BenchError where none came, or they came to another processor than they should.
+        """
+        self._tell(b"count\n")
+        deadline = time.monotonic() + self._target.patience.ready_s
+        while not self._await("counted", LOOK_EVERY_S):
+            if self._ended or self.trouble or time.monotonic() > deadline:
+                why = self.trouble or "it did not say where the pings come: try again"
+                raise BenchError(f"{self._target.host}: {why}")
+            yield
+
+    def _tell(self, word: bytes) -> None:
+        """Say a word to the target, which is ready."""
         process = self._process
         assert process is not None  # noqa: S101 (it is ready)
         assert process.stdin is not None  # noqa: S101
         with contextlib.suppress(OSError, ValueError):  # its end is told elsewhere
-            process.stdin.write(b"go\n")
+            process.stdin.write(word)
             process.stdin.flush()
 
     def told(self, fact: str) -> bool:
@@ -303,10 +320,11 @@ class AgentSession:
             self._trouble(f"{place} cannot be written here ({error.strerror}): free some space")
 
     def _await(self, fact: str, timeout_s: float) -> bool:
-        """Wait for a fact; tell whether it came before the end, or trouble where it is "ready"."""
+        """Wait for a fact; tell whether it came before the end, or trouble before the first ball."""
 
         def heard() -> bool:
-            return fact in self._facts or self._ended or (fact == "ready" and bool(self.trouble))
+            troubled = fact in {"ready", "counted"} and bool(self.trouble)
+            return fact in self._facts or self._ended or troubled
 
         deadline = time.monotonic() + timeout_s
         with self._words:

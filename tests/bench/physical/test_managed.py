@@ -224,30 +224,79 @@ def test_pings_that_come_to_another_cpu_make_the_rally_suspect(bench):
 
 
 def test_interrupt_and_load_are_pinned_and_let_go(bench):
-    """Real: the load's CPUs. Mocked: the interrupt's, by a file in the place of /proc/irq."""
-    affinity = bench.target.state / "irq" / "55" / "smp_affinity_list"
+    """Real: the load's CPUs. Mocked: the interrupt's, which the Racquet moves when it is loaded."""
     seen: list[object] = []
+    bench.brickwall.pinged = lambda: bench.target.interrupts([0, 12])
 
     def look() -> None:
-        bench.target.interrupts([0, 600])
-        pids = running(bench.word)
-        seen.append((affinity.read_text(), {tuple(os.sched_getaffinity(pid)) for pid in pids}))
+        bench.target.interrupts([0, 612])
+        seen.append({tuple(os.sched_getaffinity(pid)) for pid in running(bench.word)})
 
     rally = bench.play(interrupt_cpu=1, load_cpus="0", observe=at(100, look))
     bench.await_undone()
-    assert seen == [("1\n", {(0,)})]
-    assert affinity.read_text() == "0-1\n"
+    assert seen == [{(0,)}]
+    assert "modprobe racquet bottom_half=tasklet interrupt_cpu=1" in bench.target.log
     manifest = rally.manifest
     assert (manifest.target.interrupt_cpu, manifest.load.cpus, manifest.faults) == (1, "0", [])
 
 
-def test_an_interrupt_that_cannot_be_pinned_is_not_played(bench):
-    (bench.target.state / "irq" / "55" / "smp_affinity_list").unlink()
-    with pytest.raises(
-        BenchError, match=r"interrupt 55 cannot be pinned to CPU 1: .*irqaffinity=1"
-    ):
+@pytest.mark.parametrize(
+    ("pings", "words"),
+    [
+        ([12, 0], r"put its interrupt on CPU 1, and pings came elsewhere: 12 to CPU 0;"),
+        ([1, 11], r"pings came elsewhere: 11 to CPU 1, 1 to CPU 0;"),
+        ([0, 0], r"no ping came to the Racquet.*check the ping wire.*\(no_ping\)"),
+    ],
+)
+def test_pings_that_do_not_come_where_they_should_are_seen_before_the_first_ball(
+    bench, pings, words
+):
+    """The counts of an earlier rally on the right processor prove nothing."""
+    bench.target.interrupts([0, 90_000])
+    bench.brickwall.pinged = lambda: bench.target.interrupts([pings[0], 90_000 + pings[1]])
+    with pytest.raises(BenchError, match=words):
         bench.play(interrupt_cpu=1)
+    assert "play" not in bench.brickwall.said
     bench.await_undone()
+    assert not (bench.folder / "r.part").exists()
+
+
+def test_an_isolated_processor_that_sees_no_ping_is_not_played(bench):
+    """It was played in silence: the load kept off the processor, and so did the ping."""
+    bench.target.isolate("1")
+    bench.brickwall.pinged = lambda: bench.target.interrupts([12, 0])
+    with pytest.raises(BenchError, match="CPU 1 is isolated, and pings came elsewhere: 12 to CPU 0"):
+        bench.play(priorities="default")
+    assert "play" not in bench.brickwall.said
+    bench.await_undone()
+    # whoever wants that says so
+    bench.target.interrupts([0, 0])
+    rally = bench.play(interrupt_cpu=0, priorities="default")
+    assert (rally.manifest.target.interrupt_cpu, faults(rally)) == (0, [])
+
+
+def test_a_board_puts_the_ping_on_its_isolated_processor_by_itself(bench):
+    """As provisioning writes it: then nobody says --interrupt-cpu, and the manifest does."""
+    bench.target.isolate("1")
+    bench.target.write("modprobe.d", "options racquet interrupt_cpu=1\n")
+    bench.brickwall.pinged = lambda: bench.target.interrupts([0, 12])
+    rally = bench.play(priorities="default")
+    assert (rally.manifest.target.interrupt_cpu, faults(rally)) == (1, [])
+
+
+def test_pings_that_leave_their_processor_make_the_rally_suspect(bench):
+    bench.brickwall.pinged = lambda: bench.target.interrupts([0, 12])
+    rally = bench.play(
+        interrupt_cpu=1, observe=at(100, lambda: bench.target.interrupts([3, 600]))
+    )
+    assert faults(rally) == ["counted_elsewhere"]
+    assert "600 to CPU 1, 3 to CPU 0" in rally.manifest.faults[0].message
+
+
+def test_pings_of_an_earlier_rally_do_not_hide_where_these_come(bench):
+    bench.target.interrupts([90_000, 0])
+    rally = bench.play(observe=at(100, lambda: bench.target.interrupts([90_000, 300])))
+    assert faults(rally) == ["counted_elsewhere"]
 
 
 def test_a_load_on_a_cpu_that_is_not_there_is_not_played(bench):
