@@ -76,6 +76,37 @@ def _flavour_faults(flavour):
     return faults
 
 
+# their interrupt controller sends what is not a processor's own to the first one, and moves nothing
+FIRST_PROCESSOR_ONLY = re.compile(r"Raspberry Pi (3|Zero 2|Compute Module 3)")
+
+
+def isolation_faults(isolated, interrupts, model):
+    """Return why a ping would not come to the processors that are isolated for it, in words."""
+    kept, others = cpus_of(isolated), cpus_of(interrupts)
+    faults = []
+    if kept and FIRST_PROCESSOR_ONLY.search(model):
+        faults.append(
+            f"all interrupts of a {model} come to processor 0, and an isolated one would see no "
+            "ping: leave tuning_isolated_cpus empty there, or use a Pi 4 or 5"
+        )
+    if 0 in kept:
+        faults.append("processor 0 cannot be isolated: the kernel needs it, isolate another one")
+    both = ", ".join(map(str, sorted(kept & others)))
+    if both:
+        faults.append(
+            f"tuning_isolated_cpus and tuning_interrupt_cpus both name {both}: name it in one"
+        )
+    return faults
+
+
+def cpus_of(text):
+    """Return the processors of a list as Linux writes it, "2-3,5"."""
+    found = set()
+    for first, last in re.findall(r"(\d+)(?:-(\d+))?", text):
+        found |= set(range(int(first), min(int(last or first), 4095) + 1))
+    return found
+
+
 def _list(flavour, key):
     value = flavour.get(key, [])
     return [] if isinstance(value, str) or not isinstance(value, Sequence) else value
@@ -136,6 +167,6 @@ class FilterModule:
         """Return name -> filter."""
         filters = (
             *(checksum_of, deb_fields, debs_missing, debs_of),
-            *(flavour_faults, kernel_entries, loads_of, racquets_of),
+            *(flavour_faults, isolation_faults, kernel_entries, loads_of, racquets_of),
         )
         return {function.__name__: function for function in filters}

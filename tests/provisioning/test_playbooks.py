@@ -189,6 +189,99 @@ def test_a_board_without_governors_and_idle_states_is_left_alone(board):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def interrupt(board: Path, number: int, action: str, chip: str = "GICv2") -> Path:
+    folder = board / "proc/irq" / str(number)
+    (folder / action).mkdir(parents=True)
+    (folder / "smp_affinity_list").write_text("0-1\n")
+    kernels = board / "sys/kernel/irq" / str(number)
+    kernels.mkdir(parents=True)
+    (kernels / "chip_name").write_text(f"{chip}\n")
+    return folder / "smp_affinity_list"
+
+
+def test_others_go_off_the_isolated_processor_and_the_ping_stays(board):
+    """A list of the others was forgotten in no inventory, and the ping went with them."""
+    (board / "tuning.conf").write_text("isolated_cpus=1\n")
+    disk = interrupt(board, 20, "mmc0")
+    ping = interrupt(board, 55, "racquet", "pinctrl-bcm2835")
+    # a Pi 5 moves its GPIO controller's own interrupt, and the ping, with any line
+    key = interrupt(board, 56, "gpio-keys", "pinctrl-rp1")
+    done = tune(board)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.read_text().strip() for path in (disk, ping, key)] == ["0", "0-1", "0-1"]
+
+
+@pytest.fixture
+def pi_5(board):
+    """A made-up sysfs with the GPIO controller behind PCIe, as a Pi 5 has it."""
+    device = board / "sys/bus/pci/devices/0002:01:00.0"
+    device.mkdir(parents=True)
+    (device / "vendor").write_text("0x1de4\n")
+    parameters = board / "sys/module/pcie_aspm/parameters"
+    parameters.mkdir(parents=True)
+    (parameters / "policy").write_text("default performance [powersave] powersupersave \n")
+    (board / "tuning.conf").write_text("gpio_link=awake\n")
+    return board
+
+
+def test_the_link_to_a_pi_5s_gpio_controller_is_kept_awake(pi_5):
+    policy = pi_5 / "sys/module/pcie_aspm/parameters/policy"
+    assert "policy: powersave -> performance" in tune(pi_5, "--check").stdout
+    assert "[powersave]" in policy.read_text()
+    assert "policy: powersave -> performance" in tune(pi_5).stdout
+    assert policy.read_text() == "performance\n"
+    policy.write_text("default [performance] powersave powersupersave \n")
+    assert tune(pi_5).stdout == ""
+
+
+def test_a_link_that_leads_elsewhere_is_left_alone(pi_5):
+    policy = pi_5 / "sys/module/pcie_aspm/parameters/policy"
+    before = policy.read_text()
+    (pi_5 / "tuning.conf").write_text("gpio_link=keep\n")
+    assert tune(pi_5).stdout == ""
+    (pi_5 / "tuning.conf").write_text("gpio_link=awake\n")
+    (pi_5 / "sys/bus/pci/devices/0002:01:00.0/vendor").write_text("0x1106\n")  # a Pi 4's USB
+    assert tune(pi_5).stdout == ""
+    assert policy.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("isolated", "interrupts", "model", "fault"),
+    [
+        ("3", "0-2", "Raspberry Pi 4 Model B Rev 1.4", None),
+        ("", "0-2", "Raspberry Pi 3 Model B Rev 1.2", None),
+        ("3", "", "", None),
+        ("3", "", "Raspberry Pi 3 Model B Plus Rev 1.3", "come to processor 0"),
+        ("2-3", "0", "Raspberry Pi Zero 2 W Rev 1.0", "come to processor 0"),
+        ("2-3", "0-2", "Raspberry Pi 5 Model B Rev 1.0", "both name 2: "),
+        ("0-1", "2-3", "Raspberry Pi 5 Model B Rev 1.0", "processor 0 cannot be isolated"),
+    ],
+)
+def test_an_isolation_that_no_ping_would_reach_is_refused(isolated, interrupts, model, fault):
+    found = FILTERS["isolation_faults"](isolated, interrupts, model)
+    assert len(found) == (fault is not None)
+    assert fault is None or fault in found[0]
+
+
+@pytest.mark.parametrize(("isolated", "options"), [("", 0), ("2-3", 3)])
+def test_the_racquet_is_told_the_isolated_processor(isolated, options):
+    template = ANSIBLE / "roles/tuning/templates/isolation.conf.j2"
+    done = subprocess.run(
+        [
+            *(program("ansible"), "localhost", "-i", "localhost,", "-c", "local"),
+            *("-m", "debug", "-e", json.dumps({"tuning_isolated_cpus": isolated})),
+            *("-a", f"msg={{{{ lookup('ansible.builtin.template', '{template}') }}}}"),
+        ],
+        cwd=ANSIBLE,
+        env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("interrupt_cpu=2") == options
+
+
 # --- kernels that are built on this machine
 
 BUILD = """
