@@ -154,9 +154,9 @@ def load_option(text: str) -> tuple[str, int]:
 @click.option(
     "--interrupt-cpu",
     type=Whole(0, 4095),
-    help="Pin the Racquet's interrupt to this CPU of a --target, or of the virtual target. On a "
-    "board, that of a GPIO controller that has one interrupt for all of its lines cannot be: say "
-    "irqaffinity=CPU on its command line.",
+    help="Let the ping's interrupt and its threads come to this CPU of a --target, or of the virtual "
+    "target. A board counts some pings before the first ball, and is not played where they come "
+    "elsewhere. A Pi 3 and a Zero 2 have no choice.",
 )
 @click.option(
     "--load-cpus",

@@ -4,17 +4,18 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from tennis.bench.instruments import sigrok
 from tennis.errors import UsageError
+from tennis.listener import say
 from tennis.rally.folder import CAPTURE
 from tennis.rally.plan import Plan
+from tennis.rally.text import plain
 from tennis.umpire.rally import SIMULATED
 from tennis.umpire.simulate import Analyser, Played, simulate
 
-LONGER, MARGIN_S = 1.1, 3.0  # answers take their time, too
+LONGER, MARGIN_S = 1.1, 5.0  # answers take their time, too, and so does the analyser's start
 # as a crystal's; and no rate of an open loop stays in step with the samples
 SIMULATED_PPM = 20.0
 
@@ -28,11 +29,25 @@ def needed_s(plan: Plan) -> float:
 
 
 def warnings(plan: Plan) -> list[str]:
-    """Say what the analyser that is plugged in cannot do for a plan. Raises BenchError."""
+    """Say what the analyser that is plugged in cannot do for a plan.
+
+    Raises BenchError, UsageError where it cannot cover it.
+    """
     if not plan.umpire or plan.bench == "virtual":
         return []
-    chosen = sigrok.settings(plan.analyser)
+    chosen = _chosen(plan)
     return chosen.warnings(plan.protocol.pulse_ns, needed_s(plan))
+
+
+def _chosen(plan: Plan) -> sigrok.Settings:
+    chosen = sigrok.settings_for(plan.analyser, plan.protocol.pulse_ns, needed_s(plan))
+    if plan.target is not None and chosen.seconds is not None:
+        raise UsageError(
+            f"{plain(chosen.analyser.name, 40)} cannot stream: its memory would be full before "
+            f"{plain(plan.target, 80)} is ready to play",
+            next_step="use an analyser that streams (fx2lafw), or leave --umpire out",
+        )
+    return chosen
 
 
 @contextmanager
@@ -45,10 +60,11 @@ def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
     if not plan.umpire or plan.bench == "virtual":
         yield trouble
         return
-    chosen = sigrok.settings(plan.analyser)
-    chosen = replace(chosen, seconds=None if chosen.analyser.continuous else needed_s(plan))
+    chosen = _chosen(plan)
     with sigrok.capturing(chosen, part / CAPTURE) as capture:
         yield trouble
+        if not chosen.analyser.continuous and capture.running:
+            say("waiting for what the analyser holds in its memory")
     if capture.trouble:
         trouble.append(capture.trouble)
 

@@ -211,6 +211,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_changed(bench):
         (["-e", '{"base_free_mb": 99999999}'], "Nothing was changed"),
         (["-e", '{"kernel_flavours": {"xenomai": {}}}'], "the flavours are mainline, rt, evl"),
         (["-e", '{"kernel_flavours": {"rt": {"packages": []}}}'], "which is none of rt"),
+        (["-e", '{"tuning_interrupt_cpus": "0-1"}'], "both name 1"),
     ):
         done = subprocess.run(
             [program("ansible-playbook"), "-i", bench.inventory, "site.yml", *words],
@@ -444,6 +445,14 @@ def test_a_managed_rally_leaves_the_bench_as_it_was(bench):
         instrument.balls_a_second = 100
         words = ["--bench", "pi", "--target", NAME, "--port", instrument.port, "--kernel", "rt"]
         words += ["--load", "stress", "--priorities", "chrt", "--bottom-half", "thread"]
+        # the Racquet went to the isolated processor, and a fake has no wire to show that
+        done = bench.tennis("rally", *words, "--balls", "1000", "--out", "managed")
+        assert "no ping came to the Racquet" in done.stderr
+        assert bench.root(f"{look}; true") == before
+        bench.root(
+            "mv /etc/modprobe.d/tennis-isolation.conf /root/ && echo > /run/none && "
+            "mount --bind /run/none /sys/devices/system/cpu/isolated"
+        )
         since = time.monotonic()
         done = bench.tennis("rally", *words, "--balls", "1000", "--out", "managed")
         bench.timed("managed rally", since)
@@ -461,6 +470,9 @@ def test_a_managed_rally_leaves_the_bench_as_it_was(bench):
     after = snapshot.read((rally.path / "target-after.txt").read_text())
     assert any("racquet" in line for line in after.lines("interrupts"))
     assert bench.root(f"{look}; true") == before
+    bench.root(
+        "mv /root/tennis-isolation.conf /etc/modprobe.d/ && umount /sys/devices/system/cpu/isolated"
+    )
 
 
 def test_the_module_that_dkms_built_answers_while_a_load_runs(bench):

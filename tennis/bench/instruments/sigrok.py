@@ -27,13 +27,17 @@ from tennis.rally.disk import writing
 from tennis.rally.text import plain
 from tennis.umpire.edges import MAX_TICKS
 from tennis.umpire.srzip import Writer
+from tennis.units import NS_PER_S
 
 PROGRAM = "sigrok-cli"
 ANSWER_S = 60  # it loads the firmware of some analysers first
 FIRST_SAMPLES_S = 15
+STARTS_S = 2  # from its program's start to its first sample
 END_S = 10
 READ_BYTES = 1 << 20
 PROBE_SAMPLES = 1000
+READ_OUT_S = 120  # what an analyser with a memory of its own may take, once that is full
+SAMPLES_A_PULSE = 2  # fewer do not see every ping
 USUAL_HZ = 24_000_000  # what an fx2lafw analyser does with eight channels
 UNITS = {"Hz": 1, "kHz": 10**3, "MHz": 10**6, "GHz": 10**9}
 RATE = r"([0-9]+(?:\.[0-9]+)?) *([kMG]?Hz)"
@@ -50,11 +54,35 @@ class Analyser:
     rates_hz: tuple[int, ...] = ()  # ascending; or the ends of a range
     any_rate: bool = False  # a range
     continuous: bool = False  # streams; otherwise it has a memory of its own
+    samples_max: int | None = None  # of that memory; None: it does not say
 
     @property
     def demo(self) -> bool:
         """Say whether it is sigrok's pattern generator, which measures nothing."""
         return self.spec.split(":")[0] == "demo"
+
+    def covering(self, pulse_ns: int, needed_s: float) -> "Analyser":
+        """Return the analyser with those of its rates at which its memory covers a rally.
+
+        Raises UsageError where none of them sees the ping.
+        """
+        if self.continuous or self.samples_max is None:
+            return self
+        most_hz, least_hz = self.samples_max / needed_s, SAMPLES_A_PULSE * NS_PER_S / pulse_ns
+        if self.any_rate:
+            rates = [self.rates_hz[0], min(int(most_hz), self.rates_hz[-1])]
+            fits = rates[0] <= rates[1] and rates[1] >= least_hz
+        else:
+            rates = [rate for rate in self.rates_hz if rate <= most_hz]
+            fits = any(rate >= least_hz for rate in rates)
+        if not fits:
+            raise UsageError(
+                f"{plain(self.name, 40)} holds {self.samples_max} samples: at the "
+                f"{least_hz / 1e6:g} MHz that see a ping of {pulse_ns / 1000:g} µs that is "
+                f"{self.samples_max / least_hz:.3g} s, and the rally takes {needed_s:.0f} s",
+                next_step="use fewer --balls, a longer --pulse-us, or an analyser that streams",
+            )
+        return replace(self, rates_hz=tuple(rates))
 
     def rate(self, wanted_hz: int) -> int:
         """Return the highest rate that is not above the wanted one, or the lowest there is."""
@@ -79,12 +107,12 @@ class Settings:
     def warnings(self, pulse_ns: int, needed_s: float | None) -> list[str]:
         """Say what this capture cannot do for a rally; empty where all is well."""
         lines = []
-        if self.rate_hz * pulse_ns < 2_000_000_000:
+        if self.rate_hz * pulse_ns < SAMPLES_A_PULSE * NS_PER_S:
             lines.append(
                 f"{self.rate_hz / 1e6:g} MHz is too slow for a ping of {pulse_ns / 1000:g} µs: "
                 f"choose {2000 / pulse_ns:g} MHz or more, or a longer --pulse-us"
             )
-        if not self.analyser.continuous:
+        if not self.analyser.continuous and self.analyser.samples_max is None:
             lines.append(
                 f"{plain(self.analyser.name, 40)} keeps its samples in a memory of its own and "
                 "does not say how large that is: it may end before the rally"
@@ -178,9 +206,17 @@ def parse_show(analyser: Analyser, text: str) -> Analyser:
             if not rate:
                 break
             rates.append(_hz(rate[1], rate[2]))
-    continuous = any(line.strip().startswith("continuous:") for line in lines)
+    # one that could stream, and is set not to, has its memory as others have: "on, off (current)"
+    streams = any(
+        line.strip().startswith("continuous:") and "off (current)" not in line for line in lines
+    )
+    memory = re.search(r"^ *Maximum number of samples: ([0-9]{1,15})$", text, re.MULTILINE)
     return replace(
-        analyser, rates_hz=tuple(sorted(rates)), any_rate=any_rate, continuous=continuous
+        analyser,
+        rates_hz=tuple(sorted(rates)),
+        any_rate=any_rate,
+        continuous=streams,
+        samples_max=int(memory[1]) if memory and int(memory[1]) else None,
     )
 
 
@@ -226,7 +262,31 @@ def settings(
     seconds: float | None = None,
 ) -> Settings:
     """Choose what was not asked for. Raises BenchError, UsageError."""
-    analyser = choose(spec)
+    return settings_of(choose(spec), rate_hz, ping, reply, seconds)
+
+
+def settings_for(spec: str | None, pulse_ns: int, needed_s: float) -> Settings:
+    """Choose what covers a rally: what streams does until it is stopped, other memories so long.
+
+    Raises BenchError, UsageError where the analyser's memory does not cover it.
+    """
+    analyser = choose(spec).covering(pulse_ns, needed_s)
+    return settings_of(analyser, seconds=None if analyser.continuous else needed_s)
+
+
+def settings_of(
+    analyser: Analyser,
+    rate_hz: int | None = None,
+    ping: str | None = None,
+    reply: str | None = None,
+    seconds: float | None = None,
+) -> Settings:
+    """Choose what was not asked for of an analyser. Raises UsageError."""
+    if seconds is None and not analyser.continuous:
+        raise UsageError(
+            f"{plain(analyser.name, 40)} cannot stream: it must be told how long it shall sample",
+            next_step="use --seconds",
+        )
     ping = ping or analyser.channels[0]
     reply = reply or next(name for name in analyser.channels if name != ping)
     for name in (ping, reply):
@@ -260,6 +320,7 @@ class Capture:
             self._file = out.open("xb")
         self._writer = Writer(self._file, chosen.rate_hz)
         self._first = threading.Event()
+        self._began = time.monotonic()
         self._process = subprocess.Popen(
             [*self._command(), "--continuous"]
             if chosen.seconds is None
@@ -271,13 +332,28 @@ class Capture:
         )
         self._thread = threading.Thread(target=self._keep, name="umpire", daemon=True)
         self._thread.start()
-        if not self._first.wait(FIRST_SAMPLES_S) or (self.trouble and not self.samples):
+        if not self._begins() or (self.trouble and not self.samples):
             self.close()
             out.unlink(missing_ok=True)
             why = self.trouble or "no sample comes"
             raise BenchError(
                 f"{plain(chosen.analyser.name, 40)}: {why}", next_step="check the analyser"
             )
+
+    def _begins(self) -> bool:
+        """Wait for the first samples; a memory of its own gives none before it is full."""
+        if self._settings.analyser.continuous:
+            return self._first.wait(FIRST_SAMPLES_S)
+        # what is wrong with it, it says at once
+        ended = self._first.wait(STARTS_S) and not self.running
+        return not ended or self.samples > 0
+
+    def finish(self) -> None:
+        """Let an analyser with a memory of its own fill it and give it: it cannot be stopped."""
+        wanted = self._settings.seconds
+        if not self._settings.analyser.continuous and wanted is not None:
+            left_s = self._began + wanted + READ_OUT_S - time.monotonic()
+            self._thread.join(max(0.0, left_s))
 
     def _command(self) -> list[str]:
         chosen = self._settings
@@ -406,6 +482,7 @@ def capturing(chosen: Settings, out: Path) -> Iterator[Capture]:
     capture = Capture(chosen, out)
     try:
         yield capture
+        capture.finish()
     finally:
         capture.close()
 

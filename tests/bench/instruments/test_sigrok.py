@@ -79,6 +79,28 @@ def test_what_cannot_cover_a_rally_is_warned_of():
     assert "more samples than" in good.warnings(1000, 100_000)[0]
 
 
+def test_one_that_could_stream_and_does_not_has_a_memory():
+    """So libsigrok's drivers of DSLogic and Kingst LA2016 tell it; it got --continuous, unlimited."""
+    off = SHOW.replace("continuous: on, off", "continuous: on, off (current)").replace(
+        "    limit_samples: 0 (current)", "    Maximum number of samples: 16777216"
+    )
+    analyser = sigrok.parse_show(sigrok.parse_scan(SCAN)[1], off)
+    assert (analyser.continuous, analyser.samples_max) == (False, 16_777_216)
+    on = SHOW.replace("continuous: on, off", "continuous: on (current), off")
+    assert sigrok.parse_show(analyser, on).continuous
+    # what covers the rally and sees the ping
+    assert analyser.covering(1000, 0.5).rate(sigrok.USUAL_HZ) == 24_000_000
+    assert analyser.covering(1000, 1.2).rate(sigrok.USUAL_HZ) == 12_000_000
+    with pytest.raises(UsageError, match=r"holds 16777216 samples: at the 2 MHz .* takes 60 s: use"):
+        analyser.covering(1000, 60)
+    ranged = replace(analyser, rates_hz=(1000, 100_000_000), any_rate=True)
+    assert ranged.covering(1000, 5).rate(sigrok.USUAL_HZ) == 3_355_443
+    with pytest.raises(UsageError, match="use fewer --balls, a longer --pulse-us"):
+        ranged.covering(1000, 60)
+    unknown = replace(analyser, samples_max=None)
+    assert unknown.covering(1000, 60) == unknown
+
+
 def stand_in(folder: Path, text: str) -> None:
     (folder / "sigrok-cli").write_text(f"#!/bin/sh\n{text}\n")
     (folder / "sigrok-cli").chmod(0o755)
@@ -195,6 +217,42 @@ def test_a_rally_on_a_physical_bench_is_watched(tmp_path):
         pass
     with pytest.raises(UsageError, match="belongs to --umpire"):
         plan_of(bench="virtual", umpire=True, analyser="demo")
+
+
+MEMORY = """echo "$*" >> {log}
+case $* in
+*--show*) printf 'continuous: on, off (current)\\nsamplerate - supported samplerates:\\n  1 MHz\\n' ;;
+*--scan*) echo "buffer - Some Analyser with 2 channels: D0 D1" ;;
+*"--samples 1000") head -c 1000 /dev/zero ;;
+*--samples*) sleep 3; head -c "${{*##*--samples }}" /dev/zero ;;
+*) exit 1 ;;
+esac"""
+
+
+def test_an_analyser_that_cannot_stream_samples_for_the_rallys_length(
+    tmp_path, path_of, monkeypatch
+):
+    """A stand-in: nothing comes before its memory is full, which is after the rally's end."""
+    log = tmp_path / "log"
+    path_of(MEMORY.format(log=log))
+    monkeypatch.setattr(sigrok, "FIRST_SAMPLES_S", 0.1)
+    asked = {"bench": "pi", "umpire": True, "analyser": "buffer", "pulse_us": 10}
+    plan = plan_of(**asked, balls=10)
+    assert "does not say how large that is" in warnings(plan)[0]
+    with watching(plan, tmp_path) as trouble:
+        pass
+    assert trouble == []
+    samples = round(needed_s(plan) * 1_000_000)
+    last = log.read_text().splitlines()[-1]
+    assert last.endswith(f"--samples {samples}")
+    assert "--continuous" not in log.read_text()
+    assert open_capture(tmp_path / "capture.sr").samples == samples
+    # a managed target gets ready in a time of its own
+    with pytest.raises(UsageError, match=r"cannot stream: its memory would be full before pi-1 is"):
+        warnings(plan_of(**asked, target="pi-1"))
+    # and by hand somebody must say how long
+    with pytest.raises(UsageError, match="must be told how long it shall sample: use --seconds"):
+        sigrok.settings("buffer")
 
 
 def test_ctrl_c_ends_a_capture_and_keeps_it(tmp_path):
