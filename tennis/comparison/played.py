@@ -148,6 +148,7 @@ def _facts(rally: Rally) -> dict[str, str]:
         "priorities": target.priorities,
         "processors": str(target.processors or 1),
         "interrupt's CPU": str(target.interrupt_cpu),
+        "link to the GPIO": target.gpio_link or "",
         "witness": target.witness,
         "loop": f"{protocol.loop}, {served}",
         "balls": f"{protocol.balls:,}",
@@ -187,6 +188,7 @@ def matched(before: Sequence[Cell], after: Sequence[Cell], *, recorded: bool = T
                 + "; ".join((one.left_out + other.left_out)[:1] or ["nothing was played"])
             )
         _refuse_strangers(one, other)
+        _refuse_unknown_links(one, other)
         if recorded:
             _refuse_copies(one, other)
     pairs = [
@@ -239,6 +241,20 @@ def _refuse_strangers(before: Cell, after: Cell) -> None:
                 f"{one.path} and {other.path} were played on different benches "
                 f"({differ[0]}; {differ[1]}): their times do not compare",
                 next_step="play both sides on one bench",
+            )
+
+
+def _refuse_unknown_links(before: Cell, after: Cell) -> None:
+    """Raise UsageError where a load may have kept a link awake that slept without it."""
+    if "load" not in unlike(before.rallies[0], after.rallies[0]):
+        return
+    for rally in (before.rallies[0], after.rallies[0]):
+        if rally.manifest.target.is_link_unknown:
+            raise UsageError(
+                f"{rally.path}: nobody recorded whether the PCIe link to the GPIO controller of "
+                "this Raspberry Pi 5 slept between balls, which one load allows and another does "
+                "not: an idle and a loaded rally do not compare without it",
+                next_step="play it anew with --target, as root, on a kernel with CONFIG_PCIEASPM",
             )
 
 

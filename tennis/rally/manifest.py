@@ -4,6 +4,7 @@
 
 import hashlib
 import json
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -56,6 +57,7 @@ CpuList = Annotated[
     str,
     StringConstraints(pattern=r"^\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*$", max_length=256),
 ]
+BEHIND_PCIE = re.compile(r"Raspberry Pi (5|Compute Module 5)")  # also a Pi 500
 Cpu = Annotated[int, Field(ge=0, lt=4096)]
 Processors = Literal[1, 2, 4]  # of the virtual bench's target
 CommandLine = Annotated[Text, BeforeValidator(parameters.canonical)]
@@ -167,12 +169,19 @@ class Target(StrictModel):
     top_half: TopHalf = "hard"  # Tennis 0.1 had no other
     bottom_half: BottomHalf
     governor: Text | None = None
+    # the PCIe link that a Pi 5's GPIO controller is behind; None: there is none, or nobody looked
+    gpio_link: Literal["awake", "may sleep"] | None = None
     witness: Witness = "none"  # what looked on from inside
     beneath: Beneath = "none"  # and answered, where there was something
     priorities: Priorities
     tasks: Annotated[list[Priority], Field(max_length=256)]
     ceilings: Annotated[list[Ceiling], Field(max_length=64)] = []  # of SLOTH's resources
     managed: Text = "by tennis"  # or not: then it is what the operator said
+
+    @property
+    def is_link_unknown(self) -> bool:
+        """Tell whether a link is on the ping's way, and nobody knows if it slept between balls."""
+        return self.gpio_link is None and bool(BEHIND_PCIE.search(self.board))
 
     @property
     def system(self) -> str:

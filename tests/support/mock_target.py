@@ -100,6 +100,15 @@ class MockTarget:
         row = "".join(f"{count:>11}" for count in counted)
         self.write("interrupts", f"    {head}\n 55:{row}  pinctrl-bcm2835  17 Edge      racquet\n")
 
+    def put_gpio_behind_pcie(self, policy: str) -> None:
+        """Write what the kernel of a Pi 5 says of the link, and its policy of power management."""
+        device = self.state / "sys" / "bus" / "pci" / "devices" / "0002:01:00.0"
+        parameters = self.state / "sys" / "module" / "pcie_aspm" / "parameters"
+        for folder in (device, parameters):
+            folder.mkdir(parents=True, exist_ok=True)
+        (device / "vendor").write_text("0x1de4\n")
+        (parameters / "policy").write_text(f"default performance powersave [{policy}]\n")
+
     def isolate(self, cpus: str) -> None:
         """Write what the kernel says of isolated processors."""
         folder = self.state / "sys" / "devices" / "system" / "cpu"
@@ -113,7 +122,8 @@ class MockTarget:
 
     @property
     def loaded(self) -> list[str]:
-        return sorted(path.name for path in (self.state / "sys" / "module").iterdir())
+        names = {path.name for path in (self.state / "sys" / "module").iterdir()}
+        return sorted(names - {"pcie_aspm"})  # it is built in
 
 
 def running(words: str) -> list[int]:

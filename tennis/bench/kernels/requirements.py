@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from tennis.bench.configuration import FLAVOURS, Flavour
 from tennis.bench.findings import Finding, Mark
+from tennis.bench.kernels import boards
 from tennis.bench.targets.snapshot import Snapshot
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
@@ -76,7 +77,7 @@ class FactRule(_Part):
 
     name: str
     title: str
-    check: Literal["values", "idle", "throttled", "taint", "gpio_interrupts"] = "values"
+    check: Literal["values", "idle", "throttled", "taint", "gpio_interrupts", "link"] = "values"
     keyed: bool = False
     allow: list[str] | None = None
     maximum: int | None = None
@@ -194,6 +195,7 @@ def check(known: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
             "not told: there is neither /proc/config.gz nor a file in /boot",
             "build the kernel with CONFIG_IKCONFIG_PROC=y",
         )
+    yield from boards.check(snapshot)
     yield from _check_command_line(known, snapshot)
     for rule in known.fact:
         yield _check_fact(rule, snapshot)
@@ -254,6 +256,7 @@ def _check_fact(rule: FactRule, snapshot: Snapshot) -> Finding:
         "throttled": _throttled,
         "taint": _taint,
         "gpio_interrupts": _gpio_interrupts,
+        "link": _link,
     }[rule.check]
     verdict, found = judge(rule, snapshot)
     if verdict == "good":
@@ -284,6 +287,13 @@ def _idle(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     if not deep:
         return "good", f"none that takes longer than {rule.maximum} µs to leave is enabled"
     return rule.level, ", ".join(f"{plain(n, 40)} takes {us} µs to leave" for n, us in deep.items())
+
+
+def _link(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+    policy = snapshot.pairs("gpio_link").get("policy") or "unknown"
+    if boards.gpio_link(snapshot) == "awake":
+        return "good", f"stays awake (policy {policy})"
+    return rule.level, f"may sleep (policy {policy})"
 
 
 def throttled(snapshot: Snapshot) -> tuple[list[str], list[str]]:

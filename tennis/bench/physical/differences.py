@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tennis.bench.kernels import requirements
+from tennis.bench.kernels import boards, requirements
 from tennis.bench.targets import snapshot
 from tennis.errors import BenchError
 from tennis.rally.manifest import (
@@ -30,6 +30,11 @@ def changes(before: snapshot.Snapshot | None, after: snapshot.Snapshot | None) -
     if before.lines("governor") != after.lines("governor"):
         to = ", ".join(dict.fromkeys(after.pairs("governor").values()))
         yield Fault(code="governor_changed", message=f"somebody changed the governor, to {to}")
+    if boards.gpio_link(before) != boards.gpio_link(after):
+        yield Fault(
+            code="link_changed",
+            message="somebody changed whether the PCIe link to the GPIO controller may sleep",
+        )
     was, now = requirements.throttled(before), requirements.throttled(after)
     new = {w for one, other in zip(was, now, strict=True) for w in other if w not in one}
     if new:

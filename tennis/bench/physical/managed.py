@@ -21,7 +21,7 @@ from tennis.bench.configuration import Flavour
 from tennis.bench.findings import Finding
 from tennis.bench.fitting import Capabilities
 from tennis.bench.fleet import boot, inventory, leases, state
-from tennis.bench.kernels import modules, requirements
+from tennis.bench.kernels import boards, modules, requirements
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.physical.differences import changes, kept_snapshot, other_interrupts
 from tennis.bench.physical.managed_session import PiSession, SetUpSteps
@@ -245,9 +245,10 @@ class PiBench:
                 f"{host} was booted without {' '.join(missing)}: it has {plain(running)}",
                 next_step="put it into the target's cmdline.txt, and reboot",
             )
-        module = requirements.check_module(seen)
-        if module.verdict == "bad":
-            raise BenchError(f"{host}: {module.found}: {module.advice}")
+        for found in (boards.gpio_lock(seen), requirements.check_module(seen)):
+            if found and found.verdict == "bad":
+                raise BenchError(f"{host}: {found.found}: {found.advice}")
+        _check_place(plan, seen, host)
         return flavour
 
     def _check_packages(self, plan: Plan, load: load_folder.Load) -> None:
@@ -419,6 +420,7 @@ class PiBench:
             top_half=plan.top_half,
             bottom_half=plan.bottom_half,
             governor=", ".join(dict.fromkeys(governors)) or None,
+            gpio_link=boards.gpio_link(before) if before else None,
             priorities=plan.priorities,
             witness=plan.witness,
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
@@ -471,6 +473,19 @@ def seconds_of(protocol: Protocol) -> float:
     if protocol.rate_hz:
         between_ns = NS_PER_S / protocol.rate_hz
     return (protocol.settle_ns + protocol.balls * between_ns) / NS_PER_S
+
+
+def _check_place(plan: Plan, seen: snapshot.Snapshot, host: str) -> None:
+    """Refuse a processor for the ping that cannot be. Raises UsageError, BenchError."""
+    if plan.interrupt_cpu is None:
+        return
+    if plan.drill is not None:
+        raise UsageError("--interrupt-cpu moves the ping, and a drill gets none: leave it out")
+    if model := boards.fixed_interrupts(seen):
+        raise BenchError(
+            f"{host} is a {model}: all of its pings come to processor 0",
+            next_step="leave --interrupt-cpu out, or use a Pi 4 or 5",
+        )
 
 
 def _in_kernel(drill: Drill) -> bool:

@@ -299,6 +299,43 @@ def test_pings_of_an_earlier_rally_do_not_hide_where_these_come(bench):
     assert faults(rally) == ["counted_elsewhere"]
 
 
+def test_a_link_to_the_gpio_controller_is_recorded_and_judged(bench):
+    """As a Pi 5's would: whether it sleeps between balls decides whether idle looks worse than load."""
+    bench.target.put_gpio_behind_pcie("powersave")
+    rally = bench.play()
+    assert (rally.manifest.target.gpio_link, faults(rally)) == ("may sleep", [])
+    assert any("PCIe link to the GPIO controller: may sleep" in line for line in bench.said)
+    assert any("may sleep (policy powersave)" in str(event) for event in rally.events)
+    wake = at(100, lambda: bench.target.put_gpio_behind_pcie("performance"))
+    changed = bench.play("changed", observe=wake)
+    assert faults(changed) == ["link_changed"]
+    kept = bench.play("awake")
+    assert (kept.manifest.target.gpio_link, faults(kept)) == ("awake", [])
+
+
+@pytest.mark.parametrize("model", ["Raspberry Pi 3 Model B Rev 1.2", "Raspberry Pi Zero 2 W Rev 1.0"])
+def test_a_board_that_moves_no_interrupt_is_refused_before_anything_is_changed(
+    bench, monkeypatch, model
+):
+    facts = snapshot.read(f"= model\n {model}\n= end\n").facts
+    found = bench.pi().target.facts()
+    told = snapshot.Snapshot({**found.facts, **facts}, found.text)
+    monkeypatch.setattr("tennis.bench.targets.ssh.SshTarget.facts", lambda _: told)
+    with pytest.raises(BenchError, match="all of its pings come to processor 0: leave --interrupt"):
+        bench.play(interrupt_cpu=3)
+    assert bench.target.loaded == []
+
+
+def test_a_driver_whose_lock_sleeps_on_preempt_rt_is_not_played(bench, monkeypatch):
+    found = bench.pi().target.facts()
+    rt = {"config": ["CONFIG_PREEMPT_RT=y"], "release": ["6.18.3"], "gpio": ["gpiochip0: pinctrl-rp1:"]}
+    told = snapshot.Snapshot({**found.facts, **rt, "rp1_driver": []}, found.text)
+    monkeypatch.setattr("tennis.bench.targets.ssh.SshTarget.facts", lambda _: told)
+    with pytest.raises(BenchError, match="driver pinctrl-rp1 takes a lock in the interrupt that sl"):
+        bench.play()
+    assert bench.target.loaded == []
+
+
 def test_a_load_on_a_cpu_that_is_not_there_is_not_played(bench):
     with pytest.raises(BenchError, match=r"before the first ball: taskset: .*\(load_died\)"):
         bench.play(load_cpus="4000")

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What boards cannot do: snapshots as such boards would tell them. No board told these."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tennis.bench.kernels import boards
+from tennis.bench.kernels.requirements import check, requirements
+from tennis.bench.targets import snapshot
+
+PI_5 = """\
+= release
+ {release}
+= version
+ #1 SMP PREEMPT_RT
+= realtime
+ 1
+= model
+ Raspberry Pi 5 Model B Rev 1.0
+= gpio
+ gpiochip0: GPIOs 569-622, parent: platform/1f000d0000.gpio, pinctrl-rp1:
+  gpio-586 (GPIO17              |ping                ) in  lo IRQ
+= rp1_driver
+ {driver}
+= config
+ {config}
+= end
+ yes
+"""
+
+
+def told(**changes: str) -> snapshot.Snapshot:
+    facts = {"release": "6.18.3-rt", "driver": "", "config": "CONFIG_PREEMPT_RT=y"}
+    return snapshot.read(PI_5.format(**facts | changes))
+
+
+def test_a_line_that_sleeps_on_preempt_rt_is_bad():
+    """kernel.org's driver, kernel.org's tree and PREEMPT_RT: only the three together."""
+    found = boards.gpio_lock(told())
+    assert found
+    assert found.verdict == "bad"
+    assert "takes a lock in the interrupt that sleeps" in found.words
+    for findings in (boards.check(told()), check(requirements("rt"), told())):
+        assert found in list(findings)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"driver": "pace_pin_updates"},
+        {"release": "6.12.62+rpt-rpi-v8-rt"},
+        {"release": "6.6.31-v8-16k+"},
+        {"config": "CONFIG_PREEMPT_RT=y\n CONFIG_MFD_RP1=y"},
+        {"config": "CONFIG_PREEMPT=y"},
+    ],
+)
+def test_raspberry_pis_own_kernels_and_those_without_rt_are_good(changes):
+    seen = told(**changes)
+    if "PREEMPT=y" in changes.get("config", ""):
+        seen = snapshot.read(seen.text.replace("PREEMPT_RT", "PREEMPT").replace(" 1\n", " 0\n", 1))
+    assert boards.gpio_lock(seen) is None
+
+
+def test_another_controller_on_preempt_rt_is_good():
+    assert boards.gpio_lock(snapshot.read(told().text.replace("-rp1", "-bcm2711"))) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "ping", "verdict", "words"),
+    [
+        ("Raspberry Pi 4 Model B Rev 1.4", " 3\n", "good", "the ping goes to 3"),
+        ("Raspberry Pi 4 Model B Rev 1.4", "", "note", "neither irqaffinity nor /proc/irq does"),
+        ("Raspberry Pi 3 Model B Plus Rev 1.3", " 3\n", "bad", "come to processor 0"),
+        ("Raspberry Pi Zero 2 W Rev 1.0", "", "bad", "come to processor 0"),
+    ],
+)
+def test_isolation_is_judged_by_where_the_ping_goes(model, ping, verdict, words):
+    text = f"= model\n {model}\n= isolated\n 3\n= racquet_cpu\n{ping}= end\n yes\n"
+    (found,) = boards.check(snapshot.read(text))
+    assert (found.verdict, found.what) == (verdict, "isolation")
+    assert words in found.words
+
+
+def link(
+    root: Path, policy: str | None, vendor: str = "0x1de4", **states: str
+) -> snapshot.Snapshot:
+    """Return what the real script tells of a made-up sysfs with a device behind PCIe."""
+    device = root / "bus/pci/devices/0002:01:00.0"
+    (device / "link").mkdir(parents=True)
+    (device / "vendor").write_text(f"{vendor}\n")
+    for name, value in states.items():
+        (device / "link" / name).write_text(f"{value}\n")
+    if policy:
+        (root / "module/pcie_aspm/parameters").mkdir(parents=True)
+        (root / "module/pcie_aspm/parameters/policy").write_text(f"{policy}\n")
+    done = subprocess.run(
+        ["sh", snapshot.SCRIPT, "no-config"],
+        env={**os.environ, "TENNIS_SYS": str(root)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return snapshot.read(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("policy", "states", "link_is", "verdict"),
+    [
+        ("default [performance] powersave powersupersave", {}, "awake", "good"),
+        ("default performance [powersave] powersupersave", {"l1_aspm": "1"}, "may sleep", "bad"),
+        ("[default] performance powersave powersupersave", {"l1_aspm": "1"}, "may sleep", "bad"),
+        ("[default] performance powersave powersupersave", {"l1_aspm": "0"}, "awake", "good"),
+        (None, {"l0s_aspm": "0", "l1_aspm": "1"}, "may sleep", "bad"),
+        (None, {}, None, "note"),
+    ],
+)
+def test_a_link_to_the_gpio_controller_is_judged(tmp_path, policy, states, link_is, verdict):
+    seen = link(tmp_path, policy, **states)
+    assert boards.gpio_link(seen) == link_is
+    pi_5 = snapshot.read(f"= model\n Raspberry Pi 5 Model B Rev 1.0\n{seen.text}")
+    findings = {finding.what: finding for finding in check(requirements("mainline"), pi_5)}
+    assert findings["PCIe link to the GPIO controller"].verdict == verdict
+
+
+def test_a_board_without_such_a_link_has_nothing_to_say_of_it(tmp_path):
+    """A Pi 4 has PCIe for its USB, and GPIO lines of its own."""
+    seen = link(tmp_path, "default performance [powersave] powersupersave", vendor="0x1106")
+    assert boards.gpio_link(seen) is None
