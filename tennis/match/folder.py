@@ -260,6 +260,12 @@ class MatchFolder:
             difference = f"bench {rally.manifest.bench}"
         if difference:
             return f"is not the rally that {MATCH} lists ({difference})"
+        loads = {entry.plan.load for entry in self.scheduled}
+        if len(loads) > 1 and rally.manifest.target.is_link_unknown:
+            return (
+                "does not say whether the link to its GPIO controller slept between balls, so "
+                "that an idle rally does not compare with a loaded one"
+            )
         earlier = self._same.seen(rally)
         return f"holds the balls of {earlier}, tick for tick: it is no boot" if earlier else ""
 

@@ -17,6 +17,7 @@ from tennis.match.folder import MatchRecord, open_match
 from tennis.pages.match import _played, match_report
 from tennis.publications import NAMES, knutsson_2008, load
 from tennis.rally import open_rally
+from tennis.rally.manifest import Target
 from tennis.rally.manifest import Fault
 from tennis.replicate.every_rule import rules
 from tennis.replicate.knutsson_rules import LOADS, published_maximum
@@ -485,6 +486,19 @@ def test_altered_balls_are_not_believed(maker):
     assert isinstance(done.exception, RallyError)
     assert "a rally of the match cannot be used: mainline-idle" in str(done.exception)
     assert "c1  INCONCLUSIVE" in done.output
+
+
+def test_an_idle_board_is_not_held_against_a_loaded_one_whose_link_may_have_slept(
+    maker, monkeypatch
+):
+    """A Pi 5's rallies that do not say so: those of one load still speak."""
+    monkeypatch.setattr(Target, "is_link_unknown", property(lambda _: True))
+    maker.cell("mainline", "default", "idle", bursts(6000))
+    match = maker.sealed()
+    assert not any(match.trouble(one.name) for one in match.scheduled)
+    maker.cell("mainline", "default", "stress", bursts(9000))
+    match = maker.sealed()
+    assert all("slept between balls" in match.trouble(one.name) for one in match.scheduled)
 
 
 def test_a_rally_of_something_else_is_not_believed(maker):
