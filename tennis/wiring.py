@@ -60,6 +60,15 @@ class Wire(_Part):
     purpose: str
 
 
+class ToGround(_Part):
+    """A resistor from a wire's end at the Pico to ground, which some boards need."""
+
+    wire: str
+    resistor_ohm: int
+    boards: list[str]  # as people call them
+    purpose: str
+
+
 class Jumper(_Part):
     """A wire between two pins of the same Pico, by the names of the wires."""
 
@@ -72,11 +81,25 @@ class Wiring(_Part):
 
     ground: Ground
     wires: list[Wire] = Field(alias="wire")
+    to_ground: list[ToGround] = []
     jumpers: list[Jumper] = Field(alias="jumper")
 
     def wire(self, name: str) -> Wire:
         """Return a wire by its name."""
         return next(wire for wire in self.wires if wire.name == name)
+
+    def to_ground_words(self, board: str) -> list[str]:
+        """Say which resistors to ground a board needs, from pin to pin; ``board`` as it is called.
+
+        A Brickwall calls itself ``Raspberry Pi Pico2 with RP2350``.
+        """
+        name = board.replace(" ", "").lower()
+        return [
+            f"{part.resistor_ohm} Ω from GP{self.wire(part.wire).pico_gpio} (pin "
+            f"{self.wire(part.wire).pico_pin}) to ground (pin {self.ground.pico_pin})"
+            for part in self.to_ground
+            if any(known.replace(" ", "").lower() in name for known in part.boards)
+        ]
 
     def firmware_json(self) -> str:
         """Return ``wiring.json`` as the firmware reads it: name -> GP number."""
@@ -126,6 +149,7 @@ def _contradictions(wiring: Wiring) -> list[str]:
     names = {wire.name for wire in wiring.wires}
     for jumper in wiring.jumpers:
         wrong += [f"no wire {name}" for name in (jumper.origin, jumper.to) if name not in names]
+    wrong += [f"no wire {part.wire}" for part in wiring.to_ground if part.wire not in names]
     for pin in (wiring.ground.pico_pin, wiring.ground.target_pico_pin):
         if pin not in PICO_GROUND_PINS:
             wrong.append(f"pin {pin} of a Pico is not ground")

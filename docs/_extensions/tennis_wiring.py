@@ -38,6 +38,13 @@ def table(known: Wiring) -> str:
         rows.append(f"| {wire.name} | {pico} | {target} | {resistor(wire)} | {wire.purpose} |")
     ground = known.ground
     rows.append(f"| ground | pin {ground.pico_pin} | pin {ground.target_pin} | | the return |")
+    for part in known.to_ground:
+        wire, boards = known.wire(part.wire), ", ".join(part.boards)
+        ends = f"pin {wire.pico_pin} (GP{wire.pico_gpio}) to pin {ground.pico_pin}"
+        rows.append(
+            f"| **{boards} only**: {wire.name} to ground | {ends} | | {part.resistor_ohm} Ω, not in "
+            f"series | {part.purpose} |"
+        )
     return "\n".join(rows)
 
 
@@ -99,6 +106,11 @@ def picture(known: Wiring, ground: str = "var(--color-background-primary,#fff)")
         )
     words = "Boxes: resistors in Ω. Dashed: the jumpers of the self-test, in place of a target."
     parts.append(_text(30, bottom + 44, words))
+    for number, part in enumerate(known.to_ground, 1):
+        wire = known.wire(part.wire)
+        words = f"{', '.join(part.boards)} only: {part.resistor_ohm} Ω from {wire.name} to ground"
+        parts.append(_text(30, bottom + 44 + 20 * number, f"{words} (pin {wire.pico_pin} to GND)."))
+    below = bottom + 60 + 20 * len(known.to_ground)
     style = (
         ".b{fill:none;stroke:currentColor;stroke-width:1.5}"
         ".w{stroke:currentColor;stroke-width:2}"
@@ -108,7 +120,7 @@ def picture(known: Wiring, ground: str = "var(--color-background-primary,#fff)")
         "circle{fill:currentColor}"
     )
     return (
-        f'<svg viewBox="0 0 {WIDTH} {bottom + 60}" role="img" style="max-width:{WIDTH}px" '
+        f'<svg viewBox="0 0 {WIDTH} {below}" role="img" style="max-width:{WIDTH}px" '
         f'aria-label="Wires between the Pico, the target and the panel"><style>{style}</style>'
         + "".join(parts)
         + "</svg>"

@@ -3,8 +3,10 @@
 """The emulated Pico: its own tests, a second opinion on its PIO, and real MicroPython on it."""
 
 import json
+import math
 import os
 import random
+import re
 import struct
 import subprocess
 import textwrap
@@ -19,6 +21,7 @@ from pioemu import State, emulate
 
 from tennis.bench.instruments import emulated, micropython
 from tennis.bench.instruments.lockstep import LockstepLink
+from tennis.checkout import ROOT
 from tennis.errors import BenchError
 
 STAMP = """
@@ -42,6 +45,9 @@ still:
 START, START_LATER = 3, 8
 ALL_ONES = 0xFFFFFFFF
 CYCLES = 3000
+BOOK = ROOT / "docs/brickwall.md"
+BAUDR = 0x18000014  # of the RP2040's flash: what divides the clock
+MISS_FLASH_CYCLES = 28  # 8 of address and mode, 4 to wait, 16 of data
 
 
 def node(*arguments: object, given: str = "") -> str:
@@ -277,6 +283,30 @@ def test_the_clock_can_be_set(interpreter, mhz):
         hertz, slept_us = map(int, said.split())
         assert hertz == mhz * 1_000_000
         assert 50_000 <= slept_us < 50_200
+
+
+@pytest.mark.parametrize("mhz", [125, 150, 250])
+def test_the_flash_has_the_clock_that_the_book_says(interpreter, mhz):
+    """The real MicroPython 1.25 sets the divider; of 1.26 the rule of its source is done here."""
+    with Repl(interpreter) as repl:
+        said = repl.run(f"import machine; machine.freq({mhz}_000_000); print(machine.mem32[{BAUDR}])")
+    assert divider_of(mhz, 133) == int(said)
+    rows = dict(re.findall(r"^\| (\d+) MHz \| (.*) \|$", BOOK.read_text(), re.MULTILINE))
+    cells = [
+        word
+        for most_mhz in (133, 62.5)
+        for word in (
+            f"{mhz / divider_of(mhz, most_mhz):g} MHz",
+            str(MISS_FLASH_CYCLES * divider_of(mhz, most_mhz)),
+        )
+    ]
+    assert rows[str(mhz)].split(" | ") == cells
+
+
+def divider_of(mhz: float, most_mhz: float) -> int:
+    """Return what MicroPython divides an RP2040's clock by for the flash: an even number."""
+    least = math.ceil(mhz / most_mhz)
+    return least + least % 2
 
 
 def test_dma_follows_a_list_of_blocks_and_fills_a_ring(interpreter):

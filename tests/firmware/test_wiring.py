@@ -3,9 +3,11 @@
 """One source for the wiring, which does not contradict itself or the boards."""
 
 import json
+import runpy
 
 import pytest
 
+from tennis.checkout import ROOT
 from tennis.errors import TennisError
 from tennis.wiring import SOURCE, wiring
 
@@ -19,6 +21,31 @@ def test_the_firmware_gets_its_pins():
 
 
 @pytest.mark.parametrize(
+    ("board", "needs"),
+    [
+        ("Raspberry Pi Pico with RP2040", 0),
+        ("Raspberry Pi Pico2 with RP2350", 1),
+        ("Raspberry Pi Pico 2 W with RP2350", 1),
+    ],
+)
+def test_a_board_says_which_resistor_its_erratum_needs(board, needs):
+    """It stood in prose only: no table, no picture and no doctor had it."""
+    assert wiring().to_ground_words(board) == (
+        ["4700 Ω from GP3 (pin 5) to ground (pin 3)"] if needs else []
+    )
+
+
+def test_tables_and_picture_have_the_resistor():
+    extension = runpy.run_path(str(ROOT / "docs/_extensions/tennis_wiring.py"))
+    assert "| **Pico 2 only**: reply to ground | pin 5 (GP3) to pin 3 | | 4700 Ω" in extension[
+        "table"
+    ](wiring())
+    assert "Pico 2 only: 4700 Ω from reply to ground (pin 5 to GND)." in extension["picture"](
+        wiring()
+    )
+
+
+@pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ("pico_pin = 4\n", "pico_pin = 3\n", "ping: GP2 is not pin 3 of a Pico"),
@@ -29,6 +56,7 @@ def test_the_firmware_gets_its_pins():
         ("target_pico_pin = 4\n", "target_pico_pin = 6\n", "ping: GP2 is not pin 6 of a Pico"),
         ("target_pin = 9 ", "target_pin = 10 ", "pin 10 of the header is not ground"),
         ('to = "listen"', 'to = "ears"', "no wire ears"),
+        ('wire = "reply"', 'wire = "replies"', "no wire replies"),
         ('name = "ping"', 'nome = "ping"', "restore it"),
     ],
 )

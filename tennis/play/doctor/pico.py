@@ -90,6 +90,13 @@ def _identity(hello: Hello, port: str) -> Iterator[Finding]:
         f"{hello.clock_hz / 1e6:g} MHz, one tick is {1e9 / hello.tick_hz:g} ns",
         "" if usual else f"{EXPECTED_HZ / 1e6:g} MHz is usual: verify it with this clock",
     )
+    for words in wiring().to_ground_words(hello.board):
+        yield Finding(
+            "note",
+            "erratum E9",
+            f"this board needs {words}",
+            "put it in, unless the chip's stepping is later than A2 (docs/brickwall.md)",
+        )
     record = verifications.read(hello.unique_id)
     instrument = Instrument(
         kind="brickwall",

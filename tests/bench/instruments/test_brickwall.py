@@ -317,6 +317,14 @@ def test_what_a_brickwall_says_moves_no_cursor(fake):
     assert len(told[0]) < 300
 
 
+@pytest.mark.parametrize(("board", "told"), [("Pico2 with RP2350", 1), ("Pico with RP2040", 0)])
+def test_the_doctor_names_the_resistor_that_a_pico_2_needs(fake, board, told):
+    fake.hello |= {"board": f"Raspberry Pi {board}"}
+    found = [finding for finding in examine_pico(fake.port) if finding.what == "erratum E9"]
+    assert len(found) == told
+    assert all("4700 Ω from GP3 (pin 5) to ground" in finding.found for finding in found)
+
+
 def test_a_gap_that_does_not_fit(fake, tmp_path):
     with pytest.raises(UsageError, match=r"this Brickwall counts to 34\.4 s"):
         played(fake, tmp_path / "r", gap_min_us=40e6, gap_max_us=40e6)
