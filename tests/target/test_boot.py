@@ -380,6 +380,13 @@ def test_the_watchdog_starts_only_where_somebody_feeds_it(pi):
     settings.write_text("[Manager]\nRuntimeWatchdogSec=1min\n")
     pi.does("once", "rt")
     assert "\nkernel_watchdog_timeout=60\n" in (pi.firmware / "tryboot.txt").read_text()
+    # without this word the initramfs of Raspberry Pi OS stops it, and a kernel may hang for ever
+    command_line = (pi.firmware / f"tennis/{RT}/cmdline.txt").read_text()
+    assert command_line.endswith(" watchdog_disarm=0\n")
+    assert "watchdog_disarm" not in (pi.firmware / "cmdline.txt").read_text()
+    settings.unlink()
+    pi.does("once", "rt")
+    assert "watchdog_disarm" not in (pi.firmware / f"tennis/{RT}/cmdline.txt").read_text()
 
 
 def hold(pi: Target, *, holder: str = "red", user: str = "anna", more_s: int = 600) -> None:

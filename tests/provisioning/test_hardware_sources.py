@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Each name of hardware that the kit relies on has its source in ``docs/hardware-sources.md``."""
+
+import re
+import tomllib
+
+import pytest
+import yaml
+
+from tennis.checkout import ROOT
+
+PAGE = (ROOT / "docs/hardware-sources.md").read_text(encoding="utf-8")
+FIRMWARE = (ROOT / "kit-firmware/brickwall/registers.py").read_text(encoding="utf-8")
+BOOT = (ROOT / "ansible/roles/kernel/files/tennis-boot").read_text(encoding="utf-8")
+OVERLAYS = "".join(path.read_text() for path in (ROOT / "target/overlays").glob("*.dts"))
+
+
+def packages() -> set[str]:
+    """Return the packages that roles and loads install."""
+    found = set()
+    for path in (ROOT / "ansible/roles").glob("*/[dv]*/main.yml"):
+        for key, value in (yaml.safe_load(path.read_text()) or {}).items():
+            if key.endswith("_packages"):
+                found |= set(value)
+        found |= set(re.findall(r"linux-(?:image|headers)-(?:rpi-|rt-)?[a-z][a-z0-9-]+", path.read_text()))
+    for path in (ROOT / "loads").glob("*/load.toml"):
+        load = tomllib.loads(path.read_text())
+        found |= {*load.get("packages", []), *load.get("host_packages", [])}
+    return found
+
+
+NAMES = {
+    "package": packages(),
+    # a whole address; offsets within a device are in its row
+    "register": set(re.findall(r"0x[0-9A-F]{8}\b", FIRMWARE)) - {"0xFFFFFFFF"},  # that is a mask
+    "word of config.txt": set(re.findall(r'"([a-z_0-9]+)=', BOOT)) & set(re.findall(r"\w+", BOOT)),
+    "node": set(re.findall(r"<&(\w*gpio)\b", OVERLAYS)),
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_each_name_has_its_row(kind):
+    """Whoever adds one says where it is from."""
+    assert NAMES[kind]
+    assert [name for name in sorted(NAMES[kind]) if not re.search(rf"\b{name}\b", PAGE)] == []
+
+
+def test_no_row_claims_a_board_and_each_has_four_cells():
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
+    facts = [row for row in rows if not row.startswith("| what is assumed")]
+    assert len(facts) > 50
+    assert {row.count("|") for row in facts} == {5}
+    assert {row.rsplit(" | ", 1)[1] for row in facts} == {"no |"}
