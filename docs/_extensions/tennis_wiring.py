@@ -42,8 +42,8 @@ def table(known: Wiring) -> str:
         wire, boards = known.wire(part.wire), ", ".join(part.boards)
         ends = f"pin {wire.pico_pin} (GP{wire.pico_gpio}) to pin {ground.pico_pin}"
         rows.append(
-            f"| **{boards} only**: {wire.name} to ground | {ends} | | {part.resistor_ohm} Ω, not in "
-            f"series | {part.purpose} |"
+            f"| **{boards} only**: {wire.name} to ground | {ends} | | {part.resistor_ohm} Ω, "
+            f"not in series | {part.purpose} |"
         )
     return "\n".join(rows)
 

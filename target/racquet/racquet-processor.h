@@ -92,7 +92,8 @@ static int racquet_place(struct device *dev, unsigned int irq, const struct gpio
 	if (err)
 		err = racquet_move_parents(dev, chip);
 	if (err)
-		return dev_err_probe(dev, err, "interrupt %u stays where it is: its controller moves none\n",
+		return dev_err_probe(dev, err,
+				     "interrupt %u stays where it is: its controller moves none\n",
 				     irq);
 	racquet_believe(irq, cpumask_of(interrupt_cpu));
 	return 0;

@@ -154,9 +154,9 @@ def load_option(text: str) -> tuple[str, int]:
 @click.option(
     "--interrupt-cpu",
     type=Whole(0, 4095),
-    help="Let the ping's interrupt and its threads come to this CPU of a --target, or of the virtual "
-    "target. A board counts some pings before the first ball, and is not played where they come "
-    "elsewhere. A Pi 3 and a Zero 2 have no choice.",
+    help="Let the ping's interrupt and its threads come to this CPU of a --target, or of the "
+    "virtual target. A board counts some pings before the first ball, and is not played where "
+    "they come elsewhere. A Pi 3 and a Zero 2 have no choice.",
 )
 @click.option(
     "--load-cpus",

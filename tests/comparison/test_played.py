@@ -26,7 +26,9 @@ def test_loads_do_not_compare_where_nobody_knows_if_the_link_slept(tmp_path, bef
     """Idle looks worse than loaded there, and nothing in the folder said why."""
     idle = of_a_pi_5(make_rally(tmp_path / "idle", load="idle", balls=50), before)
     loaded = of_a_pi_5(make_rally(tmp_path / "busy", load="stress", balls=50, seed=2), after)
-    with pytest.raises(UsageError, match=r"PCIe link .* of this Raspberry Pi 5 slept between balls"):
+    with pytest.raises(
+        UsageError, match=r"PCIe link .* of this Raspberry Pi 5 slept between balls"
+    ):
         matched([idle], [loaded])
 
 

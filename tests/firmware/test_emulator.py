@@ -289,7 +289,9 @@ def test_the_clock_can_be_set(interpreter, mhz):
 def test_the_flash_has_the_clock_that_the_book_says(interpreter, mhz):
     """The real MicroPython 1.25 sets the divider; of 1.26 the rule of its source is done here."""
     with Repl(interpreter) as repl:
-        said = repl.run(f"import machine; machine.freq({mhz}_000_000); print(machine.mem32[{BAUDR}])")
+        said = repl.run(
+            f"import machine; machine.freq({mhz}_000_000); print(machine.mem32[{BAUDR}])"
+        )
     assert divider_of(mhz, 133) == int(said)
     rows = dict(re.findall(r"^\| (\d+) MHz \| (.*) \|$", BOOK.read_text(), re.MULTILINE))
     cells = [

@@ -23,7 +23,9 @@ def packages() -> set[str]:
         for key, value in (yaml.safe_load(path.read_text()) or {}).items():
             if key.endswith("_packages"):
                 found |= set(value)
-        found |= set(re.findall(r"linux-(?:image|headers)-(?:rpi-|rt-)?[a-z][a-z0-9-]+", path.read_text()))
+        found |= set(
+            re.findall(r"linux-(?:image|headers)-(?:rpi-|rt-)?[a-z][a-z0-9-]+", path.read_text())
+        )
     for path in (ROOT / "loads").glob("*/load.toml"):
         load = tomllib.loads(path.read_text())
         found |= {*load.get("packages", []), *load.get("host_packages", [])}

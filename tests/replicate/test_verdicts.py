@@ -17,8 +17,7 @@ from tennis.match.folder import MatchRecord, open_match
 from tennis.pages.match import _played, match_report
 from tennis.publications import NAMES, knutsson_2008, load
 from tennis.rally import open_rally
-from tennis.rally.manifest import Target
-from tennis.rally.manifest import Fault
+from tennis.rally.manifest import Fault, Target
 from tennis.replicate.every_rule import rules
 from tennis.replicate.knutsson_rules import LOADS, published_maximum
 from tennis.replicate.mechanisms import Mechanism, Mechanisms

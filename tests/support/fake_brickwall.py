@@ -64,7 +64,9 @@ class FakeBrickwall:
             "pins": PINS,
         }
         self.wires = wires(ping_to_listen=True, answer_to_reply=True)
-        self.pinged: Callable[[], object] = lambda: None  # what a target does at a wire test's pings
+        self.pinged: Callable[[], object] = lambda: (
+            None
+        )  # what a target does at a wire test's pings
         self.balls_a_second = 1e9
         self.said: list[str] = []  # the commands
         self.events: list[tuple[int, int, int]] = []  # (before ball, what, value)

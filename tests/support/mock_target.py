@@ -23,7 +23,9 @@ if [ -e $state/refuse ]; then
 fi
 mkdir -p $state/sys/module/$name/parameters
 echo -1 > $state/sys/module/$name/parameters/interrupt_cpu
-for word in $(sed -n "s/^options $name //p" $state/modprobe.d 2>/dev/null) "$@"; do echo "${word#*=}" > $state/sys/module/$name/parameters/${word%%=*}; done
+options=$(sed -n "s/^options $name //p" $state/modprobe.d 2>/dev/null)
+for word in $options "$@"; do
+   echo "${word#*=}" > $state/sys/module/$name/parameters/${word%%=*}; done
 case "$*" in *=forced* | *=explicit* | *=thread)
   sh -c 'printf irq/55-racquet > /proc/$$/comm; while :; do sleep 1; done' \
     < /dev/null > /dev/null 2>&1 9>&- &

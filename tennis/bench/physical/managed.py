@@ -247,7 +247,7 @@ class PiBench:
             )
         for found in (boards.gpio_lock(seen), requirements.check_module(seen)):
             if found and found.verdict == "bad":
-                raise BenchError(f"{host}: {found.found}: {found.advice}")
+                raise BenchError(f"{host}: {found.found}", next_step=found.advice)
         _check_place(plan, seen, host)
         return flavour
 
@@ -480,7 +480,9 @@ def _check_place(plan: Plan, seen: snapshot.Snapshot, host: str) -> None:
     if plan.interrupt_cpu is None:
         return
     if plan.drill is not None:
-        raise UsageError("--interrupt-cpu moves the ping, and a drill gets none: leave it out")
+        raise UsageError(
+            "--interrupt-cpu moves the ping, and a drill gets none", next_step="leave it out"
+        )
     if model := boards.fixed_interrupts(seen):
         raise BenchError(
             f"{host} is a {model}: all of its pings come to processor 0",

@@ -208,8 +208,10 @@ class AgentSession:
         deadline = time.monotonic() + self._target.patience.ready_s
         while not self._await("counted", LOOK_EVERY_S):
             if self._ended or self.trouble or time.monotonic() > deadline:
-                why = self.trouble or "it did not say where the pings come: try again"
-                raise BenchError(f"{self._target.host}: {why}")
+                raise BenchError(
+                    f"{self._target.host}: {self.trouble or 'it did not count the pings'}",
+                    next_step="mend that, and play again",
+                )
             yield
 
     def _tell(self, word: bytes) -> None:
@@ -320,7 +322,7 @@ class AgentSession:
             self._trouble(f"{place} cannot be written here ({error.strerror}): free some space")
 
     def _await(self, fact: str, timeout_s: float) -> bool:
-        """Wait for a fact; tell whether it came before the end, or trouble before the first ball."""
+        """Wait for a fact; tell whether it came before the end, or trouble before any ball."""
 
         def heard() -> bool:
             troubled = fact in {"ready", "counted"} and bool(self.trouble)

@@ -265,7 +265,9 @@ def test_an_isolated_processor_that_sees_no_ping_is_not_played(bench):
     """It was played in silence: the load kept off the processor, and so did the ping."""
     bench.target.isolate("1")
     bench.brickwall.pinged = lambda: bench.target.interrupts([12, 0])
-    with pytest.raises(BenchError, match="CPU 1 is isolated, and pings came elsewhere: 12 to CPU 0"):
+    with pytest.raises(
+        BenchError, match="CPU 1 is isolated, and pings came elsewhere: 12 to CPU 0"
+    ):
         bench.play(priorities="default")
     assert "play" not in bench.brickwall.said
     bench.await_undone()
@@ -286,9 +288,7 @@ def test_a_board_puts_the_ping_on_its_isolated_processor_by_itself(bench):
 
 def test_pings_that_leave_their_processor_make_the_rally_suspect(bench):
     bench.brickwall.pinged = lambda: bench.target.interrupts([0, 12])
-    rally = bench.play(
-        interrupt_cpu=1, observe=at(100, lambda: bench.target.interrupts([3, 600]))
-    )
+    rally = bench.play(interrupt_cpu=1, observe=at(100, lambda: bench.target.interrupts([3, 600])))
     assert faults(rally) == ["counted_elsewhere"]
     assert "600 to CPU 1, 3 to CPU 0" in rally.manifest.faults[0].message
 
@@ -300,7 +300,7 @@ def test_pings_of_an_earlier_rally_do_not_hide_where_these_come(bench):
 
 
 def test_a_link_to_the_gpio_controller_is_recorded_and_judged(bench):
-    """As a Pi 5's would: whether it sleeps between balls decides whether idle looks worse than load."""
+    """As a Pi 5's would: where it sleeps between balls, idle looks worse than load."""
     bench.target.put_gpio_behind_pcie("powersave")
     rally = bench.play()
     assert (rally.manifest.target.gpio_link, faults(rally)) == ("may sleep", [])
@@ -313,7 +313,9 @@ def test_a_link_to_the_gpio_controller_is_recorded_and_judged(bench):
     assert (kept.manifest.target.gpio_link, faults(kept)) == ("awake", [])
 
 
-@pytest.mark.parametrize("model", ["Raspberry Pi 3 Model B Rev 1.2", "Raspberry Pi Zero 2 W Rev 1.0"])
+@pytest.mark.parametrize(
+    "model", ["Raspberry Pi 3 Model B Rev 1.2", "Raspberry Pi Zero 2 W Rev 1.0"]
+)
 def test_a_board_that_moves_no_interrupt_is_refused_before_anything_is_changed(
     bench, monkeypatch, model
 ):
@@ -328,10 +330,16 @@ def test_a_board_that_moves_no_interrupt_is_refused_before_anything_is_changed(
 
 def test_a_driver_whose_lock_sleeps_on_preempt_rt_is_not_played(bench, monkeypatch):
     found = bench.pi().target.facts()
-    rt = {"config": ["CONFIG_PREEMPT_RT=y"], "release": ["6.18.3"], "gpio": ["gpiochip0: pinctrl-rp1:"]}
+    rt = {
+        "config": ["CONFIG_PREEMPT_RT=y"],
+        "release": ["6.18.3"],
+        "gpio": ["gpiochip0: pinctrl-rp1:"],
+    }
     told = snapshot.Snapshot({**found.facts, **rt, "rp1_driver": []}, found.text)
     monkeypatch.setattr("tennis.bench.targets.ssh.SshTarget.facts", lambda _: told)
-    with pytest.raises(BenchError, match="driver pinctrl-rp1 takes a lock in the interrupt that sl"):
+    with pytest.raises(
+        BenchError, match="driver pinctrl-rp1 takes a lock in the interrupt that sl"
+    ):
         bench.play()
     assert bench.target.loaded == []
 
