@@ -113,6 +113,11 @@ class Wiring(_Part):
             for jumper in self.jumpers
         )
 
+    def jumper_ohms(self) -> list[int]:
+        """Return what is in series in each jumper of the self-test: the resistors of its ends."""
+        ends = ((self.wire(jumper.origin), self.wire(jumper.to)) for jumper in self.jumpers)
+        return [sum(wire.resistor_ohm or 0 for wire in both) for both in ends]
+
 
 @cache
 def wiring(source: Path = SOURCE) -> Wiring:

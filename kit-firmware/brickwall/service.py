@@ -18,6 +18,7 @@ import wire
 import wires
 from identity import identity
 from panel import Panel
+from programs import SYNCHRONISER_TICKS
 from sender import Sender
 from stampers import Stampers
 
@@ -236,21 +237,22 @@ class Service:
         self._idle_only()
         parameters = dict(parameters)
         source = parameters.pop("source", None)
-        if source not in ("jumpers", "internal"):
-            raise CommandError("source is jumpers or internal", "parameters")
+        if source not in ("jumpers", "external", "internal"):
+            raise CommandError("source is jumpers, external or internal", "parameters")
         given = _take(parameters, generator.PARAMETERS)
         try:
             generator.check(*given)
         except ValueError as error:
             raise CommandError(str(error), "parameters") from None
         self._quiet()
-        listen, answer = ("listen", "answer") if source == "jumpers" else ("ping", "reply")
+        inside = source == "internal"
+        listen, answer = ("ping", "reply") if inside else ("listen", "answer")
         self._generator = generator.Generator(
-            self._pins[listen], self._pins[answer], self._delays, given
+            self._pins[listen], self._pins[answer], self._delays, given, inside
         )
         result = dict(zip(generator.PARAMETERS, given))  # noqa: B905 not in MicroPython
         result["source"] = source
-        result["synchroniser_ticks"] = 0
+        result["synchroniser_ticks"] = 0 if inside else SYNCHRONISER_TICKS
         return result
 
     def _do_quiet(self, _number, _parameters):

@@ -9,6 +9,7 @@ import { RP2040 } from 'rp2040js';
 import { CycleClock } from './clock.mjs';
 import { Core } from './core.mjs';
 import { Dma } from './dma.mjs';
+import { Edges } from './edges.mjs';
 import { Fabric } from './fabric.mjs';
 import { FlashChip } from './flash-chip.mjs';
 import { PAD_COUNT, override } from './pads.mjs';
@@ -66,6 +67,7 @@ export class Board {
    * @param {boolean} [options.skipping] false: step every cycle (slow; for tests)
    * @param {Uint8Array} [options.unique_id] 8 bytes
    * @param {[number, number][]} [options.wires] pairs of pads
+   * @param {Record<string, number> | null} [options.edges] how edges travel (edges.mjs); null: at once
    */
   constructor({
     flash = new Uint8Array(0),
@@ -74,11 +76,12 @@ export class Board {
     skipping = true,
     unique_id = DEFAULT_UNIQUE_ID,
     wires = [],
+    edges = null,
   }) {
     if (flash.length > FLASH_SIZE) throw new Error('the flash image has more than 2 MB');
     this.flash = new Uint8Array(FLASH_SIZE).fill(0xff);
     this.flash.set(flash);
-    this.options = { flash_miss_cycles, skipping, unique_id };
+    this.options = { flash_miss_cycles, skipping, unique_id, edges };
     this.program = program;
     this.wires = wires;
     /** Called when levels of pads change: (mask, cycle). */
@@ -150,8 +153,13 @@ export class Board {
     mcu.peripherals[0x40058].onWatchdogTrigger = () => {
       this.reset_wanted = true;
     };
-    mcu.addClockListener((hertz) => clock.setFrequency(hertz));
+    const setFrequency = (hertz) => {
+      clock.setFrequency(hertz);
+      fabric.pads.cycles_a_ns = hertz / 1e9;
+    };
+    mcu.addClockListener(setFrequency);
     clock.frequency = mcu.clkSys;
+    fabric.pads.cycles_a_ns = mcu.clkSys / 1e9;
     this.usb = new UsbHost(mcu.usbCtrl);
     this.usb.open = this.host_open;
     this.usb.onData = (data) => this.onSerial(data);
@@ -175,6 +183,7 @@ export class Board {
     const { mcu, fabric } = this;
     const { pads } = fabric;
     for (const [a, b] of this.wires) pads.connect(a, b);
+    if (this.options.edges) pads.edges = new Edges(this.options.edges);
     this.functions = { pwm: 0, sio: 0, pio0: 0, pio1: 0 };
     this.output_disables = 0;
     this.output_overrides = [0, 0, 0, 0];
@@ -253,9 +262,10 @@ export class Board {
     return this.functions.pio1 & (1 << pad) ? 1 : null;
   }
 
-  /** The outside world drives a pad from a cycle on; null lets go of it. */
-  drive(pad, level, cycle = this.cycle) {
-    this.fabric.at(cycle, () => this.fabric.drive(pad, level));
+  /** The outside world drives a pad from a time on (in cycles); null lets go of it. */
+  drive(pad, level, time = this.cycle) {
+    const cycle = Math.floor(time);
+    this.fabric.at(cycle, () => this.fabric.drive(pad, level, time - cycle));
   }
 
   level(pad) {

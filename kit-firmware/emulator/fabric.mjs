@@ -66,8 +66,8 @@ export class Fabric {
   }
 
   /** The outside world drives a pad from this cycle on (first half only). */
-  drive(pad, level) {
-    this.pads.drive(pad, level);
+  drive(pad, level, fraction = 0) {
+    this.pads.drive(pad, level, fraction);
     this.pads_at = Math.min(this.pads_at, this.now);
     this.reschedule();
   }
@@ -77,6 +77,7 @@ export class Fabric {
     return Math.min(
       this.pads_at,
       pads.on_the_way.length ? pads.on_the_way[0][0] : Infinity,
+      pads.edges ? pads.edges.next : Infinity,
       this.events.length ? this.events[0].cycle : Infinity,
       this.clock ? this.clock.next : Infinity,
     );
@@ -123,10 +124,12 @@ export class Fabric {
       const conflicts = pads.conflicts;
       const changed = pads.update();
       if (pads.conflicts & ~conflicts) this.onConflict(pads.conflicts);
+      if (pads.edges) pads.travel(changed, cycle);
       this.inputsChanged(cycle);
       // may drive pads in this same cycle
       if (changed) this.onPads(changed, cycle);
     }
+    if (pads.edges?.arrive(cycle)) this.inputsChanged(cycle);
     let arrived = false;
     while (pads.on_the_way.length && pads.on_the_way[0][0] <= cycle) {
       pads.synchronised = pads.on_the_way.shift()[1];
@@ -138,7 +141,7 @@ export class Fabric {
   /** What the chip sees of the pads may have changed. */
   inputsChanged(cycle) {
     const { pads } = this;
-    const inputs = pads.overrideInputs(pads.levels & pads.readable);
+    const inputs = pads.overrideInputs(pads.arrived & pads.readable);
     if (inputs === pads.inputs) return;
     pads.inputs = inputs;
     pads.on_the_way.push([cycle + SYNCHRONISER_CYCLES, inputs]);

@@ -13,7 +13,7 @@
  *
  * Messages of 16 bytes: u64 time_ns, u32 kind, u32 value (little endian).
  */
-import { Fabric } from './fabric.mjs';
+import { LookAhead } from './look-ahead.mjs';
 import { EndOfPipe, readExactly, writeAll } from './pipes.mjs';
 
 const MESSAGE_SIZE = 16;
@@ -29,8 +29,6 @@ export const NEVER_READY = 3;
 const ENDINGS = { [TARGET_ENDED]: 'target_ended', [NEVER_READY]: 'never_ready' };
 
 const NS_PER_SECOND = 1000000000n;
-// an end for looking ahead at machines that go on without touching the ping
-const LOOK_AHEAD_STEPS = 20000;
 // how far QEMU may run at once while nothing can change the ping
 const LISTEN_NS = 1000000n;
 
@@ -110,8 +108,7 @@ export class Link {
     this.ping_changes = [];
     /** Called with what else is to be said: why the target has ended, a missed horizon. */
     this.onNote = () => {};
-    this.copy = new Fabric();
-    this.copy.collectOutputs = () => board.collectOutputs(this.copy);
+    this.ahead = new LookAhead(board, ping);
     board.drive(reply, 0);
     board.pad_listeners.push((mask, cycle) => {
       if (!this.time || !(mask & (1 << ping))) return;
@@ -203,29 +200,10 @@ export class Link {
     this.onNote(`late edge: the reply line changed ${late_ns} ns before the board was told`);
   }
 
-  /**
-   * Until when the ping surely stays as it is if nobody touches the machines: to its next change,
-   * or to the moment in which the machines that drive it have nothing left to do. Null where that
-   * moment is now.
-   */
+  /** Until when the ping surely stays as it is if nobody touches the machines; null: until now. */
   nextPingChange() {
-    const { board, copy, time } = this;
-    const driver = board.pioDriving(this.ping);
-    if (driver === null) return null;
-    board.fabric.copyElectrics(copy);
-    let change = null;
-    copy.onPads = (mask, cycle) => {
-      if (change === null && mask & (1 << this.ping)) change = cycle;
-    };
-    for (let step = 0; step < LOOK_AHEAD_STEPS; step++) {
-      if (change !== null) return time.of(change);
-      // the other block only looks on, and its clocks never stop
-      const next = Math.min(copy.pio[driver].next + 1, copy.nextEdge);
-      if (next === Infinity) return copy.now > board.cycle ? time.of(copy.now) : null;
-      copy.advance(next);
-    }
-    // up to here nothing changes
-    return time.of(copy.now);
+    const cycle = this.ahead.next();
+    return cycle === null ? null : this.time.of(cycle);
   }
 
   receive() {

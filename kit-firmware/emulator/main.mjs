@@ -6,10 +6,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Board } from './board.mjs';
+import { parseEdges } from './edges.mjs';
 import { segmentsOf } from './elf.mjs';
 import { Link, QemuPipes } from './link.mjs';
 import { serveLockstep } from './lockstep.mjs';
 import { PAD_COUNT } from './pads.mjs';
+import { Pair } from './pair.mjs';
 import { parseScript, respond } from './respond.mjs';
 import { TargetBoard } from './target-board.mjs';
 import { serveTcp } from './tcp.mjs';
@@ -24,6 +26,9 @@ const USAGE = `usage: main.mjs [options] tcp PORT[,CLOCK] | lockstep [IN,OUT]
   --flash FILE       an image of the whole flash (at most 2 MB)
   --save             write the flash image back to --flash when the board has changed it
   --connect A-B,...  wires between pads, for example 2-6,7-3
+  --edges JSON       how edges travel: {"pad_ns":3,"wire_ns":0,"rc_ns":7,"rising":0.5,"falling":0.5}
+  --second PPM       tcp: a second Pico answers the pings, whose crystal is so much faster; its
+                     port and its clock are named behind the first one's
   --respond JSON     a scripted target on the pads ping and reply
   --link [IN,OUT]    lockstep: a target in QEMU; descriptors from it (5) and to it (6)
   --target ELF       lockstep: a target on a second Pico, which shares the time
@@ -52,11 +57,12 @@ function wiresOf(text) {
   });
 }
 
-function scriptOf(text) {
+/** Parse what an option gives as JSON. */
+function parsed(parse, text, option) {
   try {
-    return parseScript(text);
+    return parse(text);
   } catch (error) {
-    return fail(`--respond: ${error.message}`);
+    return fail(`${option}: ${error.message}`);
   }
 }
 
@@ -83,6 +89,15 @@ function targetOf(elf, console_file) {
   }
 }
 
+/** The second Pico, whose unique ID ends in another byte. */
+function secondOf(text, board, { ping, reply }, options) {
+  if (!/^-?\d+(\.\d+)?$/.test(text)) fail(`--second: ${text} is not a number of ppm`);
+  const unique_id = Uint8Array.from(board.options.unique_id);
+  unique_id[7] ^= 1;
+  const second = new Board({ ...options, unique_id });
+  return new Pair(board, second, { ping, reply, listen: 6, answer: 7 }, Number(text));
+}
+
 function options() {
   try {
     return parseArgs({
@@ -93,6 +108,8 @@ function options() {
         flash: { type: 'string' },
         save: { type: 'boolean', default: false },
         connect: { type: 'string' },
+        edges: { type: 'string' },
+        second: { type: 'string' },
         respond: { type: 'string' },
         link: { type: 'string' },
         target: { type: 'string' },
@@ -131,9 +148,13 @@ function main() {
   const id = values['unique-id'] ?? '';
   if (id && !/^[0-9a-f]{16}$/i.test(id)) fail('--unique-id takes 16 hexadecimal digits');
   if (!/^\d{1,4}$/.test(values['flash-miss'])) fail('--flash-miss takes a number of cycles');
-  const board = new Board({
+  const common = {
     flash_miss_cycles: Number(values['flash-miss']),
     flash: flashOf(values),
+    edges: values.edges ? parsed(parseEdges, values.edges, '--edges') : null,
+  };
+  const board = new Board({
+    ...common,
     wires: values.connect ? wiresOf(values.connect) : [],
     ...(id && { unique_id: new Uint8Array(Buffer.from(id, 'hex')) }),
   });
@@ -147,7 +168,7 @@ function main() {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => process.exit(0));
 
   const pins = { ping: padOf(values.ping, '--ping'), reply: padOf(values.reply, '--reply') };
-  if (values.respond) respond(board, scriptOf(values.respond), pins);
+  if (values.respond) respond(board, parsed(parseScript, values.respond, '--respond'), pins);
   const [mode, argument] = positionals;
   if (mode === 'tcp' && /^\d+(,\d+)?$/.test(argument ?? '')) {
     if (values.link || values.target) fail('--link and --target need lockstep');
@@ -155,9 +176,13 @@ function main() {
       console.error(`emulator: ${error.message}`);
       process.exit(1);
     };
-    const [port, clock_port = 0] = argument.split(',').map(Number);
-    serveTcp(board, { port, clock_port, fast: values.fast, onError });
+    const ports = argument.split(',').map(Number);
+    const pair = values.second && secondOf(values.second, board, pins, common);
+    const boards = pair ? [board, pair.second] : [board];
+    const run = (limit) => (pair ?? board).run(limit);
+    serveTcp(boards, { ports, run, fast: values.fast, onError });
   } else if (mode === 'lockstep') {
+    if (values.second) fail('--second needs tcp');
     const link = values.target
       ? targetOf(values.target, values.console)
       : values.link && new QemuPipes(...descriptorsOf(values.link, '--link'));

@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: The Tennis authors
 // SPDX-License-Identifier: MIT
 
+import { Edges } from './edges.mjs';
+
 /**
  * The 30 pads: who drives them, the wires between them, and the input synchronisers behind them.
  *
  * An output that changes in cycle n changes its pad, and all pads wired to it, from n + 1 on. What
- * is behind a synchroniser sees it SYNCHRONISER_CYCLES later, what bypasses it at once.
+ * is behind a synchroniser sees it SYNCHRONISER_CYCLES later, what bypasses it at once. With `edges`
+ * it takes its time to the inputs of the pads, too (edges.mjs).
  */
 export const SYNCHRONISER_CYCLES = 2;
 export const PAD_COUNT = 30;
@@ -43,6 +46,27 @@ export class Pads {
     this.on_the_way = [];
     /** Pads on which two drivers disagreed. */
     this.conflicts = 0;
+    /** How edges travel to the inputs; null: at once. @type {Edges | null} */
+    this.edges = null;
+    this.cycles_a_ns = 0.125;
+    /** How far into its cycle the outside world changed a pad; in cycles. */
+    this.fractions = new Float64Array(PAD_COUNT);
+  }
+
+  /** The levels that the input buffers see. */
+  get arrived() {
+    return this.edges ? this.edges.levels : this.levels;
+  }
+
+  /** Send changed levels on their way to the inputs. */
+  travel(changed, cycle) {
+    for (let pad = 0; pad < PAD_COUNT; pad++) {
+      const bit = 1 << pad;
+      if (!(changed & bit)) continue;
+      const time = cycle + (this.driven & bit ? this.fractions[pad] : 0);
+      const own = (this.enables & bit) !== 0;
+      this.edges.change(pad, this.levels & bit ? 1 : 0, time, own, this.cycles_a_ns);
+    }
   }
 
   /** Join two pads by a wire. */
@@ -57,9 +81,13 @@ export class Pads {
     this.single &= ~group;
   }
 
-  /** The outside world drives a pad (0 or 1), or lets go of it (null). */
-  drive(pad, level) {
+  /**
+   * The outside world drives a pad (0 or 1), or lets go of it (null).
+   * @param {number} fraction how far into the cycle
+   */
+  drive(pad, level, fraction = 0) {
     const bit = 1 << pad;
+    this.fractions[pad] = fraction;
     this.driven = level === null ? this.driven & ~bit : this.driven | bit;
     this.driven_levels = level ? this.driven_levels | bit : this.driven_levels & ~bit;
   }
@@ -95,7 +123,10 @@ export class Pads {
   }
 
   copyFrom(other) {
+    const edges = other.edges && (this.edges ?? new Edges(other.edges.options));
     Object.assign(this, other);
     this.on_the_way = other.on_the_way.slice();
+    this.edges = edges;
+    edges?.copyFrom(other.edges);
   }
 }

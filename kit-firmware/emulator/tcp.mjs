@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 /**
- * The board's USB serial port on a loopback TCP port.
+ * The USB serial ports of boards on loopback TCP ports.
  *
  * A client is the cable put in (and the port opened), its end the cable pulled. Emulated time stays
  * at or below wall time unless `fast`. While the client does not read, the board hears NAK.
@@ -11,20 +11,15 @@ import net from 'node:net';
 
 const SLICE_MS = 2;
 
-/**
- * @param {import('./board.mjs').Board} board
- * @param {{port: number, clock_port: number, fast: boolean, onError: (error: Error) => void}} options
- */
-export function serveTcp(board, { port, clock_port, fast, onError }) {
+/** A server of a board's serial port. @param {import('./board.mjs').Board} board */
+function serialServer(board) {
   let client = null;
-
   board.onSerial = (data) => {
     if (!client) return;
     if (!client.write(Buffer.from(data))) board.usb.setTaking(false);
   };
   board.setOpen(false);
-
-  const server = net.createServer((socket) => {
+  return net.createServer((socket) => {
     client?.destroy();
     client = socket;
     socket.setNoDelay(true);
@@ -43,9 +38,11 @@ export function serveTcp(board, { port, clock_port, fast, onError }) {
       board.usb.setTaking(true);
     });
   });
-  server.on('error', onError);
-  // how far it is: seconds as a double for every byte that comes
-  const clock = net.createServer((socket) => {
+}
+
+/** A server that says how far a board is: seconds as a double for every byte that comes. */
+function clockServer(board) {
+  return net.createServer((socket) => {
     socket.setNoDelay(true);
     socket.on('data', (data) => {
       const answer = Buffer.alloc(8);
@@ -54,13 +51,30 @@ export function serveTcp(board, { port, clock_port, fast, onError }) {
     });
     socket.on('error', () => {});
   });
-  clock.on('error', onError);
-  clock.listen(clock_port, '127.0.0.1', () =>
-    server.listen(port, '127.0.0.1', () =>
-      console.log(`port ${server.address().port} clock ${clock.address().port}`),
-    ),
+}
+
+/**
+ * @param {import('./board.mjs').Board[]} boards the first one is paced by the wall's clock
+ * @param {object} options
+ * @param {number[]} options.ports of each board's serial port and its clock; 0 or missing: any
+ * @param {(limit: number) => void} options.run brings all boards to a cycle of the first one's
+ * @param {boolean} options.fast
+ * @param {(error: Error) => void} options.onError
+ */
+export function serveTcp(boards, { ports, run, fast, onError }) {
+  const servers = boards.flatMap((board) => [serialServer(board), clockServer(board)]);
+  const opened = servers.map(
+    (server, i) =>
+      new Promise((resolve) => {
+        server.on('error', onError);
+        server.listen(ports[i] ?? 0, '127.0.0.1', () => resolve(server.address().port));
+      }),
+  );
+  Promise.all(opened).then((open) =>
+    console.log(open.map((port, i) => `${i % 2 ? 'clock' : 'port'} ${port}`).join(' ')),
   );
 
+  const [board] = boards;
   // wall time passes for the board from here on; where it cannot keep up, it is late for good
   let due_ms = performance.now();
   const tick = () => {
@@ -69,7 +83,7 @@ export function serveTcp(board, { port, clock_port, fast, onError }) {
       // at most a slice at once, so that the socket is served
       const until_ms = fast ? now_ms + SLICE_MS : Math.min(now_ms, due_ms + SLICE_MS);
       const run_ms = fast ? SLICE_MS : until_ms - due_ms;
-      if (run_ms > 0) board.run(board.cycle + (run_ms * board.clk_sys) / 1000);
+      if (run_ms > 0) run(board.cycle + (run_ms * board.clk_sys) / 1000);
       due_ms = until_ms;
       // after a pause (a suspended machine) do not race through the time lost
       if (now_ms - due_ms > 1000) due_ms = now_ms;

@@ -27,8 +27,9 @@ TRANSFERS = (1 << 28) - 1024
 
 
 # From the cycle in which the ping's pad rises to that in which the answer's does: wait, the delay,
-# set: rise; the same for the width. The listening pin's synchroniser is bypassed: both pads belong
-# to the same clock. On another Pico it adds its 2 to 3 cycles.
+# set: rise; the same for the width. What comes over a wire may change at any moment of a cycle, so it
+# passes the pad's synchroniser: SYNCHRONISER_TICKS more. Only inside of the chip is that bypassed,
+# where ping and generator hang on the same clock.
 @asm_pio(
     set_init=PIO.OUT_LOW,
     autopull=True,
@@ -101,15 +102,18 @@ def table():
 class Generator:
     """The generator at work, until ``stop``."""
 
-    def __init__(self, listen, answer_pin, memory, given):
-        """Answer pings on ``listen`` on ``answer_pin``; ``given`` as PARAMETERS, checked."""
+    def __init__(self, listen, answer_pin, memory, given, bypass):
+        """Answer pings on ``listen`` on ``answer_pin``; ``given`` as PARAMETERS, checked.
+
+        ``bypass``: without the synchroniser of ``listen``.
+        """
         self.listen = listen
         self.answer_pin = answer_pin
         for number, pair in enumerate(delays(*given)):
             memory[2 * number], memory[2 * number + 1] = words(pair)
         wires.make_input(listen)
         self._machine = StateMachine(MACHINE, answer, set_base=Pin(answer_pin), in_base=Pin(listen))
-        registers.bypass_synchroniser(listen, True)
+        registers.bypass_synchroniser(listen, bypass)
         self._dma = DMA()
         self._dma.config(
             read=memory,
@@ -131,6 +135,8 @@ class Generator:
         registers.stop_dma(self._dma)
         registers.bypass_synchroniser(self.listen, False)
         PIO(0).remove_program(answer)
+        # somebody else may answer on that wire next
+        wires.make_input(self.answer_pin)
 
 
 def _log2(size):

@@ -2,13 +2,19 @@
 # SPDX-License-Identifier: MIT
 """The thesis' black-box check of the instrument: delays that are known, measured ball by ball.
 
-A generator answers each ping after a known time. Whatever is between the pads of the pins is
-ignored: what the Brickwall says is compared with what is known.
+A generator answers each ping after a known time. Two questions are kept apart:
+
+- Is the instrument biased? Its own generator answers inside of the chip, at half the clock: there is
+  no wire, and the pads take less than a tick. Every ball must be right to the tick.
+- What is between ping and answer? Wires and pads delay all balls alike. This constant is measured,
+  must be one that such wires can have (loop_delay.py), and is taken off; no ball may differ from the
+  others by more than the rounding to ticks.
 """
 
 import contextlib
 import datetime
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -16,7 +22,7 @@ from typing import Any, Literal
 
 from tennis import wire
 from tennis.bench.instruments import emulated, verifications
-from tennis.bench.instruments.brickwall import Brickwall, Hello, Play
+from tennis.bench.instruments.brickwall import Brickwall, CommandError, Hello, Play
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
@@ -24,6 +30,7 @@ from tennis.bench.patience import Patience
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.listener import say
 from tennis.play.known_delays import Amount, DelaySetting, settings
+from tennis.play.loop_delay import CRYSTALS, STATISTICS_TICKS, WANDER, Clocks, Common, Loop, common
 from tennis.rally.manifest import Verdict, VerificationRecord
 from tennis.units import NS_PER_S, format_count
 from tennis.wiring import wiring
@@ -31,12 +38,15 @@ from tennis.wiring import wiring
 Source = Literal["jumpers", "internal"]
 Kind = Literal["interrupt", "scheduling"]
 
-TOLERANCE_TICKS = 1
-# what a second Pico adds: its input synchroniser, and a crystal of its own (both: 30 ppm)
-SYNCHRONISER_TICKS = (2, 3)
-CRYSTALS = 60e-6
 GAP_NS = (20_000, 60_000)
 ALLOWANCE_NS = 5_000_000  # an answer so late is a miss
+# where the bias is measured: at half the clock, and at no less than USB needs of clk_sys
+SLOWEST_HZ = 48_000_000
+MHZ = 1_000_000
+CORE_MV = (1100, 1150, 1250)  # the least that carries the clock is taken
+# of a pad behind whose wire the generator listens (RP2040's register INPUT_SYNC_BYPASS: 2 flip-flops)
+SYNCHRONISER_TICKS = 2
+BIAS = DelaySetting("bias", 32, 2040, (2, 300), (3, 300), 64)
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,7 @@ class Point:
     kind: Kind
     true_ns: float | None
     measured_ns: float | None  # None: nothing was measured
-    error_ticks: int | None
+    error_ticks: int | None  # without what all balls have in common
     balls: int
     wrong: int  # further off than allowed
     misses: int
@@ -74,6 +84,9 @@ class Verification:
     source: Literal["jumpers", "internal", "second Pico"]
     tolerance: str
     points: list[Point] = field(default_factory=list)
+    loop_ns: float | None = None  # by which all answers came later: wires and pads
+    width_ns: float | None = None  # by which all answers were longer
+    apart_ppm: float | None = None  # two crystals; None: there is one
 
     def add(self, points: list[Point]) -> None:
         """Take the points of a setting; those of random delays are one."""
@@ -122,10 +135,16 @@ class Verification:
             ),
             "source": self.source,
             "tolerance": self.tolerance,
+            "loop_ns": self.loop_ns,
+            "width_ns": self.width_ns,
+            "apart_ppm": self.apart_ppm,
             "balls": self.balls,
             "largest_error_ticks": self.largest_error_ticks,
             "points": [asdict(point) for point in self.points],
         }
+
+
+Played = list[tuple[int, int]]  # (rise, fall) of each ball, in ticks of the instrument
 
 
 def verify(
@@ -134,63 +153,162 @@ def verify(
     source: Source = "jumpers",
     generator: Brickwall | None = None,
     amount: Amount | None = None,
-    done: Callable[[list[Point]], None] = lambda _: None,
+    done: Callable[[DelaySetting], None] = lambda _: None,
 ) -> Verification:
-    """Measure known delays. ``generator``: a second Pico that makes them; ``done`` gets each point.
+    """Measure known delays. ``generator``: a second Pico that makes them; ``done`` gets each setting.
 
     Raises BenchError where there is no instrument to verify; whatever happens later is in the
     verdict.
     """
     hello = brickwall.end_play()  # for a host that was killed
     second = generator.hello() if generator else None
-    check = _Check(hello.tick_hz, second.tick_hz if second else None)
+    clocks = Clocks(hello.tick_hz, second.tick_hz if second else None)
+    check = _Check(clocks, _loop(source))
     verification = Verification(
         "not run", "", hello, "second Pico" if generator else source, check.tolerance()
     )
-    _quiet(brickwall)  # a verification that was killed left it on
-    why_not = "" if generator else _not_wired(brickwall, source)
-    if why_not:
-        verification.reason = why_not
-        return verification
     maker = generator or brickwall
+    _quiet(brickwall)  # a verification that was killed left it on
+    _quiet(maker)
+    verification.reason = _not_wired(brickwall, "internal" if generator else source)
+    if verification.reason:
+        return verification
+    wanted = settings((second or hello).tick_hz, amount or Amount())
+    word = "external" if generator else source
     try:
-        for setting in settings((second or hello).tick_hz, amount or Amount()):
-            arguments = {
-                "pairs": setting.pairs,
-                "seed": setting.seed,
-                "rise_min_ticks": setting.rise_ticks[0],
-                "rise_max_ticks": setting.rise_ticks[1],
-                "width_min_ticks": setting.width_ticks[0],
-                "width_max_ticks": setting.width_ticks[1],
-            }
-            maker.command("generate", **arguments, source="jumpers" if generator else source)
-            played, trouble = _measure(brickwall, setting, (second or hello).tick_hz)
-            points = check.points(setting, played)
-            verification.add(points)
-            done(points)
-            if trouble:
-                verification.verdict, verification.reason = "fail", trouble
-                break
-            if len(played) < setting.balls:
-                verification.verdict = "inconclusive"
-                verification.reason = (
-                    f"the Brickwall ended after {len(played)} of {setting.balls} balls: "
-                    "look at its red LED, and verify it again"
-                )
-                break
-            if points[0].misses == setting.balls:
-                break  # all others would be missed as well
+        verification.reason = _bias(brickwall, hello)
+        if verification.reason:
+            verification.verdict = "fail"
+            return verification
+        measured, trouble = _play_all(brickwall, maker, wanted, word, check, done)
     except (LinkLostError, BenchError) as error:
-        verification.verdict = "inconclusive"
-        verification.reason = str(error)
+        verification.verdict, verification.reason = "inconclusive", str(error)
         return verification
     finally:
         _end(brickwall, maker)
-    if verification.verdict == "not run":
-        verification.verdict, verification.reason = _judge(
-            verification.points, second=generator is not None
-        )
+    check.judge(verification, measured)
+    if trouble:
+        verification.verdict, verification.reason = trouble
     return verification
+
+
+def _loop(source: Source) -> Loop:
+    """Return the loop that the known delays go through; a second Pico has both legs, too."""
+    if source == "internal":
+        return Loop(())
+    return Loop(wiring().jumper_ohms())
+
+
+def _generate(maker: Brickwall, setting: DelaySetting, source: str) -> int:
+    """Let a generator make a setting; return the ticks of the synchroniser that it listens behind.
+
+    Raises BenchError where it listens without one to a wire.
+    """
+    (rise_min, rise_max), (width_min, width_max) = setting.rise_ticks, setting.width_ticks
+    answer = maker.command(
+        "generate",
+        pairs=setting.pairs,
+        seed=setting.seed,
+        rise_min_ticks=rise_min,
+        rise_max_ticks=rise_max,
+        width_min_ticks=width_min,
+        width_max_ticks=width_max,
+        source=source,
+    )
+    ticks = answer.get("synchroniser_ticks")
+    if ticks != (0 if source == "internal" else SYNCHRONISER_TICKS):
+        raise BenchError(
+            f"the generator listens to a wire behind {ticks!a} flip-flops",
+            next_step="flash it again",
+        )
+    return int(ticks)
+
+
+def _play_all(  # noqa: PLR0913, PLR0917 all of them belong to one measurement
+    brickwall: Brickwall,
+    maker: Brickwall,
+    wanted: Iterator[DelaySetting],
+    source: str,
+    check: "_Check",
+    done: Callable[[DelaySetting], None],
+) -> tuple[list[tuple[DelaySetting, Played]], tuple[Verdict, str] | None]:
+    """Measure all settings, up to one with which something is wrong; return that, too."""
+    measured: list[tuple[DelaySetting, Played]] = []
+    for setting in wanted:
+        check.synchroniser_ticks = _generate(maker, setting, source)
+        played, odd = _measure(brickwall, setting, check.clocks.known_hz)
+        measured.append((setting, played))
+        done(setting)
+        if odd:
+            return measured, ("fail", odd)
+        if len(played) < setting.balls:
+            return measured, (
+                "inconclusive",
+                f"the Brickwall ended after {len(played)} of {setting.balls} balls: "
+                "look at its red LED, and verify it again",
+            )
+        if all(wire.NONE_TICKS in ball for ball in played):
+            break  # all others would be missed as well
+    return measured, None
+
+
+def _bias(brickwall: Brickwall, hello: Hello) -> str:
+    """Say whether the instrument is off by itself, at half its clock; empty if it is right.
+
+    Pads and wires delay by nanoseconds, a bias of the firmware is a number of ticks. Inside of the
+    chip there are no wires, and a tick of half the clock is longer than the pads take.
+    """
+    half_hz = max(hello.tick_hz // 2 // MHZ * MHZ, SLOWEST_HZ)
+    slow_hz = min(half_hz, hello.tick_hz)
+    try:
+        if slow_hz != hello.tick_hz:
+            _set_clock(brickwall, slow_hz)
+        _generate(brickwall, BIAS, "internal")
+        played, odd = _measure(brickwall, BIAS, slow_hz)
+    finally:
+        with contextlib.suppress(TennisError):
+            brickwall.end_play()
+        _quiet(brickwall)
+        if slow_hz != hello.tick_hz:
+            _set_clock(brickwall, hello.tick_hz)
+    if odd:
+        return odd
+    known = _known(BIAS, played)
+    errors = Counter(
+        (rise - pair[0], fall - rise - pair[1])
+        for (rise, fall), pair in zip(played, known, strict=True)
+        if wire.NONE_TICKS not in {rise, fall}
+    )
+    if sum(errors.values()) < BIAS.balls:
+        return (
+            f"{BIAS.balls - sum(errors.values())} of {BIAS.balls} answers of its own generator, "
+            "inside of the chip, were missed: unplug what else is on the reply wire, verify again"
+        )
+    if set(errors) == {(0, 0)}:
+        return ""
+    wrong = max((off for off in errors if off != (0, 0)), key=errors.__getitem__)
+    return (
+        f"the instrument is biased: with its own generator, inside of the chip, {errors[wrong]} of "
+        f"{BIAS.balls} rises are {wrong[0]:+} ticks off, and widths {wrong[1]:+}: do not measure "
+        "with this Brickwall; flash it again, and report it"
+    )
+
+
+def _set_clock(brickwall: Brickwall, hz: int) -> None:
+    """Set the clock, with the lowest voltage that carries it. Raises BenchError if none does."""
+    for core_mv in CORE_MV:
+        try:
+            brickwall.command("clock", hz=hz, core_mv=core_mv)
+        except CommandError:
+            if core_mv == CORE_MV[-1]:
+                raise
+        else:
+            return
+
+
+def _known(setting: DelaySetting, played: Played) -> list[tuple[int, int]]:
+    delays = setting.delays()
+    return [delays[index % setting.pairs] for index in range(len(played))]
 
 
 def _end(brickwall: Brickwall, maker: Brickwall) -> None:
@@ -228,10 +346,8 @@ def _not_wired(brickwall: Brickwall, source: Source) -> str:
     )
 
 
-def _measure(
-    brickwall: Brickwall, setting: DelaySetting, tick_hz: int
-) -> tuple[list[tuple[int, int]], str]:
-    """Play the balls of a setting; return (rise, fall) of each in ticks, and what was odd."""
+def _measure(brickwall: Brickwall, setting: DelaySetting, tick_hz: int) -> tuple[Played, str]:
+    """Play the balls of a setting, whose ticks are ``tick_hz``; return them, and what was odd."""
     longest = (setting.rise_ticks[1] + setting.width_ticks[1]) * NS_PER_S // tick_hz
     play = Play(
         balls=setting.balls,
@@ -245,7 +361,7 @@ def _measure(
         settle_ns=1_000_000,
         give_up_ns=1_000_000_000,
     )
-    balls: list[tuple[int, int]] = []
+    balls: Played = []
     strays = doubles = 0
     for frame in brickwall.play(play):
         if frame is not None and frame[0] == wire.BALLS:
@@ -262,86 +378,149 @@ def _measure(
     return balls, ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Check:
     """Compares what was measured with what is known."""
 
-    tick_hz: int  # of the instrument
-    generator_hz: int | None  # None: the instrument's own generator, on the same clock
+    clocks: Clocks
+    loop: Loop
+    synchroniser_ticks: int = 0  # of the generator
 
     def tolerance(self) -> str:
-        if self.generator_hz is None:
-            return f"{TOLERANCE_TICKS} tick"
-        low, high = SYNCHRONISER_TICKS
-        return (
-            f"{TOLERANCE_TICKS} tick, the second Pico's synchroniser ({low} to {high} of its "
-            f"ticks, interrupt only), and {CRYSTALS * 1e6:.0f} ppm between two crystals"
-        )
+        tick_ns = NS_PER_S / self.clocks.tick_hz
+        each = f"{self.clocks.rounding_ticks:g} ticks of rounding"
+        both = f"a loop of 0 to {self.loop.most_ns:.0f} ns, measured and taken off"
+        if self.clocks.generator_hz is None:
+            return f"1 tick ({tick_ns:g} ns) of rounding, and {both}"
+        return f"{each}, {both}, and {CRYSTALS * 1e6:.0f} ppm between two crystals"
 
-    def points(self, setting: DelaySetting, played: list[tuple[int, int]]) -> list[Point]:
-        """Return the worst ball of each kind."""
-        delays = setting.delays()
-        known = [delays[index % setting.pairs] for index in range(len(played))]
-        misses = sum(wire.NONE_TICKS in ball for ball in played)
-        points = []
+    def judge(self, verification: Verification, measured: list[tuple[DelaySetting, Played]]) -> None:
+        """Fill in what was found, and the verdict."""
         kinds: tuple[Kind, Kind] = ("interrupt", "scheduling")
-        for which, kind in enumerate(kinds):
-            worst: tuple[int, float, int] | None = None  # error, true ns, measured ticks
-            wrong = 0
-            for (rise, fall), pair in zip(played, known, strict=True):
-                if wire.NONE_TICKS in {rise, fall}:
-                    continue
-                measured = rise if which == 0 else fall - rise
-                error, right = self._compare(pair[which], measured, synchronised=which == 0)
-                wrong += not right
-                if worst is None or abs(error) > abs(worst[0]):
-                    hz = self.generator_hz or self.tick_hz
-                    worst = error, pair[which] * NS_PER_S / hz, measured
-            points.append(
-                Point(
-                    what=setting.what,
-                    kind=kind,
-                    true_ns=worst[1] if worst else None,
-                    measured_ns=worst[2] * NS_PER_S / self.tick_hz if worst else None,
-                    error_ticks=worst[0] if worst else None,
-                    balls=len(played),
-                    wrong=wrong,
-                    misses=misses,
-                    thesis_error_us=setting.thesis_us[which] if setting.thesis_us else None,
-                )
+        alike = [common(self._balls(measured, kind), self.clocks) for kind in kinds]
+        for setting, played in measured:
+            points = [
+                self._point(setting, played, kind, found or Common(0))
+                for kind, found in zip(kinds, alike, strict=True)
+            ]
+            verification.add(points)
+        tick_ns = NS_PER_S / self.clocks.tick_hz
+        late, longer = alike
+        if late and longer:
+            expected = self.clocks.mean_ticks(self.synchroniser_ticks)
+            verification.loop_ns = round((late.ticks - expected) * tick_ns, 2)
+            verification.width_ns = round(longer.ticks * tick_ns, 2)
+            if self.clocks.generator_hz is not None:
+                verification.apart_ppm = round(late.slope * 1e6, 2)
+        verification.verdict, verification.reason = self._verdict(verification)
+
+    def _balls(
+        self, measured: list[tuple[DelaySetting, Played]], kind: Kind
+    ) -> list[tuple[float, int]]:
+        """Return what is known of each answered ball and what was measured, in ticks."""
+        return [
+            pair
+            for setting, played in measured
+            for pair in self._pairs(setting, played, kind)
+            if pair is not None
+        ]
+
+    def _pairs(
+        self, setting: DelaySetting, played: Played, kind: Kind
+    ) -> Iterator[tuple[float, int] | None]:
+        for (rise, fall), (known_rise, known_width) in zip(
+            played, _known(setting, played), strict=True
+        ):
+            if wire.NONE_TICKS in {rise, fall}:
+                yield None
+            elif kind == "interrupt":
+                yield known_rise * self.clocks.ratio, rise
+            else:
+                yield known_width * self.clocks.ratio, fall - rise
+
+    def _point(self, setting: DelaySetting, played: Played, kind: Kind, alike: Common) -> Point:
+        """Return the worst ball of a kind."""
+        worst: tuple[float, float, int] | None = None  # error, known and measured ticks
+        wrong = misses = 0
+        for pair in self._pairs(setting, played, kind):
+            if pair is None:
+                misses += 1
+                continue
+            known, measured = pair
+            error = measured - known - alike.of(known)
+            wrong += abs(error) > self.clocks.rounding_ticks + self._wander(known)
+            if worst is None or abs(error) > abs(worst[0]):
+                worst = error, known, measured
+        which = 0 if kind == "interrupt" else 1
+        return Point(
+            what=setting.what,
+            kind=kind,
+            true_ns=worst[1] * NS_PER_S / self.clocks.tick_hz if worst else None,
+            measured_ns=worst[2] * NS_PER_S / self.clocks.tick_hz if worst else None,
+            error_ticks=round(worst[0]) if worst else None,
+            balls=len(played),
+            wrong=wrong,
+            misses=misses,
+            thesis_error_us=setting.thesis_us[which] if setting.thesis_us else None,
+        )
+
+    def _wander(self, known_ticks: float) -> float:
+        return 0.0 if self.clocks.generator_hz is None else WANDER * known_ticks
+
+    def _verdict(self, found: Verification) -> tuple[Verdict, str]:
+        two = self.clocks.generator_hz is not None
+        wrong = sum(point.wrong for point in found.points)
+        misses = sum(point.misses for point in found.points if point.kind == "interrupt")
+        balls = sum(point.balls for point in found.points if point.kind == "interrupt")
+        if misses == balls and two:
+            return "not run", "no answer from the second Pico: check its wires and its firmware"
+        if misses:
+            return "fail", (
+                f"{misses} of {balls} known answers were missed: check the wires, and verify again "
+                "with --source internal"
             )
-        return points
-
-    def _compare(self, known: int, measured: int, *, synchronised: bool) -> tuple[int, bool]:
-        """Return the error in ticks, and whether it is allowed."""
-        if self.generator_hz is None:
-            error = measured - known
-            return error, abs(error) <= TOLERANCE_TICKS
-        ratio = self.tick_hz / self.generator_hz
-        low, high = SYNCHRONISER_TICKS if synchronised else (0, 0)
-        error = round(measured - (known + (low + high) / 2) * ratio)
-        earliest = (known + low) * ratio * (1 - CRYSTALS) - TOLERANCE_TICKS
-        latest = (known + high) * ratio * (1 + CRYSTALS) + TOLERANCE_TICKS
-        return error, earliest <= measured <= latest
-
-
-def _judge(points: list[Point], *, second: bool) -> tuple[Verdict, str]:
-    wrong = sum(point.wrong for point in points)
-    misses = sum(point.misses for point in points if point.kind == "interrupt")
-    balls = sum(point.balls for point in points if point.kind == "interrupt")
-    if misses == balls and second:
-        return "not run", "no answer from the second Pico: check its wires and its firmware"
-    if misses:
-        return "fail", (
-            f"{misses} of {balls} known answers were missed: check the wires, and verify again "
-            "with --source internal"
+        if found.loop_ns is None or found.width_ns is None:
+            return "inconclusive", "too few balls: verify again with more --balls"
+        if found.apart_ppm is not None and abs(found.apart_ppm) > CRYSTALS * 1e6:
+            return "fail", (
+                f"the two clocks are {found.apart_ppm:+.1f} ppm apart, two good crystals "
+                f"{CRYSTALS * 1e6:.0f} at most: verify with a third Pico to see which one is off"
+            )
+        reason = self._unlike(found.loop_ns, found.width_ns)
+        if reason:
+            return "fail", reason
+        if wrong:
+            return "fail", (
+                f"{wrong} times of {2 * balls} were further off than allowed: do not measure with "
+                "this Brickwall; flash it again, and report it"
+            )
+        apart = "" if found.apart_ppm is None else f", the clocks are {found.apart_ppm:+.1f} ppm apart"
+        return "pass", (
+            f"every one of {balls} balls within the tolerance; the loop of pads and wires takes "
+            f"{found.loop_ns:.1f} ns{apart}"
         )
-    if wrong:
-        return "fail", (
-            f"{wrong} times of {2 * balls} were further off than allowed: do not measure with "
-            "this Brickwall; flash it again, and report it"
-        )
-    return "pass", f"every one of {balls} balls within the tolerance"
+
+    def _unlike(self, loop_ns: float, width_ns: float) -> str:
+        """Say why such a constant is not that of the loop; empty if it is."""
+        tick_ns = NS_PER_S / self.clocks.tick_hz
+        two = self.clocks.generator_hz is not None
+        # with one clock a constant is whole ticks: rounded down, and of a width either way
+        less, more = (STATISTICS_TICKS, STATISTICS_TICKS) if two else (0.0, 0.0)
+        if not -less * tick_ns <= loop_ns <= self.loop.most_ns + more * tick_ns:
+            return (
+                f"all answers are {loop_ns:+.1f} ns off, and the loop of pads and wires takes 0 to "
+                f"{self.loop.most_ns:.0f} ns: short wires, with the resistors of the wiring table, "
+                "from pin to pin as docs/brickwall.md says; then verify again"
+            )
+        shorter, longer = self.loop.width_ns
+        less, more = (STATISTICS_TICKS, STATISTICS_TICKS) if two else (1.0, 1.0)
+        if not shorter - less * tick_ns < width_ns < longer + more * tick_ns:
+            return (
+                f"all answers are {width_ns:+.1f} ns too long, and edges of such wires differ by "
+                f"{shorter:.0f} to {longer:.0f} ns: check the resistor of the reply wire, and "
+                "verify again"
+            )
+        return ""
 
 
 # an emulated Pico takes its time over long delays
@@ -395,12 +574,12 @@ def run(asked: VerifyRequest) -> tuple[Verification, VerificationRecord]:
     verifications.prepare()
     count = 0
 
-    def done(points: list[Point]) -> None:
+    def done(setting: DelaySetting) -> None:
         nonlocal count
         before = count
-        count += points[0].balls
+        count += setting.balls
         if count // 1000 > before // 1000:
-            say(f"{format_count(count, 'ball')}, now at {points[0].what}")
+            say(f"{format_count(count, 'ball')}, now at {setting.what}")
 
     with contextlib.ExitStack() as stack:
         generator = None

@@ -18,13 +18,18 @@ JUMPERS = ("--connect", "2-6,7-3")
 PLUG = ("--connect", "2-3,2-6")
 
 
+def edges(**options: float) -> tuple[str, str]:
+    """Return the emulator's arguments for pads and wires that take their time."""
+    return "--edges", json.dumps(options)
+
+
 def respond(kind: str, **script: Any) -> tuple[str, str]:
     """Return the emulator's arguments for a scripted target."""
     return "--respond", json.dumps({"kind": kind, **script})
 
 
 class EmulatedPico:
-    """The real firmware on an emulated Pico; ``url`` is its port.
+    """The real firmware on an emulated Pico; ``url`` is its port, ``second_url`` a second one's.
 
     It boots while it is waited for: patience with it counts its own time.
     """
@@ -55,7 +60,8 @@ class EmulatedPico:
         assert self._process.stdout
         said = self._process.stdout.readline()
         assert said.startswith("port "), said
-        self._port, self._clock = int(said.split()[1]), int(said.split()[3])
+        self._port, self._clock, *second = map(int, said.split()[1::2])
+        self.second_url = "socket://127.0.0.1:{}?clock={}".format(*second) if second else ""
 
     def power_off(self) -> None:
         self._process.kill()

@@ -77,7 +77,9 @@ class FakeBrickwall:
         self.ends_at: int | None = None  # it calls the rally complete before this ball
         self.refuses: dict[str, str] = {}  # verb -> why
         self.errors = (0, 0)  # of its measuring: ticks of the rise, of the width
+        self.loop = (0, 0)  # ticks that wires add: to a rise, to a width
         self.generating: dict[str, int] | None = None
+        self.inside = True  # of the chip: its generator has no wires
         self.restart()
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port = f"socket://127.0.0.1:{self._server.getsockname()[1]}"
@@ -246,7 +248,18 @@ class FakeBrickwall:
     def do_generate(self, arguments: dict[str, str]) -> dict[str, object]:
         source = arguments.pop("source")
         self.generating = {key: int(value) for key, value in arguments.items()}
-        return {**arguments, "source": source, "synchroniser_ticks": 0}
+        self.inside = source == "internal"
+        return {**arguments, "source": source, "synchroniser_ticks": self.synchroniser_ticks}
+
+    @property
+    def synchroniser_ticks(self) -> int:
+        """Return what the generator listens behind."""
+        return 0 if self.inside else 2
+
+    def do_clock(self, arguments: dict[str, str]) -> dict[str, object]:
+        hz = int(arguments["hz"])
+        self.hello |= {"clock_hz": hz, "tick_hz": hz}
+        return {"clock_hz": hz, "tick_hz": hz}
 
     def do_quiet(self, _: dict[str, str]) -> dict[str, object]:
         self.generating = None
@@ -301,8 +314,11 @@ class FakeBrickwall:
                 [("rise", known["rise_max_ticks"]), ("width", known["width_max_ticks"])]
             )
         )
-        off, late = self.errors
-        return self.clock, rise + off, rise + off + width + late
+        off, longer = self.errors
+        if not self.inside:
+            off += self.synchroniser_ticks + self.loop[0]
+            longer += self.loop[1]
+        return self.clock, rise + off, rise + off + width + longer
 
     def _end(self, reason: int) -> None:
         played = self.next_ball - int(self.play["first"])

@@ -4,6 +4,7 @@
 
 import contextlib
 import json
+import math
 import socket
 import subprocess
 import sys
@@ -23,17 +24,20 @@ from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import Patience
 from tennis.bench.physical.wired import WiredBench
 from tennis.errors import BenchError, TennisError, UsageError
+from tennis.gaps import gap_ns
 from tennis.pages.rally import report
 from tennis.play.doctor.pico import examine_pico, examine_ports, wire_findings
 from tennis.play.known_delays import Amount, settings
+from tennis.play.loop_delay import Clocks, Loop
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play, resume
-from tennis.play.verify import verify
+from tennis.play.verify import Verification, verify
 from tennis.rally import Rally, open_rally
 from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Instrument, VerificationRecord
 from tennis.rally.plan import Plan
 from tennis.stats import summarize
+from tennis.wiring import wiring
 from tests.support.fake_brickwall import TICK_HZ, FakeBrickwall, ball_of, wires
 from tests.support.synthetic import manifest as synthetic_manifest
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
@@ -465,17 +469,69 @@ def test_a_verification_passes_and_is_kept(fake, tmp_path):
     assert fake.generating is None  # and it was made quiet
 
 
-@pytest.mark.parametrize(
-    ("errors", "verdict"),
-    [((1, 0), "pass"), ((-1, 1), "pass"), ((2, 0), "fail"), ((0, -2), "fail")],
-)
-def test_a_tick_is_the_tolerance(fake, errors, verdict):
+@pytest.mark.parametrize("errors", [(1, 0), (-1, 0), (0, 1), (0, -2), (5, 0)])
+@pytest.mark.parametrize("source", ["jumpers", "internal"])
+def test_a_biased_instrument_is_found_by_its_tick(fake, errors, source):
+    """No tolerance of wires hides it: it is measured without any, at half the clock."""
     fake.errors = errors
-    brickwall = Brickwall(SerialLink(fake.port))
-    found = verify(brickwall, amount=FEW)
-    assert found.verdict == verdict
-    assert found.largest_error_ticks == max(map(abs, errors))
-    assert bool(sum(point.wrong for point in found.points)) == (verdict == "fail")
+    found = verify(Brickwall(SerialLink(fake.port)), source=source, amount=FEW)
+    assert found.verdict == "fail"
+    assert f"64 of 64 rises are {errors[0]:+} ticks off, and widths {errors[1]:+}" in found.reason
+    assert fake.hello["tick_hz"] == TICK_HZ
+
+
+def test_the_bias_is_measured_at_half_the_clock(fake):
+    fake.hello |= {"clock_hz": 133 * 10**6, "tick_hz": 133 * 10**6}
+    clocks = []
+    do_clock = fake.do_clock
+    fake.do_clock = lambda arguments: clocks.append(int(arguments["hz"])) or do_clock(arguments)
+    assert verify(Brickwall(SerialLink(fake.port)), amount=FEW).verdict == "pass"
+    assert clocks == [66 * 10**6, 133 * 10**6]
+
+
+def test_the_clock_comes_back_from_a_verification_that_fails(fake):
+    fake.refuses["generate"] = "no memory"
+    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
+    assert found.verdict == "inconclusive"
+    assert fake.hello["tick_hz"] == TICK_HZ
+
+
+@pytest.mark.parametrize(
+    ("loop", "loop_ns", "width_ns", "verdict"),
+    [
+        ((0, 0), 0, 0, "pass"),
+        ((4, 1), 32, 8, "pass"),
+        ((2, -1), 16, -8, "pass"),
+        ((5, 0), 40, 0, "fail"),  # 38 ns is what such wires can take
+        ((-1, 0), -8, 0, "fail"),  # no wire is early
+        ((0, 3), 0, 24, "fail"),
+        ((0, -3), 0, -24, "fail"),
+    ],
+)
+def test_one_constant_is_taken_off_and_must_be_that_of_the_wires(
+    fake, loop, loop_ns, width_ns, verdict
+):
+    fake.loop = loop
+    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
+    assert (found.verdict, found.loop_ns, found.width_ns) == (verdict, loop_ns, width_ns)
+    assert found.largest_error_ticks == 0
+
+
+@pytest.mark.parametrize(("odd", "wrong"), [(1, 0), (-1, 0), (2, 1), (-2, 1)])
+def test_a_tick_of_rounding_is_the_tolerance(fake, odd, wrong):
+    answered, count = fake._answered, 0
+
+    def once_odd() -> tuple[int, int, int]:
+        nonlocal count
+        count += 1
+        clock, rise, fall = answered()
+        return (clock, rise + odd, fall + odd) if count == 577 else (clock, rise, fall)
+
+    fake._answered = once_odd
+    found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
+    assert found.verdict == ("fail" if wrong else "pass")
+    assert sum(point.wrong for point in found.points) == wrong
+    assert found.largest_error_ticks == abs(odd)
 
 
 def test_one_wrong_ball_in_thousands_is_found(fake):
@@ -557,11 +613,17 @@ def test_a_brickwall_is_not_its_own_second_pico(fake):
     assert "--generator-port is that of a second Pico" in done.stderr
 
 
-def test_misses_fail_a_verification(fake):
-    fake._answered = lambda: (fake.clock, wire.NONE_TICKS, wire.NONE_TICKS)
+@pytest.mark.parametrize(
+    ("inside", "words"),
+    [(False, "known answers were missed"), (True, "64 of 64 answers of its own generator")],
+)
+def test_misses_fail_a_verification(fake, inside, words):
+    answered = fake._answered
+    missed = (fake.clock, wire.NONE_TICKS, wire.NONE_TICKS)
+    fake._answered = lambda: missed if fake.inside == inside else answered()
     found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
     assert (found.verdict, found.largest_error_ticks) == ("fail", None)
-    assert "known answers were missed" in found.reason
+    assert words in found.reason
 
 
 def test_strays_fail_a_verification(fake):
@@ -577,24 +639,95 @@ def test_a_verification_that_broke_off_is_inconclusive(fake):
     assert (found.verdict, found.reason) == ("inconclusive", "the Brickwall refuses: no memory")
 
 
-def test_a_second_pico_is_allowed_its_synchroniser_and_its_crystal():
+class TwoClocks:
+    """Ticks of two clocks: a model of the loop, to compare the emulated Picos with."""
+
+    def __init__(self, *, leg_ticks: float, ppm: float, bias: int = 0) -> None:
+        self.leg, self.speed, self.bias, self.balls = leg_ticks, 1 + ppm * 1e-6, bias, 0
+
+    def answered(self, rise: int, width: int) -> tuple[int, int]:
+        """Return when the reply rose and fell; the ping rises at 0 of the instrument's clock."""
+        self.balls += 1
+        phase = self.balls * 0.6180339887 % 1  # of the generator's clock, evenly through all
+        seen = math.floor(phase + self.leg * self.speed)
+        edges = (seen + 2 + rise, seen + 2 + rise + width)
+        first, last = (math.floor((edge - phase) / self.speed + self.leg) for edge in edges)
+        return first + self.bias, last + self.bias
+
+
+def verified_with_two(model: TwoClocks, *, bias_alone: int = 0) -> Verification:
     with FakeBrickwall() as measuring, FakeBrickwall() as generating:
-        second = Brickwall(SerialLink(generating.port))
 
         def measured() -> tuple[int, int, int]:
-            measuring.generating = generating.generating
-            clock, rise, fall = FakeBrickwall._answered(measuring)
-            late = 2 + measuring.next_ball % 2
-            width = round((fall - rise) * (1 + 50e-6))
-            return clock, round(rise * (1 + 50e-6)) + late, round(rise * (1 + 50e-6)) + late + width
+            if measuring.generating is not None:
+                clock, rise, fall = FakeBrickwall._answered(measuring)
+                return clock, rise + bias_alone, fall + bias_alone
+            known = generating.generating
+            pair = measuring.next_ball % known["pairs"]
+            rise = gap_ns(known["seed"], 2 * pair, known["rise_min_ticks"], known["rise_max_ticks"])
+            width = gap_ns(
+                known["seed"], 2 * pair + 1, known["width_min_ticks"], known["width_max_ticks"]
+            )
+            return 0, *model.answered(rise, width)
 
         measuring._answered = measured
+        second = Brickwall(SerialLink(generating.port))
+        return verify(Brickwall(SerialLink(measuring.port)), generator=second, amount=FEW)
+
+
+@pytest.mark.parametrize("ppm", [-50, 0, 50])
+@pytest.mark.parametrize(
+    ("leg_ns", "verdict"), [(0, "pass"), (7, "pass"), (14, "pass"), (30, "fail")]
+)
+def test_two_clocks_drift_through_every_phase(leg_ns, ppm, verdict):
+    found = verified_with_two(TwoClocks(leg_ticks=leg_ns / 8, ppm=ppm))
+    assert found.verdict == verdict, found.reason
+    assert found.source == "second Pico"
+    assert found.loop_ns == pytest.approx(2 * leg_ns, abs=1)
+    assert found.apart_ppm == pytest.approx(-ppm, abs=0.5)
+    assert sum(point.wrong for point in found.points) == 0
+    if verdict == "fail":
+        assert "the loop of pads and wires takes 0 to 38 ns" in found.reason
+
+
+@pytest.mark.parametrize("ppm", [-100, 100])
+def test_crystals_further_apart_than_two_good_ones_are_named(ppm):
+    found = verified_with_two(TwoClocks(leg_ticks=0.9, ppm=ppm))
+    assert found.verdict == "fail"
+    assert f"the two clocks are {-ppm:+.1f} ppm apart" in found.reason
+
+
+def test_a_tick_of_bias_is_no_wire():
+    """It fits into what wires may take; the instrument alone gives it away."""
+    found = verified_with_two(TwoClocks(leg_ticks=0.9, ppm=20, bias=1), bias_alone=1)
+    assert found.verdict == "fail"
+    assert "the instrument is biased" in found.reason
+
+
+def test_a_generator_that_bypasses_its_synchroniser_is_not_believed():
+    """Firmware of another day: an edge of another clock needs its flip-flops."""
+    with FakeBrickwall() as measuring, FakeBrickwall() as generating:
+        old = generating.do_generate
+        generating.do_generate = lambda given: old(given) | {"synchroniser_ticks": 0}
+        second = Brickwall(SerialLink(generating.port))
         found = verify(Brickwall(SerialLink(measuring.port)), generator=second, amount=FEW)
-        assert (found.verdict, found.source) == ("pass", "second Pico")
-        assert "synchroniser (2 to 3 of its ticks" in found.tolerance
-        measuring.errors = (6, 0)
-        found = verify(Brickwall(SerialLink(measuring.port)), generator=second, amount=FEW)
-        assert found.verdict == "fail"
+    assert found.verdict == "inconclusive"
+    assert "behind 0 flip-flops: flash it again" in found.reason
+
+
+def test_a_clock_of_another_rate_may_generate():
+    loop = Clocks(125_000_000, 150_000_000)
+    assert loop.ratio == pytest.approx(5 / 6)
+    assert loop.mean_ticks(2) == pytest.approx(1.5 * 5 / 6 - 0.5)
+
+
+def test_what_330_ohms_may_take():
+    """With 30 pF: 9.9 ns, of which 0.93 to 2.0 V; pads may take as much again."""
+    loop = Loop((330, 330))
+    assert loop.most_ns == pytest.approx(38.4, abs=0.1)
+    assert loop.width_ns == pytest.approx((-6.2, 13.4), abs=0.1)
+    assert Loop(wiring().jumper_ohms()) == Loop([330, 330])
+    assert Loop(()).most_ns == 10
 
 
 def test_known_delays_can_be_made():
