@@ -27,9 +27,9 @@ TRANSFERS = (1 << 28) - 1024
 
 
 # From the cycle in which the ping's pad rises to that in which the answer's does: wait, the delay,
-# set: rise; the same for the width. What comes over a wire may change at any moment of a cycle, so it
-# passes the pad's synchroniser: SYNCHRONISER_TICKS more. Only inside of the chip is that bypassed,
-# where ping and generator hang on the same clock.
+# set: rise; the same for the width. An edge on a wire comes at any moment of a cycle, so it passes
+# the pad's synchroniser: SYNCHRONISER_TICKS more. Only inside of the chip that is bypassed: ping
+# and generator have the same clock there.
 @asm_pio(
     set_init=PIO.OUT_LOW,
     autopull=True,

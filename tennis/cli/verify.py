@@ -33,16 +33,16 @@ from tennis.rally.text import plain
 @click.option(
     "--generator-port",
     metavar="PORT",
-    help="A second Pico with the same firmware that makes the delays: GP6 of it on the ping wire, "
-    "GP7 on the reply wire, and ground. Its synchroniser and its crystal add to the tolerance.",
+    help="A second Pico with the same firmware that makes the delays, in the target's place: its "
+    "GP6 on the ping wire's far end, GP7 on the reply wire's, and ground.",
 )
 @click.option(
     "--source",
     type=click.Choice(["jumpers", "internal"]),
     default="jumpers",
     show_default=True,
-    help="How the Brickwall's own generator is connected: with jumpers, which has the pads and "
-    "their drivers in it, or inside of the chip. The target must be unplugged.",
+    help="How the Brickwall's own generator is connected: by the ping and the reply wire, whose "
+    "far ends leave the target for GP6 and GP7 (jumpers), or inside of the chip.",
 )
 @click.option(
     "--balls",
@@ -54,7 +54,9 @@ def verify(**asked: Any) -> None:
     """Verify a Brickwall with known delays, ball by ball, and keep a verification record.
 
     The delays of the thesis' table 6.1, 25 from 2 ticks to 20 ms, and 5000 random ones. The exit
-    code is 0 only for the verdict pass: every ball within one tick.
+    code is 0 only for the verdict pass: the instrument alone, without wires and at half its clock,
+    is right to the tick; wires and pads delay all balls alike, by no more than such wires can; and
+    no ball differs from the others by more than the rounding to ticks.
 
     A Pico alone verifies itself with its own clock, and its record says so. Graded work needs a
     record with a second Pico's delays (--generator-port): another crystal, any phase.

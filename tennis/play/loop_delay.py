@@ -3,10 +3,11 @@
 """What the loop from the ping to the reply adds to a known delay: wires, pads, flip-flops.
 
 A *leg* is a wire with what is at its ends: an output driver, a resistor, an input buffer. The loop
-has two, the ping's stamp none: it is taken at the ping's own pad. So a loop delays every ball alike.
+has two legs. The ping's stamp has none, as it is taken at the ping's own pad. So a loop delays
+every ball alike.
 
-- The resistor and the capacitance C of wire and pad make a slope: from 0 the voltage reaches V after
-  R C ln(3.3 V / (3.3 V - V)), and from 3.3 V it falls to V after R C ln(3.3 V / V).
+- The resistor R and the capacitance C of wire and pad make a slope: from 0 the voltage reaches V
+  after R C ln(3.3 V / (3.3 V - V)), and from 3.3 V it falls to V after R C ln(3.3 V / V).
 - The input turns somewhere between LOW_V and HIGH_V, and back at least HYSTERESIS_V lower: RP2040
   data sheet, section 5.2.3 (V_IL, V_IH and V_HYS at 3.3 V).
 - For driver and input buffer the data sheet states no delay: PADS_NS and PAD_SKEW_NS are a guess
@@ -108,7 +109,7 @@ class Clocks:
 
 @dataclass(frozen=True)
 class Common:
-    """What all balls have in common: they are ``ticks`` later, and longer by ``slope`` of theirs."""
+    """What all balls have in common: ``ticks`` more, and ``slope`` of what is known of each."""
 
     ticks: float
     slope: float = 0.0
@@ -135,7 +136,7 @@ def common(balls: Sequence[tuple[float, int]], clocks: Clocks) -> Common | None:
         for known, measured in balls
         if abs(measured - known) <= WILD_TICKS + WILD * known
     ]
-    if len({known for known, _ in tame}) < 2:  # noqa: PLR2004 a line needs two points
+    if len({known for known, _ in tame}) < 2:
         return None
     slope, height = linear_regression(*zip(*tame, strict=True))
     return Common(height, slope)

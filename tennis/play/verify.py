@@ -4,21 +4,20 @@
 
 A generator answers each ping after a known time. Two questions are kept apart:
 
-- Is the instrument biased? Its own generator answers inside of the chip, at half the clock: there is
-  no wire, and the pads take less than a tick. Every ball must be right to the tick.
+- Is the instrument biased? Its own generator answers inside of the chip, at half the clock. There
+  is no wire, and the pads take less than a tick: every ball must be right to the tick.
 - What is between ping and answer? Wires and pads delay all balls alike. This constant is measured,
-  must be one that such wires can have (loop_delay.py), and is taken off; no ball may differ from the
-  others by more than the rounding to ticks.
+  must be one that such wires can have (loop_delay.py), and is taken off. No ball may differ from
+  the others by more than the rounding to ticks.
 """
 
 import contextlib
-import datetime
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from tennis import wire
 from tennis.bench.instruments import emulated, verifications
@@ -30,13 +29,11 @@ from tennis.bench.patience import Patience
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.listener import say
 from tennis.play.known_delays import Amount, DelaySetting, settings
-from tennis.play.loop_delay import CRYSTALS, STATISTICS_TICKS, WANDER, Clocks, Common, Loop, common
+from tennis.play.loop_delay import Clocks, Loop
+from tennis.play.verification import Check, Played, Source, Verification, known_of
 from tennis.rally.manifest import Verdict, VerificationRecord
 from tennis.units import NS_PER_S, format_count
 from tennis.wiring import wiring
-
-Source = Literal["jumpers", "internal"]
-Kind = Literal["interrupt", "scheduling"]
 
 GAP_NS = (20_000, 60_000)
 ALLOWANCE_NS = 5_000_000  # an answer so late is a miss
@@ -44,107 +41,9 @@ ALLOWANCE_NS = 5_000_000  # an answer so late is a miss
 SLOWEST_HZ = 48_000_000
 MHZ = 1_000_000
 CORE_MV = (1100, 1150, 1250)  # the least that carries the clock is taken
-# of a pad behind whose wire the generator listens (RP2040's register INPUT_SYNC_BYPASS: 2 flip-flops)
+# 2 flip-flops behind the pad of a wire: RP2040 data sheet, section 3.7, INPUT_SYNC_BYPASS
 SYNCHRONISER_TICKS = 2
 BIAS = DelaySetting("bias", 32, 2040, (2, 300), (3, 300), 64)
-
-
-@dataclass(frozen=True)
-class Point:
-    """What was measured of one setting; of many balls, the one with the largest error."""
-
-    what: str
-    kind: Kind
-    true_ns: float | None
-    measured_ns: float | None  # None: nothing was measured
-    error_ticks: int | None  # without what all balls have in common
-    balls: int
-    wrong: int  # further off than allowed
-    misses: int
-    thesis_error_us: float | None
-
-    def with_more(self, more: "Point") -> "Point":
-        """Return the point of the balls of both."""
-        worse = max(self, more, key=lambda p: -1 if p.error_ticks is None else abs(p.error_ticks))
-        return replace(
-            worse,
-            balls=self.balls + more.balls,
-            wrong=self.wrong + more.wrong,
-            misses=self.misses + more.misses,
-        )
-
-
-@dataclass
-class Verification:
-    """All that a verification found."""
-
-    verdict: Verdict
-    reason: str  # with a next step where it is not a pass
-    hello: Hello
-    source: Literal["jumpers", "internal", "second Pico"]
-    tolerance: str
-    points: list[Point] = field(default_factory=list)
-    loop_ns: float | None = None  # by which all answers came later: wires and pads
-    width_ns: float | None = None  # by which all answers were longer
-    apart_ppm: float | None = None  # two crystals; None: there is one
-
-    def add(self, points: list[Point]) -> None:
-        """Take the points of a setting; those of random delays are one."""
-        last = self.points[-2:]
-        if points[0].what == "random" and last and last[0].what == "random":
-            self.points[-2:] = [
-                before.with_more(more) for before, more in zip(last, points, strict=True)
-            ]
-        else:
-            self.points += points
-
-    @property
-    def balls(self) -> int:
-        """Return how many balls were measured."""
-        return sum(p.balls - p.misses for p in self.points if p.kind == "interrupt")
-
-    @property
-    def largest_error_ticks(self) -> int | None:
-        """Return the largest error of any ball, either way; None where none was measured."""
-        errors = [abs(p.error_ticks) for p in self.points if p.error_ticks is not None]
-        return max(errors, default=None)
-
-    def record(self, kind: Literal["physical", "emulated"]) -> VerificationRecord:
-        """Return what is kept of it."""
-        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        return VerificationRecord(
-            serial=self.hello.unique_id,
-            firmware_sha256=self.hello.firmware_sha256,
-            tick_hz=self.hello.tick_hz,
-            date=now,
-            verdict=self.verdict,
-            reason=self.reason,
-            balls=self.balls,
-            largest_error_ticks=self.largest_error_ticks,
-            kind=kind,
-            source=self.source,
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what ``tennis brickwall verify --json`` prints."""
-        return {
-            "verdict": self.verdict,
-            "reason": self.reason,
-            "instrument": self.hello.model_dump(
-                include={"unique_id", "firmware_sha256", "tick_hz"}
-            ),
-            "source": self.source,
-            "tolerance": self.tolerance,
-            "loop_ns": self.loop_ns,
-            "width_ns": self.width_ns,
-            "apart_ppm": self.apart_ppm,
-            "balls": self.balls,
-            "largest_error_ticks": self.largest_error_ticks,
-            "points": [asdict(point) for point in self.points],
-        }
-
-
-Played = list[tuple[int, int]]  # (rise, fall) of each ball, in ticks of the instrument
 
 
 def verify(
@@ -155,15 +54,15 @@ def verify(
     amount: Amount | None = None,
     done: Callable[[DelaySetting], None] = lambda _: None,
 ) -> Verification:
-    """Measure known delays. ``generator``: a second Pico that makes them; ``done`` gets each setting.
+    """Measure known delays. ``generator``: a second Pico that makes them.
 
-    Raises BenchError where there is no instrument to verify; whatever happens later is in the
-    verdict.
+    ``done`` gets each setting that was measured. Raises BenchError where there is no instrument to
+    verify; whatever happens later is in the verdict.
     """
     hello = brickwall.end_play()  # for a host that was killed
     second = generator.hello() if generator else None
     clocks = Clocks(hello.tick_hz, second.tick_hz if second else None)
-    check = _Check(clocks, _loop(source))
+    check = Check(clocks, _loop(source))
     verification = Verification(
         "not run", "", hello, "second Pico" if generator else source, check.tolerance()
     )
@@ -229,7 +128,7 @@ def _play_all(  # noqa: PLR0913, PLR0917 all of them belong to one measurement
     maker: Brickwall,
     wanted: Iterator[DelaySetting],
     source: str,
-    check: "_Check",
+    check: Check,
     done: Callable[[DelaySetting], None],
 ) -> tuple[list[tuple[DelaySetting, Played]], tuple[Verdict, str] | None]:
     """Measure all settings, up to one with which something is wrong; return that, too."""
@@ -244,8 +143,10 @@ def _play_all(  # noqa: PLR0913, PLR0917 all of them belong to one measurement
         if len(played) < setting.balls:
             return measured, (
                 "inconclusive",
-                f"the Brickwall ended after {len(played)} of {setting.balls} balls: "
-                "look at its red LED, and verify it again",
+                (
+                    f"the Brickwall ended after {len(played)} of {setting.balls} balls: "
+                    "look at its red LED, and verify it again"
+                ),
             )
         if all(wire.NONE_TICKS in ball for ball in played):
             break  # all others would be missed as well
@@ -273,7 +174,7 @@ def _bias(brickwall: Brickwall, hello: Hello) -> str:
             _set_clock(brickwall, hello.tick_hz)
     if odd:
         return odd
-    known = _known(BIAS, played)
+    known = known_of(BIAS, played)
     errors = Counter(
         (rise - pair[0], fall - rise - pair[1])
         for (rise, fall), pair in zip(played, known, strict=True)
@@ -306,11 +207,6 @@ def _set_clock(brickwall: Brickwall, hz: int) -> None:
             return
 
 
-def _known(setting: DelaySetting, played: Played) -> list[tuple[int, int]]:
-    delays = setting.delays()
-    return [delays[index % setting.pairs] for index in range(len(played))]
-
-
 def _end(brickwall: Brickwall, maker: Brickwall) -> None:
     """Leave nothing behind: no play of which nobody takes the balls, no generator."""
     with contextlib.suppress(TennisError):
@@ -341,8 +237,8 @@ def _not_wired(brickwall: Brickwall, source: Source) -> str:
     }
     missing = " and ".join(name for name, there in ends.items() if not there)
     return (
-        f"no jumper from {missing}: unplug the target, put the jumpers {wiring().jumper_words()} "
-        "in, or use --source internal"
+        f"no jumper from {missing}: pull the ping and the reply wire out of the target, plug their "
+        f"far ends in for the jumpers {wiring().jumper_words()}, or use --source internal"
     )
 
 
@@ -376,151 +272,6 @@ def _measure(brickwall: Brickwall, setting: DelaySetting, tick_hz: int) -> tuple
             "verify again with --source internal"
         )
     return balls, ""
-
-
-@dataclass
-class _Check:
-    """Compares what was measured with what is known."""
-
-    clocks: Clocks
-    loop: Loop
-    synchroniser_ticks: int = 0  # of the generator
-
-    def tolerance(self) -> str:
-        tick_ns = NS_PER_S / self.clocks.tick_hz
-        each = f"{self.clocks.rounding_ticks:g} ticks of rounding"
-        both = f"a loop of 0 to {self.loop.most_ns:.0f} ns, measured and taken off"
-        if self.clocks.generator_hz is None:
-            return f"1 tick ({tick_ns:g} ns) of rounding, and {both}"
-        return f"{each}, {both}, and {CRYSTALS * 1e6:.0f} ppm between two crystals"
-
-    def judge(self, verification: Verification, measured: list[tuple[DelaySetting, Played]]) -> None:
-        """Fill in what was found, and the verdict."""
-        kinds: tuple[Kind, Kind] = ("interrupt", "scheduling")
-        alike = [common(self._balls(measured, kind), self.clocks) for kind in kinds]
-        for setting, played in measured:
-            points = [
-                self._point(setting, played, kind, found or Common(0))
-                for kind, found in zip(kinds, alike, strict=True)
-            ]
-            verification.add(points)
-        tick_ns = NS_PER_S / self.clocks.tick_hz
-        late, longer = alike
-        if late and longer:
-            expected = self.clocks.mean_ticks(self.synchroniser_ticks)
-            verification.loop_ns = round((late.ticks - expected) * tick_ns, 2)
-            verification.width_ns = round(longer.ticks * tick_ns, 2)
-            if self.clocks.generator_hz is not None:
-                verification.apart_ppm = round(late.slope * 1e6, 2)
-        verification.verdict, verification.reason = self._verdict(verification)
-
-    def _balls(
-        self, measured: list[tuple[DelaySetting, Played]], kind: Kind
-    ) -> list[tuple[float, int]]:
-        """Return what is known of each answered ball and what was measured, in ticks."""
-        return [
-            pair
-            for setting, played in measured
-            for pair in self._pairs(setting, played, kind)
-            if pair is not None
-        ]
-
-    def _pairs(
-        self, setting: DelaySetting, played: Played, kind: Kind
-    ) -> Iterator[tuple[float, int] | None]:
-        for (rise, fall), (known_rise, known_width) in zip(
-            played, _known(setting, played), strict=True
-        ):
-            if wire.NONE_TICKS in {rise, fall}:
-                yield None
-            elif kind == "interrupt":
-                yield known_rise * self.clocks.ratio, rise
-            else:
-                yield known_width * self.clocks.ratio, fall - rise
-
-    def _point(self, setting: DelaySetting, played: Played, kind: Kind, alike: Common) -> Point:
-        """Return the worst ball of a kind."""
-        worst: tuple[float, float, int] | None = None  # error, known and measured ticks
-        wrong = misses = 0
-        for pair in self._pairs(setting, played, kind):
-            if pair is None:
-                misses += 1
-                continue
-            known, measured = pair
-            error = measured - known - alike.of(known)
-            wrong += abs(error) > self.clocks.rounding_ticks + self._wander(known)
-            if worst is None or abs(error) > abs(worst[0]):
-                worst = error, known, measured
-        which = 0 if kind == "interrupt" else 1
-        return Point(
-            what=setting.what,
-            kind=kind,
-            true_ns=worst[1] * NS_PER_S / self.clocks.tick_hz if worst else None,
-            measured_ns=worst[2] * NS_PER_S / self.clocks.tick_hz if worst else None,
-            error_ticks=round(worst[0]) if worst else None,
-            balls=len(played),
-            wrong=wrong,
-            misses=misses,
-            thesis_error_us=setting.thesis_us[which] if setting.thesis_us else None,
-        )
-
-    def _wander(self, known_ticks: float) -> float:
-        return 0.0 if self.clocks.generator_hz is None else WANDER * known_ticks
-
-    def _verdict(self, found: Verification) -> tuple[Verdict, str]:
-        two = self.clocks.generator_hz is not None
-        wrong = sum(point.wrong for point in found.points)
-        misses = sum(point.misses for point in found.points if point.kind == "interrupt")
-        balls = sum(point.balls for point in found.points if point.kind == "interrupt")
-        if misses == balls and two:
-            return "not run", "no answer from the second Pico: check its wires and its firmware"
-        if misses:
-            return "fail", (
-                f"{misses} of {balls} known answers were missed: check the wires, and verify again "
-                "with --source internal"
-            )
-        if found.loop_ns is None or found.width_ns is None:
-            return "inconclusive", "too few balls: verify again with more --balls"
-        if found.apart_ppm is not None and abs(found.apart_ppm) > CRYSTALS * 1e6:
-            return "fail", (
-                f"the two clocks are {found.apart_ppm:+.1f} ppm apart, two good crystals "
-                f"{CRYSTALS * 1e6:.0f} at most: verify with a third Pico to see which one is off"
-            )
-        reason = self._unlike(found.loop_ns, found.width_ns)
-        if reason:
-            return "fail", reason
-        if wrong:
-            return "fail", (
-                f"{wrong} times of {2 * balls} were further off than allowed: do not measure with "
-                "this Brickwall; flash it again, and report it"
-            )
-        apart = "" if found.apart_ppm is None else f", the clocks are {found.apart_ppm:+.1f} ppm apart"
-        return "pass", (
-            f"every one of {balls} balls within the tolerance; the loop of pads and wires takes "
-            f"{found.loop_ns:.1f} ns{apart}"
-        )
-
-    def _unlike(self, loop_ns: float, width_ns: float) -> str:
-        """Say why such a constant is not that of the loop; empty if it is."""
-        tick_ns = NS_PER_S / self.clocks.tick_hz
-        two = self.clocks.generator_hz is not None
-        # with one clock a constant is whole ticks: rounded down, and of a width either way
-        less, more = (STATISTICS_TICKS, STATISTICS_TICKS) if two else (0.0, 0.0)
-        if not -less * tick_ns <= loop_ns <= self.loop.most_ns + more * tick_ns:
-            return (
-                f"all answers are {loop_ns:+.1f} ns off, and the loop of pads and wires takes 0 to "
-                f"{self.loop.most_ns:.0f} ns: short wires, with the resistors of the wiring table, "
-                "from pin to pin as docs/brickwall.md says; then verify again"
-            )
-        shorter, longer = self.loop.width_ns
-        less, more = (STATISTICS_TICKS, STATISTICS_TICKS) if two else (1.0, 1.0)
-        if not shorter - less * tick_ns < width_ns < longer + more * tick_ns:
-            return (
-                f"all answers are {width_ns:+.1f} ns too long, and edges of such wires differ by "
-                f"{shorter:.0f} to {longer:.0f} ns: check the resistor of the reply wire, and "
-                "verify again"
-            )
-        return ""
 
 
 # an emulated Pico takes its time over long delays

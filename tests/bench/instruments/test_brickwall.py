@@ -31,7 +31,8 @@ from tennis.play.known_delays import Amount, settings
 from tennis.play.loop_delay import Clocks, Loop
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play, resume
-from tennis.play.verify import Verification, verify
+from tennis.play.verification import Verification
+from tennis.play.verify import verify
 from tennis.rally import Rally, open_rally
 from tennis.rally.calibration import doubt
 from tennis.rally.manifest import Instrument, VerificationRecord

@@ -11,7 +11,8 @@ import pytest
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.play.known_delays import Amount
-from tennis.play.verify import Verification, verify
+from tennis.play.verification import Verification
+from tennis.play.verify import verify
 from tests.support.emulated_pico import JUMPERS, EmulatedPico, edges
 
 pytestmark = pytest.mark.virtual
@@ -46,7 +47,7 @@ def test_jumpers_delay_by_whole_ticks(wire_ns, loop_ns, verdict):
 
 
 def test_slow_edges_of_jumpers_and_their_hysteresis():
-    """A fall takes RC ln 4 to 0.25 of the supply, a rise RC ln 2.5 to 0.6 of it: here 10 and 15 ns."""
+    """To 0.6 of the supply a rise takes RC ln 2.5: 10 ns; to 0.25 a fall takes RC ln 4: 15 ns."""
     found = verified(*JUMPERS, *edges(rc_ns=11, rising=0.6, falling=0.25))
     assert (found.verdict, found.loop_ns) == ("pass", 16), found.reason
     assert found.largest_error_ticks <= 1
