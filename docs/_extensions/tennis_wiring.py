@@ -104,7 +104,7 @@ def picture(known: Wiring, ground: str = "var(--color-background-primary,#fff)")
             f'<path d="M{PICO_X} {top} C{bend} {top + 10} {bend} {end - 10} {PICO_X} {end}" '
             f'class="j" stroke="{colour}"/>'
         )
-    words = "Boxes: resistors in Ω. Dashed: where the far ends go for the self-test, without a target."
+    words = "Boxes: resistors in Ω. Dashed: where the wires' far ends go for the self-test."
     parts.append(_text(30, bottom + 44, words))
     for number, part in enumerate(known.to_ground, 1):
         wire = known.wire(part.wire)

@@ -7,8 +7,8 @@
  * Neither counts in the other's cycles, so an edge of one lies anywhere in a cycle of the other, and
  * from ball to ball elsewhere. They run in turns. The second one goes first, up to the next change of
  * the ping or to its own next edge; the first one follows. So neither runs past an edge of the other,
- * but for those that no state machine makes (a wire test, a program that starts): they come late, and
- * are counted.
+ * but for those that no state machine makes (a wire test, a program that starts): they come late, which is said on
+ * standard error.
  */
 import { LookAhead } from './look-ahead.mjs';
 
@@ -30,8 +30,6 @@ export class Pair {
     this.ahead = new LookAhead(first, pins.ping);
     /** Edges of the answer that the first one has not got yet: {cycle, level}. */
     this.answers = [];
-    /** Edges that came after their time, in a board that had gone on. */
-    this.late = 0;
     this.answering = undefined;
     this.anchor();
     first.pad_listeners.push((mask, cycle) => {
@@ -91,9 +89,14 @@ export class Pair {
   ping(cycle) {
     const { first, second, pins } = this;
     const time = this.toSecond(cycle);
-    if (Math.floor(time) < second.cycle) this.late++;
+    this.notice(Math.floor(time), second.cycle, 'ping');
     second.drive(pins.listen, first.level(pins.ping), Math.max(time, second.cycle));
     first.stop = true;
+  }
+
+  /** Say that an edge comes after its time, in a board that has gone on. */
+  notice(cycle, now, what) {
+    if (cycle < now) console.error(`emulator: an edge of the ${what} came ${now - cycle} cycles late`);
   }
 
   /**
@@ -110,7 +113,7 @@ export class Pair {
     }
     for (const { cycle, level } of this.answers) {
       const time = this.toFirst(cycle);
-      if (Math.floor(time) < first.cycle) this.late++;
+      this.notice(Math.floor(time), first.cycle, 'answer');
       if (answering) first.drive(pins.reply, level, Math.max(time, first.cycle));
       earliest = Math.min(earliest, Math.floor(time));
     }
