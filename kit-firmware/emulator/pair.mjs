@@ -7,8 +7,8 @@
  * Neither counts in the other's cycles, so an edge of one lies anywhere in a cycle of the other, and
  * from ball to ball elsewhere. They run in turns. The second one goes first, up to the next change of
  * the ping or to its own next edge; the first one follows. So neither runs past an edge of the other,
- * but for those that no state machine makes (a wire test, a program that starts): they come late, which is said on
- * standard error.
+ * but for those that no state machine makes (a wire test, a program that starts). They may come late,
+ * which is said on standard error.
  */
 import { LookAhead } from './look-ahead.mjs';
 
