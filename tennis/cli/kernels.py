@@ -14,6 +14,7 @@ from tennis.bench import loads
 from tennis.bench.sloth import PICO, PICO2
 from tennis.cli.words import echo
 from tennis.listener import listening
+from tennis.rally.manifest import BenchKind
 from tennis.rally.text import quoted
 
 
@@ -30,6 +31,8 @@ def kernels(ctx: click.Context) -> None:
       tennis kernels package rt --tarball /usr/src/linux-source-6.12.tar.xz
       tennis kernels fragment rt > rt.config
       tennis kernels check rt linux/.config
+      tennis kernels package evl --tree linux-evl --base allnoconfig \\
+          --config target/kernels/small.config
       tennis kernels debug
       tennis kernels uf2 sloth-pico --out sloth.uf2
     """
@@ -189,22 +192,30 @@ def fragment(flavour: str) -> None:
     echo(text_of(flavour), nl=False)
 
 
-@kernels.command(short_help="Hold a .config against what a flavour needs.")
+@kernels.command(short_help="Compare a .config with what a flavour, and a bench, need.")
 @click.argument("flavour", type=click.Choice(["mainline", "rt", "evl", "cobalt"]))
 @click.argument("config", type=click.Path(path_type=Path))
-def check(flavour: str, config: Path) -> None:
-    """Hold a kernel's configuration (its `.config`) against what a flavour needs.
+@click.option(
+    "--bench",
+    type=click.Choice(["virtual", "pi"]),
+    default="virtual",
+    show_default=True,
+    help="Where it is to play: the virtual bench needs the drivers of QEMU's machine.",
+)
+def check(flavour: str, config: Path, bench: BenchKind) -> None:
+    """Compare a kernel's configuration (its `.config`) with what a flavour, and a bench, need.
 
-    The exit code is 1 where a required option is missing or a forbidden one is set.
+    The exit code is 1 if a required option is missing or a forbidden one is set.
 
     \b
-    Example:
+    Examples:
       tennis kernels check rt linux/.config
+      tennis kernels check rt linux/.config --bench pi
     """
     from tennis.cli.findings import show
     from tennis.play.doctor.target import examine_config
 
-    if show(examine_config(flavour, config)):
+    if show(examine_config(flavour, config, bench)):
         sys.exit(1)
 
 
@@ -245,11 +256,14 @@ def package(
     """Build a Debian package of Linux for a FLAVOUR (mainline, rt, evl, cobalt) of arm64 targets.
 
     The flavour's requirements (target/kernels/) are a part of the configuration, and are checked.
-    What was built from the same source, configuration and compiler is not built again. The tree
-    that is printed can also be played on: tennis rally --kernel TREE.
+    What was built from the same source, configuration and compiler is not built again. A build that
+    fails keeps its tree, and the same command goes on there. The tree that is printed can be played
+    on if the virtual bench has what it needs: tennis rally --kernel TREE.
 
     \b
     Examples:
+      tennis kernels package evl --tree linux-evl --base allnoconfig \\
+          --config target/kernels/small.config
       tennis kernels package rt --tarball /usr/src/linux-source-6.12.tar.xz
       tennis kernels package rt --git https://example.org/linux --ref v6.12 \\
           --base bcm2711_defconfig

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tennis import wire
-from tennis.bench.kernels import catalogue
+from tennis.bench.kernels.requirements import virtual_needs
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Machine
 from tennis.errors import DiskFullError
@@ -298,7 +298,7 @@ def test_a_bench_that_changed_is_not_resumed(tmp_path):
 def test_a_tree_that_a_folder_names_is_not_built(tmp_path):
     """The rally is somebody else's, and so is the Makefile."""
     tree, ran = tmp_path / "linux", tmp_path / "ran"
-    configuration = "".join(f"{option}=y\n" for option in catalogue.NEEDED)
+    configuration = "".join(f"{option}=y\n" for option in virtual_needs().required)
     for name, text in {
         "Makefile": f"modules:\n\ttouch {ran}\n\tfalse\n",
         ".config": configuration,

@@ -4,4 +4,4 @@
 
 from tennis.checkout import ROOT
 
-SMALL = ROOT / "tests/support/guest/small.config"
+SMALL = ROOT / "target/kernels/small.config"

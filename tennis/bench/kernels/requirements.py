@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -119,16 +119,37 @@ class Requirements(_Part):
         )
 
 
+class BenchNeeds(_Part):
+    """What any kernel needs to play on the virtual bench: ``target/kernels/virtual.toml``."""
+
+    about: str
+    required: dict[str, Option]
+    network: dict[str, Option]  # of loads with a network
+    recommended: dict[str, Option] = {}
+
+
+@cache
+def virtual_needs() -> BenchNeeds:
+    """Return what the virtual bench needs. Raises TennisError."""
+    return _read(FOLDER / "virtual.toml", BenchNeeds)
+
+
+File = TypeVar("File", bound=_Part)
+
+
+def _read(path: Path, model: type[File]) -> File:
+    try:
+        return model.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, ValidationError) as error:
+        raise TennisError(f"{path}: {error}", next_step="restore it from the repository") from error
+
+
 @cache
 def requirements(flavour: str, folder: Path = FOLDER) -> Requirements:
     """Return a flavour's requirements. Raises UsageError for an unknown one, TennisError."""
     if flavour not in FLAVOURS:
         raise UsageError(f"no flavour {flavour!r}", next_step=f"use {', '.join(FLAVOURS)}")
-    path = folder / f"{flavour}.toml"
-    try:
-        read = Requirements.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, ValidationError) as error:
-        raise TennisError(f"{path}: {error}: restore it from the repository") from error
+    read = _read(folder / f"{flavour}.toml", Requirements)
     return read.upon(requirements(read.extends, folder)) if read.extends else read
 
 
@@ -174,6 +195,40 @@ def check_config(known: Requirements, config: Mapping[str, str]) -> Iterator[Fin
     if not wrong:
         many = len(known.required) + len(known.forbidden)
         yield Finding("good", "configuration", f"all {many} required and forbidden options right")
+
+
+def check_virtual(known: Requirements, config: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what there is to say about a configuration (option -> value) on the virtual bench.
+
+    What the flavour requires, too, is said there.
+    """
+    needs = virtual_needs()
+
+    def lacking(options: Mapping[str, Option]) -> list[str]:
+        return [name for name, one in options.items() if not one.suits(config.get(name, "n"))]
+
+    bad = [name for name in lacking(needs.required) if name not in known.required]
+    for name in bad:
+        value = plain(config.get(name, "n"), 60)
+        yield Finding(
+            "bad",
+            name,
+            f"{value}; {needs.about} needs {needs.required[name].reason}",
+            f"build the kernel with {name}=y; of a kernel for a board, check --bench pi",
+        )
+    if network := lacking(needs.network):
+        yield Finding(
+            "note",
+            needs.about,
+            f"no load with a network plays: {', '.join(network)} is missing",
+            "better build the kernel with it (target/kernels/small.config has all)",
+        )
+    for name in lacking(needs.recommended):
+        reason = needs.recommended[name].reason
+        yield Finding("note", name, f"n; {reason}", f"better {name}=y")
+    if not bad:
+        many = len(needs.required)
+        yield Finding("good", needs.about, f"all {many} options right that it needs")
 
 
 def check(known: Requirements, snapshot: Snapshot) -> Iterator[Finding]:

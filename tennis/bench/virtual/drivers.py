@@ -8,16 +8,10 @@ from pathlib import Path
 
 from tennis.bench.configuration import read_config
 from tennis.bench.kernels.catalogue import Kernel
+from tennis.bench.kernels.requirements import virtual_needs
 from tennis.errors import BenchError, UsageError
 
-# what a network on two cards of one machine needs: built in
-NEEDED = {
-    "CONFIG_PCI_HOST_GENERIC": "the machine's PCI bus",
-    "CONFIG_INET": "the internet protocols",
-    "CONFIG_UNIX": "Unix sockets",
-    "CONFIG_NET_NS": "network namespaces",
-}
-# and built in or as modules
+# of what a network on two cards of one machine needs (target/kernels/virtual.toml), the modules
 DRIVERS = {"CONFIG_VIRTIO_PCI": "virtio_pci", "CONFIG_VIRTIO_NET": "virtio_net"}
 
 
@@ -27,8 +21,11 @@ def network(kernel: Kernel) -> dict[str, bytes]:
     Empty where all is built in. Raises UsageError for a kernel that lacks something.
     """
     options = read_config(kernel.config.read_text(errors="replace"))
-    missing = [name for name in NEEDED if options.get(name) != "y"]
-    missing += [name for name in DRIVERS if name not in options]
+    missing = [
+        name
+        for name, option in virtual_needs().network.items()
+        if not option.suits(options.get(name, "n"))
+    ]
     if missing:
         raise UsageError(
             f"the kernel {kernel.name} cannot have a load with a network: its configuration lacks "

@@ -15,6 +15,7 @@ from tennis.bench.targets.ssh import SshTarget
 from tennis.bench.virtual.kernel_facts import facts_of
 from tennis.errors import BenchError, TennisError
 from tennis.rally.disk import open_regular
+from tennis.rally.manifest import BenchKind
 
 VIRTUAL = "virtual"
 
@@ -72,8 +73,8 @@ def _kernel(seen: snapshot.Snapshot) -> Iterator[Finding]:
     return requirements.check(requirements.requirements(seen.flavour), seen)
 
 
-def examine_config(flavour: str, path: Path) -> Iterator[Finding]:
-    """Yield what there is to say about a configuration file. Raises TennisError."""
+def examine_config(flavour: str, path: Path, bench: BenchKind) -> Iterator[Finding]:
+    """Yield what there is to say about a configuration file, for a bench. Raises TennisError."""
     known = requirements.requirements(flavour)
     try:
         with open_regular(path) as file:
@@ -86,6 +87,8 @@ def examine_config(flavour: str, path: Path) -> Iterator[Finding]:
     if not config:
         raise TennisError(f"{path} is no kernel's configuration", next_step="name its .config")
     yield from requirements.check_config(known, config)
+    if bench == "virtual":
+        yield from requirements.check_virtual(known, config)
 
 
 def _who(seen: snapshot.Snapshot) -> str:

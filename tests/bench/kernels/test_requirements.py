@@ -17,12 +17,15 @@ from tennis.bench.kernels.requirements import (
     check,
     check_config,
     check_module,
+    check_virtual,
     fragment,
     gpio_interrupts,
     requirements,
+    virtual_needs,
 )
 from tennis.bench.targets import snapshot
 from tennis.errors import TennisError, UsageError
+from tests.support.small_kernel import SMALL
 
 TENNIS = str(Path(sys.executable).with_name("tennis"))
 
@@ -189,6 +192,7 @@ def test_debians_kernels_have_what_is_required(name):
     """Their real configurations."""
     text = catalogue.find(name).config.read_text()
     found = list(check_config(requirements(name.split("-")[0]), read_config(text)))
+    found += check_virtual(requirements(name.split("-")[0]), read_config(text))
     assert not [f for f in found if f.verdict == "bad"]
     other = {"mainline": "rt", "rt": "mainline"}[name.split("-")[0]]
     wrong = list(check_config(requirements(other), read_config(text)))
@@ -217,14 +221,40 @@ def tennis(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_configuration_is_checked(tmp_path):
-    (tmp_path / "rt").write_text(fragment("rt"))
-    assert tennis("kernels", "check", "rt", tmp_path / "rt").returncode == 0
+    (tmp_path / "rt").write_text(f"{SMALL.read_text()}\nCONFIG_NET_NS=y\n{fragment('rt')}")
+    done = tennis("kernels", "check", "rt", tmp_path / "rt")
+    assert done.returncode == 0, done.stdout
+    assert "the virtual bench: all 10 options right" in done.stdout
     done = tennis("kernels", "check", "mainline", tmp_path / "rt")
     assert done.returncode == 1
     assert "CONFIG_PREEMPT_RT: y; it would be the flavour rt" in done.stdout
     assert tennis("kernels", "fragment", "rt").stdout == fragment("rt")
     done = tennis("kernels", "check", "rt", tmp_path / "none")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
+def test_what_a_flavour_wants_does_not_play_yet(tmp_path):
+    """It said that all options are right of a kernel without the GPIO controller's driver."""
+    (tmp_path / "rt").write_text(fragment("rt"))
+    done = tennis("kernels", "check", "rt", tmp_path / "rt")
+    assert done.returncode == 1
+    assert "CONFIG_GPIO_PL061: n; the virtual bench needs the GPIO controller" in done.stdout
+    assert "of a kernel for a board, check --bench pi" in done.stdout
+    done = tennis("kernels", "check", "rt", tmp_path / "rt", "--bench", "pi")
+    assert done.returncode == 0
+    assert "PL061" not in done.stdout
+
+
+@pytest.mark.parametrize("lost", [*virtual_needs().required, *virtual_needs().network])
+def test_each_option_that_the_bench_needs_is_looked_at(lost):
+    config = read_config(f"{SMALL.read_text()}\nCONFIG_NET_NS=y\n{fragment('evl')}")
+    known = requirements("evl")
+    assert [f.verdict for f in check_virtual(known, config)] == ["good"]
+    config.pop(lost)
+    told = [*check_config(known, config), *check_virtual(known, config)]
+    found = [f for f in told if f.verdict != "good" and lost in f"{f.what} {f.found}"]
+    wanted = "bad" if lost in virtual_needs().required else "note"
+    assert wanted in [f.verdict for f in found]
 
 
 def test_the_doctor_cannot_look_at_two_things():
