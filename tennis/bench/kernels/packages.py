@@ -12,7 +12,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -24,7 +25,7 @@ from tennis.bench.kernels import modules
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.kernels.requirements import check_config, fragment, requirements
 from tennis.checkout import ROOT, cache_folder
-from tennis.errors import BenchError, UsageError
+from tennis.errors import BenchError, TennisError, UsageError
 from tennis.listener import say
 
 PREFIX = modules.PREFIX
@@ -186,7 +187,7 @@ def package(
             raise UsageError(f"{path}: no such file of a configuration")
     wanted = "\n".join([*(path.read_text() for path in fragments), fragment(flavour)])
     base_file = Path(base)
-    is_target = re.fullmatch(r"[a-z0-9_]+(?:_def|def|no|yes|mod)config", base) is not None
+    is_target = re.fullmatch(r"([a-z0-9_]+_)?defconfig|all(no|yes|mod)config", base) is not None
     if not is_target and not base_file.is_file():
         raise UsageError(f"{base}: neither a configuration of Linux nor a file")
     key = digest(
@@ -195,25 +196,19 @@ def package(
     )
 
     def build(folder: Path) -> None:
-        free_mb = shutil.disk_usage(folder).free // 2**20
-        if free_mb < NEEDED_MB:
-            raise BenchError(
-                f"{cache_folder()} has {free_mb} MB free, a kernel needs {NEEDED_MB} MB at least",
-                next_step="free some, or set TENNIS_CACHE",
-            )
-        tree = folder / "build"
-        tree.mkdir()
-        local = f'CONFIG_LOCALVERSION="-tennis-{flavour}-{key[:VERSION_LENGTH]}"'
-        options = f"{wanted}\n{local}\n# CONFIG_LOCALVERSION_AUTO is not set"
-        _configure(flavour, source, base if is_target else base_file, options, tree)
-        say(f"{flavour}: building {source.origin} (tens of minutes)")
-        targets = ["Image", "modules"]
-        if "CONFIG_ARCH_BCM2835=y" in (tree / ".config").read_text():
-            targets.append("dtbs")
-        make(source, tree, *targets, what=f"building {flavour}")
-        release = (tree / "include/config/kernel.release").read_text().strip()
-        _pack(source, tree, folder, release, key)
+        with kept_tree(f"{flavour}-{key}") as tree:
+            local = f'CONFIG_LOCALVERSION="-tennis-{flavour}-{key[:VERSION_LENGTH]}"'
+            options = f"{wanted}\n{local}\n# CONFIG_LOCALVERSION_AUTO is not set"
+            _configure(flavour, source, base if is_target else base_file, options, tree)
+            say(f"{flavour}: building {source.origin} (tens of minutes)")
+            targets = ["Image", "modules"]
+            if "CONFIG_ARCH_BCM2835=y" in (tree / ".config").read_text():
+                targets.append("dtbs")
+            make(source, tree, *targets, what=f"building {flavour}")
+            release = (tree / "include/config/kernel.release").read_text().strip()
+            _pack(source, tree, folder, release, key)
         clean(tree)
+        tree.rename(folder / "build")
         record = {"release": release, "origin": source.origin, "flavour": flavour}
         (folder / "package.json").write_text(json.dumps(record, indent=2))
 
@@ -227,6 +222,32 @@ def package(
     module = modules.kernel_module(ROOT / "target" / "racquet" / f"{name}.c", kernel)
     deb = next(folder.glob("linux-image-*.deb"))
     return Built(record["release"], deb, folder / "build", module, record["origin"])
+
+
+@contextmanager
+def kept_tree(name: str) -> Iterator[Path]:
+    """Return where a kernel is built: beside the cache's whole folders, so that it may fail.
+
+    What was compiled stays there, to be looked at, and the next try goes on with it: of the same
+    source, configuration and compiler, which the name holds. Raises BenchError, which says where.
+    """
+    tree = cache_folder() / "kernel-builds" / name
+    if not tree.is_dir():
+        tree.parent.mkdir(parents=True, exist_ok=True)
+        free_mb = shutil.disk_usage(tree.parent).free // 2**20
+        if free_mb < NEEDED_MB:
+            raise BenchError(
+                f"{cache_folder()} has {free_mb} MB free, a kernel needs {NEEDED_MB} MB at least",
+                next_step="free some, or set TENNIS_CACHE",
+            )
+        tree.mkdir()
+    try:
+        yield tree
+    except TennisError as error:
+        raise BenchError(
+            f"{error}; what was built is kept in {tree}",
+            next_step="mend what is wrong, and the same command goes on there; or remove it",
+        ) from error
 
 
 def check_tools() -> None:

@@ -124,6 +124,45 @@ def test_what_cannot_be_built_is_refused(tree, flavour, base, fragments, reason)
         packages.package(flavour, packages.tree_source(tree), base, fragments)
 
 
+@pytest.mark.usefixtures("cache")
+def test_a_build_that_fails_keeps_its_tree_and_the_next_goes_on_there(tree, monkeypatch):
+    """Tens of minutes of compiling were thrown away. No kernel is built here: `make` is made up."""
+    source = packages.tree_source(tree)
+    sound = "\n".join(line for line in packages.fragment("rt").splitlines())
+    disk_full = BenchError("building rt failed", next_step="see what it says")
+    said = {"Image": disk_full}
+
+    def deb(folder: Path) -> None:
+        (folder / "linux-image-x.deb").touch()
+
+    def make(_source, place: Path, *words: str, what: str) -> str:
+        assert what
+        if words[0] == "defconfig":
+            (place / ".config").write_text(sound)
+        if words[0] == "Image":
+            (place / "vmlinux.o").write_text("compiled for a while")
+            (place / "include/config").mkdir(parents=True, exist_ok=True)
+            (place / "include/config/kernel.release").write_text("6.12.0-tennis-rt-1\n")
+        if words[0] in said:
+            raise said[words[0]]
+        return ""
+
+    monkeypatch.setattr(packages, "make", make)
+    monkeypatch.setattr(packages, "check_tools", lambda: None)
+    monkeypatch.setattr(packages, "_pack", lambda _source, _tree, folder, *_: deb(folder))
+    monkeypatch.setattr(packages.modules, "kernel_module", lambda *_: Path("racquet.ko"))
+    with pytest.raises(BenchError, match=r"building rt failed.*is kept in .*the same command goes"):
+        packages.package("rt", source, "defconfig", [])
+    (kept,) = (packages.cache_folder() / "kernel-builds").iterdir()
+    assert (kept / "vmlinux.o").read_text() == "compiled for a while"
+    said.clear()
+    (kept / "there-already").touch()
+    built = packages.package("rt", source, "defconfig", [])
+    assert built.build.name == "build"
+    assert (built.build / "there-already").exists()
+    assert not kept.exists()
+
+
 def test_device_trees_keep_their_symbols(tree, monkeypatch):
     """Without them the overlay does not apply (tests/target/test_overlays.py)."""
     asked = []
