@@ -17,7 +17,7 @@ from tennis.rally.plan import InstrumentKind, Plan
 # what a person may ask a bench for; docs/how-it-is-built.md has a table of them
 SETTINGS = (
     *("instrument", "port", "target", "load_options", "command_line", "instruction_ns"),
-    "processors",
+    *("processors", "stage"),
     *("interrupt_cpu", "load_cpus", "racquet", "beneath", "drill", "witness", "stages"),
     "analyser",
 )
@@ -50,6 +50,7 @@ WHY: dict[str, tuple[str, str]] = {
     "target": ("the virtual bench boots its own", ""),
     "load_options": ("", "without, start it yourself"),
     "instruction_ns": ("only there it can be chosen", ""),
+    "stage": ("on a board, the Racquet that was installed there answers", ""),
     "processors": ("a board has those that it has", ""),
     "racquet": ("", "on a board, build and load it yourself, and play without --target"),
     "drill": ("nobody would start the drill there", "name the board that tennis manages"),

@@ -7,10 +7,12 @@ from typing import Literal
 
 from tennis.bench.configuration import Flavour
 from tennis.errors import UsageError
-from tennis.rally.manifest import THREADED, BottomHalf, TopHalf
+from tennis.rally.manifest import IN_BAND, THREADED, BottomHalf, Stage, TopHalf
 from tennis.rally.priorities import PRESETS, entries
 
-Player = Flavour | Literal["sloth"]  # SLOTH is no kernel of Linux: target/sloth
+# SLOTH is no kernel of Linux (target/sloth). In-band: the ordinary Racquet, where a core is beneath
+InBand = Literal["evl in-band", "cobalt in-band"]
+Player = Flavour | InBand | Literal["sloth"]
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,9 @@ class Racquet:
 
 _BOTTOM_HALVES: tuple[BottomHalf, ...] = ("tasklet", "thread", "workqueue", "user")
 _LINUX = frozenset({"irq", "ksoftirqd", "kworker", "user"})
+_ORDINARY = Racquet("racquet", ("hard", "explicit"), _BOTTOM_HALVES, ("default", "chrt"), _LINUX)
 RACQUETS: dict[Flavour, Racquet] = {
-    "mainline": Racquet(
-        "racquet", ("hard", "explicit"), _BOTTOM_HALVES, ("default", "chrt"), _LINUX
-    ),
+    "mainline": _ORDINARY,
     "rt": Racquet(
         "racquet",
         ("hard", "forced", "explicit"),
@@ -47,11 +48,35 @@ RACQUETS: dict[Flavour, Racquet] = {
 }
 
 SLOTH = Racquet("target/sloth", ("hard",), ("task",), ("native",))
+# kernels with a second core, and the same where Linux' own stage answers
+CORES: dict[Player, InBand] = {"evl": "evl in-band", "cobalt": "cobalt in-band"}
+PLAYERS: dict[str, Racquet] = {
+    **{str(flavour): racquet for flavour, racquet in RACQUETS.items()},
+    **{str(player): _ORDINARY for player in CORES.values()},
+    "sloth": SLOTH,
+}
+
+
+def player_on(flavour: Flavour, stage: Stage | None) -> Player:
+    """Return who answers on a kernel of a flavour; ``stage``: None where nobody said.
+
+    Raises UsageError for a stage of a kernel that has one only.
+    """
+    if stage is None:
+        return flavour
+    if flavour not in CORES:
+        raise UsageError(
+            f"--stage {stage}: a kernel of flavour {flavour} has one stage only",
+            next_step="leave it out, or name a tree with EVL or Cobalt (--kernel DIR)",
+        )
+    if stage != IN_BAND:
+        return flavour
+    return CORES[flavour]
 
 
 def racquet_of(player: Player) -> Racquet:
     """Return what answers on a kernel of a flavour, or on SLOTH."""
-    return SLOTH if player == "sloth" else RACQUETS[player]
+    return PLAYERS[player]
 
 
 def usual(player: Player) -> dict[str, str]:
@@ -74,10 +99,11 @@ def check(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> 
         ("--priorities", priorities, racquet.priorities),
     ):
         if asked not in possible and not (mapped and asked == priorities):
+            others = ", or the ordinary Racquet: --stage in-band" if flavour in CORES else ""
             raise UsageError(
                 f"{option} {asked} is not for a kernel of flavour {flavour}, where "
                 f"{racquet.module} answers",
-                next_step=f"use {' or '.join(possible)}",
+                next_step=f"use {' or '.join(possible)}{others}",
             )
     if (top_half, bottom_half) == ("explicit", "thread"):
         raise UsageError(
@@ -104,7 +130,7 @@ def _threads(flavour: Player, top_half: str, bottom_half: str) -> set[str]:
     return {name for name in racquet_of(flavour).threads if there.get(name, True)}
 
 
-def priorities_on(flavour: Flavour, top_half: str, bottom_half: str, priorities: str) -> str:
+def priorities_on(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> str:
     """Return what the target's side is told: ``irq=99,kworker=99?``; empty: nothing to be done.
 
     A thread with a question mark may be missing: of a preset, those that not every kernel has.

@@ -28,7 +28,7 @@ def curve(sweep: Sweep) -> Curve:
     """Return what is drawn of a sweep."""
     record, found = sweep.record, sweep.breaking
     note = f"{record.bench} bench: {record.time_note}"
-    kernel = record.plan.kernel
+    kernel = record.plan.kernel_name
     return Curve(sweep.label, kernel, note, sweep.rates, found.holds_hz, found.breaks_hz)
 
 

@@ -46,7 +46,8 @@ def load_option(text: str) -> tuple[str, int]:
         ),
         "More of the target": (
             *("--load-option", "--command-line", "--instruction-ns"),
-            *("--racquet", "--beneath", "--processors", "--interrupt-cpu", "--load-cpus"),
+            *("--racquet", "--stage", "--beneath", "--processors", "--interrupt-cpu"),
+            "--load-cpus",
         ),
         "When balls are served": (
             *("--loop", "--rate-hz", "--gap-min-us", "--gap-max-us"),
@@ -184,6 +185,13 @@ def load_option(text: str) -> tuple[str, int]:
     "FILE.h beside it; it is built in a box.",
 )
 @click.option(
+    "--stage",
+    type=click.Choice(["in-band", "out-of-band"]),
+    help="Which stage of a tree with EVL or Cobalt answers: out-of-band, the core's Racquet; or "
+    "in-band, the ordinary one, as part of Linux, with its halves and priorities (virtual bench). "
+    "[default: out-of-band]",
+)
+@click.option(
     "--beneath",
     type=click.Choice(["none", "sloth"]),
     default="none",
@@ -236,6 +244,8 @@ def rally(
       tennis rally --kernel rt --load stress --witness cyclictest --out inside
       tennis rally --loop open --rate-hz 10000 --out koeker
       tennis rally --racquet racquet.c --load stress --out my-own
+      tennis rally --kernel ../linux-evl --stage in-band --bottom-half thread \\
+          --priorities chrt --load stress --out in-band
       tennis rally --bench pi --target bench1 --kernel rt --load stress \\
           --out on-the-board
       tennis rally --bench pi --out a-board-that-nobody-manages

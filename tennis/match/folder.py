@@ -25,7 +25,6 @@ from tennis.match.plan import (
     Name,
     NotPlayed,
     ScheduledRally,
-    played_kernel,
     repeated,
 )
 from tennis.rally import Rally, open_rally, part_path
@@ -276,7 +275,7 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
     # where nobody asked, a board may have put the interrupt on the processor that it isolates
     on_cpu = None if plan.interrupt_cpu is None else manifest.target.interrupt_cpu
     pairs = {
-        "kernel": (manifest.target.kernel, played_kernel(plan)),
+        "kernel": (manifest.target.kernel, plan.kernel_name),
         "drill": (manifest.drill, plan.drill),
         "load": (manifest.load.name, plan.load),
         "load options": (manifest.load.options, plan.load_options),

@@ -7,7 +7,7 @@ What the keys mean is in docs/match.md; plans/*.toml are examples.
 
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, ValidationError, field_validator
@@ -223,7 +223,7 @@ def repeated(scheduled: Iterable[ScheduledRally], what: str) -> str:
         plan = one.plan
         name = one.name.casefold()
         combination = (
-            *(played_kernel(plan), plan.load, tuple(sorted(plan.load_options.items()))),
+            *(plan.kernel, plan.load, tuple(sorted(plan.load_options.items()))),
             *(plan.priorities, plan.top_half, plan.bottom_half, plan.command_line),
             *(plan.beneath, plan.witness, plan.drill, plan.processors),
             *(plan.interrupt_cpu, plan.load_cpus),
@@ -343,8 +343,3 @@ def first_problem(error: ValidationError) -> str:
     given = problem["input"]
     shown = f" (it is {plain(repr(given), 60)})" if isinstance(given, (str, int, float)) else ""
     return f"{where}: {problem['msg'][:1].lower()}{problem['msg'][1:]}{shown}"
-
-
-def played_kernel(plan: Plan) -> str:
-    """Return what a rally's manifest calls the kernel of a plan."""
-    return PurePath(plan.kernel).name

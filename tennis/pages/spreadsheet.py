@@ -82,7 +82,7 @@ def of_sweep(swept: Sweep) -> Iterator[bytes]:
     plan, record = swept.record.plan, swept.record
     about = {
         "bench": record.bench,
-        "kernel": plan.kernel,
+        "kernel": plan.kernel_name,
         "load": plan.load,
         "seed": f"{plan.protocol.seed}",
         "time": record.time_note,

@@ -28,7 +28,7 @@ from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
 from tennis.explain.stages import STAGES
 from tennis.play.capture import simulated
 from tennis.play.rally import Watch, play_journal
-from tennis.play.replaying import balls_of, changes, compare_balls, plan_again, unlike
+from tennis.play.replaying import balls_of, changes, compare_balls, of_a_path, plan_again, unlike
 from tennis.play.sealing import instrument_counts
 from tennis.rally import Rally, open_folder
 from tennis.rally.balls import records
@@ -223,6 +223,8 @@ def first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[st
     # a build that differs is named among the versions
     builds = {"racquet_sha256": "module_sha256", "kernel_config_sha256": "config_sha256"}
     target_other = {field for version, field in builds.items() if version in changed}
+    if of_a_path(claimed):  # the folder's name, in place of flavour and release
+        target_other.add("kernel")
     # once a rally did not say it, nor do its versions
     unsaid = CYCLE in changed and claimed.load.cycle_ns is None
     pairs: list[tuple[str, Any, Any]] = []

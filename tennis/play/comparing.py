@@ -25,7 +25,7 @@ from tennis.comparison.played import LATENCIES, RECORD, Cell, Sides, matched, re
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.match.folder import read_record
-from tennis.match.plan import ScheduledRally, played_kernel
+from tennis.match.plan import ScheduledRally
 from tennis.play.lock import check_folder, locked
 from tennis.play.player import Player, Seen, unversioned
 from tennis.play.rally import Observer, Stop
@@ -204,7 +204,7 @@ class _Game:
         protocol = plan.protocol.model_copy(update={"seed": self.seeds[number - 1]})
         return ScheduledRally(
             name=f"{kind}-{number:02d}" if kind else f"{number:02d}",
-            kernel=plain(played_kernel(plan), 60).replace(" ", "_"),
+            kernel=plain(plan.kernel_name, 60).replace(" ", "_"),
             repetition=number,
             plan=plan.model_copy(update={"protocol": protocol}),
         )

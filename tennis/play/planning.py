@@ -27,6 +27,7 @@ from tennis.rally.manifest import (
     Priorities,
     Processors,
     Protocol,
+    Stage,
     StrictModel,
     Text,
     TopHalf,
@@ -132,6 +133,7 @@ class RallyRequest(StrictModel):
     top_half: TopHalf | None = None
     bottom_half: BottomHalf | None = None
     priorities: Priorities | None = None
+    stage: Stage | None = None
     command_line: CommandLine | None = None
     interrupt_cpu: Cpu | None = None
     load_cpus: CpuList | None = None

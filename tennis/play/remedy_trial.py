@@ -175,6 +175,7 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
         top_half=asked.get("top_half", plan.top_half),
         bottom_half=asked.get("bottom_half", plan.bottom_half),
         priorities=asked.get("priorities", plan.priorities),
+        stage=plan.stage,
         command_line=asked.get("command_line", plan.command_line),
         instruction_ns=plan.instruction_ns,
         witness=asked.get("witness", plan.witness),

@@ -19,12 +19,13 @@ from tennis.bench.kernels import catalogue
 from tennis.bench.protocol import Session
 from tennis.bench.registry import is_named
 from tennis.bench.virtual.machine import COMMAND_LINE, SECOND_US, drawn_us
+from tennis.digests import sha256_of
 from tennis.errors import RallyError, UsageError
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.rally import Rally
 from tennis.rally.balls import records
-from tennis.rally.manifest import OWN, Manifest
+from tennis.rally.manifest import IN_BAND, OWN, Manifest
 from tennis.rally.plan import InstructionNs, Plan
 from tennis.rally.text import plain
 from tennis.units import format_count
@@ -33,11 +34,43 @@ NONE = wire.NONE_TICKS  # in place of a rise or a fall that did not come
 BALLS_MAX = 10**7  # all of them are held in memory
 
 
+# what names a kernel among the versions; that of a tree was once its folder
+NAMES = frozenset({"kernel", "kernel_name"})
+# what a kernel is, whatever it is called
+KERNEL = {"kernel_image_sha256": "image", "kernel_config_sha256": "configuration"}
+
+
+def of_a_path(manifest: Manifest) -> bool:
+    """Tell whether a rally names its kernel by a folder, as those of a tree once did."""
+    return manifest.tool.versions.get("kernel", "").startswith("/")
+
+
 def changes(rally: Rally, versions: dict[str, str]) -> list[str]:
-    """Return what differs between the versions here and those that a rally was played with."""
+    """Return what differs between the versions here and those that a rally was played with.
+
+    A folder's name tells nothing of the kernel in it, whose image and configuration are compared.
+    """
     recorded = rally.manifest.tool.versions
-    names = {*versions, *recorded}
+    names = {*versions, *recorded} - (NAMES if of_a_path(rally.manifest) else set())
     return sorted(name for name in names if versions.get(name) != recorded.get(name))
+
+
+def _refuse_another_kernel(rally: Rally, tree: str) -> None:
+    """Raise UsageError where a tree is not the one of a rally: two may have the same release."""
+    if not catalogue.is_folder(Path(tree)):
+        return  # the bench refuses it
+    found = catalogue.find(tree)
+    here = dict(zip(KERNEL, map(sha256_of, (found.image, found.config)), strict=True))
+    recorded = rally.manifest.tool.versions
+    # not every rally of Tennis 0.1 says both
+    other = [KERNEL[name] for name in KERNEL if recorded.get(name, here[name]) != here[name]]
+    if other:
+        raise UsageError(
+            f"--kernel {tree}: its {' and '.join(other)} ({found.name}) "
+            f"{'are' if len(other) > 1 else 'is'} not of the kernel that {rally.path} was played "
+            f"on ({plain(rally.manifest.target.release, 60)})",
+            next_step="name the tree that it was played on, as it was then",
+        )
 
 
 def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = None) -> Plan:
@@ -76,7 +109,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
             f"{rally.path} was played with other kernel parameters than tennis gives: "
             "it cannot be played again"
         )
-    if manifest.tool.versions.get("kernel", "").startswith("/") or not is_named(kernel):
+    if of_a_path(manifest) or not is_named(kernel):
         if tree is None:
             raise UsageError(
                 f"{rally.path} was played on a kernel tree, {plain(kernel, 60)}",
@@ -86,6 +119,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
                 ),
             )
         kernel = tree
+        _refuse_another_kernel(rally, tree)
     elif tree is not None:
         raise UsageError(f"--kernel: {rally.path} was played on {kernel}", next_step="leave it out")
     try:
@@ -98,6 +132,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
             top_half=manifest.target.top_half,
             bottom_half=manifest.target.bottom_half,
             priorities=manifest.target.priorities,
+            stage=IN_BAND if manifest.target.stage == IN_BAND else None,
             command_line=manifest.target.added,
             phase_of_a_second=_phase_of_a_second(manifest),
             instruction_ns=_instruction_ns(manifest.time_note),

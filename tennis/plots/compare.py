@@ -32,7 +32,7 @@ from tennis.plots.picture import (
     time_axis,
 )
 from tennis.rally import Rally, Tally
-from tennis.rally.manifest import THREADED
+from tennis.rally.manifest import IN_BAND, THREADED
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
 from tennis.style import BLACK, GREY, KERNELS, LATENCIES, OTHER_KERNELS
@@ -82,8 +82,10 @@ def names(rallies: Sequence[Rally]) -> list[str]:
         target, load = rally.manifest.target, rally.manifest.load
         priorities = "" if target.priorities == "default" else target.priorities
         top_half = target.top_half if target.top_half in THREADED else ""
+        stage = IN_BAND if target.stage == IN_BAND else ""
         more = (target.bottom_half, rally.manifest.bench, rally.path.name)
-        parts = (target.system, load.name, priorities, top_half, *(more[index] for index in extra))
+        parts = [target.system, load.name, priorities, top_half, stage]
+        parts += [more[index] for index in extra]
         return ", ".join(plain(word, 24) for word in parts if word)
 
     for extra in ((), (0,), (1,), (2,), (0, 1), (0, 1, 2)):

@@ -25,7 +25,7 @@ from pydantic_core import from_json
 
 from tennis.errors import RallyError, UsageError
 from tennis.rally import balls as table
-from tennis.rally.manifest import OWN, THREADED, Manifest
+from tennis.rally.manifest import IN_BAND, OWN, THREADED, Manifest
 from tennis.rally.tally import Tally
 from tennis.rally.text import plain
 
@@ -110,6 +110,7 @@ class Rally:
         bottom_half = "own Racquet" if target.module == OWN else target.bottom_half
         parts = [target.system, self.manifest.load.name, bottom_half, target.priorities]
         parts += [target.top_half] if target.top_half in THREADED else []
+        parts += [IN_BAND] if target.stage == IN_BAND else []
         parts += [target.added] if target.added else []
         parts += [f"{target.processors} processors"] if target.processors else []
         parts += (

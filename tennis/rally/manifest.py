@@ -45,6 +45,10 @@ TopHalf = Annotated[Literal["hard", "forced", "explicit", "unknown"], BeforeVali
 THREADED = ("forced", "explicit")  # top halves that run in a thread, and are said on every title
 # by which instruments may give a ball up before its time: to even ticks, and one from edge to edge
 ROUNDED_TICKS = 4
+# Dovetail's: Linux and its modules are in-band, what a second core (EVL, Cobalt) runs out-of-band
+Stage = Literal["in-band", "out-of-band"]
+IN_BAND: Stage = "in-band"
+CORES = ("evl", "cobalt")  # flavours with two stages; a kernel's name begins with its flavour
 OWN = "racquet, one's own"  # the target's module, where somebody else wrote it
 # what is beneath Linux on the same processor
 Beneath = Literal["none", "sloth"]
@@ -155,7 +159,7 @@ class Target(StrictModel):
     """What answered."""
 
     board: Text
-    kernel: Text  # what was asked for: mainline, rt, or the folder's name
+    kernel: Text  # its name: mainline, rt; of a tree flavour and release, once the folder's name
     release: Text  # uname -r
     version: Text  # uname -v
     config_sha256: Sha256 | None
@@ -182,6 +186,14 @@ class Target(StrictModel):
     def is_link_unknown(self) -> bool:
         """Tell whether a link is on the ping's way, and nobody knows if it slept between balls."""
         return self.gpio_link is None and bool(BEHIND_PCIE.search(self.board))
+
+    @property
+    def stage(self) -> Stage | None:
+        """Return the stage that answered; None where there is one only."""
+        if self.module in {f"racquet_{core}" for core in CORES}:
+            return "out-of-band"
+        two = self.kernel.partition("-")[0] in CORES and self.module == "racquet"
+        return IN_BAND if two else None
 
     @property
     def system(self) -> str:

@@ -4,7 +4,7 @@
 
 import json
 import stat
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -25,6 +25,7 @@ from tennis.rally.manifest import (
     Priorities,
     Processors,
     Protocol,
+    Stage,
     StrictModel,
     Text,
     TopHalf,
@@ -53,6 +54,7 @@ class Plan(StrictModel):
     top_half: TopHalf = "hard"
     bottom_half: BottomHalf
     priorities: Priorities
+    stage: Stage | None = None  # of a kernel with two; None: the one beneath Linux
     command_line: CommandLine = ""  # added to the kernel's
     # of a rally that was played before the load's phase was drawn from all of its cycle
     phase_of_a_second: bool = False
@@ -71,6 +73,11 @@ class Plan(StrictModel):
     umpire: bool = False  # a logic analyser looks on
     analyser: Text | None = None  # for sigrok-cli; None: the only one
     versions: Annotated[dict[Text, Text], Field(max_length=64, default_factory=dict)]
+
+    @property
+    def kernel_name(self) -> str:
+        """Return what the rally's manifest calls the kernel, once its versions are known."""
+        return self.versions.get("kernel_name") or PurePath(self.kernel).name
 
     def write(self, part: Path) -> None:
         """Write the plan into the folder of a rally that is about to be played."""

@@ -77,7 +77,7 @@ def card(name: str, playing: Playing, now: float) -> str:
     planned = 0
     if plan is not None:
         planned = plan.protocol.balls
-        own = [plan.drill.name if plan.drill else "", plan.kernel, plan.load]
+        own = [plan.drill.name if plan.drill else "", plan.kernel_name, plan.load]
         own += [plan.bottom_half if not plan.drill else "", plan.priorities]
         what = " / ".join(word for word in own if word)
         where = f"{plan.bench}: {plan.target}" if plan.target else plan.bench

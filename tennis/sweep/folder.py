@@ -47,7 +47,7 @@ class SweepRecord(StrictModel):
         protocol = self.plan.protocol.model_copy(update=changed)
         return ScheduledRally(
             name=f"{rate_hz}-hz",
-            kernel=self.plan.kernel,
+            kernel=self.plan.kernel_name,
             repetition=1,
             plan=self.plan.model_copy(update={"protocol": protocol}),
         )
@@ -86,7 +86,7 @@ class Sweep:
     def label(self) -> str:
         """Return the sweep in a few words, as a rally's."""
         plan = self.record.plan
-        words = [plan.kernel, plan.load, plan.bottom_half, plan.priorities]
+        words = [plan.kernel_name, plan.load, plan.bottom_half, plan.priorities]
         words += [plan.top_half] if plan.top_half in THREADED else []
         words += [plan.command_line] if plan.command_line else []
         return " / ".join(plain(word, 40) for word in words)

@@ -19,6 +19,7 @@ SAID = {
     "command_line": "quiet",
     "instruction_ns": 4,
     "processors": 2,
+    "stage": "in-band",
     "interrupt_cpu": 0,
     "load_cpus": "1",
     "racquet": "r.c",

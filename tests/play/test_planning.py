@@ -10,6 +10,7 @@ import pytest
 
 from tennis.bench import flavours, loads
 from tennis.bench.kernels import catalogue
+from tennis.bench.kernels.requirements import virtual_needs
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.errors import BenchError, UsageError
@@ -97,7 +98,10 @@ def kernel_tree(folder, *options, release="5.10.1-mine"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
     (folder / "arch/arm64/boot/Image").write_bytes(b"MZ")
-    lines = [*(f"{option}=y" for option in (*catalogue.NEEDED, *options)), "# CONFIG_X is not set"]
+    lines = [
+        *(f"{option}=y" for option in (*virtual_needs().required, *options)),
+        "# CONFIG_X is not set",
+    ]
     for name in (".config", "include/config/auto.conf"):
         (folder / name).write_text("\n".join(lines) + "\n")
     header = folder / "include/generated/utsrelease.h"
@@ -167,6 +171,73 @@ def test_a_header_that_changed_builds_the_module_anew(tmp_path):
     assert catalogue.fingerprint(catalogue.find(str(tree))) == before
     header.write_text("#define A 2\n")
     assert catalogue.fingerprint(catalogue.find(str(tree))) != before
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [("CONFIG_SMP", "mainline-5.10.1-mine"), ("CONFIG_EVL", "evl-5.10.1-mine")],
+)
+def test_a_tree_is_called_by_flavour_and_release_and_never_by_its_folder(tmp_path, option, name):
+    """`tennis kernels package` ends in /build: every label said "build", and manifests a path."""
+    found = catalogue.find(str(kernel_tree(tmp_path / "build", option)))
+    assert found.name == name
+    assert found.is_tree
+    assert str(tmp_path) not in found.origin and "build," not in found.origin
+    one, other = (kernel_tree(tmp_path / where / "linux", option) for where in "ab")
+    marks = {catalogue.fingerprint(catalogue.find(str(tree))) for tree in (one, other)}
+    assert len(marks) == 2  # a module is built where the tree is
+
+
+@pytest.mark.parametrize(
+    ("option", "module"), [("CONFIG_EVL", "racquet_evl"), ("CONFIG_XENOMAI", "racquet_cobalt")]
+)
+def test_the_ordinary_racquet_answers_in_band(tmp_path, option, module):
+    """As docs/evidence/evl.md says it was played; no such kernel is here to play it again."""
+    tree = str(kernel_tree(tmp_path, option))
+    flavour = catalogue.flavour_of(tree)
+    plan = plan_of(kernel=tree, stage="in-band", bottom_half="thread", priorities="chrt")
+    player = flavours.player_on(flavour, plan.stage)
+    flavours.check(player, plan.top_half, plan.bottom_half, plan.priorities)
+    assert flavours.racquet_of(player).module == "racquet"
+    told = flavours.priorities_on(player, plan.top_half, plan.bottom_half, plan.priorities)
+    assert told == "irq=99,ksoftirqd=99"  # the recorded kernels' command line has it
+    usual = plan_of(kernel=tree, stage="in-band")
+    assert (usual.bottom_half, usual.priorities) == ("tasklet", "default")
+    core = flavours.player_on(flavour, plan_of(kernel=tree, stage="out-of-band").stage)
+    assert flavours.racquet_of(core).module == module
+
+
+@pytest.mark.parametrize("stage", ["in-band", "out-of-band"])
+@pytest.mark.parametrize("option", ["CONFIG_SMP", "CONFIG_PREEMPT_RT"])
+def test_a_kernel_with_one_stage_has_no_other(tmp_path, option, stage):
+    tree = str(kernel_tree(tmp_path, option))
+    with pytest.raises(UsageError, match=f"--stage {stage}: .*has one stage only: leave it out"):
+        plan_of(kernel=tree, stage=stage)
+    halves = {"bottom_half": "thread", "priorities": "chrt"}  # nobody reads a configuration yet
+    with pytest.raises(UsageError, match="has one stage only"):
+        VirtualBench().versions(plan_of(kernel=tree, stage=stage, **halves))
+    with pytest.raises(UsageError, match="--stage belongs to --bench virtual"):
+        plan_of(bench="pi", target="bench1", stage=stage)
+
+
+@pytest.mark.parametrize(
+    ("options", "witness", "words"),
+    [
+        (
+            ["CONFIG_EVL"],
+            "cyclictest",
+            "without CONFIG_FTRACE, as flavour evl must be .*: leave it",
+        ),
+        (["CONFIG_EVL"], "timerlat", "without CONFIG_TIMERLAT_TRACER: leave it out, or another"),
+        (["CONFIG_SMP"], "cyclictest", "without CONFIG_FTRACE: leave it out, or another kernel"),
+        (["CONFIG_SMP", "CONFIG_FTRACE"], "osnoise", "use --witness cyclictest, or another kernel"),
+    ],
+)
+def test_a_witness_that_cannot_look_on(tmp_path, options, witness, words):
+    """It advised cyclictest where cyclictest was refused."""
+    plan = plan_of(kernel=str(kernel_tree(tmp_path, *options)), witness=witness)
+    with pytest.raises(UsageError, match=words):
+        VirtualBench().versions(plan)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from tennis.bench import configuration
 from tennis.bench.cache import digest, note, once
 from tennis.bench.configuration import Flavour, read_config
 from tennis.bench.debian import Package, Suite, host_architecture
+from tennis.bench.kernels.requirements import virtual_needs
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, UsageError
 from tennis.listener import say
@@ -21,28 +22,17 @@ from tennis.listener import say
 CATALOGUE = ROOT / "target" / "kernels" / "debian.toml"
 OLDEST = (5, 10)  # GPIO character device v2, which racquet-ready uses
 
-# what the virtual machine needs built in: it has no disk to load modules from
 # what a tree was built with; its .config may have been edited since
 BUILT_CONFIG = "include/config/auto.conf"
-NEEDED = {
-    "CONFIG_ARM64": "an arm64 kernel",
-    "CONFIG_MODULES": "loadable modules",
-    "CONFIG_BLK_DEV_INITRD": "an initial RAM file system",
-    "CONFIG_TMPFS": "tmpfs",
-    "CONFIG_DEVTMPFS": "devtmpfs",
-    "CONFIG_SERIAL_AMBA_PL011_CONSOLE": "the console",
-    "CONFIG_GPIO_PL061": "the GPIO controller",
-    "CONFIG_GPIO_CDEV": "GPIO character devices",
-}
 
 
 @dataclass(frozen=True)
 class Kernel:
     """A kernel that can be booted and for which modules can be built."""
 
-    name: str  # as asked for
+    name: str  # as asked for; of a tree flavour and release, whatever its folder is called
     release: str  # uname -r
-    origin: str  # package and version, or the folder
+    origin: str  # package and version; of a tree nothing of where it lies
     image: Path
     build: Path  # where `make -C` builds modules
     config: Path
@@ -51,6 +41,11 @@ class Kernel:
     def flavour(self) -> Flavour:
         """What answers in real time, as the kernel's configuration says."""
         return configuration.flavour_of(_options(self.config))
+
+    @property
+    def is_tree(self) -> bool:
+        """Tell whether somebody built it in a folder: modules are built where its image is."""
+        return self.image.is_relative_to(self.build)
 
 
 def _options(config: Path) -> dict[str, str]:
@@ -283,10 +278,12 @@ def _tree(folder: Path) -> Kernel:
     # what was built, not what somebody wrote into .config since
     options = _options(folder / BUILT_CONFIG)
     missing = [
-        f"{option} ({what})" for option, what in NEEDED.items() if options.get(option) != "y"
+        f"{name} ({option.reason})"
+        for name, option in virtual_needs().required.items()
+        if not option.suits(options.get(name, "n"))
     ]
     if missing:
-        raise refuse(f"it was built without {', '.join(missing)}")
+        raise refuse(f"it was built without {', '.join(missing)}; docs/kernels.md leads to one")
     header = (folder / "include/generated/utsrelease.h").read_text(errors="replace")
     match = re.search(r'UTS_RELEASE\s+"((\d+)\.(\d+)[^"]*)"', header)
     if not match:
@@ -294,21 +291,24 @@ def _tree(folder: Path) -> Kernel:
     release = match.group(1)
     if (int(match.group(2)), int(match.group(3))) < OLDEST:
         raise UsageError(f"{folder} holds Linux {release}: 5.10 or newer is needed")
-    return Kernel(folder.name, release, str(folder), image, folder, folder / BUILT_CONFIG)
+    name = f"{configuration.flavour_of(options)}-{release}"
+    return Kernel(name, release, f"a built tree, {name}", image, folder, folder / BUILT_CONFIG)
 
 
 def fingerprint(kernel: Kernel) -> str:
     """Return a key that changes when the kernel does."""
     parts = [kernel.config, kernel.build / "Module.symvers"]
-    if kernel.origin.startswith("/"):
+    what = [kernel.release, kernel.origin]
+    if kernel.is_tree:
         # a tree of somebody's own: a header may have changed since
+        what.append(str(kernel.build))
         parts += sorted(
             path
             for folder in ("include", "arch/arm64/include")
             for path in (kernel.build / folder).rglob("*.h")
             if path.is_file()
         )
-    return digest(kernel.release, kernel.origin, *parts)
+    return digest(*what, *parts)
 
 
 def free_space_mb() -> int:

@@ -16,6 +16,7 @@ from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
 from tennis.bench.instruments import emulated
 from tennis.bench.kernels import catalogue, modules, own_module
+from tennis.bench.kernels.requirements import requirements
 from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.qemu.session import PipedSession, shared
@@ -55,7 +56,7 @@ class VirtualBench:
         takes=frozenset(
             {
                 *("instrument", "load_options", "command_line", "instruction_ns", "racquet"),
-                *("processors", "interrupt_cpu", "load_cpus"),
+                *("processors", "interrupt_cpu", "load_cpus", "stage"),
                 *("beneath", "drill", "witness", "stages"),
             }
         ),
@@ -79,8 +80,8 @@ class VirtualBench:
             usual["instruction_ns"] = plan.processors
         if asked.get("bottom_half") and asked.get("priorities"):
             return usual  # without reading a configuration, which is long
-        player = "sloth" if plan.beneath != "none" else catalogue.flavour_of(plan.kernel)
-        return usual | flavours.usual(player)
+        player = flavours.player_on(catalogue.flavour_of(plan.kernel), plan.stage)
+        return usual | flavours.usual("sloth" if plan.beneath != "none" else player)
 
     @classmethod
     def of(cls, plan: Plan, access: Access) -> "VirtualBench":
@@ -100,13 +101,14 @@ class VirtualBench:
             _check(plan)
             load = load_folder.find(plan.load, plan.load_options)
             kernel = catalogue.find(plan.kernel)
+            player = flavours.player_on(kernel.flavour, plan.stage)
             _check_witness(plan, kernel)
             if plan.beneath != "none":
                 _check_beneath(plan, kernel)
             elif plan.racquet:
                 _check_own_racquet(plan, kernel)
             elif plan.drill is None:
-                flavours.check(kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities)
+                flavours.check(player, plan.top_half, plan.bottom_half, plan.priorities)
             qemu = instrument.find_qemu()
             needs_network = bool(load.host_command(PEER_TARGET))
             initramfs.versions(packages_of(load, plan.witness))  # they are here
@@ -260,11 +262,16 @@ def _check_witness(plan: Plan, kernel: catalogue.Kernel) -> None:
     """Raise UsageError where this kernel was built without what is to look on."""
     option = witnesses.OPTIONS.get(plan.witness)
     options = configuration.read_config(kernel.config.read_text(errors="replace"))
-    if option and options.get(option) != "y":
-        raise UsageError(
-            f"--witness {plan.witness}: {kernel.name} was built without {option}",
-            next_step="use --witness cyclictest, or another kernel (of Debian's, those with RT)",
-        )
+    if not option or options.get(option) == "y":
+        return
+    forbidden = requirements(kernel.flavour).forbidden.get(option)
+    why = f", as flavour {kernel.flavour} must be ({forbidden.reason})" if forbidden else ""
+    others = [name for name, needed in witnesses.OPTIONS.items() if options.get(needed) == "y"]
+    use = f"use --witness {' or '.join(others)}" if others else "leave it out"
+    raise UsageError(
+        f"--witness {plan.witness}: {kernel.name} was built without {option}{why}",
+        next_step=f"{use}, or another kernel (of Debian's, those with RT have all witnesses)",
+    )
 
 
 def _check_own_racquet(plan: Plan, kernel: catalogue.Kernel) -> None:
@@ -300,7 +307,7 @@ def _racquet(plan: Plan, kernel: catalogue.Kernel) -> Path:
         return beneath.module(kernel)
     if plan.racquet:
         return own_module.built(Path(plan.racquet), kernel)
-    name = flavours.RACQUETS[kernel.flavour].module
+    name = flavours.racquet_of(flavours.player_on(kernel.flavour, plan.stage)).module
     return modules.kernel_module(TARGET / "racquet" / f"{name}.c", kernel)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tennis.bench import witnesses
-from tennis.bench.flavours import priorities_on
+from tennis.bench.flavours import player_on, priorities_on
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.loads import Load
 from tennis.bench.patience import USUAL, Patience
@@ -209,9 +209,8 @@ def command_line(parts: Parts, extras: Extras) -> str:
     plan = parts.plan
     bottom_half = UNKNOWN if parts.beneath else plan.bottom_half  # that of Linux' own Racquet
     own = f"tennis.bottom_half={bottom_half} tennis.phase_us={phase_us(plan, parts.load)}"
-    priorities = priorities_on(
-        parts.kernel.flavour, plan.top_half, plan.bottom_half, plan.priorities
-    )
+    player = player_on(parts.kernel.flavour, plan.stage)
+    priorities = priorities_on(player, plan.top_half, plan.bottom_half, plan.priorities)
     if priorities:
         own += f" tennis.priorities={priorities}"
     if plan.witness != "none":

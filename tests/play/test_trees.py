@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Rallies of a kernel tree, played again: which tree it was, and folders that have its path.
+
+No kernel with a second core is here. The recorded rallies of lab 6 are from one.
+"""
+
+import pytest
+
+from tennis.checkout import ROOT
+from tennis.errors import UsageError
+from tennis.match.folder import another
+from tennis.match.plan import ScheduledRally
+from tennis.play.checking import first_difference
+from tennis.play.planning import plan_of, replay_of
+from tennis.play.replaying import changes, plan_again
+from tennis.plots.compare import names
+from tennis.rally import open_rally
+from tennis.rally.plan import Plan
+from tests.play.test_planning import kernel_tree
+
+RECORDED = ROOT / "labs" / "06-out-of-band" / "recorded"
+
+
+@pytest.fixture
+def old():
+    """A rally of before: its manifest has the tree's path, and its folder's name."""
+    return open_rally(RECORDED / "evl-in-band-stress")
+
+
+def test_an_old_folder_opens_and_says_who_answered(old):
+    assert old.manifest.tool.versions["kernel"].startswith("/")
+    assert old.manifest.target.stage == "in-band"
+    assert old.label == "evl / stress / thread / chrt / in-band"
+    other = open_rally(RECORDED / "evl-stress")
+    assert other.manifest.target.stage == "out-of-band"
+    assert names([old, other]) == ["evl, stress, chrt, in-band", "evl, stress, native"]
+
+
+def test_a_folder_says_that_a_tree_is_needed_and_the_plan_has_its_stage(old):
+    with pytest.raises(UsageError, match="played on a kernel tree, evl: name it with --kernel DIR"):
+        plan_again(old)
+    assert plan_again(old, "somewhere").stage == "in-band"
+    assert plan_again(open_rally(RECORDED / "evl-stress"), "somewhere").stage is None
+
+
+def test_another_tree_of_the_same_name_is_refused_before_it_is_played(old, tmp_path):
+    """Image and configuration are compared, and no name."""
+    tree = str(kernel_tree(tmp_path, "CONFIG_EVL", release=old.manifest.target.release))
+    words = "its image and configuration .* are not of the kernel that .* name the tree"
+    with pytest.raises(UsageError, match=words):
+        plan_again(old, tree)
+
+
+def test_the_tree_itself_is_taken_wherever_it_lies(old, tmp_path):
+    from tennis.bench.kernels import catalogue
+    from tennis.digests import sha256_of
+
+    tree = kernel_tree(tmp_path / "moved", "CONFIG_EVL", release=old.manifest.target.release)
+    found = catalogue.find(str(tree))
+    here = {
+        "kernel_image_sha256": sha256_of(found.image),
+        "kernel_config_sha256": sha256_of(found.config),
+    }
+    rally = with_versions(old, here)
+    assert plan_again(rally, str(tree)).kernel == str(tree)
+    config = tree / "include/config/auto.conf"
+    config.write_text(config.read_text() + "CONFIG_MORE=y\n")
+    with pytest.raises(UsageError, match=r"its configuration \(evl-5.10.0.*\) is not of the kern"):
+        plan_again(rally, str(tree))
+
+
+def with_versions(rally, update):
+    from dataclasses import replace
+
+    tool = rally.manifest.tool
+    tool = tool.model_copy(update={"versions": tool.versions | update})
+    return replace(rally, manifest=rally.manifest.model_copy(update={"tool": tool}))
+
+
+def test_a_path_is_no_difference_and_a_name_of_today_is(old):
+    """Every old folder of a tree would have been no rally any more."""
+    versions = dict(old.manifest.tool.versions)
+    named = {"kernel": "a built tree, evl-5.10.0-x", "kernel_name": "evl-5.10.0-x"}
+    assert changes(old, versions | named) == []
+    target = old.manifest.target.model_copy(update={"kernel": "evl-5.10.0-x"})
+    replayed = old.manifest.model_copy(update={"target": target})
+    assert first_difference(old.manifest, replayed, []) == ""
+    today = with_versions(old, named)
+    assert changes(today, versions | named) == []
+    assert changes(today, versions) == ["kernel", "kernel_name"]
+    assert "its target kernel is evl, and was" in first_difference(today.manifest, replayed, [])
+
+
+def test_a_match_knows_its_rally_by_the_name_that_its_versions_have(old):
+    plan = Plan.model_validate(
+        plan_of(kernel="mainline").model_dump()
+        | {
+            **{"kernel": "/somewhere/build", "load": "stress", "bottom_half": "thread"},
+            **{"priorities": "chrt", "protocol": old.manifest.protocol},
+        }
+    )
+
+    def difference(versions):
+        known = plan.model_copy(update={"versions": versions})
+        planned = ScheduledRally(name="x", kernel="xenomai", repetition=1, plan=known)
+        return another(old, planned)
+
+    assert difference({"kernel_name": "evl"}) == ""
+    assert difference({"kernel_name": "evl-5.10.0-x"}) == "kernel evl"
+    assert difference({}) == "kernel evl"  # a folder's name is none
+
+
+def test_a_recording_is_replayed_and_stays_what_it_is(old, tmp_path):
+    from tennis.play.rally import Watch, play
+
+    bench, plan = replay_of(old.path, 1e6, None)
+    again = play(bench, plan, tmp_path / "again", Watch())
+    assert again.manifest.bench == "replay"
+    assert again.label == old.label
+    assert again.interrupt.values.tolist() == old.interrupt.values.tolist()
