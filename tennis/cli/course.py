@@ -62,5 +62,5 @@ def record(out: Path, number: str | None, balls: int | None) -> None:
             )
             for lab in labs
         )
-    there = sum(len(lab.rallies) for lab in labs)
+    there = sum(len(lab.to_play) for lab in labs)
     echo(f"{quoted(out)}: {format_count(there, 'rally', 'rallies')}, {played} of them played now")

@@ -111,7 +111,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ]
         metafunc.parametrize("question", asked, ids=[question.id for question in asked])
     if "asked" in metafunc.fixturenames:
-        metafunc.parametrize("asked", lab.rallies, ids=[rally.name for rally in lab.rallies])
+        rallies = lab.rallies if mark is None or mark.kwargs["recorded"] else lab.to_play
+        metafunc.parametrize("asked", rallies, ids=[rally.name for rally in rallies])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -175,7 +176,7 @@ def _facts(work: Work) -> dict[str, Any]:
         if isinstance(answer, str) and len(answer) >= SAME_TEXT_MIN:
             same = re.sub(r"\W+", " ", answer).casefold().strip()
             texts[name] = hashlib.sha256(same.encode()).hexdigest()
-    rallies = {name: rally.manifest.files[BALLS] for name, rally in work.rallies.items()}
+    rallies = {name: rally.manifest.files[BALLS] for name, rally in work.own.items()}
     rallies |= dict(_match_rallies(work))
     rallies |= dict(_sweep_rallies(work))
     return {

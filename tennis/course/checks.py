@@ -52,15 +52,21 @@ class NotRun(Exception):  # noqa: N818
 
 
 def check(
-    *, question: str | None = None, needs: Sequence[str] = (), kinds: Sequence[str] = ()
+    *,
+    question: str | None = None,
+    needs: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    recorded: bool = True,
 ) -> Callable[[Function], Function]:
     """Say which question a check judges, and which checks must have passed before.
 
     A check with the argument ``question`` is asked for each question, or for those of some
     ``kinds`` whose answer is not computed; one with the argument ``asked`` for each rally of the
-    lab. ``needs`` may then hold ``[*]``.
+    lab, of recorded ones only if ``recorded``. ``needs`` may then hold ``[*]``.
     """
-    mark = pytest.mark.check(question=question, needs=tuple(needs), kinds=tuple(kinds))
+    mark = pytest.mark.check(
+        question=question, needs=tuple(needs), kinds=tuple(kinds), recorded=recorded
+    )
 
     def marked(function: Function) -> Function:
         mark(function)

@@ -88,7 +88,10 @@ def check_rally(work: Work, asked: LabRally) -> None:
     its folder first.
     """
     if asked.name in work.trouble:
-        raise Wrong(work.trouble[asked.name])
+        # a recording comes with the labs: no student's fault
+        raise (Inconclusive if asked.recorded else Wrong)(work.trouble[asked.name])
+    if asked.recorded:
+        return
     rally = work.rallies[asked.name]
     if asked.drill and rally.manifest.drill is None:
         raise Wrong("it is a rally, and a drill is asked for")
@@ -156,7 +159,7 @@ def _racquet(asked: LabRally) -> str:
     return "your own" if asked.racquet else "the kit's"
 
 
-@check(needs=["check_rally[*]"])
+@check(needs=["check_rally[*]"], recorded=False)
 def check_honest(work: Work, asked: LabRally, replays: bool) -> None:
     """A rally of the virtual bench is played again, and every ball must be what it was.
 

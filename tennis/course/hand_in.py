@@ -138,7 +138,7 @@ def _files(work: Work) -> Iterator[tuple[Path, str]]:
             yield path, name
     yield from _match_files(work)
     yield from _sweep_files(work)
-    for name, rally in sorted(work.rallies.items()):
+    for name, rally in sorted(work.own.items()):
         yield from _rally_files(rally, name)
 
 

@@ -29,6 +29,7 @@ from tennis.rally.manifest import (
     Drill,
     DrillContext,
     DrillName,
+    Sha256,
     TopHalf,
 )
 
@@ -113,6 +114,9 @@ class LabRally(StrictPart):
     boot: Annotated[int, Field(ge=0, le=1000)] = 0  # added to the seed: another boot
     racquet: FileName | None = None  # the student's own, one of the lab's files
     drill: LabDrill | None = None  # what the target does in place of answering
+    # the seal of a rally in the lab's own folder `recorded`, the same for all students: it is
+    # opened, and never played
+    recorded: Sha256 | None = None
 
     @property
     def verb(self) -> str:
@@ -265,6 +269,11 @@ class Lab(StrictPart):
         if len(set(names)) < len(names):
             raise ValueError("two rallies have the same name")
         return self
+
+    @property
+    def to_play(self) -> list[LabRally]:
+        """Return the rallies that a student plays: all but the recorded ones."""
+        return [rally for rally in self.rallies if rally.recorded is None]
 
     @property
     def number(self) -> int:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from tennis.bench import box
 from tennis.checkout import ROOT
+from tennis.course import recorded
 from tennis.course.labs import LABS
 from tennis.course.work import NOTEBOOK
 from tennis.rally.text import plain
@@ -86,7 +87,8 @@ def _readable() -> dict[Path, Path]:
     """Return what may be read besides the system, by its path there: nothing that knows answers."""
     venv = Path(sys.prefix)
     own = [ROOT / "tennis", ROOT / "kit-firmware" / "brickwall", LABS / "course.toml"]
-    shared = {path: path for path in [*own, *sorted(LABS.glob("*/lab.toml"))]}
+    labs = [*LABS.glob("*/lab.toml"), *LABS.glob(f"*/{recorded.FOLDER}")]
+    shared = {path: path for path in [*own, *sorted(labs)]}
     # where the system's fonts are, for pictures
     fonts = Path("/etc/fonts")
     shared |= {fonts: fonts} if fonts.is_dir() else {}

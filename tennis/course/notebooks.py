@@ -12,13 +12,15 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from tennis.bench.protocol import Bench
 from tennis.bench.registry import bench_for
 from tennis.checkout import ROOT
 from tennis.course.labs import Lab, LabError, LabRally, write
+from tennis.course.recorded import open_recorded, place
 from tennis.course.work import ANSWERS, read_answers, seed_of
 from tennis.errors import TennisError
 from tennis.match.folder import MatchFolder, open_match
-from tennis.play.planning import plan_of
+from tennis.play.planning import plan_of, replay_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.play.rally import play as play_rally
@@ -41,22 +43,30 @@ def rallies(lab: Lab) -> list[Rally]:
     virtual bench and thrown away when Python ends; those with a Racquet of one's own only where
     its file is.
 
+    Recorded rallies are always those of the lab.
+
     Raises TennisError where one of them is missing, or cannot be played.
     """
     given = [path for path in _given() if not is_sweep(path)]
-    found = given or [Path(asked.name) for asked in lab.rallies if Path(asked.name).exists()]
+    found = given or [Path(asked.name) for asked in lab.to_play if Path(asked.name).exists()]
     if not found:
         seed = _seed(lab)
         # a Racquet of one's own lies in one's own folder only
         possible = [
             one for one in lab.rallies if one.racquet is None or Path(one.racquet).is_file()
         ]
-        return [_play(asked, seed) for asked in possible]
+        return [
+            open_recorded(lab, asked) if asked.recorded else _play(asked, seed)
+            for asked in possible
+        ]
     opened = [open_folder(folder) for folder in found]
     names = {rally.path.resolve().name: rally for rally in opened}
     settings = {_settings(rally): rally for rally in opened}
     chosen, missing = [], []
     for asked in lab.rallies:
+        if asked.recorded:
+            chosen.append(open_recorded(lab, asked))
+            continue
         kind = asked.drill.to_do if asked.drill else None
         wanted = (asked.kernel, asked.beneath, bool(asked.racquet), asked.load, kind)
         rally = names.get(asked.name) or settings.get(wanted)
@@ -70,6 +80,8 @@ def rallies(lab: Lab) -> list[Rally]:
 
 def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
     """Play a rally of the lab in this folder, and show meanwhile how far it is; or open it.
+
+    A recorded one comes as if it were live, and says that it is a replay.
 
     The seed is that of the student whose ``answers.toml`` lies here, else the lab's own. ``balls``:
     fewer than the lab asks for, to try something. Raises TennisError.
@@ -96,8 +108,13 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
             last = time.monotonic()
             shown.update(_html(_bar(progress.balls, asked.balls, _so_far(progress))))
 
-    plan = plan_of(**_named(asked), balls=asked.balls, seed=seed + asked.boot)
-    rally = play_rally(bench_for(plan), plan, Path(name), Watch(observe))
+    bench: Bench
+    if asked.recorded:
+        bench, plan = replay_of(place(lab, name), 1.0, None)
+    else:
+        plan = plan_of(**_named(asked), balls=asked.balls, seed=seed + asked.boot)
+        bench = bench_for(plan)
+    rally = play_rally(bench, plan, Path(name), Watch(observe))
     summary = summarize(rally)
     latency = summary.interrupt_ns
     words = f"median {latency.said('median')}, max {latency.said('max')}"

@@ -33,7 +33,7 @@ def record(
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     played = 0
-    for asked in lab.rallies:
+    for asked in lab.to_play:
         path = folder / asked.name
         if path.exists():
             open_folder(path)

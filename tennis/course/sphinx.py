@@ -4,7 +4,8 @@
 
 On the page ``01-first-serve`` its lab is meant; elsewhere ``01-first-serve:`` goes before a path.
 
-- ``{lab}`parameters.balls``` writes a value.
+- ``{lab}`parameters.balls``` writes a value, ``{lab}`recorded.NAME.interrupt``` (or scheduling)
+  median, 99 % and maximum of a recorded rally in microseconds, computed from its folder.
 - ``{lab-facts}`` writes minutes, points and what the lab is about.
 - ``{lab-console}`` is a console block in which ``{balls}`` stands for ``parameters.balls``.
 - ``{lab-rallies} NAME...`` shows the commands of the lab's rallies (without an argument: all).
@@ -35,9 +36,11 @@ from tennis.course.labs import (
     load_lab,
     write,
 )
+from tennis.course.recorded import Kind, figures_us, place
 from tennis.course.work import starter_of
 from tennis.errors import TennisError
 from tennis.publications import result
+from tennis.rally.folder import MANIFEST
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -77,11 +80,21 @@ class LabRole(SphinxRole):
         """Return the value as text."""
         slug, colon, path = self.text.rpartition(":")
         try:
-            value = lab_of(self.env, self.env.docname, slug if colon else None).value(path)
+            lab = lab_of(self.env, self.env.docname, slug if colon else None)
+            text = self.figures(lab, path) or write(lab.value(path))
         except TennisError as error:
             message = self.inliner.reporter.error(str(error), line=self.lineno)
             return [nodes.problematic(self.rawtext, self.rawtext)], [message]
-        return [nodes.Text(write(value))], []
+        return [nodes.Text(text)], []
+
+    def figures(self, lab: Lab, path: str) -> str:
+        """Return what ``recorded.NAME.KIND`` names; empty for another path."""
+        match = re.fullmatch(r"recorded\.([a-z0-9-]+)\.(interrupt|scheduling)", path)
+        if match is None:
+            return ""
+        self.env.note_dependency(str(place(lab, match[1]) / MANIFEST))
+        kind: Kind = "interrupt" if match[2] == "interrupt" else "scheduling"
+        return ", ".join(f"{us:.2f}" for us in figures_us(lab, match[1], kind))
 
 
 class LabDirective(SphinxDirective):
@@ -136,7 +149,7 @@ class LabRallies(LabDirective):
     def content_of(self, lab: Lab) -> list[nodes.Node]:
         """Return the block."""
         names = self.arguments[0].split() if self.arguments else []
-        every: list[LabRally | LabSweep] = [*lab.rallies]
+        every: list[LabRally | LabSweep] = [*lab.to_play]
         every += [lab.sweep] if lab.sweep else []
         known = {one.name: one for one in every}
         unknown = [name for name in names if name not in known]

@@ -15,7 +15,8 @@ from pathlib import Path
 from textwrap import indent
 
 from tennis.checkout import ROOT
-from tennis.course.labs import LABS, Lab, LabError, Question, load_course
+from tennis.course.labs import LABS, Lab, LabError, Question, load_course, write
+from tennis.course.recorded import open_recorded, place
 from tennis.course.starters import starter
 from tennis.errors import RallyError, TennisError, UsageError
 from tennis.rally import Rally, open_folder, open_rally
@@ -97,6 +98,12 @@ class Work:
         """Return the seed that this student's rallies have."""
         return seed_of(self.lab, self.answers.student)
 
+    @property
+    def own(self) -> dict[str, Rally]:
+        """Return the rallies that this student played."""
+        played = {asked.name for asked in self.lab.to_play}
+        return {name: rally for name, rally in self.rallies.items() if name in played}
+
 
 def start(lab: Lab, student: str, folder: Path) -> None:
     """Make a student's folder. Raises UsageError where it exists, or for a name that is none."""
@@ -157,11 +164,13 @@ def read(folder: Path, lab: Lab | None = None) -> Work:
     for asked in found.rallies:
         path = folder / asked.name
         try:
-            if not path.exists():
+            if asked.recorded is not None:  # the lab's own, whatever lies in the folder
+                rallies[asked.name] = open_recorded(found, asked)
+            elif not path.exists():
                 trouble[asked.name] = "it is not there"
             else:
                 rallies[asked.name] = open_folder(path) if asked.drill else open_rally(path)
-        except RallyError as error:
+        except (RallyError, LabError) as error:
             trouble[asked.name] = str(error).replace(f"{folder}/", "")
     return Work(folder, found, answers, rallies, trouble)
 
@@ -247,7 +256,7 @@ def _question(lab: Lab, question: Question) -> list[str]:
 
 def _readme(lab: Lab, student: str) -> str:
     seed = seed_of(lab, student)
-    commands = "\n".join(rally.shown(seed) for rally in lab.rallies)
+    commands = "\n".join(rally.shown(seed) for rally in lab.to_play)
     if lab.sweep is not None:
         commands = "\n".join([*filter(None, [commands]), lab.sweep.shown(seed)])
     if lab.match is not None:
@@ -265,9 +274,22 @@ Your seed is **{seed}**: it makes your balls yours. Play in this folder:
 ```console
 {commands}
 ```
-
+{_readme_recorded(lab)}
 - The handout tells what to do and why: `handouts/_build/html/{lab.slug}.html` (`make docs`).
 - Your answers go into `{ANSWERS}`.
 - `tennis lab check {lab.number:02}` says what is missing, as often as you like.
 - `tennis lab submit {lab.number:02}` makes the one file to hand in.
+"""
+
+
+def _readme_recorded(lab: Lab) -> str:
+    names = [rally.name for rally in lab.rallies if rally.recorded is not None]
+    if not names:
+        return ""
+    folder = place(lab, "").relative_to(ROOT)
+    return f"""
+Nobody can play {write(names)} here:
+they were recorded, and are the same for all. They lie in the tree, in `{folder}`;
+notebook and checks find them there. `tennis stats` reads them, and `tennis replay` shows one ball
+by ball, as if it were live.
 """

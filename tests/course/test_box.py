@@ -45,6 +45,23 @@ def test_a_cell_that_fails_is_named(tmp_path):
     assert ran.error == "cell 1 of 2: ZeroDivisionError: division by zero"
 
 
+OPEN_ALL = f"""
+from pathlib import Path
+from tennis.rally import open_rally
+from tennis.stats import summarize
+folder = Path({str(ROOT / "labs/06-out-of-band/recorded")!r})
+for path in sorted(one for one in folder.iterdir() if one.is_dir()):
+    print(path.name, summarize(open_rally(path)).interrupt_ns.said("max"))
+"""
+
+
+def test_recorded_rallies_open_in_the_box(tmp_path):
+    """They lie beside the lab, which the box did not show."""
+    ran = run_notebook(notebook(tmp_path / "w", OPEN_ALL))
+    assert ran.error == ""
+    assert "evl-in-band-stress 56.0 " in str(ran.executed)
+
+
 HOSTILE = {
     "the solution": (
         f"open({str(ROOT / 'labs/04-under-load/solution.toml')!r})",

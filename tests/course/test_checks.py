@@ -81,7 +81,10 @@ def computed(lab: Lab, work: Path) -> dict[str, float]:  # noqa: PLR0911 (a lab 
             medians = [at(us(work / name), 0.5) for name in ("rt-forced", "rt-hard")]
             return {"price": medians[0] - medians[1], "bottom": tasklet / thread}
         case 6:
-            return {"share": 100 * float((us(work / "rt-hog") > 10).mean())}
+            recorded = ROOT / "labs" / lab.slug / "recorded"
+            in_band, core = (us(recorded / f"evl-{name}stress").max() for name in ("in-band-", ""))
+            late = 100 * float((us(work / "rt-hog") > 10).mean())
+            return {"share": late, "worth": round(in_band / core, 1)}
         case 8:
             beats = (open_folder(work / f"beat-{name}") for name in ("user", "user-rt"))
             off = [max(abs(a - 1_000_000) for a in served(beat)) for beat in beats]
@@ -172,6 +175,18 @@ def test_a_wrong_answer_fails(path, tmp_path):
     same_file = {f"check_answered[{q.id}]" for q in lab.questions if q.kind == "file"}
     expected = {wrong["check"]} | (same_file if wrong.get("starter") else set())
     assert others - computed_ones <= expected
+
+
+def test_recorded_rallies_are_nobodys_work(tmp_path):
+    """No seed, no honesty and no equal balls of what is the same for all."""
+    lab = load_lab("06-out-of-band")
+    recorded = {rally.name for rally in lab.rallies if rally.recorded}
+    report = check(make_work(tmp_path / "w", lab, "zoe"), blind=True)
+    verdicts = {result.check: result.verdict for result in report.results}
+    assert {verdicts[f"check_rally[{name}]"] for name in recorded} == {"pass"}
+    assert "check_honest[rt-hog]" in verdicts
+    assert not {f"check_honest[{name}]" for name in recorded} & verdicts.keys()
+    assert set(report.facts.rallies) == {"rt-stress", "rt-hog", "rt-xload"}
 
 
 PROBE = """

@@ -3,6 +3,7 @@
 """Labs are read whole, or refused with the place and the reason."""
 
 import shlex
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import pytest
 from tennis.bench.sloth import KERNELS
 from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab
+from tennis.course.recorded import figures_us, open_recorded
 from tennis.course.solutions import load_solution
 from tennis.publications.load import load
+from tennis.rally import open_rally
+from tennis.stats import summarize
 
 SOUND = """
 title = "A lab"
@@ -108,13 +112,13 @@ def test_the_courses_labs_ask_for_what_exists():
         assert lab.rallies or lab.match
         assert not lab.sweep or lab.sweep.kernel in kernels
         for rally in lab.rallies:
-            assert rally.kernel in kernels
+            assert rally.kernel in kernels or rally.recorded
             assert (ROOT / "loads" / rally.load / "load.toml").is_file()
         assert (ROOT / "handouts" / f"{lab.slug}.md").is_file()
         assert (ROOT / "notebooks" / f"{lab.slug}.md").is_file()
 
 
-@pytest.mark.parametrize("rally", [r for lab in load_course()[1] for r in lab.rallies])
+@pytest.mark.parametrize("rally", [r for lab in load_course()[1] for r in lab.to_play])
 def test_a_command_is_shown_in_short_lines_and_stays_the_same(rally):
     shown = rally.shown(4_294_967_295 - rally.boot)
     assert all(len(line) <= 78 for line in shown.splitlines())
@@ -143,26 +147,79 @@ def test_no_solution_lacks_an_answer(tmp_path):
 
 @pytest.mark.parametrize("core", ["evl", "cobalt"])
 def test_recorded_figures_are_those_of_the_evidence(core):
-    """Nobody can play them again here; so what students read is held against where it was told."""
+    """Nobody can play them again here; so what students read is compared with where it was told."""
     evidence = (ROOT / "docs" / "evidence" / f"{core}.md").read_text()
     lab = load_lab("06-out-of-band")
     rows = {
         f"{core}_stress": f"| `racquet_{core}`, out-of-band | stress |",
         f"{core}_hog": f"| `racquet_{core}`, out-of-band | hog |",
         f"{core}_xload": f"| `racquet_{core}`, out-of-band | `xload`, see below |",
-        f"{core}_in_band_stress": (
-            "| `racquet`, `bottom_half=thread`, in-band, the same kernel | stress |"
-        ),
     }
     told = {name.removesuffix("_interrupt_us") for name in lab.parameters if name.startswith(core)}
     told = {name.removesuffix("_scheduling_us") for name in told}
-    assert told <= set(rows) and len(told) >= 3
+    assert told == {"evl": {"evl_xload"}, "cobalt": set(rows)}[core]
     for name in told:
         (line,) = (line for line in evidence.splitlines() if line.startswith(rows[name]))
         cells = [[float(x) for x in cell.split("/")] for cell in line.split("|")[3:5]]
         assert cells == [
             lab.parameters[f"{name}_{kind}_us"] for kind in ("interrupt", "scheduling")
         ]
+
+
+RECORDED = ROOT / "labs/06-out-of-band/recorded"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in RECORDED.iterdir() if path.is_dir()))
+def test_what_is_told_of_a_recorded_rally_is_what_its_folder_holds(name):
+    """In the evidence, and by `lab.toml`: each folder, each figure, each hash."""
+    rally = open_rally(RECORDED / name)
+    summary, versions = summarize(rally), rally.manifest.tool.versions
+    assert rally.misses == 0 and not rally.manifest.suspect
+    evidence = (ROOT / "docs/evidence/evl.md").read_text()
+    figures = [
+        " / ".join(f"{latency.ns(what) / 1000:.2f}" for what in ("median", "p99", "max"))
+        for latency in (summary.interrupt_ns, summary.scheduling_ns)
+    ]
+    (line,) = (line for line in evidence.splitlines() if line.startswith(f"| `{name}` |"))
+    cells = [cell.strip() for cell in line.split("|")[1:-1]]
+    stage = rally.manifest.target.stage
+    protocol = rally.manifest.protocol
+    assert cells[1:] == [
+        *(stage, rally.manifest.load.name, str(protocol.seed), f"{rally.balls:,}", *figures),
+    ]
+    for what in ("kernel_config_sha256", "kernel_image_sha256"):
+        assert versions[what] in evidence
+    assert rally.manifest.target.release in evidence
+    assert all(path.stat().st_size < 100_000 for path in rally.path.iterdir())
+
+
+def test_a_lab_names_each_recorded_rally_as_it_is():
+    lab = load_lab("06-out-of-band")
+    asked = [rally for rally in lab.rallies if rally.recorded]
+    assert len(asked) == 5
+    for one in asked:
+        target, load = open_recorded(lab, one).manifest.target, one.load
+        assert (target.kernel, target.bottom_half, target.priorities, load) == (
+            *(one.kernel, one.bottom_half, one.priorities),
+            open_recorded(lab, one).manifest.load.name,
+        )
+        assert open_recorded(lab, one).balls == one.balls
+    factor = [figures_us(lab, f"evl-{name}stress", "interrupt")[2] for name in ("in-band-", "")]
+    assert round(factor[0] / factor[1], 1) == 26.2
+
+
+def test_another_rally_in_its_place_is_refused(tmp_path):
+    """Whole and sealed, but not the one that the lab's figures are from."""
+    lab = load_lab("06-out-of-band")
+    asked = next(rally for rally in lab.rallies if rally.name == "evl-stress")
+    place = tmp_path / lab.slug / "recorded"
+    with pytest.raises(LabError, match=r"evl-stress does not exist.*: take the labs' folder anew"):
+        open_recorded(lab, asked, tmp_path)
+    shutil.copytree(RECORDED / "evl-hog", place / "evl-stress")
+    with pytest.raises(LabError, match=r"is another rally than .*lab.toml names"):
+        open_recorded(lab, asked, tmp_path)
+    with pytest.raises(LabError, match=r"has no recorded\.rt-stress\.interrupt: .* one of evl-str"):
+        figures_us(lab, "rt-stress", "interrupt")
 
 
 def test_lab_8_has_the_figures_of_their_sources():

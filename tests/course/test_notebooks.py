@@ -53,7 +53,7 @@ def played(folder: Path, lab) -> str:
         return str(folder / lab.match.name)
     if lab.sweep is not None:
         make_sweep(folder / lab.sweep.name, lab, "zoe")
-    for asked in lab.rallies:
+    for asked in lab.to_play:
         if asked.drill is not None:
             make_lab_drill(folder, asked, 7 + asked.boot)
     made = (
@@ -70,7 +70,7 @@ def played(folder: Path, lab) -> str:
             misses=2,
             rate_hz=asked.rate_hz,
         )
-        for asked in lab.rallies
+        for asked in lab.to_play
     )
     paths = [rally.path for rally in made]
     paths += [folder / lab.sweep.name] if lab.sweep else []

@@ -16,6 +16,7 @@ from tennis import __version__
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course.starters import solved, starter
+from tennis.rally import open_rally
 from tests.support.shared import made_once
 
 KIT = ROOT / "target" / "racquet"
@@ -90,6 +91,11 @@ def test_no_answer_is_in_the_students_tree(tree):
     files = [*(ROOT / "labs").glob("*/solution.toml"), *(ROOT / "labs").glob("*/*.c")]
     sources = " ".join(" ".join(path.read_text().split()) for path in files).casefold()
     assert all(secret in sources for secret in known.values())
+
+
+def test_recorded_rallies_are_in_the_students_tree(tree):
+    folder = tree / "labs/06-out-of-band/recorded"
+    assert open_rally(folder / "evl-stress").balls == 3000
 
 
 def test_the_students_tree_checks_blindly(tree, tmp_path):

@@ -26,7 +26,9 @@ def test_a_lab_is_handed_in(lab, tmp_path):
         names = set(archive.namelist())
         pdf = archive.read("notebook.pdf")
     assert {"answers.toml", "notebook.md", *lab.files} <= names
-    assert {f"{rally.name}/manifest.json" for rally in lab.rallies} <= names
+    assert {f"{rally.name}/manifest.json" for rally in lab.to_play} <= names
+    recorded = {rally.name for rally in lab.rallies if rally.recorded}
+    assert not {name for name in names if name.partition("/")[0] in recorded}
     if lab.match is not None:
         assert f"{lab.match.name}/match.json" in names
         boots = 5 * 10  # of each kernel, load and top half of plans/quick.toml

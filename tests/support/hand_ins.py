@@ -82,7 +82,7 @@ def make_work(
         make_match(folder / lab.match.name, lab, student, **(match or {}))
     if lab.sweep is not None and (sweep or {}).get("there", True):
         make_sweep(folder / lab.sweep.name, lab, student, **(sweep or {}))
-    for asked in lab.rallies:
+    for asked in lab.to_play:
         about = (rallies or {}).get(asked.name, {})
         if about is None:
             continue
