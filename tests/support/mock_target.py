@@ -13,10 +13,10 @@ from pathlib import Path
 
 STAND_INS = {
     "modprobe": r"""
+[ "$1" != -c ] || { cat $state/modprobe.d 2>/dev/null; exit 0; } # it only tells
 echo "modprobe $*" >> $state/log
 name=$1; shift
 [ "$name" != configs ] || exit 1
-[ "$name" != -c ] || { cat $state/modprobe.d 2>/dev/null; exit 0; }
 if [ -e $state/refuse ]; then
   echo "modprobe: ERROR: could not insert '$name': Exec format error" >&2
   exit 1
