@@ -19,6 +19,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "tennis.course.accessibility",
     "tennis_reference",
+    "tennis_sessions",
     "tennis_wiring",
 ]
 autodoc_typehints = "none"  # the docstrings say shapes and units

@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A term's sessions as their teacher planned them: ``labs/sessions.toml``.
+
+Times are minutes. What a lab takes is said by its own ``lab.toml``.
+"""
+
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from tennis.course.labs import (
+    LABS,
+    Lab,
+    LabError,
+    OneLine,
+    Slug,
+    StrictPart,
+    first_error,
+    load_course,
+    read_toml,
+)
+
+SESSIONS = LABS / "sessions.toml"
+
+Minutes = Annotated[int, Field(gt=0, le=600)]
+
+
+class Session(StrictPart):
+    """A session: a talk, work on a lab, a discussion."""
+
+    slug: Slug  # the lab's
+    title: OneLine | None = None  # of a session without a lab
+    work_minutes: Minutes | None = None  # of a session without a lab
+    talk_minutes: Minutes
+    discussion_minutes: Minutes
+    needs: list[Slug] = Field(default=[])  # labs that come before
+    dropped: OneLine | None = None  # when a class can do without
+    before: Annotated[list[OneLine], Field(min_length=1)]  # what to know
+    goals: Annotated[list[OneLine], Field(min_length=2, max_length=4)]  # what one can do afterwards
+
+    @model_validator(mode="after")
+    def _has_both_or_neither(self) -> Self:
+        if (self.title is None) != (self.work_minutes is None):
+            raise ValueError("a session without a lab has a title and work_minutes")
+        return self
+
+
+class Planned(StrictPart):
+    """A session with its lab, and how its time is spent."""
+
+    session: Session
+    lab: Lab | None
+    room_minutes: int  # at the lab, in the room
+    home_minutes: int  # at the lab, what is left of it
+
+    @property
+    def title(self) -> str:
+        """Return the lab's title, or the session's own."""
+        return self.lab.title if self.lab else str(self.session.title)
+
+
+class Term(StrictPart):
+    """All sessions, in their order."""
+
+    session_minutes: Minutes
+    break_minutes: Minutes
+    sessions: Annotated[list[Session], Field(min_length=1)]
+
+    def planned(self, labs: list[Lab]) -> list[Planned]:
+        """Return the sessions with their labs and times.
+
+        A lab is worked at in the room until the session is over, and finished at home. A lab
+        without a session is no part of the term. Raises LabError where a session's lab is not in
+        the course, or comes in another order.
+        """
+        known = {lab.slug: lab for lab in labs}
+        with_lab = [session.slug for session in self.sessions if session.title is None]
+        unknown = [slug for slug in with_lab if slug not in known]
+        if unknown:
+            message = f"{SESSIONS.name}: {unknown[0]} is no lab of course.toml"
+            raise LabError(
+                message, next_step="name a lab, or give the session title and work_minutes"
+            )
+        if with_lab != [slug for slug in known if slug in with_lab]:
+            message = f"{SESSIONS.name}: labs come in another order than in course.toml, or twice"
+            raise LabError(message, next_step="put the sessions into the order of course.toml")
+        return [self._plan(session, known.get(session.slug)) for session in self.sessions]
+
+    def _plan(self, session: Session, lab: Lab | None) -> Planned:
+        talked = session.talk_minutes + session.discussion_minutes + self.break_minutes
+        work = lab.minutes if lab else int(session.work_minutes or 0)
+        room = min(work, self.session_minutes - talked)
+        return Planned(session=session, lab=lab, room_minutes=room, home_minutes=work - room)
+
+
+def load_sessions(path: Path = SESSIONS) -> list[Planned]:
+    """Return the term's sessions in their order. Raises LabError where the file is not usable."""
+    try:
+        term = Term.model_validate(read_toml(path))
+    except ValidationError as error:
+        message = f"{path}: {first_error(error)}"
+        raise LabError(message, next_step="mend that part of the file") from error
+    return term.planned(load_course()[1])
