@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A term: sessions fit their time, and each has a deck of slides that builds and fits its pages."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from weasyprint import HTML
+
+from tennis.checkout import ROOT
+from tennis.cli import cli
+from tennis.course import load_course
+from tennis.course.labs import LabError
+from tennis.course.sessions import SESSIONS, load_sessions
+from tests.support.shared import made_once
+from tests.test_docs import commands_of
+
+TERM = load_sessions()
+DECKS = {planned.session.slug: ROOT / f"slides/{planned.session.slug}.md" for planned in TERM}
+LINES = 20  # of text that a slide has room for, roughly
+
+
+def slides_of(deck: Path) -> list[str]:
+    """Return a deck's slides: what stands before the first part, and each part."""
+    return re.split(r"^## ", deck.read_text(), flags=re.MULTILINE)
+
+
+def test_a_session_for_each_lab_and_an_opening():
+    assert [planned.lab.slug for planned in TERM if planned.lab] == load_course()[0].labs
+    assert TERM[0].lab is None
+    assert len(TERM) >= 12
+
+
+@pytest.mark.parametrize("planned", TERM, ids=lambda planned: planned.session.slug)
+def test_a_session_fits_its_time(planned):
+    session = planned.session
+    spent = session.talk_minutes + planned.room_minutes + session.discussion_minutes
+    assert spent + 10 <= 180
+    assert planned.room_minutes >= 90  # a lab is worked at together
+    work = planned.lab.minutes if planned.lab else session.work_minutes
+    assert planned.room_minutes + planned.home_minutes == work
+    # a slide takes two to five minutes; what comes behind the lab belongs to the discussion
+    slides = slides_of(DECKS[session.slug])
+    talk = next(n for n, slide in enumerate(slides) if slide.startswith(("At the bench", "Now:")))
+    assert 2 <= session.talk_minutes / talk <= 5
+
+
+@pytest.mark.parametrize("planned", TERM, ids=lambda planned: planned.session.slug)
+def test_what_a_session_needs_comes_before_it(planned):
+    before = [other.session.slug for other in TERM[: TERM.index(planned)]]
+    assert set(planned.session.needs) <= set(before)
+
+
+def test_the_workload_of_the_syllabus_is_the_sum():
+    home = sum(planned.home_minutes for planned in TERM) / 60
+    hours = len(TERM) * 3 + home + len(TERM) + 8 + 20
+    text = (ROOT / "docs/syllabus.md").read_text()
+    said = re.search(r"some (\d+) hours", text)
+    assert said
+    assert hours == pytest.approx(int(said[1]), abs=3)
+    assert f"Contact is {len(TERM) * 3} hours" in text
+
+
+def test_what_is_wrong_with_a_session_is_named(tmp_path):
+    text = SESSIONS.read_text()
+    (tmp_path / "sessions.toml").write_text(text.replace('"11-the-report"', '"12-another-one"'))
+    with pytest.raises(LabError, match="12-another-one is no lab"):
+        load_sessions(tmp_path / "sessions.toml")
+    (tmp_path / "sessions.toml").write_text(text.replace('"11-the-report"', '"04-under-load"'))
+    with pytest.raises(LabError, match="in another order"):
+        load_sessions(tmp_path / "sessions.toml")
+    (tmp_path / "sessions.toml").write_text(text.replace("talk_minutes = 30", "talk_minutes = 0"))
+    with pytest.raises(LabError, match=r"sessions\[0\]\.talk_minutes"):
+        load_sessions(tmp_path / "sessions.toml")
+
+
+@pytest.mark.parametrize("slug", DECKS)
+def test_a_deck_is_one_of_slides(slug):
+    """Its pictures exist, no slide is a page of text, and the discussion is there."""
+    text = DECKS[slug].read_text()
+    for picture in re.findall(r"^```{figure} (.+)$", text, re.MULTILINE):
+        assert (ROOT / "slides" / picture).is_file(), picture
+    assert "```{session-today}" in text
+    assert slug == TERM[0].session.slug or "```{session-lab}" in text
+    for slide in slides_of(DECKS[slug])[1:]:
+        lines = [line for line in slide.splitlines() if line.strip()]
+        assert len(lines) <= LINES, slide.splitlines()[0]
+
+
+@pytest.mark.parametrize("slug", DECKS)
+def test_what_a_deck_lets_people_type_is_a_command(slug):
+    for words in commands_of(DECKS[slug]):
+        command = cli.get_command(click.Context(cli), words[0])
+        assert command is not None, words
+        command.make_context(words[0], list(words[1:]))
+
+
+def test_no_deck_belongs_to_no_session():
+    assert {path.stem for path in (ROOT / "slides").glob("[0-9]*.md")} == {*DECKS}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    def make(folder: Path) -> None:
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", ROOT / "slides", folder / "html"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    return made_once(tmp_path_factory, "slides", make) / "html"
+
+
+def test_the_slides_need_nothing_from_elsewhere(built):
+    pages = list(built.glob("[0-9]*.html"))
+    assert len(pages) == len(TERM)
+    for page in pages:
+        html = page.read_text()
+        for attribute in ('src="http', 'src="//', 'rel="stylesheet" href="http', "@import"):
+            assert attribute not in html, f"{page.name}: {attribute}"
+        assert html.count('<header class="slide">') == 1
+        for picture in re.findall(r'src="(_images/[^"]+)"', html):
+            assert (built / picture).is_file(), picture
+
+
+@pytest.mark.parametrize("slug", DECKS)
+def test_a_slide_is_a_page_of_paper(built, slug):
+    pages = HTML(built / f"{slug}.html").render().pages
+    assert len(pages) == len(slides_of(DECKS[slug]))
+
+
+def test_a_deck_says_what_its_session_is_about(built):
+    for planned in TERM:
+        text = re.sub(r"<[^>]+>", "", (built / f"{planned.session.slug}.html").read_text())
+        text = " ".join(text.split())
+        assert re.sub(r"[`*]", "", planned.session.goals[0])[:40] in text
+        if planned.lab:
+            assert f"{planned.lab.points} points, {planned.room_minutes} minutes here" in text
