@@ -20,6 +20,7 @@ from tennis.rally import open_rally
 from tests.support.shared import made_once
 
 KIT = ROOT / "target" / "racquet"
+EXAM = ROOT / "exam" / "questions.toml"
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +58,8 @@ def secrets() -> dict[str, str]:
             sentences = re.split(r"(?<=[.:;?]) ", " ".join(" ".join(texts).split()))
             for number, words in enumerate(one for one in sentences if len(one) > 30):
                 found[f"{path.parent.name}/{question}/{number}"] = words[:60].casefold()
+    for question in tomllib.loads(EXAM.read_text())["questions"]:
+        found[f"exam/{question['id']}"] = " ".join(question["answer"].split())[:60].casefold()
     # what belongs into the gaps of a file; the kit's own Racquets are everybody's
     kit = " ".join(" ".join(file.read_text() for file in KIT.iterdir()).split())
     for path in sorted((ROOT / "labs").glob("*/*.c")):
@@ -73,6 +76,9 @@ def test_no_answer_is_in_the_students_tree(tree):
     """Not in sources, not in the book: pages, doctrees, search index."""
     known = secrets()
     assert len(known) > 30
+    assert sum(name.startswith("exam/") for name in known) == 30
+    assert not (tree / "exam").exists()
+    assert (tree / "slides/00-opening.md").is_file()
     checked = 0
     for path in tree.rglob("*"):
         if not path.is_file() or path.is_symlink():
@@ -88,7 +94,7 @@ def test_no_answer_is_in_the_students_tree(tree):
     assert any(tree.glob("handouts/_build/html/searchindex.js"))
     assert any(tree.glob("handouts/_build/html/.doctrees/*.doctree"))
     # the search would have found them: the instructor's tree holds each
-    files = [*(ROOT / "labs").glob("*/solution.toml"), *(ROOT / "labs").glob("*/*.c")]
+    files = [EXAM, *(ROOT / "labs").glob("*/solution.toml"), *(ROOT / "labs").glob("*/*.c")]
     sources = " ".join(" ".join(path.read_text().split()) for path in files).casefold()
     assert all(secret in sources for secret in known.values())
 

@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The exam set: its answers are right, as far as that can be computed, and stand where it says."""
+
+import importlib.util
+import math
+import re
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from tennis.checkout import ROOT
+from tennis.course import load_course
+from tennis.course.labs import LabError
+
+
+def module() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("exam_pages", ROOT / "exam/exam_pages.py")
+    assert spec
+    assert spec.loader
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules["exam_pages"] = loaded  # pydantic looks its annotations up there
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+PAGES = module()
+EXAM = PAGES.load_exam()
+# the same once more, by another way than the answer's text
+COMPUTED = {
+    "edges": [2310, 11050 - 2310, 11050],
+    "pigeonhole": [3 * 10_000],
+    "chance": [math.exp(10_000 * math.log1p(-1e-4)), math.exp(30_000 * math.log1p(-1e-4))],
+    "ticks": [1e9 / 125e6, 1e9 / 150e6, 295e9 / 125e6],
+    "sampling": [1e9 / 100e6 / math.sqrt(6), 1e9 / 100e6 / math.sqrt(6) / math.sqrt(400)],
+    "fast-clock": [2000 * 50e-6, 5e6 * 50e-6],
+    "thesis-growth": [268 / 98, 17194 / 51],
+    "hog-share": [100 * (80 - 20) / 4000, 3000 * (80 - 20) / 4000, 80],
+    "missed-boots": [100 * 0.75**10, math.ceil(math.log(0.01) / math.log(0.75))],
+    "ceiling": [100 * 60 / 3000, 5000 * 60 / 3000],
+}
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a page: its headings as MyST writes them, and its labels."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    slugs = {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
+    return slugs | set(re.findall(r"^\(([a-z0-9-]+)\)=$", text, re.MULTILINE))
+
+
+def test_thirty_questions_of_each_kind():
+    assert len(EXAM) == 30
+    assert len({one.id for one in EXAM}) == 30
+    for kind in PAGES.KINDS:
+        assert sum(one.kind == kind for one in EXAM) >= 5, kind
+    labs = {lab.number for lab in load_course()[1]}
+    assert {one.lab for one in EXAM} <= labs
+
+
+@pytest.mark.parametrize("one", EXAM, ids=lambda one: one.id)
+def test_a_question_is_answered_and_marked(one):
+    assert 2 <= one.marks <= 4
+    assert one.marks == sum(part.marks for part in one.marking)
+    assert len(one.answer) > 60
+    assert one.text.count("?") + one.text.count(".") >= 2
+
+
+@pytest.mark.parametrize("one", EXAM, ids=lambda one: one.id)
+def test_a_reference_answers_the_question(one):
+    """Its pages and headings exist, and hold each figure that was taken from them."""
+    texts = []
+    for source in one.sources:
+        path, _, anchor = source.partition("#")
+        text = (ROOT / path).read_text()
+        assert not anchor or anchor in anchors(text), source
+        texts.append(text)
+    whole = " ".join(" ".join(texts).split())
+    for figure in one.figures:
+        assert figure in whole, figure
+    if one.picture:
+        assert (ROOT / one.picture).is_file()
+
+
+@pytest.mark.parametrize("one", EXAM, ids=lambda one: one.id)
+def test_what_is_computed_is_right(one):
+    assert (one.kind == "compute") == (one.id in COMPUTED)
+    if one.id not in COMPUTED:
+        assert not one.result
+        return
+    assert one.result == pytest.approx(COMPUTED[one.id], rel=0.01)
+    numbers = {float(found.replace(",", "")) for found in re.findall(r"\d[\d,.]*\d|\d", one.answer)}
+    for value in one.result:
+        assert any(value == pytest.approx(number, rel=0.005) for number in numbers), value
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "value"),
+    [
+        ("read-growth", "about 154", 1400 / 9.07),
+        ("read-four-ways", "about 13,000", 1_369_066 / 104),
+        ("median-report", "83 times", 242 / 2.93),
+        ("median-report", "235 times", 1400 / 5.97),
+        ("ten-million", "1.015", 1.409 / 1.388),
+        ("ten-million", "2.75", 7.89 / 2.87),
+        ("read-timeline", "1.86", 2.88 - 1.02),
+        ("remedy", "0.96", 9.38 - 8.42),
+        ("polite-client", "2.79", 100 * 103.1 / 3700),
+        ("blind-drill", "18.5", 3700 / 200),
+        ("choose-a-call", "one in 3,000", 9000 / 3),
+        ("missed-boots", "1.002", 100 * 0.75**16),
+    ],
+)
+def test_figures_in_other_answers(name, words, value):
+    answer = next(one.answer for one in EXAM if one.id == name)
+    assert words in answer
+    number = float(re.sub(r"[^\d.]", "", words.removeprefix("one in")))
+    assert number == pytest.approx(value, rel=0.02)
+
+
+def test_the_verdict_is_that_of_the_course():
+    """The ratios in the question, their interval, and the margin."""
+    one = next(one for one in EXAM if one.id == "verdict")
+    ratios = [float(found) for found in re.findall(r"\b\d\.\d\d\b", one.text)][:10]
+    assert ratios == sorted(ratios)
+    assert f"{ratios[1]} to {ratios[8]}" in one.answer
+    assert ratios[1] < 1.1 < ratios[8]
+
+
+def test_a_mistake_in_the_file_is_named(tmp_path):
+    text = PAGES.QUESTIONS.read_text()
+    broken = tmp_path / "questions.toml"
+    broken.write_text(text.replace('kind = "compute"', 'kind = "guess"', 1))
+    with pytest.raises(LabError, match=r"questions\[0\]\.kind"):
+        PAGES.load_exam(broken)
+
+
+def test_the_paper_holds_no_answer(tmp_path):
+    """And both pages build without a warning."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", ROOT / "exam", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+    def words(page: str) -> str:
+        return " ".join(re.sub(r"<[^>]+>", "", (tmp_path / page).read_text()).split())
+
+    paper, answers = words("paper.html"), words("answers.html")
+    for number, one in enumerate(EXAM, 1):
+        said = f"Question {number} ({one.marks} mark"
+        assert said in paper
+        assert said in answers
+    assert "Answer. " not in paper
+    assert answers.count("Answer. ") == len(EXAM)
+    assert PAGES.paper(EXAM).count("![picture") == sum(one.picture is not None for one in EXAM)
