@@ -76,12 +76,27 @@ setup-lab:
 	@$(if $(READY),:,scripts/setup.sh --lab)
 
 .PHONY: docs
-docs: setup-lab ## build the students' book, also as PDF, and the reference book; warnings are errors
+docs: setup-lab ## build the students' book, also as PDF, the reference book and slides; warnings are errors
 	@$(SPHINX) -b html handouts handouts/_build/html && echo "docs: handouts/_build/html/index.html"
 	@$(SPHINX) -b singlehtml -t print -d handouts/_build/.printed handouts handouts/_build/print && \
 	    $(BIN)/weasyprint --quiet handouts/_build/print/index.html handouts/_build/labs.pdf && \
 	    echo "docs: handouts/_build/labs.pdf"
 	@$(SPHINX) -b html docs docs/_build/html && echo "docs: docs/_build/html/index.html"
+	@$(SPHINX) -b html slides slides/_build/html && echo "docs: slides/_build/html/index.html"
+# students have no exam
+ifneq ($(wildcard exam/conf.py),)
+	@$(SPHINX) -b html exam exam/_build/html && echo "docs: exam/_build/html/index.html"
+endif
+
+.PHONY: slides
+slides: docs ## print each deck of slides as a PDF, a page a slide
+	@for page in slides/_build/html/[0-9]*.html; do \
+		$(BIN)/weasyprint --quiet "$$page" "$${page%.html}.pdf" && echo "slides: $${page%.html}.pdf" || exit 1; done
+
+.PHONY: exam
+exam: docs ## print the exam's paper and its answers as PDF (students' trees have none)
+	@for page in exam/_build/html/paper.html exam/_build/html/answers.html; do \
+		$(BIN)/weasyprint --quiet "$$page" "$${page%.html}.pdf" && echo "exam: $${page%.html}.pdf" || exit 1; done
 
 LAB := 01-first-serve
 TENNIS_RALLY :=
@@ -97,5 +112,5 @@ notebook: setup-lab ## run LAB's notebook on TENNIS_RALLY=DIR:DIR, into a page b
 
 .PHONY: clean
 clean: ## remove what was built here; .venv and the kernels' cache stay
-	@rm -rf build demo handouts/_build docs/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf build demo handouts/_build docs/_build slides/_build exam/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
