@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from tennis import __version__
+from tennis.course.alike import pairs
 from tennis.course.checking import title
-from tennis.course.grading import PDFS, Marked, common_wrong, equals
+from tennis.course.grading import PDFS, Graded, Marked, common_wrong, equals
 from tennis.course.labs import Lab
 from tennis.course.solutions import load_solution
 from tennis.pages.rally import template
@@ -21,6 +22,7 @@ from tennis.rally.disk import write_whole
 FEEDBACK = "feedback"
 CLASS = "class.html"
 TABLE = "marks.csv"
+ALIKE_SHOWN = 10  # pairs of a question
 STYLES = {"pass": "confirmed", "fail": "contradicted", "inconclusive": "inconclusive"}
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
 
@@ -116,11 +118,40 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
             if result.verdict == "inconclusive"
         ],
         "wrong": list(common_wrong(graded, lab)),
+        "alike": _alike(lab, graded),
         "questions": [_distribution(lab, marked, question.id) for question in lab.questions],
         "rows": [_row(one, pdfs) for one in by_name],
         "minutes": lab.minutes,
         "median_minutes": round(statistics.median(minutes)) if minutes else None,
     }
+
+
+def _alike(lab: Lab, graded: Sequence[Graded]) -> list[dict[str, Any]]:
+    """Return the texts of each question that are nearly alike, side by side."""
+    reports = {one.file: one.report for one in graded if one.report is not None}
+    found = []
+    for question in lab.questions:
+        if question.kind not in {"prediction", "text"}:
+            continue
+        given = {file: report.facts.answers.get(question.id) for file, report in reports.items()}
+        texts = {file: str(text) for file, text in given.items() if text is not None}
+        every = [
+            (pair, [reports[file].facts.student for file in pair.authors])
+            for pair in pairs(texts, asked=lab.fill(question.text))
+        ]
+        of_two = [(pair, names) for pair, names in every if len(set(map(str.casefold, names))) > 1]
+        shown = [
+            {
+                "percent": pair.percent,
+                "texts": list(zip(names, pair.authors, pair.pieces, strict=True)),
+            }
+            for pair, names in of_two[:ALIKE_SHOWN]
+        ]
+        if shown:
+            found.append(
+                {"question": question.id, "pairs": shown, "more": len(of_two) - len(shown)}
+            )
+    return found
 
 
 def _row(one: Marked, pdfs: Set[str]) -> dict[str, Any]:
