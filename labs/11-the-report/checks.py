@@ -7,8 +7,8 @@ from tennis.course.checks import (
     NotRun,
     Wrong,
     check,
+    choice,
     expect,
-    given,
     level_ns,
     near,
     number,
@@ -18,7 +18,13 @@ from tennis.course.work import Work
 from tennis.match.folder import MatchFolder
 from tennis.replicate.verdicts import Replication
 
-LETTERS = {"confirmed": "a", "another cause": "a", "contradicted": "b", "inconclusive": "c"}
+CHOICES = {
+    "confirmed": "confirmed",
+    "another cause": "confirmed",
+    "contradicted": "contradicted",
+    "inconclusive": "inconclusive",
+}
+LETTERS = ("confirmed", "contradicted", "inconclusive")  # a, b, c in 0.1 and 0.2
 LEAST = 10_000  # balls: ten beyond the level
 
 
@@ -62,10 +68,10 @@ def check_growth(work: Work) -> None:
 
 def _verdict(work: Work, question: str, claim: str) -> None:
     verdict = Replication(whole_match(work)).claim("knutsson-2008", claim).verdict
-    if verdict not in LETTERS:
+    if verdict not in CHOICES:
         raise Inconclusive(f"{claim} is {verdict}: the match does not address it")
-    chosen = given(work, question)
-    expect(chosen == LETTERS[verdict], f"{chosen} is not what your match says of {claim}")
+    chosen = choice(work, question, LETTERS)
+    expect(chosen == CHOICES[verdict], f"{chosen} is not what your match says of {claim}")
 
 
 @check(question="factor", needs=["check_answered[factor]", "check_match"])

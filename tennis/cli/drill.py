@@ -16,6 +16,7 @@ from rich.text import Text
 from tennis.bench import loads
 from tennis.cli.completion import Folder, kernels
 from tennis.cli.completion import loads as load_names
+from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real, Whole
 from tennis.cli.options import Grouped
 from tennis.cli.progress import quiet_option, shown
@@ -179,7 +180,8 @@ def drill(
     wanted = Drill(name=name, context=context, period_ns=round(period_us * 1000))
     plan = drill_plan(wanted, repetitions, **asked)
     bench = bench_for(plan, Access(plan.port, plan.target))
-    with listening(lambda line: echo(f"tennis: {line}", err=True)), shown("drill") as observe:
+    warned = listening(lambda line: echo(f"tennis: {line}", err=True))
+    with warned, prediction_sealed(out), shown("drill") as observe:
         played = player.play(bench, plan, out, player.Watch(observe, stop))
     tell(played)
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from tennis.checkout import free_memory_bytes
 from tennis.cli.completion import Folder
 from tennis.cli.inventory import inventory_option
+from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Whole
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.stop import Stop
@@ -190,7 +191,7 @@ def match(
     crew: Crew | None = fleet or cluster or processes
     for entry in wanted.not_played:
         echo(f"not played: {entry.name}: {entry.why}")
-    with listening(tell):
+    with listening(tell), prediction_sealed(out):
         outcome = play_match(wanted, out, shown, Stop(), crew)
     if outcome.interrupted:
         raise BenchError("interrupted; nothing is lost: the same command plays the rest")

@@ -13,6 +13,7 @@ import click
 from tennis.bench import loads
 from tennis.cli.completion import Folder, kernels
 from tennis.cli.completion import loads as load_names
+from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Whole
 from tennis.cli.options import Grouped, options_of
 from tennis.cli.progress import quiet_option, shown
@@ -267,7 +268,8 @@ def rally(
         bench = bench_for(plan, Access(plan.port, plan.target, holder))
         for warning in warnings(plan):
             warn(warning)
-        played = player.play(bench, plan, out, player.Watch(observe, stop))
+        with prediction_sealed(out):
+            played = player.play(bench, plan, out, player.Watch(observe, stop))
     tell(played)
     if stages:
         from tennis.cli.stages import show_stages

@@ -8,6 +8,7 @@ import click
 
 from tennis.cli import rally
 from tennis.cli.completion import Folder
+from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
@@ -42,5 +43,6 @@ def replay(recording: Path, *, speed: float, operator: str | None, out: Path) ->
     stop = Stop()
     with listening(rally.warn), shown() as observe, rally.ended_at_once(out):
         bench, plan = replay_of(recording, speed, operator)
-        played = player.play(bench, plan, out, player.Watch(observe, stop))
+        with prediction_sealed(out):
+            played = player.play(bench, plan, out, player.Watch(observe, stop))
     rally.tell(played)

@@ -8,6 +8,7 @@ import click
 
 from tennis.cli import drill, rally
 from tennis.cli.completion import Folder, kernels
+from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
 from tennis.listener import listening
@@ -68,5 +69,6 @@ def resume(
         bench = bench_again(
             folder, plan, kernel=kernel, racquet=racquet, port=port, target=target, holder=holder
         )
-        played = player.resume(bench, folder, player.Watch(observe, stop))
+        with prediction_sealed(folder):
+            played = player.resume(bench, folder, player.Watch(observe, stop))
     what.tell(played)

@@ -14,6 +14,7 @@ from rich.text import Text
 from tennis.bench import loads
 from tennis.cli.completion import Folder, kernels
 from tennis.cli.completion import loads as load_names
+from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real, Whole
 from tennis.cli.options import Grouped
 from tennis.cli.progress import quiet_option, shown, tell
@@ -205,7 +206,7 @@ def sweep(
     asked["load_options"] = dict(map(load_option, load_options))
     plan = plan_of(**asked, loop="open", rate_hz=float(from_hz))
     bench = bench_for(plan, Access(plan.port, plan.target))
-    with listening(tell):
+    with listening(tell), prediction_sealed(out):
         swept = play_sweep(bench, SweepRequest(plan, wanted), out, shown, Stop())
     print_sweep(swept.sweep, as_json=as_json)
     if swept.interrupted:

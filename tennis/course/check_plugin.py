@@ -17,19 +17,22 @@ from typing import Any
 import pytest
 
 from tennis.bench.kernels.own_module import SOURCE_MAX
-from tennis.course.checks import Inconclusive, NotRun, Wrong
-from tennis.course.labs import LABS, Lab
+from tennis.course.checks import Inconclusive, Note, NotRun, Wrong, choice, number
+from tennis.course.labs import LABS, Lab, Question
 from tennis.course.solutions import CHECKS, Solution, load_solution
 from tennis.course.sweep_work import balls_of
 from tennis.course.work import ANSWERS, Work, WorkError, read, starter_of
 from tennis.errors import TennisError
 from tennis.match.folder import open_match
 from tennis.rally.folder import BALLS
+from tennis.rally.text import plain
 from tennis.sweep.folder import open_sweep
 
 WORK = pytest.StashKey[Work]()
 SOLUTION = pytest.StashKey[Solution | None]()
 REPLAYS = pytest.StashKey[bool]()
+NOTE = pytest.StashKey[str]()
+NOTE_MAX = 400  # characters
 DETAILS_MAX = 120  # lines
 SAME_TEXT_MIN = 60  # characters: shorter answers may well be equal
 # of the process that reads what anybody handed in
@@ -59,12 +62,13 @@ def pytest_configure(config: pytest.Config) -> None:
     except TennisError as error:
         _write(config, {"refused": str(error)})
         raise pytest.UsageError(str(error)) from error
-    _write(config, {"facts": _facts(work)})
+    blind = config.getoption("--blind")
+    solution = None if blind else load_solution(work.lab)
+    _write(config, {"facts": _facts(work, solution)})
     own = LABS / work.lab.slug / CHECKS
     config.args += [str(own)] if own.is_file() else []
     config.stash[WORK] = work
-    blind = config.getoption("--blind")
-    config.stash[SOLUTION] = None if blind else load_solution(work.lab)
+    config.stash[SOLUTION] = solution
     config.stash[REPLAYS] = bool(config.getoption("--replays"))
     config.stash[VERDICTS] = {}
 
@@ -85,6 +89,22 @@ def lab(work: Work) -> Lab:
 def solution(pytestconfig: pytest.Config) -> Solution | None:
     """Return what is right; None where a student asks."""
     return pytestconfig.stash[SOLUTION]
+
+
+@pytest.fixture
+def blind(pytestconfig: pytest.Config) -> bool:
+    """Tell whether a student asks."""
+    return bool(pytestconfig.getoption("--blind"))
+
+
+@pytest.fixture
+def note(request: pytest.FixtureRequest) -> Note:
+    """Return what keeps words that are shown where the check passes."""
+
+    def keep(words: str) -> None:
+        request.node.stash[NOTE] = plain(words, NOTE_MAX)
+
+    return keep
 
 
 @pytest.fixture
@@ -143,6 +163,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         return report
     error = call.excinfo.value if call.excinfo else None
     verdict, message = _verdict(error)
+    message = message or item.stash.get(NOTE, "")
     item.config.stash[VERDICTS][item.name] = verdict
     documented = (getattr(item, "function", None) and item.function.__doc__) or ""  # type: ignore[attr-defined]
     rationale, _, hint = " ".join(documented.split()).partition("Hint:")
@@ -167,13 +188,17 @@ def _write(config: pytest.Config, line: dict[str, Any]) -> None:
             file.write(json.dumps(line) + "\n")
 
 
-def _facts(work: Work) -> dict[str, Any]:
+def _facts(work: Work, solution: Solution | None) -> dict[str, Any]:
     """Return what is kept of a folder besides its results."""
     texts: dict[str, str] = {}
-    asked = {question.id for question in work.lab.questions}
-    answers = {name: answer for name, answer in work.answers.given.items() if name in asked}
+    answers = {
+        question.id: _answer(work, question, solution)
+        for question in work.lab.questions
+        if question.id in work.answers.given
+    }
     for name, answer in answers.items():
-        if isinstance(answer, str) and len(answer) >= SAME_TEXT_MIN:
+        written = work.lab.question(name).kind in {"prediction", "text"}
+        if written and isinstance(answer, str) and len(answer) >= SAME_TEXT_MIN:
             same = re.sub(r"\W+", " ", answer).casefold().strip()
             texts[name] = hashlib.sha256(same.encode()).hexdigest()
     rallies = {name: rally.manifest.files[BALLS] for name, rally in work.own.items()}
@@ -188,6 +213,23 @@ def _facts(work: Work) -> dict[str, Any]:
         "files": dict(_files(work)),
         "answers": answers,
     }
+
+
+def _answer(work: Work, question: Question, solution: Solution | None) -> int | float | str:
+    """Return an answer as it was meant, so that those of two students can be compared."""
+    answer = work.answers.given[question.id]
+    right = solution.of(question.id) if solution else None
+    try:
+        match question.kind:
+            case "number":
+                value = number(work, question.id)
+                return int(value) if value == int(value) else value
+            case "choice":
+                name = choice(work, question.id, right.letters if right else ())
+                return (question.choices or {})[name]
+    except (Wrong, Inconclusive):
+        return answer  # as it stands there: a check says why
+    return answer
 
 
 def _match_rallies(work: Work) -> Iterator[tuple[str, str]]:

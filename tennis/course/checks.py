@@ -26,12 +26,16 @@ from typing import Literal, TypeVar
 import numpy as np
 import pytest
 
+from tennis.course.choices import ChoiceError, chosen, chosen_by_letter
 from tennis.course.work import Work
+from tennis.course.written_numbers import AmbiguousNumberError, NumberError, read_number
 from tennis.rally import Rally
+from tennis.rally.text import plain
 from tennis.stats import summarize
 from tennis.stats.balls import latencies_ns
 from tennis.stats.intervals import quantile_rank
 
+Note = Callable[[str], None]  # a fixture: words beside the verdict of a check that passes
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -41,6 +45,10 @@ class Wrong(Exception):  # noqa: N818 (a verdict)
     def __init__(self, message: str, details: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.details = list(details)
+
+
+class Ambiguous(Wrong):
+    """A number may be two: a student is asked to say which, whoever marks decides."""
 
 
 class Inconclusive(Exception):  # noqa: N818
@@ -89,11 +97,44 @@ def given(work: Work, question: str) -> int | float | str:
 
 
 def number(work: Work, question: str) -> float:
-    """Return an answer that must be a number. Raises Wrong, NotRun."""
-    value = given(work, question)
-    if isinstance(value, str):
-        raise Wrong(f"{question}: a number without quotes, as in 1420 or 3_000_000")
-    return float(value)
+    """Return an answer that must be a number, in the question's unit. Raises Wrong, NotRun."""
+    asked = work.lab.question(question)
+    return number_in(given(work, question), asked.unit or "", whole=asked.whole)
+
+
+def number_in(written: float | str, unit: str, *, whole: bool = False) -> float:
+    """Return a number as somebody wrote it, in ``unit``. Raises Wrong, Ambiguous."""
+    if not isinstance(written, str):
+        expect(not whole or written == int(written), f"{written:g} is no whole number of {unit}")
+        return float(written)
+    try:
+        return read_number(written, unit, whole=whole)
+    except AmbiguousNumberError as error:
+        raise Ambiguous(str(error)) from error
+    except NumberError as error:
+        raise Wrong(str(error)) from error
+
+
+def choice(work: Work, question: str, letters: Sequence[str] = ()) -> str:
+    """Return the name of the choice that an answer names, whatever its number was.
+
+    ``letters``: what a, b, c ... were in 0.1 and 0.2. Raises Wrong, NotRun, and Inconclusive where
+    nobody knows what a number meant.
+    """
+    answer, asked = given(work, question), work.lab.question(question)
+    seed = work.answers.seed
+    try:
+        if seed is None:
+            found = chosen_by_letter(asked, answer, letters)
+        elif seed != work.seed:
+            raise Inconclusive(f"the numbers of its choices are of another name: {seed}")
+        else:
+            found = chosen(work.lab.slug, asked, answer, seed)
+    except ChoiceError as error:
+        raise Wrong(str(error)) from error
+    if not found:
+        raise Inconclusive(f"nobody knows which choice was {plain(str(answer), 20)}")
+    return found
 
 
 def figure_ns(rally: Rally, latency: Literal["interrupt", "scheduling"], name: str) -> float:

@@ -2,10 +2,26 @@
 # SPDX-License-Identifier: MIT
 """The checks of every lab: is all there, are the rallies those that were asked for, and honest?"""
 
+import re
+
 from tennis.bench.kernels import own_module
-from tennis.course.checks import Inconclusive, NotRun, Wrong, check, expect, given, near, number
+from tennis.course.checks import (
+    Ambiguous,
+    Inconclusive,
+    Note,
+    NotRun,
+    Wrong,
+    check,
+    choice,
+    expect,
+    near,
+    number,
+    number_in,
+)
+from tennis.course.choices import chosen_by_letter
 from tennis.course.labs import LabRally, Question
 from tennis.course.notebook_box import run_notebook
+from tennis.course.predictions import standing
 from tennis.course.solutions import Solution
 from tennis.course.work import NOTEBOOK, Work, starter_of
 from tennis.errors import BenchError, RallyError, TennisError
@@ -15,32 +31,80 @@ from tennis.rally.manifest import OWN
 from tennis.rally.text import plain
 from tennis.units import format_count
 
-WORDS_MIN = 5  # of a prediction or a text
+WORDS_MIN = 5  # different ones, of a reason or a text
+# signs of Chinese and Japanese are words of their own: there are no spaces between them
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 
 
 @check()
-def check_answered(work: Work, question: Question) -> None:
+def check_answered(work: Work, question: Question, *, blind: bool, note: Note) -> None:
     """Every question has an answer: none costs its points.
 
-    Hint: it goes into answers.toml; a number's line begins with a # that is to be taken away.
+    Hint: it goes into answers.toml, between the quotes.
     """
     if question.file is not None:
         _completed(work, question.file)
         return
     expect(question.id in work.answers.given, "there is no answer yet")
+    try:
+        note(_understood(work, question))
+    except Ambiguous as error:
+        if blind:
+            raise
+        raise Inconclusive(str(error)) from error
+
+
+def _understood(work: Work, question: Question) -> str:
+    """Return an answer as it was read. Raises Wrong where it cannot be, Inconclusive."""
     answer = work.answers.given[question.id]
     match question.kind:
         case "number":
-            number(work, question.id)
+            return f"{_written(number(work, question.id))} {question.unit}"
         case "choice":
-            letters = ", ".join(question.choices or {})
-            expect(
-                str(answer) in (question.choices or {}),
-                f"{plain(str(answer), 20)!a} is none of the letters {letters}",
-            )
+            return _choice_as_read(work, question)
+        case "prediction" if work.answers.seed is not None:
+            return _prediction(work, question)
         case _:
-            words = len(str(answer).split())
-            expect(words >= WORDS_MIN, f"{format_count(words, 'word')}: say why, too")
+            return format_count(_words(str(answer), "say why, too"), "word")
+
+
+def _choice_as_read(work: Work, question: Question) -> str:
+    answer = work.answers.given[question.id]
+    if work.answers.seed is None:  # the letters of 0.1 and 0.2 are known to whoever marks
+        chosen_by_letter(question, answer, ())
+        return f"the choice {answer}"
+    name = choice(work, question.id)
+    return f"{answer}: {(question.choices or {})[name]}"
+
+
+def _prediction(work: Work, question: Question) -> str:
+    guess = work.answers.predictions.get(question.id)
+    name = question.id
+    if guess is None:
+        raise Wrong(f"it has two parts: write {name}.number and {name}.reason")
+    expect(guess.number != "", f"{name}.number: there is no number yet")
+    guessed = number_in(guess.number, question.unit or "")
+    expect(guess.reason != "", f"{name}.reason: there is no reason yet")
+    words = _words(guess.reason, f"{name}.reason says why")
+    return f"{_written(guessed)} {question.unit}, and a reason of {format_count(words, 'word')}"
+
+
+def _words(text: str, ask: str) -> int:
+    """Return how many words a text has. Raises Wrong where too few of them differ."""
+    words = _WORD.findall(text.casefold())
+    different = len(set(words))
+    said = (
+        format_count(different, "word")
+        if different == len(words)
+        else (f"{len(words)} words, {different} of them different")
+    )
+    expect(different >= WORDS_MIN, f"{said}: {ask}")
+    return len(words)
+
+
+def _written(value: float) -> str:
+    """Write a number without a separator of thousands, so that nobody takes it for another."""
+    return f"{value:.0f}" if value == int(value) else f"{value:.12g}"
 
 
 def _completed(work: Work, name: str) -> None:
@@ -51,6 +115,20 @@ def _completed(work: Work, name: str) -> None:
     if path.stat().st_size < own_module.SOURCE_MAX:
         same = path.read_text(encoding="utf-8-sig", errors="replace") == starter_of(work.lab, name)
         expect(not same, f"{name} is as you got it: its gaps are for you")
+
+
+@check(kinds=["prediction"], needs=["check_answered[*]"])
+def check_sealed(work: Work, question: Question, note: Note) -> None:
+    """A prediction is older than the lab's rallies: the first one sealed what it was then.
+
+    Hint: whoever marks sees both, and decides; a seal is no proof against a liar, nor of a lie.
+    """
+    found = standing(work, question.id)
+    if found.known == "nothing":
+        raise NotRun(found.words)
+    if found.known == "changed":
+        raise Inconclusive(found.words)
+    note(found.words)
 
 
 @check(kinds=["number"], needs=["check_answered[*]"])
@@ -75,9 +153,22 @@ def check_choice(work: Work, question: Question, solution: Solution | None) -> N
     """The choice is right."""
     right = solution.of(question.id) if solution else None
     if right is None:
-        raise NotRun("whoever marks knows the letter")
-    chosen = given(work, question.id)
-    expect(chosen == right.answer, f"{chosen} is not the one")
+        raise NotRun("whoever marks knows the choice")
+    chosen = choice(work, question.id, right.letters)
+    expect(chosen == right.answer, f"{(question.choices or {})[chosen]!r} is not the one")
+
+
+@check()
+def check_name(work: Work) -> None:
+    """Choices were numbered for the name that stands in answers.toml.
+
+    Hint: put the old name back; for another one begin anew with `tennis lab start`.
+    """
+    seed = work.answers.seed  # None: of 0.1 or 0.2, whose choices have letters
+    expect(
+        seed in {None, work.seed},
+        f"its seed is {seed}; that of {work.answers.student} is {work.seed}",
+    )
 
 
 @check()

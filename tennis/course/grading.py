@@ -272,6 +272,7 @@ def checks_sha256(lab: Lab, *, replays: bool) -> str:
     own = [LABS / lab.slug / name for name in ("lab.toml", SOLUTION, CHECKS, *lab.files)]
     code = [checking.COMMON, here / "check_plugin.py", here / "checking.py", here / "checks.py"]
     code += [here / name for name in ("module_trial.py", "hand_in.py", "work.py")]
+    code += [here / name for name in ("choices.py", "predictions.py", "written_numbers.py")]
     digest = hashlib.sha256(repr(replays).encode())
     for path in (*own, *code):
         digest.update(path.read_bytes() if path.is_file() else b"none")

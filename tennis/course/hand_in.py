@@ -15,7 +15,7 @@ import tempfile
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,7 +23,16 @@ from tennis.course.checking import Report, title
 from tennis.course.labs import load_course
 from tennis.course.notebook_box import run_notebook
 from tennis.course.notebook_page import pdf
-from tennis.course.work import ANSWERS, NOTEBOOK, NOTEBOOK_PDF, Work, WorkError, is_letter, seed_of
+from tennis.course.work import (
+    ANSWERS,
+    NOTEBOOK,
+    NOTEBOOK_PDF,
+    SEALS,
+    Work,
+    WorkError,
+    is_letter,
+    seed_of,
+)
 from tennis.errors import RallyError, UsageError
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally
@@ -40,6 +49,7 @@ FILES_MAX = 400
 CHUNK = 1 << 20
 OF_ALL = (
     "check_answered",
+    "check_name",
     "check_rally",
     "check_match",
     "check_sweep",
@@ -79,7 +89,7 @@ class HandInError(WorkError):
 def missing(work: Work, report: Report) -> list[str]:
     """Return what a hand-in lacks, in words; the checks were run without the solution."""
     found = [
-        f"{title(result)}: {result.message}"
+        f"{result.question or title(result)}: {result.message}"
         for result in report.results
         if result.verdict == "fail" and result.check.startswith(OF_ALL)
     ]
@@ -102,9 +112,12 @@ def print_notebook(work: Work) -> None:
     write_whole(work.folder / NOTEBOOK_PDF, pdf(ran.executed, title), force=True)
 
 
-def pack(work: Work, out: Path) -> int:
-    """Write the zip file; return its bytes. Raises UsageError where it exists."""
-    files = list(_files(work))
+def pack(work: Work, out: Path, *, without: Container[str] = ()) -> int:
+    """Write the zip file; return its bytes. Raises UsageError where it exists.
+
+    ``without``: names of files that are left out.
+    """
+    files = [(path, name) for path, name in _files(work) if name not in without]
     large = next((path for path, _ in files if path.stat().st_size > FILE_MAX), None)
     total = sum(path.stat().st_size for path, _ in files)
     if large or total > TOTAL_MAX:
@@ -133,7 +146,7 @@ def pack(work: Work, out: Path) -> int:
 
 
 def _files(work: Work) -> Iterator[tuple[Path, str]]:
-    for name in sorted({ANSWERS, NOTEBOOK, NOTEBOOK_PDF, *work.lab.files}):
+    for name in sorted({ANSWERS, NOTEBOOK, NOTEBOOK_PDF, SEALS, *work.lab.files}):
         if (path := work.folder / name).is_file():
             yield path, name
     yield from _match_files(work)
@@ -351,6 +364,7 @@ def _take(
         ANSWERS,
         NOTEBOOK,
         NOTEBOOK_PDF,
+        SEALS,
         *(name for lab in load_course()[1] for name in lab.files),
     }
     own_names = {name.lower(): name for name in own}

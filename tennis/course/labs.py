@@ -41,9 +41,12 @@ Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$", max_
 RallyName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=60)]
 Slug = Annotated[str, StringConstraints(pattern=r"^[0-9]{2}-[a-z0-9-]+$", max_length=60)]
 Value = int | float | str | list[int] | list[float] | list[str]
+# no single letter: hand-ins of 0.1 and 0.2 name choices by letters
+ChoiceName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]+$", max_length=40)]
 FileName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*\.[ch]$", max_length=40)]
 Kind = Literal["prediction", "number", "choice", "text", "file"]
 
+CHOICES_MAX = 9  # one digit says which
 COLUMNS = 76  # of a command in a handout
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
@@ -65,19 +68,26 @@ class Question(StrictPart):
     kind: Kind
     points: Annotated[int, Field(gt=0, le=100)]
     text: Prose
-    unit: OneLine | None = None
+    unit: OneLine | None = None  # of a number, or of a prediction's
+    whole: bool = False  # a number without decimals: 7,740 has no decimal comma
     computed: bool = False  # from the student's own rallies, by a check of the lab's own
-    choices: dict[Annotated[str, StringConstraints(pattern=r"^[a-z]$")], OneLine] | None = None
+    choices: dict[ChoiceName, OneLine] | None = None  # students see numbers: tennis.course.choices
     file: FileName | None = None  # one of the lab's, that the student completes
 
     @model_validator(mode="after")
     def _parts_go_with_the_kind(self) -> Self:
-        if (self.kind == "number") != (self.unit is not None):
-            raise ValueError("a question has a unit if, and only if, its kind is number")
+        if (self.kind in {"number", "prediction"}) != (self.unit is not None):
+            raise ValueError(
+                "a question has a unit if, and only if, its kind is number or prediction"
+            )
+        if self.whole and self.kind != "number":
+            raise ValueError("only a number can be whole")
         if self.computed and self.kind not in {"number", "choice"}:
             raise ValueError("only a number or a choice can be computed")
-        if (self.kind == "choice") != (self.choices is not None) or len(self.choices or "ab") < 2:
-            raise ValueError("a question has choices, two or more, if, and only if, it is a choice")
+        if (self.kind == "choice") != (self.choices is not None) or not 2 <= len(
+            self.choices or "ab"
+        ) <= CHOICES_MAX:
+            raise ValueError("a question has choices, 2 to 9, if, and only if, its kind is choice")
         if (self.kind == "file") != (self.file is not None):
             raise ValueError("a question has a file if, and only if, its kind is file")
         return self

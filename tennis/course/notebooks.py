@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What notebooks need: the rallies that they are about."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -15,7 +16,9 @@ from typing import Any
 from tennis.bench.protocol import Bench
 from tennis.bench.registry import bench_for
 from tennis.checkout import ROOT
+from tennis.course.choices import numbered
 from tennis.course.labs import Lab, LabError, LabRally, write
+from tennis.course.predictions import sealing
 from tennis.course.recorded import open_recorded, place
 from tennis.course.work import ANSWERS, read_answers, seed_of
 from tennis.errors import TennisError
@@ -78,6 +81,21 @@ def rallies(lab: Lab) -> list[Rally]:
     return chosen
 
 
+def choices(lab: Lab, question_id: str) -> list[tuple[str, str]]:
+    """Return a question's choices with what stands before each: its number in ``answers.toml``.
+
+    Without numbers where no ``answers.toml`` lies here, or one of 0.1 or 0.2, whose choices have
+    letters. Raises TennisError.
+    """
+    question = lab.question(question_id)
+    seed = read_answers(Path(ANSWERS)).seed if Path(ANSWERS).is_file() else None
+    texts = question.choices or {}
+    if seed is None:
+        return [("○", text) for text in texts.values()]
+    numbers = numbered(lab.slug, question, seed)
+    return [(f"{number}:", texts[name]) for number, name in numbers.items()]
+
+
 def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
     """Play a rally of the lab in this folder, and show meanwhile how far it is; or open it.
 
@@ -114,7 +132,8 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
     else:
         plan = plan_of(**_named(asked), balls=asked.balls, seed=seed + asked.boot)
         bench = bench_for(plan)
-    rally = play_rally(bench, plan, Path(name), Watch(observe))
+    with sealing(Path(name), print) if own else contextlib.nullcontext():
+        rally = play_rally(bench, plan, Path(name), Watch(observe))
     summary = summarize(rally)
     latency = summary.interrupt_ns
     words = f"median {latency.said('median')}, max {latency.said('max')}"

@@ -50,9 +50,9 @@ _SLUG = re.compile(r"[0-9]{2}-[a-z0-9-]+")
 _log = logging.getLogger(__name__)
 
 KINDS = {
-    "prediction": "answer before you measure",
+    "prediction": "a number and a reason, before you measure",
     "number": "a number",
-    "choice": "one of these",
+    "choice": "one of these, by its number in your answers.toml",
     "text": "a few sentences",
     "file": "a file that you complete",
 }
@@ -196,7 +196,7 @@ class LabQuestions(LabDirective):
     def box(self, lab: Lab, question: Question) -> nodes.Node:
         """Return the box of one question."""
         number = lab.questions.index(question) + 1
-        unit = f" in {question.unit}" if question.unit else ""
+        unit = f", in {question.unit}" if question.unit else ""
         title = f"Question {number}"
         box = nodes.admonition(
             classes=["lab-question", f"lab-question-{question.kind}"],
@@ -207,10 +207,9 @@ class LabQuestions(LabDirective):
         line = nodes.paragraph(facts, facts, classes=["lab-question-facts"])
         line += nodes.literal(question.id, question.id)
         box += self.markdown(lab.fill(question.text))
-        for letter, choice in (question.choices or {}).items():
+        for choice in (question.choices or {}).values():  # their numbers are each student's own
             item = nodes.paragraph(classes=["lab-choice"])
-            item += nodes.strong(text=f"{letter}  ")
-            item += nodes.Text(choice)
+            item += nodes.Text(f"\N{WHITE CIRCLE}  {choice}")
             box += item
         box += line
         return box

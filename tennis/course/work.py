@@ -10,11 +10,12 @@ import hashlib
 import re
 import shutil
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import indent
 
 from tennis.checkout import ROOT
+from tennis.course.choices import numbered
 from tennis.course.labs import LABS, Lab, LabError, Question, load_course, write
 from tennis.course.recorded import open_recorded, place
 from tennis.course.starters import starter
@@ -27,6 +28,7 @@ from tennis.rally.text import plain
 ANSWERS = "answers.toml"
 README = "README.md"
 NOTEBOOK, NOTEBOOK_PDF = "notebook.md", "notebook.pdf"
+SEALS = "predictions.jsonl"  # what predictions were when a rally was begun
 PLAN = "plan.toml"  # of the lab's match, with the student's seed
 ANSWERS_MAX = 1 << 18  # bytes
 TEXT_MAX = 20_000  # characters of an answer
@@ -74,13 +76,32 @@ def find_lab(number: str) -> Lab:
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """A guess as it was written: a number, and why."""
+
+    number: int | float | str
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """Return both as one text."""
+        return f"{self.number}\n{self.reason}".strip()
+
+
+@dataclass(frozen=True)
 class Answers:
-    """What stands in ``answers.toml``; an answer that is missing, or empty, is not in ``given``."""
+    """What stands in ``answers.toml``; an answer that is missing, or empty, is not in ``given``.
+
+    ``seed``: with which choices were numbered; None in a folder that 0.1 or 0.2 made, where
+    choices have letters and a prediction is one text.
+    """
 
     lab: str
     student: str
     minutes: int
     given: dict[str, int | float | str]
+    seed: int | None = None
+    predictions: dict[str, Prediction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -193,7 +214,7 @@ def read_answers(path: Path) -> Answers:
     except OSError as error:
         raise WorkError(f"{path} cannot be read: {plain(str(error), 120)}") from error
     lab, student, minutes = (content.get(key) for key in ("lab", "student", "minutes"))
-    given = content.get("answers", {})
+    given, seed = content.get("answers", {}), content.get("seed")
     if not isinstance(lab, str) or not isinstance(student, str) or not isinstance(given, dict):
         raise WorkError(f"{path} lacks lab, student or answers: `tennis lab start` wrote them")
     student = unicodedata.normalize("NFC", student)  # an editor may have taken letters apart
@@ -201,7 +222,27 @@ def read_answers(path: Path) -> Answers:
         raise WorkError(f"{path}: student: {plain(student, 60)!a} is no name")
     if isinstance(minutes, bool) or not isinstance(minutes, int) or not 0 <= minutes <= MINUTES_MAX:
         raise WorkError(f"{path}: minutes: a whole number, 0 to {MINUTES_MAX:,}")
-    return Answers(lab, student, minutes, dict(_given(path, given)))
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise WorkError(f"{path}: seed: a whole number: `tennis lab start` wrote it")
+    guesses = {
+        name: _prediction(path, name, value)
+        for name, value in given.items()
+        if isinstance(value, dict)
+    }
+    texts = {name: guess.text for name, guess in guesses.items()}
+    return Answers(lab, student, minutes, dict(_given(path, given | texts)), seed, guesses)
+
+
+def _prediction(path: Path, name: str, value: dict[str, object]) -> Prediction:
+    """Return a prediction as it stands there. Raises WorkError."""
+    where = f"{path}: {plain(name, 40)}"
+    if not set(value) <= {"number", "reason"}:
+        raise WorkError(f"{where}: only {plain(name, 40)}.number and {plain(name, 40)}.reason")
+    parts = dict(_given(path, {f"{name}.{part}": text for part, text in value.items()}))
+    number, reason = parts.get(f"{name}.number", ""), parts.get(f"{name}.reason", "")
+    if not isinstance(reason, str):
+        raise WorkError(f"{where}.reason: a text in quotes")
+    return Prediction(number, reason.strip())
 
 
 def _given(path: Path, given: dict[str, object]) -> list[tuple[str, int | float | str]]:
@@ -222,36 +263,44 @@ def _given(path: Path, given: dict[str, object]) -> list[tuple[str, int | float 
 
 
 def _template(lab: Lab, student: str) -> str:
+    seed = seed_of(lab, student)
     lines = [
-        f"# Your answers to lab {lab.number}, {lab.title}. Text goes between the three quotes,",
-        "# as many lines as you like; a number stands alone, as in 1420, 3_000_000 or 1.42e-6.",
+        f"# Your answers to lab {lab.number}, {lab.title}. A text goes between the three quotes,",
+        "# as many lines as you like; a number between the two, as people write it: 7740, 7.74 µs,",
+        "# 3e6.",
         f"# `tennis lab check {lab.number:02}` says what is missing.",
         f'lab = "{lab.slug}"',
-        f'student = "{student}"  # or your group',
+        f'student = "{student}"',
+        f"seed = {seed}  # follows from the name: for another one, `tennis lab start` again",
         "minutes = 0  # that the lab took you",
         "",
         "[answers]",
     ]
     for question in lab.questions:
-        lines += ["", *_question(lab, question)]
+        lines += ["", *_question(lab, question, seed)]
     return "\n".join(lines) + "\n"
 
 
-def _question(lab: Lab, question: Question) -> list[str]:
+def _question(lab: Lab, question: Question, seed: int) -> list[str]:
+    name = question.id
     points = "1 point" if question.points == 1 else f"{question.points} points"
     text = indent(lab.fill(question.text), "# ", lambda _: True)
-    lines = [f"# {question.id} ({points})", *(line.rstrip() for line in text.splitlines())]
-    for letter, choice in (question.choices or {}).items():
-        lines.append(f"#   {letter}: {choice}")
+    lines = [f"# {name} ({points})", *(line.rstrip() for line in text.splitlines())]
+    numbers = numbered(lab.slug, question, seed)
+    for number, choice in numbers.items():
+        lines.append(f"#   {number}: {(question.choices or {})[choice]}")
     match question.kind:
         case "number":
-            return [*lines, f"# {question.id} = 0  # in {question.unit}: take the first # away"]
+            return [*lines, f'{name} = ""  # a number, in {question.unit}']
         case "choice":
-            return [*lines, f'{question.id} = ""  # a letter']
+            return [*lines, f'{name} = ""  # one of the numbers 1 to {len(numbers)}']
         case "file":
             return [*lines, f"# It is {question.file} that is judged: nothing to write here."]
+        case "prediction":
+            guess = f'{name}.number = ""  # one number, in {question.unit}'
+            return [*lines, guess, f"{name}.reason = '''", "'''"]
         case _:
-            return [*lines, f"{question.id} = '''", "'''"]
+            return [*lines, f"{name} = '''", "'''"]
 
 
 def _readme(lab: Lab, student: str) -> str:

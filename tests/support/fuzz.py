@@ -34,7 +34,7 @@ from tennis.bench.fleet.leases import who_else
 from tennis.bench.instruments import verifications
 from tennis.bench.instruments.arq import Receiver
 from tennis.bench.targets.console import Console
-from tennis.course import grading, hand_in, load_lab, notebook_box, work
+from tennis.course import grading, hand_in, load_lab, notebook_box, predictions, work
 from tennis.errors import TennisError
 from tennis.explain import stages
 from tennis.match.folder import MATCH, open_match
@@ -174,6 +174,22 @@ def answers(scratch: Path) -> Callable[[random.Random], None]:
     def run(rng: random.Random) -> None:
         target.write_bytes(damaged(whole, rng))
         work.read_answers(target)
+
+    return run
+
+
+def seals(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage what sealed a prediction, and say what is known of it."""
+    lab = load_lab("04-under-load")
+    made = make_work(scratch / "w", lab, "Ada", rallies=NO_RALLIES)
+    with predictions.sealing(made / "mainline-idle", lambda _: None):
+        make_rally(made / "mainline-idle")
+    target = made / work.SEALS
+    whole, opened = target.read_bytes(), work.read(made)
+
+    def run(rng: random.Random) -> None:
+        target.write_bytes(damaged(whole, rng))
+        assert predictions.standing(opened, "prediction").words.isprintable()
 
     return run
 
@@ -527,6 +543,7 @@ TARGETS: dict[str, Target] = {
     "csv": lambda scratch: captures(scratch, "csv"),
     "plan": plans,
     "answers": answers,
+    "seals": seals,
     "hand-in": hand_ins,
     "marks": marks,
     "box": boxes,
@@ -574,6 +591,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "course/labs.py": OURS,
     "course/module_trial.py": OURS,
     "course/notebook_box.py": ("box",),
+    "course/predictions.py": ("seals",),
     "course/solutions.py": OURS,
     "explain/stages.py": ("stages",),
     "match/folder.py": ("match", "sweep"),

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Students' folders and hand-ins, as a class would make them; rallies are made up (synthetic)."""
 
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from tennis.checkout import ROOT
 from tennis.course import hand_in, sweep_work, work
+from tennis.course.choices import numbered
 from tennis.course.labs import LABS, Lab, LabRally
 from tennis.course.solutions import load_solution
 from tennis.course.starters import solved
@@ -32,13 +34,19 @@ CELLS = {
     ("rt", "idle"): (2_000, 3_000),
     ("rt", "stress"): (2_000, 5_000),
 }
-TEXT = "The answer in some words of my own, as long as a real one would be: {} said this."
 
 
-def right_answers(lab: Lab, student: str) -> dict[str, int | float | str]:
-    """Return answers of which those that are not texts are right."""
+def own_words(student: str, question: str) -> str:
+    """Return a text as long as a real one, that shares nothing with those of others."""
+    digest = hashlib.sha256(f"{student} {question}".encode()).hexdigest()
+    words = " ".join(f"w{digest[at : at + 4]}" for at in range(0, len(digest), 4))
+    return f"{student} on {question}: {words}"
+
+
+def right_answers(lab: Lab, student: str) -> dict[str, Any]:
+    """Return answers of which those that are not texts are right; choices by their names."""
     solution = load_solution(lab)
-    found: dict[str, int | float | str] = {}
+    found: dict[str, Any] = {}
     for question in lab.questions:
         known = solution.of(question.id) if solution else None
         if known is not None and known.answer is not None:
@@ -46,12 +54,26 @@ def right_answers(lab: Lab, student: str) -> dict[str, int | float | str]:
         elif question.kind == "file":
             continue
         elif question.computed and question.kind == "choice":
-            found[question.id] = "a"
+            found[question.id] = "confirmed"
         elif question.computed:
             found[question.id] = 1.0
+        elif question.kind == "prediction":
+            found[question.id] = {"number": 2, "reason": own_words(student, "guess")}
         else:
-            found[question.id] = TEXT.format(f"{student} on {question.id}")
+            found[question.id] = own_words(student, question.id)
     return found
+
+
+def written(lab: Lab, student: str, name: str, answer: Any) -> Iterator[str]:
+    """Yield the lines of an answer; a choice that is named is written as the student's number."""
+    question = lab.question(name)
+    if isinstance(answer, dict):
+        yield from (f"{name}.{part} = {value!r}" for part, value in answer.items())
+        return
+    if answer in (question.choices or {}):
+        numbers = numbered(lab.slug, question, work.seed_of(lab, student))
+        answer = next(number for number, choice in numbers.items() if choice == answer)
+    yield f"{name} = {answer!r}" if isinstance(answer, str) else f"{name} = {answer}"
 
 
 def make_work(
@@ -74,9 +96,7 @@ def make_work(
     lines = ["[answers]"]
     for name, answer in {**right_answers(lab, student), **(answers or {})}.items():
         if answer is not None:
-            lines.append(
-                f"{name} = {answer!r}" if isinstance(answer, str) else f"{name} = {answer}"
-            )
+            lines += written(lab, student, name, answer)
     path.write_text(text + "\n".join(lines) + "\n")
     if lab.match is not None and (match or {}).get("there", True):
         make_match(folder / lab.match.name, lab, student, **(match or {}))

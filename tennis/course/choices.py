@@ -1,0 +1,53 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Multiple choices: each student sees them in an order of their own, with numbers.
+
+What is compared is the choice, by its name in ``lab.toml``; a number means something only beside a
+seed. Hand-ins of 0.1 and 0.2 name choices by letters, in one order for everybody.
+"""
+
+import hashlib
+import string
+from collections.abc import Sequence
+
+from tennis.course.labs import Question
+from tennis.rally.text import plain
+
+
+class ChoiceError(ValueError):
+    """An answer names no choice; the message is for whoever wrote it."""
+
+
+def numbered(slug: str, question: Question, seed: int) -> dict[int, str]:
+    """Return the names of a question's choices, by the numbers that a student sees, from 1.
+
+    The order follows from the lab, the question and the student's seed: the same every time.
+    """
+
+    def drawn(name: str) -> bytes:
+        return hashlib.sha256(f"tennis {slug} {question.id} {seed} {name}".encode()).digest()
+
+    return dict(enumerate(sorted(question.choices or {}, key=drawn), 1))
+
+
+def chosen(slug: str, question: Question, answer: object, seed: int) -> str:
+    """Return the name of the choice that a student's number names. Raises ChoiceError."""
+    known = numbered(slug, question, seed)
+    written = str(answer).strip().rstrip(".)")
+    if not (written.isdecimal() and written.isascii() and int(written[:3]) in known):
+        numbers = ", ".join(map(str, known))
+        raise ChoiceError(f"{plain(str(answer), 20)!a} is none of the numbers {numbers}")
+    return known[int(written)]
+
+
+def chosen_by_letter(question: Question, answer: object, letters: Sequence[str]) -> str:
+    """Return the name of the choice that a letter named in 0.1 and 0.2; "" where nobody knows.
+
+    ``letters``: the names of the choices that were a, b, c ... then. Raises ChoiceError.
+    """
+    known = string.ascii_lowercase[: len(question.choices or {})]
+    if len(str(answer)) != 1 or str(answer) not in known:
+        listed = ", ".join(known)
+        raise ChoiceError(f"{plain(str(answer), 20)!a} is none of the letters {listed}")
+    place = known.index(str(answer))
+    return letters[place] if place < len(letters) else ""

@@ -1,0 +1,221 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A prediction is sealed: what it was when the first rally of the lab was begun is kept beside it.
+
+What this proves: an honest folder shows whether its prediction is older than its rallies. It is no
+proof against a liar, who can edit the file, delete it, or play under another name first. So what
+is not known is never held against anybody: changed is only what a seal shows.
+"""
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from tennis.course.labs import Lab
+from tennis.course.work import ANSWERS, SEALS, TEXT_MAX, Prediction, Work, find_lab, read_answers
+from tennis.course.written_numbers import NumberError, read_number
+from tennis.errors import RallyError, TennisError
+from tennis.rally import open_folder
+from tennis.rally.disk import open_regular, writing
+from tennis.rally.folder import MANIFEST
+from tennis.rally.text import plain
+
+FILE_MAX = 1 << 18  # bytes
+SHOWN_MAX = 200  # characters of a text in a message
+
+Name = Annotated[str, StringConstraints(max_length=60)]
+Text = Annotated[str, StringConstraints(max_length=TEXT_MAX)]
+
+
+class Seal(BaseModel):
+    """What a prediction was at a time; an empty one was not made yet."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    question: Name
+    number: Text
+    reason: Text
+    at: datetime
+    begun: Name = ""  # the rally that was begun then; "": none, somebody only looked
+    played: Annotated[list[Name], Field(max_length=100)] = []  # that lay there already
+
+    @property
+    def prediction(self) -> Prediction:
+        """Return what was predicted."""
+        return Prediction(self.number, self.reason)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is known of a prediction."""
+
+    known: Literal["unchanged", "changed", "nothing"]
+    words: str
+
+
+@contextlib.contextmanager
+def sealing(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
+    """Seal the predictions of the lab in whose folder ``out`` is about to be played.
+
+    They are read now, and kept once there is a result to be seen: a rally that did not come about
+    seals nothing. What cannot be read or written is told, and the rally is played all the same.
+    """
+    folder = out.parent
+    try:
+        seals = _now(folder, out.name)
+    except TennisError as error:
+        tell(f"your prediction is not sealed: {plain(str(error), 200)}")
+        seals = []
+    if any(not seal.number or not seal.reason for seal in seals):
+        tell(f"{ANSWERS} has no whole prediction yet, and this rally seals it: write it before")
+    try:
+        yield
+    finally:
+        if seals and _is_played(out):
+            try:
+                _keep(folder, seals)
+                tell("your prediction is sealed: do not change it any more")
+            except TennisError as error:
+                tell(f"your prediction is not sealed: {plain(str(error), 200)}")
+
+
+def look(work: Work) -> None:
+    """Keep what the predictions are while no rally of the lab was played. Raises DiskFullError."""
+    if _there(work.folder, work.lab):
+        return
+    known = {seal.question: seal for seal in read_seals(work.folder)}  # the last of each
+    seals = [
+        seal
+        for seal in _seals(work.lab, work.answers.predictions, "", [])
+        if (seal.number or seal.reason)
+        and (seal.question not in known or not _same(known[seal.question], seal.prediction, ""))
+    ]
+    if seals:
+        _keep(work.folder, seals)
+
+
+def standing(work: Work, question: str) -> Standing:
+    """Return what is known of a prediction that was handed in."""
+    unit = work.lab.question(question).unit or ""
+    prediction = work.answers.predictions.get(question, Prediction("", ""))
+    seals = [seal for seal in read_seals(work.folder) if seal.question == question]
+    first = next((seal for seal in seals if seal.begun), None)
+    if first is None:
+        looks = [seal for seal in seals if not seal.played]
+        if looks and _same(looks[-1], prediction, unit):
+            return Standing(
+                "unchanged", f"{_when(looks[-1])}, before any rally of the lab was there"
+            )
+        return Standing("nothing", "no rally sealed it: nobody knows when it was made")
+    if first.played:
+        before = f"{plain(first.played[0], 40)} was there before anything was sealed"
+        return Standing("nothing", f"{before}: nobody knows when it was made")
+    begun = f"{plain(first.begun, 40)} was begun, {_when(first)}"
+    if _same(first, prediction, unit):
+        return Standing("unchanged", f"as it was when {begun}")
+    if not first.number and not first.reason:
+        return Standing("changed", f"there was none yet when {begun}")
+    then = plain(f"{first.number}, {first.reason}", SHOWN_MAX)
+    return Standing("changed", f"it was another one when {begun}: {then!r}")
+
+
+def read_seals(folder: Path) -> list[Seal]:
+    """Return the seals of a folder, in their order; lines that are none are left out."""
+    path = folder / SEALS
+    try:
+        with open_regular(path, links=False) as file:
+            data = file.read(FILE_MAX)
+    except OSError:
+        return []
+    found = []
+    for line in data.splitlines():
+        with contextlib.suppress(ValidationError, ValueError, RecursionError):
+            found.append(Seal.model_validate_json(line))
+    return found
+
+
+def _now(folder: Path, name: str) -> list[Seal]:
+    """Return what is to be sealed: nothing where it is, or where the rally is not the lab's."""
+    answers = read_answers(folder / ANSWERS)
+    lab = find_lab(answers.lab)
+    if answers.seed is None or name not in _names(lab):
+        return []
+    sealed = {seal.question for seal in read_seals(folder) if seal.begun}
+    played = [one for one in _there(folder, lab) if one != name or _is_played(folder / name)]
+    return [
+        seal
+        for seal in _seals(lab, answers.predictions, name, played)
+        if seal.question not in sealed
+    ]
+
+
+def _seals(
+    lab: Lab, predictions: dict[str, Prediction], begun: str, played: list[str]
+) -> Iterator[Seal]:
+    at = datetime.now(UTC).replace(microsecond=0)
+    for question in lab.questions:
+        if question.kind == "prediction":
+            guess = predictions.get(question.id, Prediction("", ""))
+            yield Seal(
+                question=question.id,
+                number=str(guess.number),
+                reason=guess.reason,
+                at=at,
+                begun=begun,
+                played=played,
+            )
+
+
+def _names(lab: Lab) -> list[str]:
+    """Return what is played in a lab's folder."""
+    others = [one.name for one in (lab.sweep, lab.match) if one is not None]
+    return [*(rally.name for rally in lab.rallies), *others]
+
+
+def _there(folder: Path, lab: Lab) -> list[str]:
+    return [name for name in _names(lab) if (folder / name).exists()]
+
+
+def _is_played(out: Path) -> bool:
+    """Tell whether there is a result to be seen: a whole rally, or any of a sweep or a match."""
+    if (out / MANIFEST).is_file():
+        with contextlib.suppress(RallyError):
+            return open_folder(out).manifest.ended == "complete"
+        return False
+    return out.is_dir() and any(out.glob(f"*/{MANIFEST}"))
+
+
+def _keep(folder: Path, seals: list[Seal]) -> None:
+    path = folder / SEALS
+    lines = "".join(seal.model_dump_json() + "\n" for seal in seals)
+    with writing(path):
+        if path.is_symlink():
+            path.unlink()  # through no link
+        with path.open("a", encoding="utf-8") as file:
+            file.write(lines)
+
+
+def _same(seal: Seal, prediction: Prediction, unit: str) -> bool:
+    """Tell whether a prediction is the sealed one: the same number, in the same words."""
+
+    def words(text: str) -> list[str]:
+        return re.findall(r"\w+", text.casefold())
+
+    def number(text: str) -> float | str:
+        try:
+            return read_number(text, unit)
+        except NumberError:
+            return " ".join(text.split())
+
+    same = number(seal.number) == number(str(prediction.number))
+    return same and words(seal.reason) == words(prediction.reason)
+
+
+def _when(seal: Seal) -> str:
+    return seal.at.astimezone().strftime("%Y-%m-%d %H:%M")

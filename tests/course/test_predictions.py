@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A prediction is sealed by the first rally, and nobody honest is told that it was changed."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli import cli
+from tennis.course import checking, hand_in, load_lab, predictions, work
+from tennis.course.predictions import Seal, look, read_seals, sealing, standing
+from tennis.errors import BenchError
+from tests.support.hand_ins import make_sweep, make_work
+from tests.support.synthetic import make_rally
+
+LAB = load_lab("01-first-serve")
+GUESS = {"number": "2", "reason": "softirqs are threads on PREEMPT_RT, and those must be woken"}
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    return make_work(
+        tmp_path / "w",
+        LAB,
+        "zoe",
+        answers={"prediction": GUESS},
+        rallies={rally.name: None for rally in LAB.rallies},
+    )
+
+
+def edit(folder: Path, old: str, new: str) -> None:
+    path = folder / "answers.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def play(folder: Path, name: str, **about) -> list[str]:
+    """Play a rally as the commands do; return what the student was told."""
+    told: list[str] = []
+    with sealing(folder / name, told.append):
+        make_rally(folder / name, **about)
+    return told
+
+
+def known(folder: Path) -> tuple[str, str]:
+    found = standing(work.read(folder), "prediction")
+    return found.known, found.words
+
+
+def test_what_was_sealed_stays_sealed(folder):
+    assert play(folder, "mainline-idle") == ["your prediction is sealed: do not change it any more"]
+    assert play(folder, "rt-idle") == []
+    assert known(folder)[0] == "unchanged"
+    assert "as it was when mainline-idle was begun" in known(folder)[1]
+    (seal,) = read_seals(folder)
+    assert (seal.number, seal.reason, seal.begun, seal.played) == (
+        *GUESS.values(),
+        "mainline-idle",
+        [],
+    )
+
+
+def test_what_was_changed_afterwards_is_shown(folder):
+    play(folder, "mainline-idle")
+    edit(folder, "number = '2'", "number = '3'")
+    assert known(folder)[0] == "changed"
+    assert "'2, softirqs are threads" in known(folder)[1]
+    play(folder, "rt-idle")  # seals nothing anew
+    assert known(folder)[0] == "changed"
+    edit(folder, "number = '3'", "number = '2'")
+    assert known(folder)[0] == "unchanged"
+    edit(folder, "must be woken", "must be called")
+    assert known(folder)[0] == "changed"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("number = '2'", "number = '2.0 times'"),
+        ("number = '2'", "number = 2"),
+        ("softirqs are", "Softirqs  are"),
+        ("PREEMPT_RT, and", "PREEMPT_RT and"),
+        ("must be woken", "must be woken."),
+    ],
+)
+def test_how_it_is_written_is_no_change(folder, old, new):
+    play(folder, "mainline-idle")
+    edit(folder, old, new)
+    assert known(folder)[0] == "unchanged"
+
+
+def test_one_that_is_made_afterwards_is_shown(folder):
+    edit(folder, "prediction.number = '2'", "prediction.number = ''")
+    edit(folder, GUESS["reason"], "")
+    told = play(folder, "mainline-idle")
+    assert "no whole prediction yet" in told[0]
+    edit(folder, "prediction.number = ''", "prediction.number = '2'")
+    assert known(folder)[0] == "changed"
+    assert "there was none yet when mainline-idle was begun" in known(folder)[1]
+
+
+def test_a_rally_that_did_not_come_about_seals_nothing(folder):
+    """The bench failed, or the student ended it to write the prediction first."""
+    with pytest.raises(BenchError), sealing(folder / "mainline-idle", print):
+        raise BenchError("no kernel")
+    play(folder, "rt-idle", ended="interrupted")
+    assert read_seals(folder) == []
+
+
+@pytest.mark.parametrize("name", ["mainline-idle-again", "try"])
+def test_what_is_not_the_labs_seals_nothing(folder, name):
+    assert play(folder, name) == []
+    assert known(folder)[0] == "nothing"
+
+
+def test_what_nobody_sealed_is_not_called_changed(folder):
+    """Rallies that came by another way: an older Tennis, a copy, another machine."""
+    make_rally(folder / "mainline-idle")
+    assert known(folder) == ("nothing", "no rally sealed it: nobody knows when it was made")
+    edit(folder, "number = '2'", "number = '3'")
+    play(folder, "rt-idle")
+    assert known(folder)[0] == "nothing"  # 3 was sealed, but mainline-idle was there before
+    assert "mainline-idle was there before anything was sealed" in known(folder)[1]
+    edit(folder, "number = '3'", "number = '4'")
+    assert known(folder)[0] == "nothing"
+
+
+def test_a_look_before_any_rally_is_kept(folder):
+    look(work.read(folder))
+    edit(folder, "number = '2'", "number = '5'")
+    look(work.read(folder))
+    look(work.read(folder))
+    assert [seal.number for seal in read_seals(folder)] == ["2", "5"]
+    make_rally(folder / "mainline-idle")  # by another way: nobody sealed it
+    look(work.read(folder))
+    assert len(read_seals(folder)) == 2
+    assert known(folder)[0] == "unchanged"
+    edit(folder, "number = '5'", "number = '6'")  # before or after that rally: nobody knows
+    assert known(folder)[0] == "nothing"
+
+
+def test_a_folder_that_cannot_be_written_can_be_checked(folder, monkeypatch):
+    monkeypatch.setattr(predictions, "SEALS", "no-such-folder/predictions.jsonl")
+    done = CliRunner().invoke(cli, ["lab", "check", "01", "--in", str(folder)])
+    assert "your prediction is not kept: cannot write" in done.output
+    assert "5 of 5 answered" in done.output
+
+
+def test_a_sweep_that_was_interrupted_has_sealed(tmp_path):
+    lab = load_lab("09-faster-until-it-breaks")
+    made = make_work(
+        tmp_path / "w",
+        lab,
+        "zoe",
+        rallies={rally.name: None for rally in lab.rallies},
+        sweep={"there": False},
+    )
+    with pytest.raises(KeyboardInterrupt), sealing(made / "rates", print):
+        make_sweep(made / "rates", lab, "zoe", rates=1)
+        raise KeyboardInterrupt
+    (seal,) = read_seals(made)
+    assert (seal.begun, seal.played) == ("rates", [])
+
+
+def test_answers_that_cannot_be_read_stop_no_rally(folder):
+    (folder / "answers.toml").write_text("x = [")
+    told = play(folder, "mainline-idle")
+    assert "not sealed" in told[0]
+    assert (folder / "mainline-idle").is_dir()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        b"",
+        b"\xff\xfe\n{",
+        b"[" * 5000,
+        b'{"question": "prediction"}\n' * 100,
+        b'{"question":"prediction","number":"1","reason":"x","at":"never"}',
+        b"0" * (1 << 20),
+    ],
+)
+def test_hostile_seals_are_no_seals(folder, lines):
+    (folder / "predictions.jsonl").write_bytes(lines)
+    assert read_seals(folder) == []
+    assert known(folder)[0] == "nothing"
+    (folder / "predictions.jsonl").unlink()
+    (folder / "predictions.jsonl").symlink_to("/dev/zero")
+    assert read_seals(folder) == []
+
+
+def test_what_is_sealed_moves_no_cursor(folder):
+    seal = {"question": "prediction", "number": "\x1b[2J", "reason": "\n<b>", "begun": "\x1b]0;x"}
+    seal |= {"at": "2026-01-01T00:00:00Z", "played": []}
+    (folder / "predictions.jsonl").write_text(json.dumps(seal) + "\n")
+    assert known(folder)[0] == "changed"
+    assert known(folder)[1].isprintable()
+
+
+def test_whoever_marks_sees_it_and_decides(tmp_path):
+    """It is handed in, too; what was not sealed costs nobody a point."""
+    made = make_work(tmp_path / "w", LAB, "zoe", answers={"prediction": GUESS})
+    before = checking.check(made, blind=False)
+    assert {mark.question: mark.points for mark in before.marks}["prediction"] == 1
+    at = "2026-01-01T00:00:00Z"
+    seal = Seal.model_validate(
+        {"question": "prediction", "number": "9", "reason": "", "at": at, "begun": "rt-idle"}
+    )
+    (made / "predictions.jsonl").write_text(seal.model_dump_json() + "\n")
+    file = tmp_path / "zoe.zip"
+    hand_in.pack(work.read(made), file)
+    assert "predictions.jsonl" in zipfile.ZipFile(file).namelist()
+    hand_in.unpack(file, tmp_path / "u")
+    report = checking.check(tmp_path / "u", blind=False)
+    (mark,) = (mark for mark in report.marks if mark.question == "prediction")
+    assert mark.points is None
+    assert mark.why.startswith("it was another one when rt-idle was begun, 2026-01-01")
