@@ -18,8 +18,10 @@ from tennis.errors import TennisError, UsageError
 from tennis.rally.text import quoted
 
 if TYPE_CHECKING:
+    from tennis.course.answered import Asked
     from tennis.course.checking import Report
     from tennis.course.labs import Lab
+    from tennis.course.work import Work
 
 SIGNS = {"pass": "ok", "fail": "no", "inconclusive": "?", "not run": "-"}
 STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "yellow", "not run": "dim"}
@@ -165,9 +167,11 @@ def plant(number: str, folder: Path | None) -> None:
 @in_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(number: str, folder: Path | None, *, as_json: bool) -> None:
-    """Run the checks that whoever marks runs, but for those that know the answers.
+    """Say what is answered, what of it is right, what was not run, and what `submit` will refuse.
 
-    Exit code 1: something is missing or wrong.
+    The checks are those that whoever marks runs, but for those that know the answers: an answer
+    that stands there may be wrong. Numbers are read as people write them, in any unit of their
+    kind: 7,740, 7740 ns, 7.74 µs. Exit code 1: something is missing or wrong.
 
     \b
     Examples:
@@ -175,16 +179,25 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
       tennis lab check 01 --in work/01
       tennis lab check 01 --json
     """
-    from tennis.course import checking, work
+    from tennis.course import answered, checking, hand_in, predictions, work
 
     found = work.find_lab(number)
     opened = work.read(_given(found, folder), found)
+    try:
+        predictions.look(opened)
+    except TennisError as error:  # a folder that cannot be written can be checked
+        echo(f"tennis: your prediction is not kept: {error}", err=True)
     _wait_for_trials(found)
     report = checking.check(opened.folder, blind=True)
+    asked = answered.questions(found, report)
+    refused = hand_in.missing(opened, report)
     if as_json:
-        echo(report.model_dump_json(indent=2))
+        told = report.model_dump() | {"questions": [one.model_dump() for one in asked]}
+        echo(json.dumps(told | {"submit_refuses": refused}, indent=2))
     else:
-        _show(found, report)
+        _show_questions(found, asked)
+        _show(report)
+        _show_what_is_left(found, asked, report, refused)
     failed = sum(result.verdict == "fail" for result in report.results)
     if failed:
         raise TennisError(f"{failed} of {len(report.results)} checks say no")
@@ -194,17 +207,20 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
 @click.argument("number", metavar="LAB")
 @in_option
 @click.option("--out", type=Folder(), metavar="FILE", help="The file. [default: LAB-NAME.zip]")
-def submit(number: str, folder: Path | None, out: Path | None) -> None:
-    """Make the one file to hand in: answers, notebook and rallies. What is missing is refused.
+@click.option("--partial", is_flag=True, help="Hand in what is there, and do not ask: for scripts.")
+def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool) -> None:
+    """Make the one file to hand in: answers, notebook and rallies.
 
-    The notebook is run once more, from top to bottom, and handed in as PDF, too.
+    Where something is missing, you are asked whether to hand in the part that is there. The
+    notebook is run once more, from top to bottom, and handed in as PDF, too.
 
     \b
     Examples:
       tennis lab submit 01
       tennis lab submit 01 --in work/01 --out ada.zip
+      tennis lab submit 01 --partial
     """
-    from tennis.course import checking, hand_in, work
+    from tennis.course import answered, checking, hand_in, work
 
     found = work.find_lab(number)
     opened = work.read(_given(found, folder), found)
@@ -214,14 +230,58 @@ def submit(number: str, folder: Path | None, out: Path | None) -> None:
     if lacking:
         for one in lacking:
             echo(f"tennis: missing: {one}", err=True)
-        raise TennisError("nothing was made", next_step="add what is missing, then submit again")
+        _accept_a_part(opened, answered.questions(found, report), partial=partial)
     out = out or Path(hand_in.file_name(opened))
     if out.exists():
         raise UsageError(f"{out} exists", next_step="remove it, or choose another name with --out")
+    printed = _printed(opened, partial=bool(lacking))
+    size = hand_in.pack(opened, out, without=() if printed else (work.NOTEBOOK_PDF,))
+    part = " (a part)" if lacking else ""
+    echo(f"{quoted(out)}{part}: {size / 1e6:.1f} MB, {report.of} points to win; hand this file in")
+
+
+def _accept_a_part(opened: "Work", asked: "list[Asked]", *, partial: bool) -> None:
+    """Ask whether a part is to be handed in. Raises TennisError where it is not."""
+    there = sum(one.answered for one in asked)
+    if opened.answers.seed not in {None, opened.seed}:
+        raise TennisError(
+            "nothing was made: answers.toml was made for another name",
+            next_step="put the old name back, or begin anew with `tennis lab start`",
+        )
+    if not there:
+        raise TennisError("nothing was made: no question is answered", next_step="answer one")
+    part = f"{there} of {len(asked)} answered"
+    if opened.lab.rallies:
+        part += f", {len(opened.rallies)} of {len(opened.lab.rallies)} rallies are there"
+    if partial:
+        echo(f"tennis: {part}: handed in as a part", err=True)
+        return
+    try:
+        yes = click.confirm(f"{part}. Hand in this part?", default=False, err=True)
+    except click.Abort:  # nobody is there to answer
+        yes = False
+        echo(err=True)
+    if not yes:
+        raise TennisError(
+            "nothing was made", next_step="add what is missing, or hand in the part with --partial"
+        )
+
+
+def _printed(opened: "Work", *, partial: bool) -> bool:
+    """Print the notebook; tell whether it was. That of a part may fail: it lacks rallies."""
+    from tennis.course import hand_in, work
+
+    if partial and not (opened.folder / work.NOTEBOOK).is_file():
+        return False
     echo("tennis: the notebook is run once more, and printed", err=True)
-    hand_in.print_notebook(opened)
-    size = hand_in.pack(opened, out)
-    echo(f"{quoted(out)}: {size / 1e6:.1f} MB, {report.of} points to win; hand this file in")
+    try:
+        hand_in.print_notebook(opened)
+    except work.WorkError as error:
+        if not partial:
+            raise
+        echo(f"tennis: handed in without the notebook's print: {error}", err=True)
+        return False
+    return True
 
 
 def _wait_for_trials(lab: "Lab") -> None:
@@ -249,13 +309,42 @@ def _given(lab: "Lab", folder: Path | None) -> Path:
     )
 
 
-def _show(lab: "Lab", report: "Report") -> None:
-    """Print what each check says; those that say no, with why and what helps."""
+def _show_questions(lab: "Lab", asked: "list[Asked]") -> None:
+    """Print a line a question: whether it is answered, and whether that is right."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("question", overflow="fold")
+    table.add_column("answered", ratio=1)
+    table.add_column("right", ratio=1)
+    for one in asked:
+        answer = Text("yes" if one.answered else "no", STYLES["pass" if one.answered else "fail"])
+        style = {"yes": STYLES["pass"], "no": STYLES["fail"]}.get(one.right, "dim")
+        right = Text(one.right if one.answered else "", style)
+        said = (one.understood, one.why if one.answered else "")
+        cells = [
+            cell + Text(f": {words}" if words else "")
+            for cell, words in zip((answer, right), said, strict=True)
+        ]
+        table.add_row(one.question, *cells)
+    console = Console(highlight=False)
+    console.print(Text(f"Lab {lab.number}, {lab.title}", style="bold"))
+    console.print(table)
+    console.print()
+
+
+def _show(report: "Report") -> None:
+    """Print what each other check says; those that say no, with why and what helps."""
+    from tennis.course.answered import ANSWERED, SEALED
     from tennis.course.checking import title
 
     console = Console(highlight=False)
     for _, group in itertools.groupby(report.results, lambda result: result.rationale):
-        results = [result for result in group if result.verdict != "not run"]
+        results = [
+            result
+            for result in group
+            if result.verdict != "not run"
+            and not result.check.startswith((ANSWERED, SEALED))
+            and not (result.question and result.verdict == "pass")
+        ]
         for result in results:
             lead = Text(f"{SIGNS[result.verdict]:>3}  ", style=STYLES[result.verdict])
             said = f": {result.message}" if result.message else ""
@@ -265,6 +354,29 @@ def _show(lab: "Lab", report: "Report") -> None:
         hint = next((result.hint for result in results if result.verdict == "fail"), "")
         if hint:
             paragraph(console, hint, Text("     "), "dim")
-    verdicts = [result.verdict for result in report.results]
-    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in SIGNS if verdict in verdicts]
-    echo(f"\n{lab.title}: {', '.join(counts)}. Whoever marks judges texts, and what did not run.")
+
+
+def _show_what_is_left(
+    lab: "Lab", asked: "list[Asked]", report: "Report", refused: list[str]
+) -> None:
+    """Print what nobody looked at here, and what happens when this is handed in."""
+    from tennis.course.answered import not_run
+    from tennis.course.checking import title
+
+    console = Console(highlight=False)
+    echo()
+    there, right = (sum(one.answered for one in asked), sum(one.right == "yes" for one in asked))
+    paragraph(
+        console,
+        f"{there} of {len(asked)} answered, {right} of them known to be right. Answered is not "
+        "right: whoever marks knows the other answers, and reads texts.",
+    )
+    if left := [title(result) for result in not_run(report)]:
+        paragraph(console, f"Not run here, but when it is marked: {'; '.join(left)}.")
+    submit_it = f"`tennis lab submit {lab.number:02}`"
+    if refused:
+        paragraph(console, f"{submit_it} will refuse this, or ask whether to hand in the part:")
+        for one in refused:
+            paragraph(console, one, Text("  - "))
+    else:
+        paragraph(console, f"{submit_it} will take it, if the notebook runs.")

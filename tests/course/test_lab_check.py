@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a student is told: answered and right are two things, and a part can be handed in."""
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tennis.cli import cli
+from tennis.course import checking, load_lab
+from tests.support.hand_ins import make_work, zipped
+
+LAB = load_lab("04-under-load")
+FIRST = load_lab("01-first-serve")
+
+
+def run(*words: str | Path, told: str = "") -> Result:
+    return CliRunner().invoke(cli, list(map(str, words)), input=told)
+
+
+def in_one_line(words: str) -> str:
+    return " ".join(words.split())
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory) -> dict:
+    """Return what `tennis lab check --json` says of a folder with every kind of answer."""
+    answers = {
+        "prediction": {"number": "about 3", "reason": "interrupts are off while it works"},
+        "growth": "1,5 times",  # computed, and wrong
+        "network": "turns",
+        "culprit": "bla bla bla bla bla bla",
+        "thesis": "2,786",
+        "carry-over": None,
+    }
+    made = make_work(tmp_path_factory.mktemp("work") / "w", LAB, "zoe", answers=answers)
+    done = run("lab", "check", "04", "--in", made, "--json")
+    assert done.exit_code == 1
+    return json.loads(done.stdout)
+
+
+def test_answered_and_right_are_two_things(told):
+    asked = {one["question"]: (one["answered"], one["right"]) for one in told["questions"]}
+    assert asked == {
+        "prediction": (False, "not judged here"),
+        "growth": (True, "no"),
+        "network": (True, "not judged here"),
+        "culprit": (False, "not judged here"),
+        "thesis": (False, "not judged here"),
+        "carry-over": (False, "not judged here"),
+    }
+
+
+def test_it_says_how_an_answer_was_read(told):
+    read = {one["question"]: one["understood"] for one in told["questions"]}
+    assert read["growth"] == "1.5 times"
+    number, _, choice = read["network"].partition(": ")
+    assert number in {"1", "2", "3", "4"}
+    assert choice == LAB.question("network").choices["turns"]
+
+
+def test_it_says_what_an_answer_lacks(told):
+    read = {one["question"]: one["understood"] for one in told["questions"]}
+    assert read["prediction"].startswith("'about 3' is no number")
+    assert read["thesis"] == "'2,786' may be 2786 or 2.786: write one of these"
+    assert read["culprit"] == "6 words, 1 of them different: say why, too"
+
+
+def test_submit_refuses_what_check_says(told):
+    refused = "\n".join(told["submit_refuses"])
+    for name in ("prediction", "culprit", "thesis", "carry-over"):
+        assert f"{name}: " in refused
+    assert "growth" not in refused  # answered, if wrong
+
+
+def test_a_trap_is_answered_and_not_called_right(tmp_path):
+    made = make_work(tmp_path / "w", FIRST, "zoe", answers={"edges": "9,160 ns"})
+    done = run("lab", "check", "01", "--in", made)
+    said = in_one_line(done.output)
+    assert done.exit_code == 0, done.output
+    assert re.search(r"edges yes: 9160 ns not judged here: whoever marks", said)
+    assert "5 of 5 answered, 0 of them known to be right. Answered is not right" in said
+    assert "Not run here, but when it is marked: rally mainline-idle, played again; rally" in said
+    assert "the notebook, run again." in said
+    assert "`tennis lab submit 01` will take it, if the notebook runs." in said
+    assert not re.search(r"(?m)^ ok  edges", done.output)
+
+
+def test_what_may_be_two_numbers_costs_nobody_a_point(tmp_path):
+    made = make_work(tmp_path / "w", FIRST, "zoe", answers={"edges": "7,740 µs"})
+    report = checking.check(made, blind=False)
+    (mark,) = (mark for mark in report.marks if mark.question == "edges")
+    assert mark.points is None
+    assert "may be 7740 or 7.740" in mark.why
+
+
+def test_numbers_are_marked_as_people_write_them(tmp_path):
+    made = make_work(
+        tmp_path / "w", FIRST, "zoe", answers={"edges": "7.74 µs", "bound": "3 000 000 balls"}
+    )
+    report = checking.check(made, blind=False)
+    points = {mark.question: mark.points for mark in report.marks}
+    assert (points["edges"], points["bound"]) == (2, 2)
+    assert report.facts.answers["edges"] == 7740
+
+
+def test_a_part_is_handed_in_after_a_question(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = make_work(
+        tmp_path / "w", FIRST, "zoe", answers={"average": None}, rallies={"rt-idle": None}
+    )
+    (made / "notebook.md").unlink()
+    words = ("lab", "submit", "01", "--in", made)
+    refused = run(*words)  # nobody is there to be asked
+    assert refused.exit_code == 1
+    assert "4 of 5 answered, 1 of 2 rallies are there. Hand in this part?" in refused.output
+    assert "--partial" in str(refused.exception.next_step)
+    assert not list(tmp_path.glob("*.zip"))
+    assert run(*words, "--out", "asked.zip", told="y\n").exit_code == 0
+    scripted = run(*words, "--partial", "--out", "scripted.zip")
+    assert scripted.exit_code == 0
+    assert "scripted.zip (a part): " in scripted.output
+    names = set(zipfile.ZipFile("asked.zip").namelist())
+    assert {"answers.toml", "mainline-idle/manifest.json"} <= names
+    assert not any(name.startswith(("rt-idle", "notebook")) for name in names)
+    assert Path("asked.zip").read_bytes() == Path("scripted.zip").read_bytes()
+
+
+def test_nothing_is_no_part(tmp_path):
+    assert run("lab", "start", "01", "--as", "Zoe", "--out", tmp_path / "w").exit_code == 0
+    done = run("lab", "submit", "01", "--in", tmp_path / "w", "--partial", "--out", tmp_path / "z")
+    assert "no question is answered" in str(done.exception)
+    assert not (tmp_path / "z").exists()
+
+
+def test_texts_that_are_nearly_alike_are_shown_side_by_side(tmp_path):
+    text = (
+        "Mainline answers from the interrupt itself, and PREEMPT_RT wakes a thread for softirqs: "
+        "its peak lies at 3 µs <b>and</b> is wider, as the scheduler has to be asked first."
+    )
+    (tmp_path / "in").mkdir()
+    for name in ("ada", "bob", "cleo"):
+        own = text.replace("wider", "broader") if name == "bob" else text
+        answers = {} if name == "cleo" else {"histogram": own}
+        made = make_work(tmp_path / name, FIRST, name, answers=answers)
+        zipped(made, tmp_path / "in" / f"{name}.zip")
+    words = ("--lab", "01", "--no-replay", "--out", tmp_path / "m")
+    assert run("grade", tmp_path / "in", *words).exit_code == 0
+    page = (tmp_path / "m" / "class.html").read_text()
+    _, _, alike = page.partition("Texts that are nearly alike")
+    alike, _, _ = alike.partition("</section>")
+    assert re.findall(r"<h3>(.*?)</h3>", alike) == ["histogram"]
+    assert re.search(r"ada \(ada\.zip\): [89]\d % of the shorter text", in_one_line(alike))
+    assert "bob (bob.zip)" in alike
+    assert "cleo" not in alike
+    assert re.search(r"<mark>[^<]*is </mark>broader", alike)
+    assert "&lt;b&gt;" in alike
+    assert "<b>" not in alike
