@@ -50,8 +50,8 @@ _SLUG = re.compile(r"[0-9]{2}-[a-z0-9-]+")
 _log = logging.getLogger(__name__)
 
 KINDS = {
-    "prediction": "a number and a reason, before you measure",
-    "number": "a number",
+    "prediction": "a number{unit} and a reason, before you measure",
+    "number": "a number{unit}",
     "choice": "one of these, by its number in your answers.toml",
     "text": "a few sentences",
     "file": "a file that you complete",
@@ -196,14 +196,15 @@ class LabQuestions(LabDirective):
     def box(self, lab: Lab, question: Question) -> nodes.Node:
         """Return the box of one question."""
         number = lab.questions.index(question) + 1
-        unit = f", in {question.unit}" if question.unit else ""
+        unit = f" in {question.unit}" if question.unit else ""
+        kind = KINDS[question.kind].format(unit=unit)
         title = f"Question {number}"
         box = nodes.admonition(
             classes=["lab-question", f"lab-question-{question.kind}"],
             ids=[f"question-{question.id}"],
         )
         box += nodes.title(title, title)
-        facts = f"{count(question.points, 'point')} · {KINDS[question.kind]}{unit} · "
+        facts = f"{count(question.points, 'point')} · {kind} · "
         line = nodes.paragraph(facts, facts, classes=["lab-question-facts"])
         line += nodes.literal(question.id, question.id)
         box += self.markdown(lab.fill(question.text))

@@ -325,7 +325,7 @@ Your seed is **{seed}**: it makes your balls yours. Play in this folder:
 ```
 {_readme_recorded(lab)}
 - The handout tells what to do and why: `handouts/_build/html/{lab.slug}.html` (`make docs`).
-- Your answers go into `{ANSWERS}`.
+- Your answers go into `{ANSWERS}`: a prediction before you play, as the first rally seals it.
 - `tennis lab check {lab.number:02}` says what is missing, as often as you like.
 - `tennis lab submit {lab.number:02}` makes the one file to hand in.
 """
