@@ -14,7 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 WITHOUT_MAX = 227
-ERRORS = {"TennisError", "UsageError", "RallyError", "BenchError", "DiskFullError"}
+ERRORS = {
+    *("TennisError", "UsageError", "RallyError", "AlteredError", "BenchError", "NotBuiltError"),
+    "DiskFullError",
+}
 # how a next step begins
 STEP = re.compile(
     r"[:;] (?:add|build|check|choose|free|give|go on|install|leave|look|make|mend|move|name|play"

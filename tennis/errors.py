@@ -27,8 +27,16 @@ class RallyError(TennisError):
     """A rally folder cannot be used: truncated, altered, of a newer schema, not a rally."""
 
 
+class AlteredError(RallyError):
+    """A rally folder is not what was sealed: somebody altered it, or it was damaged."""
+
+
 class BenchError(TennisError):
     """The bench failed: no QEMU, a kernel that panicked, a module that does not load."""
+
+
+class NotBuiltError(BenchError):
+    """A source of somebody's own is not built: the fault is the source's, not the machine's."""
 
 
 class DiskFullError(TennisError):

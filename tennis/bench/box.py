@@ -49,6 +49,7 @@ FILE_BYTES = 64 << 20
 PROCESSES = 256
 SAID_MAX = 1 << 16  # bytes of what was said first, and of what was said last
 LOOK_S = 0.2
+VMSTAT = Path("/proc/vmstat")
 GONE_S = 60.0  # the kernel ends what a box leaves behind, as quickly as it can
 # Runs outside of the box, where no process of the box is seen. It makes the folder in memory, which
 # nobody else sees either; starts the box; and then waits, so that what came out can be read there.
@@ -130,8 +131,14 @@ def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
         if root:
             words += ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"]
         words += [*_box(sources, room, environment), *_limits(), *command]
+        killed_before = oom_kills()
         with _Held(words) as held:
             held.wait(limit_s)
+            if (held.code or held.limit) and oom_kills() > killed_before:
+                raise BenchError(
+                    "the kernel ended processes of this machine meanwhile, for want of memory",
+                    next_step="grade fewer hand-ins at once (--workers), or use a larger machine",
+                )
             if held.code is None and not held.limit:
                 said = held.words.strip().splitlines()[:1] or ["it was ended from outside"]
                 raise BenchError(
@@ -300,6 +307,17 @@ def _memory(name_space: int) -> int:
             lines = (process / "smaps_rollup").read_text().splitlines()
             total += next(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
     return total
+
+
+def oom_kills() -> int:
+    """Return how many processes the kernel has ended for want of memory; 0 where it does not say.
+
+    It counts for the whole machine: whoever failed while it grew may have failed for that.
+    """
+    with contextlib.suppress(OSError):
+        lines = VMSTAT.read_text(encoding="ascii").splitlines()
+        return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+    return 0
 
 
 def _left() -> int:

@@ -33,6 +33,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tennis.bench import box
 from tennis.bench.cache import digest, once
 from tennis.bench.kernels import own_module
 from tennis.bench.kernels.catalogue import Kernel
@@ -144,10 +145,16 @@ def _tried(own: OwnModule, plan: Plan) -> Trial:
             plugin=guest.plugin(),
         )
         watch = Watch(looking.observe, looking.stop)
+        killed_before = box.oom_kills()
         rally = play(VirtualBench(extras), plan, Path(scratch) / "trial", watch)
         if looking.late:
             raise BenchError(
                 f"the trial was not over within {LIMIT_S:g} s of this machine's time",
+                next_step="try again when the machine has less to do",
+            )
+        if box.oom_kills() > killed_before:  # QEMU may have been one of them
+            raise BenchError(
+                "the kernel ended processes of this machine meanwhile, for want of memory",
                 next_step="try again when the machine has less to do",
             )
         lines = _lines(rally.path / CONSOLE)

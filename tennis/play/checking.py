@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis import wire
+from tennis.bench import box
 from tennis.bench.loads import CYCLE
 from tennis.bench.protocol import Bench, RunRecord, Session
 from tennis.bench.registry import bench_for
@@ -87,11 +88,18 @@ def check(
         return unlike(rally, text, versions)
 
     repeating = _Repeating(bench, rally, watch or Watch(), differs)
+    killed_before = box.oom_kills()
     with tempfile.TemporaryDirectory(prefix="tennis-check-") as scratch:
         again = _played_again(repeating, plan, Path(scratch) / "again")
         changed = changes(rally, versions)
         difference, not_compared = compare(
             rally, again, lambda: bench.circumstances(plan, rally.path), changed
+        )
+    if difference and box.oom_kills() > killed_before:  # QEMU may have been one of them
+        raise BenchError(
+            f"{rally.path} could not be played again: the kernel ended processes of this machine "
+            "meanwhile, for want of memory",
+            next_step="try again when the machine has less to do",
         )
     if difference:
         raise differs(difference)

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from tennis.digests import sha256_of
-from tennis.errors import RallyError
+from tennis.errors import AlteredError, RallyError
 from tennis.rally import balls as table
 from tennis.rally.disk import open_regular
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CONSOLE, EVENTS, MANIFEST, Rally, part_path
@@ -109,7 +109,7 @@ def open_unjudged(path: Path) -> Rally:
             # an altered file is the cause of whatever else was found
             for name, digest in hashes.items():
                 if digest.result() != manifest.files[name]:
-                    raise RallyError(
+                    raise AlteredError(
                         f"{path / name} was truncated or altered after the rally was sealed",
                         next_step="use the original folder, or play the rally again",
                     )
@@ -135,7 +135,7 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
     counts, protocol, tick_hz = manifest.counts, manifest.protocol, manifest.instrument.tick_hz
     faults = {fault.code for fault in manifest.faults}
     if counts.balls > protocol.balls and "miscounted" not in faults:
-        raise RallyError(
+        raise AlteredError(
             f"{balls.parent} has {counts.balls} balls of {protocol.balls} planned: it was made up",
             next_step="use the original folder",
         )
@@ -245,7 +245,7 @@ def manifest_of(path: Path, text: bytes) -> Manifest:
             next_step="use the original folder",
         ) from error
     if manifest.seal is not None and manifest.seal != seal_of(content):
-        raise RallyError(
+        raise AlteredError(
             f"{file} was altered after the rally was sealed",
             next_step="use the original folder, or play the rally again",
         )

@@ -20,7 +20,7 @@ from tennis.bench.cache import digest, once
 from tennis.bench.kernels import modules
 from tennis.bench.kernels.catalogue import Kernel, fingerprint
 from tennis.checkout import ROOT, cache_folder
-from tennis.errors import BenchError, UsageError
+from tennis.errors import BenchError, NotBuiltError, UsageError
 from tennis.rally.disk import open_regular
 from tennis.rally.text import plain
 
@@ -55,7 +55,10 @@ class OwnModule:
 
 
 def build(source: Path, kernel: Kernel) -> OwnModule:
-    """Build a Racquet of one's own, once. Raises UsageError for no such file, BenchError."""
+    """Build a Racquet of one's own, once.
+
+    Raises UsageError for no such file, BenchError where this machine could not build it.
+    """
     text = _read(source)
 
     def fill(folder: Path) -> None:
@@ -72,6 +75,12 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
                 _readable(kernel),
                 {},
                 LIMIT_S,
+            )
+        # time, memory: another day it may be built, so nothing of it is kept
+        if ended.limit:
+            raise BenchError(
+                f"{source} could not be built here: {ended.limit}",
+                next_step="try again when the machine has less to do",
             )
         built = ended.code == 0 and len(ended.files) == len((OBJECT, SYMBOLS))
         if built:
@@ -99,11 +108,14 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
 
 
 def built(source: Path, kernel: Kernel) -> Path:
-    """Return the module. Raises BenchError with the compiler's first words where there is none."""
+    """Return the module. Raises NotBuiltError with the compiler's first words where there is none.
+
+    Raises BenchError as ``build``.
+    """
     own = build(source, kernel)
     if own.module is None:
         more = f" (and {len(own.errors) - 1} more)" if len(own.errors) > 1 else ""
-        raise BenchError(f"{source} is not built for {kernel.name}: {own.errors[0]}{more}")
+        raise NotBuiltError(f"{source} is not built for {kernel.name}: {own.errors[0]}{more}")
     return own.module
 
 

@@ -15,7 +15,7 @@ from tennis.bench import box
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.checkout import ROOT
-from tennis.errors import BenchError, UsageError
+from tennis.errors import BenchError, NotBuiltError, UsageError
 from tennis.rally.disk import open_regular
 from tennis.rally.text import plain
 
@@ -111,7 +111,8 @@ def own_image(
     """Build an application of somebody's own, FILE.c with FILE.h beside it; return the ELF file.
 
     The place in the box is always the same: the same source gives the same bytes. Raises UsageError
-    where a file cannot be read, BenchError with the compiler's first complaint.
+    where a file cannot be read, NotBuiltError with the compiler's first complaint, BenchError where
+    this machine could not build it.
     """
     if application.suffix != ".c":
         raise UsageError(f"{application} is no C file", next_step="name FILE.c, with FILE.h beside")
@@ -127,12 +128,17 @@ def own_image(
             command = [COMPILER, *words, "-I.", f"-I{BOXED}", "-T", f"{BOXED}/link.ld"]
             command += ["-o", f"{box.OUT}/image.elf", f"{BOXED}/sloth.c", f"{OWN}.c"]
             ended = box.run(command, Path(scratch), ["image.elf"], {BOXED: SLOTH}, {}, LIMIT_S)
+        if ended.limit:
+            raise BenchError(
+                f"{application} could not be built here: {ended.limit}",
+                next_step="try again when the machine has less to do",
+            )
         image = ended.files.get("image.elf", b"")
         if ended.code or not image:
             said = (SAID.search(line) for line in ended.words.splitlines())
             errors = [f"{match[1]}:{match[2]}: {match[3]}" for match in said if match]
             why = [*errors, ended.why or "the compiler left no image"][0]
-            raise BenchError(f"{application} is not built for SLOTH: {plain(why, 200)}")
+            raise NotBuiltError(f"{application} is not built for SLOTH: {plain(why, 200)}")
         (folder / "image.elf").write_bytes(image)
 
     return once("sloth", f"own-{key}", build) / "image.elf"
