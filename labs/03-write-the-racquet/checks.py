@@ -6,7 +6,7 @@ from tennis.bench.kernels import catalogue, debugging, own_module
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.course.checks import (
     Inconclusive,
-    NotRun,
+    NotHere,
     Wrong,
     check,
     expect,
@@ -55,7 +55,7 @@ def check_clean(work: Work) -> None:
     Hint: read the first line of the complaint, then the first function of your own below it.
     """
     if not debugging.is_built():
-        raise NotRun("the kernel that watches is not here: `tennis kernels debug` builds it")
+        raise NotHere("the kernel that watches is not here: `tennis kernels debug` builds it")
     kernel = debugging.find()
     _try(work, kernel, str(kernel.build))
 

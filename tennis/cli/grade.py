@@ -3,8 +3,10 @@
 """``tennis grade``: mark what a class handed in."""
 
 import os
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,22 +14,15 @@ from tennis.cli.completion import Folder
 from tennis.cli.numbers import Whole
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
-from tennis.errors import UsageError
+from tennis.errors import TennisError, UsageError
 from tennis.listener import listening
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count
 
-
-def _time(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        when = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(
-            f"--deadline {plain(text, 40)}", next_step="write it as 2026-12-01T18:00"
-        ) from error
-    return when.astimezone(UTC)
+if TYPE_CHECKING:
+    from tennis.course.deadline import Rules
+    from tennis.course.grading import Marked
+    from tennis.course.labs import Lab
 
 
 @click.command()
@@ -52,7 +47,26 @@ def _time(text: str | None) -> datetime | None:
     help="So many hand-ins at once. [default: as many as there are processors]",
 )
 @click.option(
-    "--deadline", metavar="TIME", help="Whose file is later is late, by this machine's time."
+    "--deadline",
+    metavar="TIME",
+    help="Whose file is later is late; a day means its end, `none` takes it back. It is kept for "
+    "the next time, as the three below are.",
+)
+@click.option(
+    "--late-per-day",
+    metavar="POINTS",
+    help="What each day costs that was begun after the deadline: 1.5, or 10% of the lab's points. "
+    "[default: nothing]",
+)
+@click.option(
+    "--late-days", type=Whole(0, 1000), default=None, help="No points for what is later than that."
+)
+@click.option(
+    "--recorded",
+    type=Folder(),
+    metavar="DIR",
+    multiple=True,
+    help="Rallies that you handed out (`tennis course record`): all may have their balls.",
 )
 def grade(
     submissions: Path,
@@ -61,6 +75,9 @@ def grade(
     replay: bool,
     workers: int | None,
     deadline: str | None,
+    late_per_day: str | None,
+    late_days: int | None,
+    recorded: tuple[Path, ...],
 ) -> None:
     """Mark a folder of zip files that `tennis lab submit` made.
 
@@ -68,22 +85,31 @@ def grade(
     has a page for each student, OUT/marks.csv is for a gradebook. Texts are read by a person: put
     points and words into OUT/marks.toml, and run this again; nothing in it is overwritten.
 
+    Where a rally may not be the student's own, points are withheld: OUT/decisions.toml says why,
+    and there you decide. What this machine could not do (no room, no memory, no kernel) is named,
+    costs nobody a point, and is done by the same command again; the exit code is 1 then. Of
+    several hand-ins of one student the last one counts.
+
     \b
     Examples:
       tennis grade handed-in --lab 01
       tennis grade handed-in --lab 01 --no-replay --workers 4
       tennis grade handed-in --lab 01 --deadline 2026-12-01T18:00 --out marks-01
+      tennis grade handed-in --lab 01 --deadline 2026-12-01 --late-per-day 10% --late-days 3
     """
-    from tennis.course import grades, grading, work
+    from tennis.course import deadline as rules_of
+    from tennis.course import grades, grading, integrity, work
 
     lab = work.find_lab(number)
-    when = _time(deadline)
+    out = out or submissions.with_name(f"{submissions.resolve().name}-marks")
+    rules = _rules(lab, out, deadline, late_per_day, late_days, recorded)
+    if words := rules.words(lab):
+        echo(f"tennis: {words}", err=True)
     with listening(lambda line: echo(f"tennis: {line}", err=True)):
         paths = grading.files(submissions)
-    out = out or submissions.with_name(f"{submissions.resolve().name}-marks")
     if out.resolve() == submissions.resolve():
         raise UsageError("--out is the folder of the hand-ins", next_step="choose another")
-    people = grading.read_sheet(out, lab)
+    people, decided = grading.read_sheet(out, lab), integrity.read_decisions(out)
 
     def observe(done: int, of: int, name: str) -> None:
         echo(f"tennis: {done} of {of}: {plain(name, 60)}", err=True)
@@ -96,20 +122,81 @@ def grade(
             root=submissions,
             replays=replay,
             workers=workers or len(os.sched_getaffinity(0)),
-            deadline=when,
             observe=observe,
             stop=Stop(),
         )
-    grading.write_sheet(out, lab, graded, people)
-    marked = grading.marked(graded, people)
-    grades.write(out, lab, marked)
-    refused = sum(bool(one.refused) for one in graded)
-    waiting = sum(len(one.open) for one in marked)
-    same = grading.equals(graded)
+    rules_of.write_rules(out, rules)
+    marked = grading.marked(graded, people, lab, rules, decided)
+    grading.write_sheet(out, lab, [one.graded for one in marked], people)
+    found = [finding for one in marked for finding in one.findings]
+    integrity.write_decisions(out, found, decided)
+    grades.write(out, lab, marked, set(rules.recorded))
+    _say(lab, out, marked, grading.equals(graded, lab, set(rules.recorded)))
+    waits = sum(one.status == "later" for one in marked)
+    if waits:
+        raise TennisError(
+            f"{format_count(waits, 'hand-in')} could not be checked by this machine, and cost "
+            "nobody a point",
+            next_step="mend what is said above, then use the same command again",
+        )
+
+
+def _rules(
+    lab: "Lab",
+    out: Path,
+    deadline: str | None,
+    late_per_day: str | None,
+    late_days: int | None,
+    recorded: Sequence[Path],
+) -> "Rules":
+    """Return the rules of the last time with what is said now. Raises UsageError."""
+    from tennis.course import deadline as rules_of
+
+    rules = rules_of.read_rules(out)
+    if deadline is not None:
+        rules.deadline = rules_of.read_deadline(deadline)
+    if late_per_day is not None:
+        rules.late_per_day = rules_of.read_cost(late_per_day)
+    if late_days is not None:
+        rules.late_days = late_days
+    if rules.deadline is None and (late_per_day is not None or late_days is not None):
+        raise UsageError("nothing is late without a deadline", next_step="say --deadline TIME, too")
+    handed_out = rules_of.handed_out(lab, recorded)
+    rules.recorded = sorted({*rules.recorded, *handed_out})
+    return rules
+
+
+def _say(lab: "Lab", out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
+    """Print what there is, and what to look at first."""
+    from tennis.course import grades, grading, integrity
+
+    count = Counter(one.status for one in marked)
+    replaced = sum(len(one.replaced) for one in marked)
+    students = f" of {format_count(len(marked), 'student')}" if replaced else ""
     echo(
-        f"{format_count(len(graded), 'hand-in')}, {refused} that could not be marked, "
-        f"{format_count(waiting, 'answer')} to be read: {quoted(out / grading.SHEET)}"
+        f"{format_count(len(marked) + replaced, 'hand-in')}{students}, {count['refused']} that "
+        f"could not be marked, {format_count(sum(len(one.open) for one in marked), 'answer')} to "
+        f"be read: {quoted(out / grading.SHEET)}"
     )
+    for one in marked:
+        if one.findings:
+            what = {"withheld": "withheld", "none": "no points"}.get(one.status, "points count")
+            for finding in one.findings:
+                echo(
+                    f"{what}: {plain(f'{one.graded.student} ({finding.file})', 80)}: {finding.words}"
+                )
+    if count["withheld"]:
+        echo(
+            f"decide about {format_count(count['withheld'], 'hand-in')} in "
+            f'{quoted(out / integrity.DECISIONS)}: "give" or "none"; then use this command again'
+        )
+    for why, whose in grades.waiting(marked):
+        echo(f"later: {why}: {whose}")
+    for one in marked:
+        for words in grades.late_words(one):
+            echo(f"late: {plain(f'{one.graded.student} ({one.graded.file})', 80)}: {words}")
+    if len(marked) > 2 and all(one.days_late for one in marked):
+        echo("all are late: a copy of a file has the time of copying. Were they copied?")
     for words in same:
         echo(f"the same in two hand-ins: {words}")
     echo(f"look at {quoted(out / grades.CLASS)}")

@@ -17,7 +17,17 @@ from typing import Any
 import pytest
 
 from tennis.bench.kernels.own_module import SOURCE_MAX
-from tennis.course.checks import Inconclusive, Note, NotRun, Wrong, choice, number
+from tennis.course.checks import (
+    Inconclusive,
+    InDoubt,
+    Note,
+    NotHere,
+    NotRun,
+    Wrong,
+    choice,
+    number,
+)
+from tennis.course.host_faults import is_of_this_machine
 from tennis.course.labs import LABS, Lab, Question
 from tennis.course.solutions import CHECKS, Solution, load_solution
 from tennis.course.sweep_work import balls_of
@@ -175,6 +185,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         "message": message,
         "rationale": rationale.strip(),
         "hint": hint.strip(),
+        "in_doubt": isinstance(error, InDoubt),
+        "not_here": isinstance(error, NotHere),
+        "later": verdict in {"inconclusive", "not run"} and is_of_this_machine(error),
         "details": error.details[:DETAILS_MAX] if isinstance(error, Wrong) else [],
         "seconds": round(call.duration, 3),
     }
@@ -207,6 +220,10 @@ def _facts(work: Work, solution: Solution | None) -> dict[str, Any]:
     return {
         "lab": work.lab.slug,
         "student": work.answers.student,
+        "seeds": {name: rally.manifest.protocol.seed for name, rally in work.rallies.items()},
+        "replayed": [
+            name for name, rally in work.rallies.items() if rally.manifest.bench == "replay"
+        ],
         "minutes": work.answers.minutes,
         "rallies": rallies,
         "texts": texts,

@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field
 from tennis.checkout import ROOT
 from tennis.course.labs import LABS, Lab, Question, load_lab
 from tennis.course.work import WorkError
-from tennis.errors import TennisError
+from tennis.errors import BenchError
 from tennis.rally.manifest import Verdict
 from tennis.rally.text import plain
 
@@ -40,6 +40,9 @@ class Result(BaseModel):
     message: str
     rationale: str
     hint: str
+    in_doubt: bool = False  # it may not be this student's own work
+    not_here: bool = False  # this machine lacks what it needs: it is run once that is here
+    later: bool = False  # this machine could not: the same command tries again
     details: list[str] = []  # lines to look at: a console, what a compiler said
     seconds: Annotated[float, Field(ge=0)]
 
@@ -60,6 +63,8 @@ class Facts(BaseModel):
     student: str
     minutes: int
     rallies: dict[str, str]  # SHA-256 of the balls, by the rally's name
+    seeds: dict[str, int] = {}  # of single rallies, by name
+    replayed: list[str] = []  # the names of those that are recordings, played back
     texts: dict[str, str]  # SHA-256 of long answers, case and spaces aside
     files: dict[str, str]  # SHA-256 of what was completed, comments and spaces aside
     answers: dict[str, int | float | str]
@@ -99,8 +104,8 @@ def check(
     """Run a lab's checks on a student's folder; ``blind``: without the solution.
 
     The folder is read in the checks' own process: what it may do there, it does not do here.
-    Raises WorkError where the folder is none, or not ``lab``'s, TennisError where the checks
-    cannot run.
+    Raises WorkError where the folder is none, or not ``lab``'s, BenchError where this machine
+    could not run the checks.
     """
     with tempfile.TemporaryDirectory(prefix="tennis-checks-") as scratch:
         results = Path(scratch) / "results.jsonl"
@@ -116,7 +121,9 @@ def check(
     found = [Result.model_validate(line) for line in lines if "check" in line]
     if facts is None or said:
         why = said or next((result.message for result in found), "they said no word")
-        raise TennisError(f"the checks of {folder} broke off: {plain(why, 300)}")
+        raise BenchError(
+            f"the checks of {folder} broke off: {plain(why, 300)}", next_step="try again"
+        )
     known = Facts.model_validate(facts)
     marks = [mark(question, found) for question in load_lab(known.lab).questions]
     return Report(facts=known, results=found, marks=marks)
@@ -156,6 +163,7 @@ def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> s
             verdict="inconclusive",
             message=f"the checks were ended after {limit_s:g} s",
             rationale="Checks have an end.",
+            later=True,
             hint="",
             seconds=limit_s,
         )
@@ -163,9 +171,11 @@ def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> s
             file.write(late.model_dump_json() + "\n")
         return ""
     if "No module named pytest" in done.stderr:
-        raise TennisError(
+        raise BenchError(
             "the checks need pytest, which is not installed", next_step="scripts/setup.sh --lab"
         )
+    if done.returncode < 0:
+        return f"their process was ended by signal {-done.returncode}"
     # 0: all passed, 1: some did not; the plugin ends with 4 where it refused the folder
     return "" if done.returncode in {0, 1, 4} else (done.stdout + done.stderr).strip()[-300:]
 

@@ -15,7 +15,9 @@ says why it is asked; a paragraph that begins with ``Hint:`` helps a student who
 
 Verdicts: it returns: pass. ``expect`` and ``Wrong``: fail. ``Inconclusive``, and whatever else is
 raised: inconclusive, which costs nobody a point and is shown to whoever marks. ``NotRun``, or a
-check that it needs did not pass: not run.
+check that it needs did not pass: not run. ``InDoubt`` is a fail that says that the work may be
+somebody else's. What was raised from the machine's own failure (``BenchError``, a full disk) is
+done again the next time.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -51,12 +53,20 @@ class Ambiguous(Wrong):
     """A number may be two: a student is asked to say which, whoever marks decides."""
 
 
+class InDoubt(Wrong):
+    """It may not be this student's own work: points are withheld until a person has decided."""
+
+
 class Inconclusive(Exception):  # noqa: N818
     """It cannot be decided: the bench failed, there are too few balls, the check is at its end."""
 
 
 class NotRun(Exception):  # noqa: N818
     """Nothing was asked: what the check needs is not here."""
+
+
+class NotHere(NotRun):
+    """What the check needs is not on this machine; once it is, the same command runs it."""
 
 
 def check(

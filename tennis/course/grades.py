@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import statistics
+from collections import Counter
 from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any
@@ -13,36 +14,60 @@ from typing import Any
 from tennis import __version__
 from tennis.course.alike import pairs
 from tennis.course.checking import title
-from tennis.course.grading import PDFS, Graded, Marked, common_wrong, equals
+from tennis.course.graded import Graded
+from tennis.course.grading import PDFS, Marked, Person, common_wrong, equals
+from tennis.course.integrity import DECISIONS
 from tennis.course.labs import Lab
 from tennis.course.solutions import load_solution
 from tennis.pages.rally import template
 from tennis.rally.disk import write_whole
+from tennis.units import format_count
 
 FEEDBACK = "feedback"
 CLASS = "class.html"
 TABLE = "marks.csv"
 ALIKE_SHOWN = 10  # pairs of a question
 STYLES = {"pass": "confirmed", "fail": "contradicted", "inconclusive": "inconclusive"}
+# what becomes of a hand-in, in words
+STATUS = {
+    "marked": "marked",
+    "open": "a person has still to read",
+    "withheld": "withheld",
+    "none": "no points, by decision",
+    "later": "later",
+    "refused": "could not be marked",
+}
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
 
 
-def write(out: Path, lab: Lab, marked: Sequence[Marked]) -> None:
-    """Write all pages and the table anew. Raises DiskFullError, RallyError."""
+def write(out: Path, lab: Lab, marked: Sequence[Marked], recorded: Set[str] = frozenset()) -> None:
+    """Write all pages and the table anew. Raises DiskFullError, RallyError.
+
+    ``recorded``: SHA-256 of balls that the course handed out.
+    """
     (out / FEEDBACK).mkdir(exist_ok=True)
     for one in marked:
+        for old in one.replaced:
+            was = Marked(old, Person({}, ""))
+            page = template("feedback.html.j2").render(**_feedback(lab, was, one.graded.file))
+            write_whole(out / FEEDBACK / _page(old), page.encode(), force=True)
         page = template("feedback.html.j2").render(**_feedback(lab, one))
-        write_whole(out / FEEDBACK / _page(one), page.encode(), force=True)
-    page = template("class.html.j2").render(**_class(lab, marked, out))
+        write_whole(out / FEEDBACK / _page(one.graded), page.encode(), force=True)
+    page = template("class.html.j2").render(**_class(lab, marked, out, recorded))
     write_whole(out / CLASS, page.encode(), force=True)
     write_whole(out / TABLE, table(lab, marked).encode(), force=True)
 
 
-def _page(one: Marked) -> str:
-    return f"{one.graded.key}.html"
+def _page(one: Graded) -> str:
+    return f"{one.key}.html"
 
 
-def _feedback(lab: Lab, one: Marked) -> dict[str, Any]:
+def number(points: float | None) -> str:
+    """Write points as people do: 2, 1.5; empty where nobody knows them yet."""
+    return "" if points is None else f"{points:g}"
+
+
+def _feedback(lab: Lab, one: Marked, replaced_by: str = "") -> dict[str, Any]:
     graded = one.graded
     report = graded.report
     return {
@@ -50,11 +75,15 @@ def _feedback(lab: Lab, one: Marked) -> dict[str, Any]:
         "title": f"Lab {lab.number}, {lab.title}",
         "student": graded.student,
         "file": graded.file,
-        "late": graded.late,
+        "replaced_by": replaced_by,
+        "days_late": one.days_late,
+        "lost": number(one.lost) if one.lost else "",
+        "status": one.status,
         "refused": graded.refused,
+        "later": graded.later,
         "notes": graded.notes,
         "comment": one.person.comment,
-        "points": one.points,
+        "points": number(one.so_far),
         "of": lab.points,
         "open": len(one.open),
         "questions": _questions(lab, one),
@@ -91,7 +120,7 @@ def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
                 "id": question.id,
                 "text": re.sub(r"[`*]", "", lab.fill(question.text)),
                 "answer": report.facts.answers.get(question.id),
-                "points": points,
+                "points": None if points is None else number(points),
                 "of": mark.of,
                 "why": why,
             }
@@ -99,8 +128,10 @@ def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
     return rows
 
 
-def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
+def _class(lab: Lab, marked: Sequence[Marked], out: Path, recorded: Set[str]) -> dict[str, Any]:
     graded = [one.graded for one in marked]
+    every = [*graded, *(old for one in marked for old in one.replaced)]
+    whole = [one.points for one in marked if one.status == "marked" and one.points is not None]
     pdfs = {path.stem for path in (out / PDFS).glob("*.pdf")}
     by_name = sorted(marked, key=lambda one: one.graded.student.casefold())
     minutes = [one.report.facts.minutes for one in graded if one.report]
@@ -110,18 +141,25 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
         "of": lab.points,
         "refused": sum(bool(one.refused) for one in graded),
         "open": sum(len(one.open) for one in marked),
-        "suspicious": equals(graded),
+        "handed_in": len(every),
+        "found": [_found(one) for one in by_name if one.findings],
+        "decisions": DECISIONS,
+        "later": waiting(marked),
+        "not_here": _not_here(graded),
+        "suspicious": equals(every, lab, recorded),
         "benches": [
             f"{one.student}: {title(result)}: {result.message}"
             for one in graded
             for result in (one.report.results if one.report else [])
-            if result.verdict == "inconclusive"
+            if result.verdict == "inconclusive" and not result.later
         ],
         "wrong": list(common_wrong(graded, lab)),
         "alike": _alike(lab, graded),
         "questions": [_distribution(lab, marked, question.id) for question in lab.questions],
-        "rows": [_row(one, pdfs) for one in by_name],
+        "rows": [_row(lab, one, pdfs) for one in by_name],
         "minutes": lab.minutes,
+        "marked": len(whole),
+        "mean": number(round(statistics.fmean(whole), 2)) if whole else "",
         "median_minutes": round(statistics.median(minutes)) if minutes else None,
     }
 
@@ -154,16 +192,62 @@ def _alike(lab: Lab, graded: Sequence[Graded]) -> list[dict[str, Any]]:
     return found
 
 
-def _row(one: Marked, pdfs: Set[str]) -> dict[str, Any]:
+def _found(one: Marked) -> dict[str, Any]:
+    """Return what was found out about a hand-in, and what was decided."""
+    return {
+        "student": one.graded.student,
+        "file": one.graded.file,
+        "page": f"{FEEDBACK}/{_page(one.graded)}",
+        "found": [
+            finding.words
+            + ("" if finding.file == one.graded.file else f" (in {finding.file}, replaced since)")
+            for finding in one.findings
+        ],
+        "decision": {"withheld": "withheld", "none": "no points"}.get(one.status, "points count"),
+    }
+
+
+def waiting(marked: Sequence[Marked]) -> list[tuple[str, str]]:
+    """Return who waits for this machine: why, and whose hand-ins."""
+    whose: dict[str, list[str]] = {}
+    for one in marked:
+        for why in one.graded.waits[:1]:
+            whose.setdefault(why, []).append(f"{one.graded.student} ({one.graded.file})")
+    return [(why, ", ".join(names)) for why, names in whose.items()]
+
+
+def _not_here(graded: Sequence[Graded]) -> list[str]:
+    """Return what this machine lacks for some check, and how many hand-ins wait for it."""
+    lacking = Counter(
+        f"{title(result)}: {result.message}"
+        for one in graded
+        for result in (one.report.results if one.report else [])
+        if result.not_here
+    )
+    return [f"{what} ({format_count(times, 'hand-in')})" for what, times in lacking.items()]
+
+
+def late_words(one: Marked) -> list[str]:
+    """Say how late a hand-in is, and what that costs; nothing: it is not."""
+    if not one.days_late:
+        return []
+    words = f"{format_count(one.days_late, 'day')} late"
+    return [f"{words}, {number(one.lost)} points less" if one.lost else words]
+
+
+def _row(lab: Lab, one: Marked, pdfs: Set[str]) -> dict[str, Any]:
     graded = one.graded
     remarks = [graded.refused] if graded.refused else []
-    remarks += ["late"] if graded.late else []
+    remarks += late_words(one)
+    remarks += [f"replaces {old.file}" for old in one.replaced]
     remarks += graded.notes
+    stands = one.points is not None
     return {
         "student": graded.student,
-        "page": f"{FEEDBACK}/{_page(one)}",
+        "page": f"{FEEDBACK}/{_page(graded)}",
         "pdf": f"{PDFS}/{graded.key}.pdf" if graded.key in pdfs else "",
-        "points": one.points,
+        "points": f"{number(one.so_far)} of {lab.points}" if stands or one.status == "open" else "",
+        "status": "" if one.status in {"marked", "open"} else STATUS[one.status],
         "open": len(one.open),
         "minutes": graded.report.facts.minutes if graded.report else "",
         "remarks": "; ".join(remarks),
@@ -172,7 +256,9 @@ def _row(one: Marked, pdfs: Set[str]) -> dict[str, Any]:
 
 def _distribution(lab: Lab, marked: Sequence[Marked], question: str) -> dict[str, Any]:
     of = lab.question(question).points
-    points = [one.by_question[question] for one in marked if question in one.by_question]
+    # withheld points are nobody's yet
+    counted = [one for one in marked if one.status in {"marked", "open", "later"}]
+    points = [one.by_question[question] for one in counted if question in one.by_question]
     known = [value for value in points if value is not None]
     return {
         "id": question,
@@ -190,19 +276,21 @@ def table(lab: Lab, marked: Sequence[Marked]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     questions = [question.id for question in lab.questions]
-    writer.writerow(["student", "file", "points", "of", "open", "late", "refused", *questions])
+    head = ["student", "file", "points", "of", "so_far", "open", "status", "found", "days_late"]
+    writer.writerow([*head, "lost", "replaces", "refused", *questions])
     for one in marked:
-        graded = one.graded
-        marks = (
-            {mark.question: mark.points for mark in graded.report.marks} if graded.report else {}
-        )
-        each = [one.person.points.get(name, marks.get(name)) for name in questions]
+        graded, known = one.graded, one.status in {"marked", "open", "refused", "none"}
+        each = [one.by_question.get(name) for name in questions]
         writer.writerow(
             [
                 *map(_cell, (graded.student, graded.file)),
-                *(one.points, lab.points, len(one.open), "late" if graded.late else ""),
-                _cell(graded.refused),
-                *("" if points is None else points for points in each),
+                *(number(one.points), lab.points, number(one.so_far) if known else ""),
+                *(len(one.open), one.status),
+                _cell("; ".join(finding.words for finding in one.findings)),
+                *(one.days_late or "", number(one.lost) if one.lost else ""),
+                _cell("; ".join(old.file for old in one.replaced)),
+                _cell(graded.refused or "; ".join(graded.waits)),
+                *(number(points) if one.status != "withheld" else "" for points in each),
             ]
         )
     return text.getvalue()

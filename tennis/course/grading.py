@@ -10,21 +10,29 @@ which nothing here overwrites.
 import hashlib
 import json
 import os
+import re
 import tempfile
+import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePath
+from typing import Literal
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from tennis.bench.kernels import debugging
 from tennis.course import checking, hand_in
+from tennis.course.attempts import Attempt, attempts, owner
+from tennis.course.deadline import Rules
+from tennis.course.graded import Graded, key
+from tennis.course.integrity import Decision, Finding, Seeds, decision, findings, same_balls
 from tennis.course.labs import LABS, Lab
 from tennis.course.solutions import CHECKS, SOLUTION, load_solution
-from tennis.course.work import NOTEBOOK_PDF
+from tennis.course.work import NOTEBOOK_PDF, WorkError
 from tennis.digests import sha256_of
 from tennis.errors import TennisError, UsageError
 from tennis.listener import say
@@ -37,25 +45,12 @@ RESULTS = "results"
 PDFS = "notebooks"  # as they were handed in
 WORKERS_MAX = 256  # hand-ins at once
 ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst")
+WHOLE = "the whole file"
+ANSWER_MAX = 4000  # characters of an answer in the sheet
+ANSWER_COLUMNS = 96
+# lines of the sheet that are no question's points
+OTHERS = {"comment", "it_counts", "days_late"}
 COMMON_MIN = 2  # so many with the same wrong answer
-
-
-class Graded(BaseModel):
-    """What is known of one file that was handed in."""
-
-    file: str
-    sha256: str
-    checks_sha256: str
-    student: str
-    late: bool = False
-    refused: str = ""  # why it is no hand-in
-    notes: list[str] = []
-    report: checking.Report | None = None
-
-    @property
-    def key(self) -> str:
-        """Return what names files about it: two files may hold the same."""
-        return _key(self.sha256, self.file)
 
 
 @dataclass(frozen=True)
@@ -63,42 +58,90 @@ class Judged:
     """What was found out about a hand-in, on whatever machine."""
 
     refused: str = ""
+    later: str = ""  # why this machine could not: another try may
     notes: list[str] = field(default_factory=list)
     report: checking.Report | None = None
     pdf: bytes | None = None  # the notebook as it was handed in; the student made it
-    final: bool = True  # False: another try may find out more
+
+    @property
+    def final(self) -> bool:
+        """Tell whether another try would find out the same."""
+        return not self.later and not any(one.later for one in results_of(self.report))
 
 
 @dataclass(frozen=True)
 class Person:
-    """What a person gave: points of a question, and words for the student."""
+    """What a person gave: points of a question, and words for the student.
 
-    points: dict[str, int]
+    ``it_counts``: whether this is the hand-in that counts; ``days_late`` in place of the file's.
+    """
+
+    points: dict[str, float]
     comment: str
+    it_counts: bool | None = None
+    days_late: int | None = None
+
+
+Status = Literal["marked", "open", "withheld", "none", "later", "refused"]
 
 
 @dataclass(frozen=True)
 class Marked:
-    """A hand-in with all points that are known."""
+    """A student's hand-in with all points that are known.
+
+    ``replaced``: earlier hand-ins of the same student. ``lost``: points, for ``days_late``.
+    """
 
     graded: Graded
     person: Person
+    replaced: Sequence[Graded] = ()
+    findings: Sequence[Finding] = ()
+    decision: Decision = "give"
+    days_late: int = 0
+    lost: float = 0
 
     @property
-    def by_question(self) -> dict[str, int | None]:
+    def by_question(self) -> dict[str, float | None]:
         """Return the points of each question; None: a person has still to read it."""
         marks = self.graded.report.marks if self.graded.report else []
         return {mark.question: self.person.points.get(mark.question, mark.points) for mark in marks}
 
     @property
-    def points(self) -> int:
-        """Return the points so far."""
-        return sum(points or 0 for points in self.by_question.values())
-
-    @property
     def open(self) -> list[str]:
         """Return the questions that still need a person."""
         return [question for question, points in self.by_question.items() if points is None]
+
+    @property
+    def status(self) -> Status:
+        """Return what becomes of it: points stand only where it is marked, refused or none."""
+        if self.graded.refused:
+            return "refused"
+        if self.graded.report is not None and self.decision != "give":
+            return "none" if self.decision == "none" else "withheld"
+        if self.graded.waits:
+            return "later"
+        return "open" if self.open else "marked"
+
+    @property
+    def so_far(self) -> float:
+        """Return the points that are known, less those lost for being late."""
+        if self.decision == "none":
+            return 0
+        known = sum(points or 0 for points in self.by_question.values())
+        return max(0, round(known - self.lost, 2))
+
+    @property
+    def points(self) -> float | None:
+        """Return the points that stand; None as long as somebody, or a machine, has to see to it.
+
+        No zero stands here for what nobody has judged.
+        """
+        return self.so_far if self.status in {"marked", "none", "refused"} else None
+
+
+def results_of(report: checking.Report | None) -> list[checking.Result]:
+    """Return the results of a report, if there is one."""
+    return report.results if report else []
 
 
 def files(submissions: Path) -> list[Path]:
@@ -153,7 +196,6 @@ def grade(  # noqa: PLR0913 (all of them named)
     root: Path | None = None,
     replays: bool,
     workers: int,
-    deadline: datetime | None = None,
     observe: Callable[[int, int, str], None] = lambda *_: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> list[Graded]:
@@ -182,13 +224,7 @@ def grade(  # noqa: PLR0913 (all of them named)
                 observe(len(done), len(paths), label(path, root))
             if stop() and not running:
                 raise KeyboardInterrupt
-    graded = [done[path] for path in paths]
-    if deadline is not None:
-        graded = [
-            one.model_copy(update={"late": _time(path) > deadline})
-            for one, path in zip(graded, paths, strict=True)
-        ]
-    return graded
+    return [done[path].model_copy(update={"handed_in": _time(path)}) for path in paths]
 
 
 def label(path: Path, root: Path | None = None) -> str:
@@ -206,7 +242,7 @@ def _time(path: Path) -> datetime:
 def _one(path: Path, name: str, out: Path, checks: str, judge: Callable[[Path], Judged]) -> Graded:
     """Check one hand-in, or take what is known of it."""
     digest = sha256_of(path)
-    kept = out / RESULTS / f"{_key(digest, name)}.json"
+    kept = out / RESULTS / f"{key(digest, name)}.json"
     known = _known(kept, name, digest, checks)
     if known is not None:
         return known
@@ -217,6 +253,7 @@ def _one(path: Path, name: str, out: Path, checks: str, judge: Callable[[Path], 
         checks_sha256=checks,
         student=found.report.facts.student if found.report else PurePath(name).stem,
         refused=found.refused,
+        later=found.later,
         notes=found.notes,
         report=found.report,
     )
@@ -232,23 +269,29 @@ def _one(path: Path, name: str, out: Path, checks: str, judge: Callable[[Path], 
 
 
 def judged(path: Path, lab: Lab, *, replays: bool) -> Judged:
-    """Unpack and check one hand-in, here; whatever it does, it is judged."""
+    """Unpack and check one hand-in, here; whatever it does, it is judged.
+
+    Refused for good is only what is no hand-in. What failed otherwise is for later: this machine
+    may have had no room, no memory, no kernel, or a fault of its own.
+    """
     notes: list[str] = []
     pdf: bytes | None = None
-    with tempfile.TemporaryDirectory(prefix="tennis-grade-") as scratch:
-        folder = Path(scratch) / "work"
-        try:
-            notes = hand_in.unpack(path, folder).notes
-            if (folder / NOTEBOOK_PDF).is_file():
-                pdf = (folder / NOTEBOOK_PDF).read_bytes()
-            report = checking.check(folder, blind=False, replays=replays, lab=lab)
-        except TennisError as error:
-            why = plain(str(error).replace(f"{folder}/", ""), 300)
-        except Exception as error:  # one hand-in must not end the others
-            why = plain(f"the grader broke off: {type(error).__name__}: {error}", 300)
-        else:
-            return Judged("", notes, report, pdf)
-    return Judged(why, notes, None, pdf)
+    try:
+        with tempfile.TemporaryDirectory(prefix="tennis-grade-") as scratch:
+            folder = Path(scratch) / "work"
+            try:
+                notes = hand_in.unpack(path, folder).notes
+                if (folder / NOTEBOOK_PDF).is_file():
+                    pdf = (folder / NOTEBOOK_PDF).read_bytes()
+                report = checking.check(folder, blind=False, replays=replays, lab=lab)
+            except WorkError as error:
+                return Judged(refused=plain(str(error).replace(f"{folder}/", ""), 300), notes=notes)
+            except TennisError as error:
+                return Judged(later=plain(str(error).replace(f"{folder}/", ""), 300), notes=notes)
+    except Exception as error:  # one hand-in must not end the others
+        what = f"the grader broke off: {type(error).__name__}: {error}"
+        return Judged(later=plain(what, 300), notes=notes)
+    return Judged(notes=notes, report=report, pdf=pdf)
 
 
 def _known(kept: Path, name: str, digest: str, checks: str) -> Graded | None:
@@ -261,19 +304,17 @@ def _known(kept: Path, name: str, digest: str, checks: str) -> Graded | None:
     return known
 
 
-def _key(sha256: str, file: str) -> str:
-    """Return a name of which nothing is a student's own words."""
-    return f"{sha256[:16]}-{hashlib.sha256(file.encode()).hexdigest()[:8]}"
-
-
 def checks_sha256(lab: Lab, *, replays: bool) -> str:
     """Return what a result depends on besides the hand-in: the lab, its checks and solution."""
     here = Path(__file__).parent
     own = [LABS / lab.slug / name for name in ("lab.toml", SOLUTION, CHECKS, *lab.files)]
     code = [checking.COMMON, here / "check_plugin.py", here / "checking.py", here / "checks.py"]
-    code += [here / name for name in ("module_trial.py", "hand_in.py", "work.py")]
+    code += [here / name for name in ("module_trial.py", "hand_in.py", "work.py", "replays.py")]
     code += [here / name for name in ("choices.py", "predictions.py", "written_numbers.py")]
-    digest = hashlib.sha256(repr(replays).encode())
+    code += [here / name for name in ("match_work.py", "sweep_work.py", "notebook_box.py")]
+    # a check that lacked this kernel runs once it is here
+    here_too = debugging.is_built() if lab.files else None
+    digest = hashlib.sha256(repr((replays, here_too)).encode())
     for path in (*own, *code):
         digest.update(path.read_bytes() if path.is_file() else b"none")
     return digest.hexdigest()
@@ -296,44 +337,97 @@ def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
     for file, entries in content.items():
         if not isinstance(entries, dict):
             raise UsageError(f"{path}: {plain(file, 60)} is no table")
-        points = {}
-        for name, value in entries.items():
-            if name == "comment" or value == "":
-                continue
-            if name not in limits or isinstance(value, bool) or not isinstance(value, int):
-                raise UsageError(f"{path}: {plain(file, 60)}: {plain(name, 40)}: whole points")
-            if not 0 <= value <= limits[name]:
-                raise UsageError(f"{path}: {plain(file, 60)}: {name}: 0 to {limits[name]} points")
-            points[name] = value
-        people[file] = Person(points, plain(str(entries.get("comment", "")), 2000))
+        where = f"{path}: {plain(file, 60)}"
+        given = {name: value for name, value in entries.items() if value != ""}
+        people[file] = Person(
+            {name: _points(where, name, given[name], limits) for name in given.keys() - OTHERS},
+            plain(str(entries.get("comment", "")), 2000),
+            _it_counts(where, given.get("it_counts")),
+            _days(where, given.get("days_late")),
+        )
     return people
 
 
+def _points(where: str, name: str, value: object, limits: Mapping[str, int]) -> float:
+    """Return whole or half points, as a number or in quotes. Raises UsageError."""
+    text = str(value).strip().replace(",", ".").replace("½", ".5")
+    if name not in limits:
+        known = ", ".join(limits)
+        raise UsageError(f"{where}: {plain(name, 40)}: no question", next_step=f"use {known}")
+    if isinstance(value, bool) or not re.fullmatch(r"\d*(\.[05]0*)?", text) or text in {"", "."}:
+        raise UsageError(
+            f"{where}: {name} = {plain(text, 30)}", next_step="write whole or half points: 1 or 1.5"
+        )
+    points = float(text)
+    if points > limits[name]:
+        raise UsageError(
+            f"{where}: {name} = {points:g}", next_step=f"write 0 to {limits[name]} points"
+        )
+    return points
+
+
+def _it_counts(where: str, value: object) -> bool | None:
+    if value is not None and not isinstance(value, bool):
+        raise UsageError(f"{where}: it_counts", next_step="write true or false, without quotes")
+    return value
+
+
+def _days(where: str, value: object) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise UsageError(f"{where}: days_late", next_step="write a whole number of days, or 0")
+    return value
+
+
 def write_sheet(out: Path, lab: Lab, graded: Sequence[Graded], people: dict[str, Person]) -> None:
-    """Add what is new to the mark sheet; what a person wrote stays, word for word."""
+    """Add what is new to the mark sheet; what a person wrote stays, word for word.
+
+    ``graded``: those that count.
+    """
     path = out / SHEET
     before = path.read_bytes() if path.is_file() else _sheet_head(lab).encode()
     new = [one for one in graded if one.report and one.file not in people]
     if not new and path.is_file():
         return
-    text = ""
-    for one in new:
-        assert one.report is not None  # noqa: S101
-        text += f"\n[{json.dumps(one.file, ensure_ascii=False)}]  # {plain(one.student, 60)}\n"
-        for mark in one.report.open:
-            why = "" if mark.why == "a person reads it" else f"; {plain(mark.why, 100)}"
-            text += f'{mark.question} = ""  # of {mark.of}{why}\n'
-        text += 'comment = ""\n'
+    text = "".join(_sheet_entry(one) for one in new)
     end = b"\r\n" if b"\r\n" in before else b"\n"  # as the editor of that person ends lines
     whole = before.rstrip(b"\r\n") + end + text.encode().replace(b"\n", end)
     write_whole(path, whole, force=True)
 
 
+def _sheet_entry(one: Graded) -> str:
+    """Return a table of the sheet: below each answer that is to be marked, room for its points."""
+    assert one.report is not None  # noqa: S101
+    text = f"\n[{json.dumps(one.file, ensure_ascii=False)}]  # {plain(one.student, 60)}\n"
+    for mark in one.report.open:
+        why = "" if mark.why == "a person reads it" else f"; {plain(mark.why, 100)}"
+        text += _as_comment(mark.question, one.report.facts.answers.get(mark.question), one.key)
+        text += f'{mark.question} = ""  # of {mark.of}{why}\n'
+    return text + 'comment = ""\n'
+
+
+def _as_comment(question: str, answer: float | str | None, key: str) -> str:
+    """Return an answer as comments of TOML; of a long one its beginning, and where the rest is."""
+    if answer is None:
+        return ""
+    whole = str(answer)
+    text = f"# {question}, the answer:\n"
+    for line in whole[:ANSWER_MAX].splitlines():
+        for piece in textwrap.wrap(plain(line, ANSWER_MAX), ANSWER_COLUMNS) or [""]:
+            text += f"#   {piece}".rstrip() + "\n"
+    left = len(whole) - ANSWER_MAX
+    return text + (f"#   ({left:,} characters more: feedback/{key}.html)\n" if left > 0 else "")
+
+
 def _sheet_head(lab: Lab) -> str:
     lines = [
-        f"# Lab {lab.number}, {lab.title}: points that a person gives. Put a whole number in place",
-        '# of "", then run `tennis grade` again. A number for any question counts, also where the',
-        "# checks had another. Nothing that you write here is overwritten.",
+        f"# Lab {lab.number}, {lab.title}: points that a person gives. Put a number in place of",
+        '# "", half points too (1.5), then run `tennis grade` again. A number for any question',
+        "# counts, also where the checks had another. Nothing that you write here is overwritten.",
+        "# Further lines that you may add to a hand-in:",
+        "#   it_counts = true   of several hand-ins of one student, this one counts (false: not)",
+        "#   days_late = 0      so many days count, whatever the file's time says",
     ]
     solution = load_solution(lab)
     for question in lab.questions:
@@ -345,37 +439,73 @@ def _sheet_head(lab: Lab) -> str:
     return "\n".join(lines) + "\n"
 
 
-def marked(graded: Sequence[Graded], people: dict[str, Person]) -> list[Marked]:
-    """Put the checks' points and a person's together."""
-    nobody = Person({}, "")
-    return [Marked(one, people.get(one.file, nobody)) for one in graded]
+def counting(graded: Sequence[Graded], people: Mapping[str, Person]) -> list[Attempt]:
+    """Return the hand-ins that count, each with those that it replaces."""
+    told = {file: one.it_counts for file, one in people.items() if one.it_counts is not None}
+    return attempts(graded, told)
+
+
+def marked(
+    graded: Sequence[Graded],
+    people: Mapping[str, Person],
+    lab: Lab,
+    rules: Rules | None = None,
+    decided: Mapping[tuple[str, str, str], Decision] | None = None,
+) -> list[Marked]:
+    """Put the checks' points and a person's together, what was found out, and what was decided."""
+    rules, nobody = rules or Rules(), Person({}, "")
+    of_file: dict[str, list[Finding]] = defaultdict(list)
+    for one in findings(graded, lab, set(rules.recorded)):
+        of_file[one.file].append(one)
+    rows = []
+    for attempt in counting(graded, people):
+        own = of_file[attempt.counts.file]
+        person = people.get(attempt.counts.file, nobody)
+        days = person.days_late
+        days = rules.days_late(attempt.counts.handed_in) if days is None else days
+        rows.append(
+            Marked(
+                attempt.counts,
+                person,
+                attempt.replaced,
+                [*own, *(found for old in attempt.replaced for found in of_file[old.file])],
+                decision(own, decided or {}),
+                days,
+                rules.lost(days, lab),
+            )
+        )
+    return rows
 
 
 # --- what is seen only across hand-ins ---
 
 
-def equals(graded: Sequence[Graded]) -> list[str]:
-    """Return what is the same in two hand-ins and should not be, in words."""
+def equals(graded: Sequence[Graded], lab: Lab, recorded: Set[str] = frozenset()) -> list[str]:
+    """Return what is the same in hand-ins of two students and should not be, in words.
+
+    ``recorded``: SHA-256 of balls that the course handed out.
+    """
+    is_of_course = Seeds(graded, lab).is_of_course
+    groups = [
+        (f"the balls of {name}", group)
+        for name, group in same_balls(graded, is_of_course, recorded)
+    ]
     found: dict[tuple[str, str], list[Graded]] = defaultdict(list)
     for one in graded:
         if one.report is not None:
-            for name, digest in one.report.facts.rallies.items():
-                found[f"the balls of {name}", digest].append(one)
             for name, digest in one.report.facts.texts.items():
                 found[f"the words of {name}", digest].append(one)
             for name, digest in one.report.facts.files.items():
                 found[f"the code of {name}", digest].append(one)
-        found["the whole file", one.sha256].append(one)
-    whole = {
-        frozenset(one.file for one in group)
-        for (what, _), group in found.items()
-        if what == "the whole file" and len(group) > 1
-    }
+        found[WHOLE, one.sha256].append(one)
+    groups += [
+        (what, group) for (what, _), group in found.items() if len(set(map(owner, group))) > 1
+    ]
+    whole = {frozenset(one.file for one in group) for what, group in groups if what == WHOLE}
     return [
         f"{what}: {', '.join(f'{one.student} ({one.file})' for one in group)}"
-        for (what, _), group in found.items()
-        if len(group) > 1
-        and (what == "the whole file" or frozenset(one.file for one in group) not in whole)
+        for what, group in groups
+        if what == WHOLE or frozenset(one.file for one in group) not in whole
     ]
 
 

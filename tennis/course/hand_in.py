@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tennis.course.checking import Report, title
+from tennis.course.host_faults import is_of_this_machine
 from tennis.course.labs import load_course
 from tennis.course.notebook_box import run_notebook
 from tennis.course.notebook_page import pdf
@@ -33,7 +34,7 @@ from tennis.course.work import (
     is_letter,
     seed_of,
 )
-from tennis.errors import RallyError, UsageError
+from tennis.errors import BenchError, RallyError, UsageError
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally
 from tennis.rally.disk import write_whole, writing
@@ -215,7 +216,7 @@ class Unpacked:
 
 
 def unpack(path: Path, folder: Path) -> Unpacked:
-    """Unpack a hand-in into a new folder. Raises HandInError for what is none.
+    """Unpack a hand-in into a new folder. Raises HandInError for what is none, BenchError.
 
     Folders around everything are taken off, and a zip file around the zip file. A name is never
     used as it is: only names that are known are written, so that no path leads elsewhere; what a
@@ -240,6 +241,11 @@ def _unpack(path: Path, folder: Path, name: str, *, inner: bool) -> Unpacked:
     except BROKEN as error:
         raise HandInError(f"{name} is no whole zip file: {plain(str(error), 100)}") from error
     except OSError as error:
+        if is_of_this_machine(error):
+            raise BenchError(
+                f"{name} cannot be unpacked here: {plain(str(error), 100)}",
+                next_step=f"free some room in {tempfile.gettempdir()}",
+            ) from error
         raise HandInError(f"{name} cannot be unpacked: {plain(str(error), 100)}") from error
     more = len(unpacked.notes) - NOTED_MAX
     if more > 0:

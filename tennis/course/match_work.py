@@ -7,7 +7,7 @@ from the balls themselves, so that nobody knows them before the match is played.
 """
 
 from tennis.checkout import ROOT
-from tennis.course.checks import Inconclusive, Wrong
+from tennis.course.checks import Inconclusive, InDoubt, Wrong
 from tennis.course.labs import Lab, LabError, LabMatch
 from tennis.course.replays import chosen, play_again
 from tennis.course.work import Work, plan_of_match
@@ -39,8 +39,10 @@ def whole_match(work: Work) -> MatchFolder:
     for ours, wanted in zip(listed, asked_for, strict=True):
         if ours != wanted:
             difference = _difference(ours, wanted)
-            seed = f", and your seed is {work.seed}" if difference == "protocol seed" else ""
-            raise Wrong(
+            of_seed = difference == "protocol seed"
+            seed = f", and your seed is {work.seed}" if of_seed else ""
+            kind = InDoubt if of_seed else Wrong
+            raise kind(
                 f"{ours.name} was played with another {difference} than plan.toml of your folder "
                 f"asks for{seed}"
             )
@@ -50,7 +52,7 @@ def whole_match(work: Work) -> MatchFolder:
         if rally is None:
             lacking.append(f"{entry.name} {match.trouble(entry.name)}")
         elif difference := another(rally, entry):
-            raise Wrong(f"{entry.name} is another rally: its {difference}")
+            raise InDoubt(f"{entry.name} is another rally: its {difference}")
         elif rally.manifest.suspect or rally.manifest.ended != "complete":
             raise Inconclusive(f"{entry.name} is suspect, or was interrupted: play it anew")
     if lacking:

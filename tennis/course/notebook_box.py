@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A hand-in's notebook, executed in a box that reads Tennis' modules and the labs' questions."""
 
+import importlib.util
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,11 @@ from tennis.checkout import ROOT
 from tennis.course import recorded
 from tennis.course.labs import LABS
 from tennis.course.work import NOTEBOOK
+from tennis.errors import BenchError
 from tennis.rally.text import plain
 
 LIMIT_S = 300.0
+NEEDED = ("jupytext", "nbclient", "ipykernel")  # in the box
 RESULT, EXECUTED = "result.json", "executed.ipynb"
 
 
@@ -37,7 +40,13 @@ class Ran:
 
 
 def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
-    """Execute a hand-in's notebook. Raises BenchError where there can be no box."""
+    """Execute a hand-in's notebook. Raises BenchError where there can be no box, or no Jupyter."""
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise BenchError(
+            f"notebooks need {missing[0]}, which is not installed",
+            next_step="scripts/setup.sh --lab",
+        )
     command = [sys.executable, "-P", "-m", "tennis.course.notebook_runner"]
     ended = box.run(
         [*command, NOTEBOOK, f"{box.OUT}/{RESULT}", f"{box.OUT}/{EXECUTED}"],

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tennis.bench.registry import bench_for
-from tennis.course.checks import Inconclusive, Wrong
+from tennis.course.checks import Inconclusive, InDoubt, Wrong
 from tennis.course.labs import Lab, LabError, LabSweep
 from tennis.course.replays import chosen, play_again
 from tennis.course.work import Work
@@ -80,7 +80,7 @@ def whole_sweep(work: Work) -> Sweep:
         raise Inconclusive("it was not played here: its bench is replay")
     ours, theirs = unversioned(wanted.plan), unversioned(sweep.record.plan)
     if theirs.protocol.seed != ours.protocol.seed:
-        raise Wrong(f"its seed is {theirs.protocol.seed}; yours is {ours.protocol.seed}")
+        raise InDoubt(f"its seed is {theirs.protocol.seed}; yours is {ours.protocol.seed}")
     if (theirs, sweep.record.range) != (ours, wanted.range):
         raise Wrong("it is another sweep than README.md of your folder asks for")
     if next_rate(sweep.record.range, sweep.shares) is not None:

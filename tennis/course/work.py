@@ -19,7 +19,7 @@ from tennis.course.choices import numbered
 from tennis.course.labs import LABS, Lab, LabError, Question, load_course, write
 from tennis.course.recorded import open_recorded, place
 from tennis.course.starters import starter
-from tennis.errors import RallyError, TennisError, UsageError
+from tennis.errors import AlteredError, RallyError, TennisError, UsageError
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.rally.disk import open_regular, writing
 from tennis.rally.edited import EditedError, toml_of
@@ -106,13 +106,17 @@ class Answers:
 
 @dataclass(frozen=True)
 class Work:
-    """A student's folder that was read; ``trouble``: why a rally cannot be opened, by its name."""
+    """A student's folder that was read; ``trouble``: why a rally cannot be opened, by its name.
+
+    ``altered``: the names of those that are not what was sealed.
+    """
 
     folder: Path
     lab: Lab
     answers: Answers
     rallies: dict[str, Rally]
     trouble: dict[str, str]
+    altered: frozenset[str] = frozenset()
 
     @property
     def seed(self) -> int:
@@ -182,6 +186,7 @@ def read(folder: Path, lab: Lab | None = None) -> Work:
         raise WorkError(f"{folder / ANSWERS} is of the lab {plain(answers.lab, 60)}{wanted}")
     rallies: dict[str, Rally] = {}
     trouble: dict[str, str] = {}
+    altered: set[str] = set()
     for asked in found.rallies:
         path = folder / asked.name
         try:
@@ -193,7 +198,8 @@ def read(folder: Path, lab: Lab | None = None) -> Work:
                 rallies[asked.name] = open_folder(path) if asked.drill else open_rally(path)
         except (RallyError, LabError) as error:
             trouble[asked.name] = str(error).replace(f"{folder}/", "")
-    return Work(folder, found, answers, rallies, trouble)
+            altered |= {asked.name} if isinstance(error, AlteredError) else set()
+    return Work(folder, found, answers, rallies, trouble, frozenset(altered))
 
 
 def read_answers(path: Path) -> Answers:

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Which hand-ins are one student's, and which of them counts: the last that can be marked.
+
+All are kept, each with its result and page; a student has one row. Who marks may decide otherwise,
+with ``it_counts`` in the mark sheet: two people of one name are two rows then.
+"""
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tennis.course.graded import Graded
+
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A hand-in that counts, and those that it replaces, the oldest first."""
+
+    counts: Graded
+    replaced: Sequence[Graded] = ()
+
+
+def owner(one: Graded) -> tuple[str, str]:
+    """Return whose a hand-in is: of whose folder on the platform, else of which name.
+
+    One that cannot be read says no name: it is its own.
+    """
+    folder, slash, _ = one.file.partition("/")
+    if slash:
+        return "folder", folder
+    if one.report is None:
+        return "file", one.file
+    return "name", unicodedata.normalize("NFC", one.student).casefold()
+
+
+def attempts(graded: Sequence[Graded], chosen: Mapping[str, bool]) -> list[Attempt]:
+    """Return who handed in what, in the order of the files; ``chosen``: file -> whether it counts.
+
+    The last by the file's time counts, of equal times the last by name; one that cannot be read
+    replaces none that can.
+    """
+    of_owner: dict[tuple[str, str], list[Graded]] = defaultdict(list)
+    for one in graded:
+        of_owner[owner(one)].append(one)
+    found: list[Attempt] = []
+    for own in of_owner.values():
+        ordered = sorted(own, key=_rank)
+        told = [one for one in ordered if chosen.get(one.file) is True]
+        possible = [one for one in ordered if chosen.get(one.file) is not False]
+        counting = told or possible[-1:] or ordered[-1:]
+        others = [one for one in ordered if one not in counting]
+        found += [Attempt(one) for one in counting[:-1]]
+        found.append(Attempt(counting[-1], others))
+    return found
+
+
+def _rank(one: Graded) -> tuple[bool, datetime, str]:
+    return one.report is not None or bool(one.later), one.handed_in or NEVER, one.file

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What is known of one file that was handed in."""
+
+import hashlib
+from datetime import datetime
+
+from pydantic import BaseModel
+
+from tennis.course import checking
+
+
+class Graded(BaseModel):
+    """What is known of one file that was handed in."""
+
+    file: str
+    sha256: str
+    checks_sha256: str
+    student: str
+    handed_in: datetime | None = None  # the file's time, by the machine that marks
+    refused: str = ""  # why it is no hand-in
+    later: str = ""  # why this machine could not check it: the same command tries again
+    notes: list[str] = []
+    report: checking.Report | None = None
+
+    @property
+    def key(self) -> str:
+        """Return what names files about it: two files may hold the same."""
+        return key(self.sha256, self.file)
+
+    @property
+    def waits(self) -> list[str]:
+        """Return what this machine could not check, in words; empty: it checked all."""
+        if self.later:
+            return [self.later]
+        results = self.report.results if self.report else []
+        return [f"{checking.title(one)}: {one.message}" for one in results if one.later]
+
+
+def key(sha256: str, file: str) -> str:
+    """Return a name of which nothing is a student's own words."""
+    return f"{sha256[:16]}-{hashlib.sha256(file.encode()).hexdigest()[:8]}"

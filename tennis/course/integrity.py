@@ -1,0 +1,230 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What grading finds out about honesty, and what a person decides about it.
+
+A finding is no verdict: a student may have taken a wrong command, a folder may be damaged. So the
+points of a hand-in with a finding are withheld, not taken, until somebody has decided. Decisions
+are kept by file, its hash and what the finding is about: they hold when the class is marked again,
+and a new finding waits for a decision of its own.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from tennis.course.attempts import owner
+from tennis.course.checking import title
+from tennis.course.graded import Graded
+from tennis.course.labs import Lab
+from tennis.course.work import seed_of
+from tennis.errors import UsageError
+from tennis.rally.disk import write_whole
+from tennis.rally.edited import EditedError, toml_of
+from tennis.rally.text import plain
+
+DECISIONS = "decisions.toml"
+HASH_DIGITS = 16
+NAMED_MAX = 5  # of those who have the same
+Decision = Literal["", "give", "none"]
+HEAD = """\
+# What was found out about honesty. The points of these hand-ins are withheld until you decide:
+# write "give" (they count as if nothing had been found) or "none" (no points for this lab)
+# between the quotes of `decision`, and run `tennis grade` again. Nothing that you write here is
+# overwritten.
+"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a hand-in that may mean that it is not its student's own work.
+
+    ``about`` is the same each time the class is marked, ``found`` says it for a person, ``others``
+    who is concerned, too.
+    """
+
+    file: str
+    sha256: str
+    student: str
+    about: str
+    found: str
+    others: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return what a decision about it is kept by."""
+        return self.file, self.sha256[:HASH_DIGITS], self.about
+
+    @property
+    def words(self) -> str:
+        """Say all of it."""
+        return f"{self.about}: {self.found}{self.others}"
+
+
+def findings(graded: Sequence[Graded], lab: Lab, recorded: Set[str]) -> list[Finding]:
+    """Return what was found about honesty, in the order of the files.
+
+    ``recorded``: SHA-256 of the balls of the rallies that the course hands out.
+    """
+    seeds = Seeds(graded, lab)
+    found = [
+        *(one for graded_one in graded for one in _own(graded_one, seeds)),
+        *_equal_balls(graded, seeds, recorded),
+    ]
+    places = {one.file: number for number, one in enumerate(graded)}
+    return sorted(found, key=lambda one: places[one.file])
+
+
+class Seeds:
+    """Whose seed is whose."""
+
+    def __init__(self, graded: Sequence[Graded], lab: Lab) -> None:
+        self._boots = {rally.name: rally.boot for rally in lab.rallies}
+        names = sorted({one.student for one in graded if one.report})
+        self._students = {seed_of(lab, name): name for name in names}
+        own = lab.parameters.get("seed")
+        self._of_course = own if isinstance(own, int) else None
+
+    def is_of_course(self, one: Graded, rally: str) -> bool:
+        """Tell whether a rally has the seed of the handout, with which all have the same balls."""
+        seed = _seed(one, rally)
+        return seed is not None and seed - self._boots.get(rally, 0) == self._of_course
+
+    def student(self, one: Graded, rally: str) -> str:
+        """Return who of the class has the seed of a rally; empty: nobody."""
+        seed = _seed(one, rally)
+        return "" if seed is None else self._students.get(seed - self._boots.get(rally, 0), "")
+
+    def words(self, one: Graded, rally: str) -> str:
+        """Say whose seed a rally has."""
+        if self.is_of_course(one, rally):
+            return "; it is the seed of the handout"
+        student = self.student(one, rally)
+        return f"; it is the seed of {student}" if student else "; it is nobody's of this class"
+
+
+def _seed(one: Graded, rally: str) -> int | None:
+    return one.report.facts.seeds.get(rally) if one.report else None
+
+
+def _own(one: Graded, seeds: Seeds) -> Iterator[Finding]:
+    """Yield what the checks of one hand-in found."""
+    if one.report is None:
+        return
+    for result in one.report.results:
+        rally = result.check.partition("check_rally[")[2].removesuffix("]")
+        if result.in_doubt:
+            known = rally in one.report.facts.seeds
+            others = seeds.words(one, rally) if known else ""
+            yield _finding(one, title(result), result.message, others)
+    for rally in one.report.facts.replayed:
+        student = seeds.student(one, rally)
+        if student not in {"", one.student}:
+            what = f"a recording, played back, with the seed of {student}"
+            yield _finding(one, f"rally {rally}", "it is not their own", f": {what}")
+
+
+def _equal_balls(graded: Sequence[Graded], seeds: Seeds, recorded: Set[str]) -> Iterator[Finding]:
+    """Yield for each hand-in whose balls it has, besides; not of what all were given."""
+    for rally, group in same_balls(graded, seeds.is_of_course, recorded):
+        replayed = all(one.report and rally in one.report.facts.replayed for one in group)
+        for one in group:
+            others = [other for other in group if owner(other) != owner(one)]
+            named = [f"{other.student} ({other.file})" for other in others[:NAMED_MAX]]
+            named += [f"{len(others) - NAMED_MAX} more"] if len(others) > NAMED_MAX else []
+            whose = seeds.student(one, rally)
+            words = f": {', '.join(named)}"
+            words += f"; their seed is that of {whose}" if whose else ""
+            if replayed:
+                words += "; all are recordings: if you handed them out, use --recorded DIR"
+            yield _finding(one, f"the balls of {rally}", "others have the same ones", words)
+
+
+def same_balls(
+    graded: Sequence[Graded], is_of_course: Callable[[Graded, str], bool], recorded: Set[str]
+) -> Iterator[tuple[str, list[Graded]]]:
+    """Yield a rally's name and the hand-ins of several students that have the same balls in it.
+
+    Not those of a recording that the course handed out, nor those that were all played, or
+    replayed, with the seed of the handout: everybody's are the same then.
+    """
+    found: dict[tuple[str, str], list[Graded]] = defaultdict(list)
+    for one in graded:
+        for name, digest in one.report.facts.rallies.items() if one.report else ():
+            found[name, digest].append(one)
+    for (name, digest), group in found.items():
+        if digest in recorded or len({owner(one) for one in group}) == 1:
+            continue
+        if all(is_of_course(one, name) for one in group):
+            continue
+        yield name, group
+
+
+def _finding(one: Graded, about: str, found: str, others: str = "") -> Finding:
+    return Finding(one.file, one.sha256, one.student, about, plain(found, 300), plain(others, 300))
+
+
+# --- what a person decides ---
+
+
+def read_decisions(out: Path) -> dict[tuple[str, str, str], Decision]:
+    """Read what was decided. Raises UsageError where somebody broke the file: it is kept."""
+    path = out / DECISIONS
+    if not path.is_file():
+        return {}
+    try:
+        content = toml_of(path.read_bytes())
+    except EditedError as error:
+        raise UsageError(f"{path} {error}", next_step=error.next_step) from error
+    entries = content.get("finding", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise UsageError(f"{path}: finding", next_step="keep the lines as they were written")
+    decided: dict[tuple[str, str, str], Decision] = {}
+    for entry in entries:
+        file, digest, about = (str(entry.get(name, "")) for name in ("file", "sha256", "about"))
+        decision = str(entry.get("decision", "")).strip().casefold()
+        known: Sequence[Decision] = [one for one in get_args(Decision) if one == decision]
+        if not known:
+            raise UsageError(
+                f"{path}: {plain(file, 60)}: decision {plain(decision, 30)!a}",
+                next_step='write "give" or "none", or leave it empty',
+            )
+        decided[file, digest, about] = known[0]
+    return decided
+
+
+def write_decisions(
+    out: Path, found: Sequence[Finding], decided: Mapping[tuple[str, str, str], Decision]
+) -> None:
+    """Add findings that are new; what a person wrote stays, word for word."""
+    path = out / DECISIONS
+    new = [one for one in found if one.key not in decided]
+    if not new:
+        return
+    before = path.read_bytes() if path.is_file() else HEAD.encode()
+    text = ""
+    for one in new:
+        text += "\n[[finding]]\n"
+        for name, value in (
+            ("file", one.file),
+            ("sha256", one.sha256[:HASH_DIGITS]),
+            ("student", plain(one.student, 60)),
+            ("about", one.about),
+            ("found", f"{one.found}{one.others}"),
+        ):
+            text += f"{name} = {json.dumps(value, ensure_ascii=False)}\n"
+        text += 'decision = ""  # "give" or "none"\n'
+    end = b"\r\n" if b"\r\n" in before else b"\n"  # as the editor of that person ends lines
+    write_whole(path, before.rstrip(b"\r\n") + end + text.encode().replace(b"\n", end), force=True)
+
+
+def decision(
+    found: Sequence[Finding], decided: Mapping[tuple[str, str, str], Decision]
+) -> Decision:
+    """Return what holds for a hand-in: nothing yet as long as one finding is undecided."""
+    each: Set[Decision] = {decided.get(one.key, "") for one in found}
+    if not found or each == {"give"}:
+        return "give"
+    return "" if "" in each else "none"
