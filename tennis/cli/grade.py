@@ -131,7 +131,7 @@ def grade(
     found = [finding for one in marked for finding in one.findings]
     integrity.write_decisions(out, found, decided)
     grades.write(out, lab, marked, set(rules.recorded))
-    _say(lab, out, marked, grading.equals(graded, lab, set(rules.recorded)))
+    _say(out, marked, grading.equals(graded, lab, set(rules.recorded)))
     waits = sum(one.status == "later" for one in marked)
     if waits:
         raise TennisError(
@@ -166,7 +166,7 @@ def _rules(
     return rules
 
 
-def _say(lab: "Lab", out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
+def _say(out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
     """Print what there is, and what to look at first."""
     from tennis.course import grades, grading, integrity
 
@@ -178,13 +178,11 @@ def _say(lab: "Lab", out: Path, marked: Sequence["Marked"], same: Sequence[str])
         f"could not be marked, {format_count(sum(len(one.open) for one in marked), 'answer')} to "
         f"be read: {quoted(out / grading.SHEET)}"
     )
+    becomes = {"withheld": "withheld", "none": "no points"}
     for one in marked:
-        if one.findings:
-            what = {"withheld": "withheld", "none": "no points"}.get(one.status, "points count")
-            for finding in one.findings:
-                echo(
-                    f"{what}: {plain(f'{one.graded.student} ({finding.file})', 80)}: {finding.words}"
-                )
+        for finding in one.findings:
+            who = plain(f"{one.graded.student} ({finding.file})", 80)
+            echo(f"{becomes.get(one.status, 'points count')}: {who}: {finding.words}")
     if count["withheld"]:
         echo(
             f"decide about {format_count(count['withheld'], 'hand-in')} in "

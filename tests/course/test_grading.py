@@ -131,11 +131,19 @@ def results(marks: Path, name: str) -> dict[str, tuple[str, str]]:
 
 
 def test_what_is_right_has_all_points_that_checks_give(marks):
-    ada = rows(marks)["ada"]
-    assert {name: ada[name] for name in MARKED} == {n: str(p) for n, p in MARKED.items()}
-    assert (ada["points"], ada["of"], ada["open"], ada["refused"]) == ("5", "10", "2", "")
-    assert (ada["average"], ada["histogram"]) == ("", "")
-    assert {verdict for verdict, _ in results(marks, "ada").values()} == {"pass", "not run"}
+    one = rows(marks)["student-00"]
+    assert {name: one[name] for name in MARKED} == {n: str(p) for n, p in MARKED.items()}
+    assert (one["points"], one["so_far"], one["of"], one["open"]) == ("", "5", "10", "2")
+    assert (one["status"], one["refused"]) == ("open", "")
+    assert (one["average"], one["histogram"]) == ("", "")
+    assert {verdict for verdict, _ in results(marks, "student-00").values()} == {"pass", "not run"}
+
+
+def test_what_is_in_doubt_is_withheld_and_the_others_are_not(marks):
+    """Ada was copied by Ida, Fay has a seed of nobody's, Jan's manifest was altered."""
+    found = {name for name, row in rows(marks).items() if row["status"] == "withheld"}
+    assert found == {"ada", "ida", "fay", "jan"}
+    assert "was altered after the rally was sealed" in rows(marks)["jan"]["found"]
 
 
 @pytest.mark.parametrize(
@@ -251,11 +259,11 @@ def test_late_is_by_the_clock_of_whoever_marks(handed_in, marks, tmp_path):
     deadline = time.strftime("%Y-%m-%dT%H:%M", time.localtime(time.time() + 1800))
     words = ("--lab", "01", "--no-replay", "--out", tmp_path / "m", "--deadline", deadline)
     assert run("grade", handed_in, *words).exit_code == 0
-    assert {name for name, row in rows(tmp_path / "m").items() if row["late"]} == {"dan"}
+    assert {name for name, row in rows(tmp_path / "m").items() if row["days_late"]} == {"dan"}
 
 
 def test_the_same_file_twice(tmp_path):
-    """At once, by two workers: each has its own result and page."""
+    """At once, by four workers: each has its own result and page, and the student one row."""
     made = make_work(tmp_path / "w", LAB, "zoe")
     (tmp_path / "in").mkdir()
     for name in ("a", "b", "c", "d"):
@@ -265,19 +273,20 @@ def test_the_same_file_twice(tmp_path):
     assert done.exit_code == 0, done.output
     marks = tmp_path / "in-marks"
     assert {len(list((marks / name).iterdir())) for name in ("results", "feedback")} == {4}
-    assert set(rows(marks)) == {"a", "b", "c", "d"}
-    assert done.output.count("the same in two hand-ins: the whole file: zoe (a.zip), zoe") == 1
+    assert {name: row["replaces"] for name, row in rows(marks).items()} == {
+        "d": "a.zip; b.zip; c.zip"
+    }
+    assert "the same in two hand-ins" not in done.output
 
 
 def test_names_of_files_are_only_names(tmp_path):
     """They come from anywhere: whatever they hold, sheet, table and pages stay whole."""
-    made = make_work(tmp_path / "w", LAB, "zoe")
     folder = tmp_path / "in"
     folder.mkdir()
-    whole = zipped(made, tmp_path / "whole.zip").read_bytes()
     names = [b"\xf0\x9f\x98\x80.zip", b"a\x1b[2J.zip", b"\xff.zip", b"=1+1.zip", b'"]\n[x.zip']
-    for name in (*names, b"<b>.zip"):
-        (folder / os.fsdecode(name)).write_bytes(whole)
+    for number, name in enumerate((*names, b"<b>.zip")):
+        made = make_work(tmp_path / f"w{number}", LAB, f"zoe {number}")
+        zipped(made, folder / os.fsdecode(name))
     for _ in range(2):  # what was written is read again
         done = run("grade", folder, "--lab", "01", "--no-replay", "--out", tmp_path / "m")
         assert done.exit_code == 0, done.output
@@ -290,9 +299,13 @@ def test_names_of_files_are_only_names(tmp_path):
 
 def test_marking_again_keeps_what_a_person_wrote(handed_in, marks):
     sheet = marks / "marks.toml"
-    assert set(tomllib.loads(sheet.read_text())["ada.zip"]) == {"average", "histogram", "comment"}
+    assert set(tomllib.loads(sheet.read_text())["student-01.zip"]) == {
+        "average",
+        "histogram",
+        "comment",
+    }
     assert "# histogram, 1: Peaks and widths" in sheet.read_text()
-    begin, own, rest = sheet.read_text().partition('["ada.zip"]  # ada\n')
+    begin, own, rest = sheet.read_text().partition('["student-01.zip"]  # student 1\n')
     mine = rest.replace('average = ""', "average = 2  # mine", 1)
     mine = mine.replace('comment = ""', 'comment = "Well read."', 1)
     sheet.write_text(begin + own + mine)
@@ -302,7 +315,7 @@ def test_marking_again_keeps_what_a_person_wrote(handed_in, marks):
     assert run("grade", handed_in, *words).exit_code == 0
     assert sheet.read_text() == before
     assert {path: path.stat().st_mtime_ns for path in (marks / "results").iterdir()} == kept
-    assert (rows(marks)["ada"]["points"], rows(marks)["ada"]["open"]) == ("7", "1")
+    assert (rows(marks)["student-01"]["so_far"], rows(marks)["student-01"]["open"]) == ("7", "1")
     assert any("Well read." in page.read_text() for page in marks.glob("feedback/*.html"))
     for broken, message in (("average = 9", "0 to 2 points"), ("average = [", "Invalid")):
         sheet.write_text(before.replace("average = 2", broken, 1))
@@ -378,7 +391,7 @@ def test_a_student_does_lab_1(tmp_path, monkeypatch):
     found = results(tmp_path / "in-marks", zipped_file.stem)
     assert {verdict for verdict, _ in found.values()} == {"pass"}, found
     (row,) = rows(tmp_path / "in-marks").values()
-    assert (row["points"], row["open"]) == ("5", "2")
+    assert (row["so_far"], row["open"]) == ("5", "2")
 
 
 @pytest.mark.virtual
@@ -401,6 +414,7 @@ def test_a_rally_of_somebody_else_is_found_out(tmp_path):
     assert found["check_honest[mainline-idle]"].verdict == "pass"
     assert found["check_honest[rt-idle]"].verdict == "fail"
     assert "rt-idle does not repeat: ball 0" in found["check_honest[rt-idle]"].message
+    assert [name for name, one in found.items() if one.in_doubt] == ["check_honest[rt-idle]"]
     # what cannot be played again is nobody's fault: it is shown to whoever marks
     strange = make_work(tmp_path / "s", LAB, "yve", rallies={"mainline-idle": None})
     found = {result.check: result for result in check(strange, blind=False, replays=True).results}

@@ -1,0 +1,532 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Marks that can be stood by: findings reach a person, a machine's failure is no zero."""
+
+import csv
+import errno
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tennis.bench import box
+from tennis.bench.kernels import catalogue, own_module
+from tennis.cli import cli
+from tennis.course import checking, grading, hand_in, integrity, load_lab, replays, work
+from tennis.course.attempts import attempts
+from tennis.course.checks import Inconclusive, InDoubt
+from tennis.course.deadline import Rules, handed_out, read_cost, read_deadline
+from tennis.course.graded import Graded
+from tennis.course.host_faults import is_of_this_machine
+from tennis.course.integrity import findings, read_decisions, write_decisions
+from tennis.errors import BenchError, DiskFullError, NotBuiltError, RallyError, UsageError
+from tennis.rally import open_rally
+from tests.support.hand_ins import make_work, zipped
+
+LAB = load_lab("01-first-serve")
+SEED = {name: work.seed_of(LAB, name) for name in ("ada", "bob", "ida", "zoe")}
+NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
+
+
+def run(*words: str | Path):
+    return CliRunner().invoke(cli, list(map(str, words)))
+
+
+def rows(marks: Path) -> dict[str, dict[str, str]]:
+    with (marks / "marks.csv").open(newline="") as file:
+        return {row["student"]: row for row in csv.DictReader(file)}
+
+
+def graded(file: str, student: str = "", **about) -> Graded:
+    """A hand-in as checks would report it; ``about``: facts, results, marks, or its own fields."""
+    facts = {
+        "lab": LAB.slug, "student": student, "minutes": 1, "rallies": {}, "texts": {},
+        "files": {}, "answers": {},
+    }  # fmt: skip
+    for name in ("rallies", "seeds", "replayed", "answers", "texts"):
+        facts |= {name: about.pop(name)} if name in about else {}
+    report = {"facts": facts, "results": about.pop("results", []), "marks": about.pop("marks", [])}
+    settings = {"sha256": f"sha of {file}", "checks_sha256": "", "handed_in": NOON, **about}
+    report = report if student else None
+    return Graded(file=file, student=student or file, report=report, **settings)
+
+
+def result(check: str, verdict: str = "fail", **about) -> dict[str, object]:
+    words = {"question": None, "message": "so it is", "rationale": "", "hint": "", "seconds": 0}
+    return {"check": check, "verdict": verdict, **words, **about}
+
+
+def mark(question: str, points: float | None, of: int = 2, why: str = "") -> dict[str, object]:
+    return {"question": question, "points": points, "of": of, "why": why}
+
+
+# --- a class, from the files to the page ---
+
+
+@pytest.fixture(scope="module")
+def term(tmp_path_factory) -> Path:
+    """Ada is copied by Ida, Fay plays with a seed of nobody's, Bob hands in twice."""
+    folder = tmp_path_factory.mktemp("term")
+    (folder / "in").mkdir()
+    ada = make_work(folder / "ada", LAB, "ada")
+    ida = make_work(folder / "ida", LAB, "ida", rallies={r.name: None for r in LAB.rallies})
+    for rally in LAB.rallies:
+        subprocess.run(["cp", "-r", ada / rally.name, ida], check=True)
+    fay = make_work(folder / "fay", LAB, "fay", rallies={"rt-idle": {"seed": 1}})
+    first = make_work(folder / "bob", LAB, "bob", answers={"edges": 9160})
+    second = make_work(folder / "bob2", LAB, "bob")
+    made = {"ada": ada, "ida": ida, "fay": fay, "bob": first, "bob-again": second}
+    for number, (name, one) in enumerate(made.items()):
+        path = zipped(one, folder / "in" / f"{name}.zip")
+        os.utime(path, ((NOON + timedelta(hours=number)).timestamp(),) * 2)
+    return folder
+
+
+def grade(term: Path, *words: str):
+    return run("grade", term / "in", "--lab", "01", "--no-replay", *words)
+
+
+def first_section(marks: Path) -> str:
+    return (marks / "class.html").read_text().partition("</section>")[0]
+
+
+@pytest.mark.xdist_group("term")
+def test_what_was_found_out_reaches_whoever_marks_and_waits_for_them(term):
+    done = grade(term)
+    assert done.exit_code == 0, done.output
+    marks = term / "in-marks"
+    said = {
+        "ada": "the balls of mainline-idle: others have the same ones: ida (ida.zip); their seed "
+        "is that of ada",
+        "ida": f"its seed is {SEED['ada']}; that of ida is {SEED['ida']}; it is the seed of ada",
+        "fay": "it is nobody&#39;s of this class",
+    }
+    page, table = first_section(marks), rows(marks)
+    for student, words in said.items():
+        assert words in page
+        plain_words = words.replace("&#39;", "'")
+        assert re.search(
+            rf"^withheld: {student} \({student}.zip\): .*{re.escape(plain_words)}",
+            done.output,
+            re.MULTILINE,
+        )
+        assert plain_words in table[student]["found"]
+        # withheld is no zero, and nothing in the row adds up to what it would be
+        assert table[student]["status"] == "withheld"
+        assert (table[student]["points"], table[student]["so_far"]) == ("", "")
+        assert not any(table[student][question.id] for question in LAB.questions)
+    assert "decide about 3 hand-ins in" in done.output
+    # of two hand-ins the later one counts, and says so; both have a page
+    assert (table["bob"]["file"], table["bob"]["replaces"]) == ("bob-again.zip", "bob.zip")
+    assert table["bob"]["edges"] == "2"
+    assert len(list((marks / "feedback").iterdir())) == 5
+    pages = [path.read_text() for path in (marks / "feedback").iterdir()]
+    assert sum("A later hand-in counts in its place: bob-again.zip" in page for page in pages) == 1
+    assert sum("Its points are withheld" in page for page in pages) == 3
+    # no student's page names another student
+    for page in pages:
+        named = {name for name in ("ada", "ida", "fay", "bob") if f": {name}</h1>" in page}
+        others = {"ada", "ida", "fay", "bob"} - named
+        assert not [name for name in others if re.search(rf"\b{name}\b", page)]
+
+
+@pytest.mark.xdist_group("term")
+def test_a_decision_holds_when_the_class_is_marked_again(term):
+    marks = term / "in-marks"
+    sheet = marks / "decisions.toml"
+    grade(term)
+    before = sheet.read_text()
+    entries = tomllib.loads(before)["finding"]
+    assert {(e["file"], e["decision"]) for e in entries} == {
+        ("ada.zip", ""), ("ida.zip", ""), ("fay.zip", ""),
+    }  # fmt: skip
+    decided = {"ada.zip": "give", "ida.zip": "none"}
+    text = before
+    for file, words in decided.items():
+        text = re.sub(rf'(file = "{file}"(?:\n.+)*?\ndecision = )""', rf'\1"{words}"', text)
+    sheet.write_text(text)
+    done = grade(term)
+    assert done.exit_code == 0, done.output
+    assert sheet.read_text() == text
+    table = rows(marks)
+    assert (table["ada"]["status"], table["ada"]["so_far"]) == ("open", "5")
+    assert (table["ida"]["status"], table["ida"]["points"]) == ("none", "0")
+    assert table["fay"]["status"] == "withheld"
+    assert "no points: ida (ida.zip)" in done.output
+    sheet.write_text(text.replace('decision = "none"', 'decision = "zero"'))
+    done = grade(term)
+    assert 'decision \'zero\': write "give" or "none"' in str(done.exception)
+    sheet.write_text(before)
+
+
+@pytest.mark.xdist_group("term")
+def test_late_by_a_rule_that_is_said_and_kept(term):
+    grade(term)
+    marks = shutil.copytree(term / "in-marks", term / "late")
+    words = ("--out", str(marks), "--deadline", "2026-12-01T13:30+00:00", "--late-per-day", "10 %")
+    done = grade(term, *words)
+    local = datetime(2026, 12, 1, 13, 30, tzinfo=UTC).astimezone()
+    assert f"deadline: Tuesday 1 December 2026, {local:%H:%M}:00 (UTC" in done.output
+    assert "each day begun costs 1 of 10 points" in done.output
+    assert "late: bob (bob-again.zip): 1 day late, 1 points less" in done.output
+    table = rows(marks)
+    assert {name for name, row in table.items() if row["days_late"]} == {"bob", "fay"}
+    assert (table["bob"]["so_far"], table["bob"]["lost"]) == ("4", "1")
+    # the next run says nothing of it, and it holds
+    assert "deadline: Tuesday 1 December" in grade(term, "--out", str(marks)).output
+    assert rows(marks)["bob"]["so_far"] == "4"
+    # a person excuses one; half points count
+    sheet = marks / "marks.toml"
+    begin, name, rest = sheet.read_text().partition('["bob-again.zip"]  # bob\n')
+    rest = rest.replace('average = ""', 'average = 1.5\ndays_late = 0\nhistogram = "2,5"', 1)
+    rest = rest.replace('histogram = ""', "# given above", 1)
+    sheet.write_text(begin + name + rest)
+    assert grade(term, "--out", str(marks)).exit_code == 0
+    bob = rows(marks)["bob"]
+    assert (bob["points"], bob["status"], bob["days_late"]) == ("9", "marked", "")
+    assert "Mean of the 1 that are wholly marked: 9 of 10" in (marks / "class.html").read_text()
+    assert grade(term, "--out", str(marks), "--deadline", "none").exit_code == 0
+    assert not any(row["days_late"] for row in rows(marks).values())
+
+
+# --- findings ---
+
+
+def found(*hand_ins: Graded, recorded=frozenset()) -> list[tuple[str, str]]:
+    return [(one.file, one.words) for one in findings(hand_ins, LAB, set(recorded))]
+
+
+def test_sanctioned_replays_are_not_the_same_balls():
+    rt = {"rt-idle": "balls"}
+    given = {"rallies": rt, "replayed": ["rt-idle"], "seeds": {"rt-idle": 99}}
+    a, b = graded("a.zip", "ada", **given), graded("b.zip", "bob", **given)
+    one, _ = found(a, b)
+    assert "if you handed them out, use --recorded DIR" in one[1]
+    assert found(a, b, recorded={"balls"}) == []
+    assert grading.equals([a, b], LAB, {"balls"}) == []
+    # with the handout's own seed, all that play it have the same balls
+    own = {"rallies": rt, "seeds": {"rt-idle": LAB.parameters["seed"]}}
+    assert found(graded("a.zip", "ada", **own), graded("b.zip", "bob", **own)) == []
+    # what says that it has this seed, and is somebody's own, is a copy
+    mine = {"rallies": rt, "seeds": {"rt-idle": SEED["ada"]}}
+    copied = found(graded("a.zip", "ada", **mine), graded("b.zip", "bob", **own))
+    assert [file for file, _ in copied] == ["a.zip", "b.zip"]
+    # somebody else's rally, played back
+    played = {"rallies": {"rt-idle": "x"}, "seeds": {"rt-idle": SEED["ada"]}}
+    played |= {"replayed": ["rt-idle"]}
+    (one,) = found(graded("a.zip", "ada"), graded("b.zip", "bob", **played))
+    assert one[0] == "b.zip"
+    assert "played back, with the seed of ada" in one[1]
+
+
+def test_the_courses_recordings_are_known_by_their_balls(tmp_path):
+    make_work(tmp_path / "w", LAB, "zoe")
+    balls = {
+        open_rally(tmp_path / "w" / r.name).manifest.files["balls.parquet"] for r in LAB.rallies
+    }
+    assert set(handed_out(LAB, [tmp_path])) == set(handed_out(LAB, [tmp_path / "w"])) == balls
+    with pytest.raises(UsageError, match="holds no rally: name the folder"):
+        handed_out(LAB, [tmp_path / "none"])
+
+
+def test_a_new_finding_waits_for_a_decision_of_its_own(tmp_path):
+    one = graded("a.zip", "ada", results=[result("check_rally[rt-idle]", in_doubt=True)])
+    two = findings([one], LAB, set())
+    write_decisions(tmp_path, two, {})
+    path = tmp_path / "decisions.toml"
+    path.write_text(path.read_text().replace('decision = ""', 'decision = "GIVE "'))
+    decided = read_decisions(tmp_path)
+    assert grading.marked([one], {}, LAB, None, decided)[0].status == "marked"
+    again = one.model_copy(deep=True)
+    again.report.results.append(
+        checking.Result.model_validate(result("check_honest[rt-idle]", in_doubt=True))
+    )
+    assert grading.marked([again], {}, LAB, None, decided)[0].status == "withheld"
+    # another file of the same name is another hand-in
+    other = one.model_copy(update={"sha256": "another"})
+    assert grading.marked([other], {}, LAB, None, decided)[0].status == "withheld"
+    before = path.read_bytes()
+    write_decisions(tmp_path, findings([again], LAB, set()), decided)
+    assert path.read_bytes().startswith(before.rstrip())
+    assert len(tomllib.loads(path.read_text())["finding"]) == 2
+
+
+def test_a_mistake_is_no_doubt():
+    wrong = graded("a.zip", "ada", results=[result("check_rally[rt-idle]")])
+    assert found(wrong) == []
+
+
+def test_what_differs_is_played_twice_before_anybody_is_accused(monkeypatch, tmp_path):
+    """Replays are made up here; the real one is played in test_grading.py."""
+    folder = make_work(tmp_path / "w", LAB, "zoe", rallies={"rt-idle": None})
+    said: list[str] = []
+
+    def played(*_, **__) -> None:
+        if words := said.pop(0):
+            raise RallyError(words)
+
+    monkeypatch.setattr(replays.checking, "check", played)
+    opened = work.read(folder)
+
+    def judge(*words: str) -> None:
+        said[:] = words
+        replays.play_rally_again(opened, folder / "rt-idle")
+
+    judge("")
+    judge("it ended after 3 balls", "")
+    with pytest.raises(InDoubt, match="ball 659"):
+        judge("ball 659 differs", "ball 659 differs")
+    with pytest.raises(Inconclusive, match="two replays of it differ") as caught:
+        judge("it ended after 3 balls", "it ended after 7 balls")
+    assert is_of_this_machine(caught.value)
+
+
+# --- one row a student ---
+
+
+def test_the_last_that_can_be_marked_counts():
+    first = graded("z.zip", "Ada")
+    second = graded("a.zip", "ada", handed_in=NOON + timedelta(days=1))
+    broken = graded("b.zip", refused="no zip file", handed_in=NOON + timedelta(days=2))
+    (ada, alone) = attempts([first, second, broken], {})
+    assert (ada.counts, ada.replaced) == (second, [first])
+    assert alone.counts == broken
+    # in one folder of a platform they are one person's
+    names = {"z.zip": "Ada_1_x_/z.zip", "a.zip": "Ada_1_x_/a.zip", "b.zip": "Ada_1_x_/b.zip"}
+    moved = [one.model_copy(update={"file": names[one.file]}) for one in (first, second, broken)]
+    (ada,) = attempts(moved, {})
+    assert ada.counts == moved[1]
+    # whoever marks decides otherwise: another one, or two people of one name
+    (ada,) = attempts([first, second], {"a.zip": False})
+    assert ada.counts == first
+    both = attempts([first, second], {"a.zip": True, "z.zip": True})
+    assert [one.counts.file for one in both] == ["z.zip", "a.zip"]
+    assert not any(one.replaced for one in both)
+
+
+def test_an_earlier_forgery_of_ones_own_is_said_and_withholds_nothing():
+    doubt = [result("check_rally[rt-idle]", in_doubt=True)]
+    first = graded("a.zip", "ada", results=doubt, rallies={"rt-idle": "x"})
+    second = graded("b.zip", "ada", rallies={"rt-idle": "x"}, handed_in=NOON + timedelta(1))
+    (one,) = grading.marked([first, second], {}, LAB)
+    assert one.status == "marked"
+    assert [finding.file for finding in one.findings] == ["a.zip"]
+
+
+# --- late ---
+
+
+def test_a_day_means_its_end_and_a_day_begun_counts():
+    rules = Rules(deadline=NOON, late_per_day="1.5", late_days=3)
+    late = {0: 0, 1: 1, 86_400: 1, 86_401: 2, 4 * 86_400: 4}
+    for seconds, days in late.items():
+        assert rules.days_late(NOON + timedelta(seconds=seconds)) == days
+    assert [rules.lost(days, LAB) for days in (0, 1, 3, 4)] == [0, 1.5, 4.5, 10]
+    assert Rules(deadline=NOON, late_per_day="15%").lost(1, LAB) == 1.5
+    assert Rules(deadline=NOON, late_per_day="90%").lost(2, LAB) == 10
+    assert "no points" in rules.words(LAB)
+    assert "lose nothing" in Rules(deadline=NOON).words(LAB)
+    assert Rules().words(LAB) == ""
+    end = read_deadline("2026-12-01").astimezone()
+    assert (end.day, end.hour, end.minute, end.second) == (1, 23, 59, 59)
+    assert read_deadline("none") is None
+    assert read_cost("1,5") == "1.5"
+    for bad in ("tomorrow", "2026-13-01", "1.12.2026"):
+        with pytest.raises(UsageError, match="write it as 2026-12-01T18:00"):
+            read_deadline(bad)
+    for bad in ("-1", "a", "10%%"):
+        with pytest.raises(UsageError, match="write points"):
+            read_cost(bad)
+
+
+def test_no_cost_without_a_deadline(tmp_path):
+    (tmp_path / "in").mkdir()
+    done = run("grade", tmp_path / "in", "--lab", "01", "--late-per-day", "1")
+    assert "nothing is late without a deadline: say --deadline TIME, too" in str(done.exception)
+
+
+# --- points of a person ---
+
+
+def test_half_points_are_points(tmp_path):
+    sheet = tmp_path / "marks.toml"
+    for written, points in (("1.5", 1.5), ('"1,5"', 1.5), ('"1½"', 1.5), ("2", 2), ('"0.5"', 0.5)):
+        sheet.write_text(f'["a.zip"]\naverage = {written}\n')
+        assert grading.read_sheet(tmp_path, LAB)["a.zip"].points == {"average": points}
+    for written, said in (
+        ("1.3", "write whole or half points"),
+        ("2.5", "write 0 to 2 points"),
+        ("-1", "write whole or half points"),
+        ("true", "write whole or half points"),
+        ('"a"', "write whole or half points"),
+        ('""\nhistogramm = 1', "no question: use edges"),
+        ('""\nit_counts = 1', "write true or false"),
+        ('""\ndays_late = "x"', "write a whole number of days"),
+    ):
+        sheet.write_text(f'["a.zip"]\naverage = {written}\n')
+        with pytest.raises(UsageError, match=said):
+            grading.read_sheet(tmp_path, LAB)
+
+
+def test_the_sheet_holds_the_answer_that_is_to_be_marked(tmp_path):
+    long = "word " * 2000
+    answers = {
+        "average": "The median.\n\n[x]\n\"\"\"'''\x1b[2J and\tthe maximum",
+        "histogram": long,
+        "edges": 7740,
+    }
+    marks = [mark("edges", 2), mark("average", None), mark("histogram", None, 3)]
+    one = graded("a.zip", "ada", answers=answers, marks=marks)
+    grading.write_sheet(tmp_path, LAB, [one], {})
+    text = (tmp_path / "marks.toml").read_text()
+    assert tomllib.loads(text) == {"a.zip": {"average": "", "histogram": "", "comment": ""}}
+    assert '# average, the answer:\n#   The median.\n#\n#   [x]\n#   """' in text
+    assert "\x1b" not in text
+    assert f"({len(long) - 4000:,} characters more: feedback/{one.key}.html)" in text
+    assert max(map(len, text.splitlines())) < 110
+    assert "7740" not in text.partition('["a.zip"]')[2]
+
+
+def test_what_nobody_has_read_is_no_zero():
+    half = graded("a.zip", "ada", marks=[mark("edges", 2), mark("average", None)])
+    whole = graded("b.zip", "bob", marks=[mark("edges", 0), mark("average", 1)])
+    (a, b) = grading.marked([half, whole], {}, LAB)
+    assert (a.points, a.so_far, a.status) == (None, 2, "open")
+    assert (b.points, b.status) == (1, "marked")
+    (c,) = grading.marked([half], {"a.zip": grading.Person({"average": 0.5}, "")}, LAB)
+    assert (c.points, c.status) == (2.5, "marked")
+
+
+# --- this machine ---
+
+
+def test_whose_fault_it_is():
+    def chained(error: Exception, cause: Exception) -> Exception:
+        error.__cause__ = cause
+        return error
+
+    machine = [
+        BenchError("no QEMU"),
+        DiskFullError("full"),
+        MemoryError(),
+        OSError(errno.ENOSPC, "no space"),
+        chained(Inconclusive("x"), BenchError("a box could not start")),
+    ]
+    assert all(map(is_of_this_machine, machine))
+    theirs = [NotBuiltError("racquet.c:1"), UsageError("x"), OSError(errno.EINVAL, "x")]
+    theirs += [chained(Inconclusive("x"), NotBuiltError("y")), ValueError("x")]
+    assert not any(map(is_of_this_machine, theirs))
+
+
+@pytest.mark.xdist_group("later")
+def test_a_full_disk_is_no_zero_and_the_same_command_does_it_again(tmp_path):
+    """A real one: a file system of 64 kB where hand-ins are unpacked."""
+    (tmp_path / "in").mkdir()
+    zipped(make_work(tmp_path / "w", LAB, "zoe"), tmp_path / "in/zoe.zip")
+    (tmp_path / "bad.zip").write_bytes(b"no zip")
+    (tmp_path / "bad.zip").rename(tmp_path / "in/bad.zip")
+    small = tmp_path / "small"
+    small.mkdir()
+    tennis = [sys.executable, "-c", "from tennis.cli import main; main()"]
+    command = [*tennis, "grade", "in", "--lab", "01", "--no-replay"]
+    mount = f"mount -t tmpfs -o size=64k tmpfs {shlex.quote(str(small))} && exec"
+    own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    done = subprocess.run(
+        ["unshare", "--mount", *own, "sh", "-c", f"{mount} {shlex.join(command)}"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(small)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert re.search("later: .*No space left on device.*zoe.zip", done.stdout), done.stdout
+    assert "cost nobody a point: mend what is said above, then use the same" in done.stderr
+    table = rows(tmp_path / "in-marks")
+    assert (table["zoe"]["status"], table["zoe"]["points"]) == ("later", "")
+    assert "No space left" in table["zoe"]["refused"]
+    assert table["bad"]["status"] == "refused"
+    assert "Later: this machine could not" in first_section(tmp_path / "in-marks")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    zoe = rows(tmp_path / "in-marks")["zoe"]
+    assert (zoe["status"], zoe["so_far"]) == ("open", "5")
+
+
+def test_a_worker_that_dies_and_a_fault_of_the_grader_are_for_later(tmp_path, monkeypatch):
+    file = zipped(make_work(tmp_path / "w", LAB, "zoe"), tmp_path / "zoe.zip")
+    dies = tmp_path / "dies"
+    dies.write_text("#!/bin/sh\nkill -KILL $$\n")
+    dies.chmod(0o755)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", str(dies))
+        judged = grading.judged(file, LAB, replays=False)
+    assert f"ended by signal {int(signal.SIGKILL)}" in judged.later
+    assert not judged.refused
+    assert not judged.final
+    with monkeypatch.context() as patched:
+        patched.setattr(hand_in, "unpack", lambda *_: 1 / 0)
+        judged = grading.judged(file, LAB, replays=False)
+    assert "ZeroDivisionError" in judged.later
+    with monkeypatch.context() as patched:
+        patched.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+        assert "No such file" in grading.judged(file, LAB, replays=False).later
+
+
+def test_a_check_that_this_machine_could_not_run_is_run_again():
+    waits = result("check_notebook", "inconclusive", later=True, message="no box here")
+    one = graded("a.zip", "ada", results=[waits], marks=[mark("edges", 2)])
+    (row,) = grading.marked([one], {}, LAB)
+    assert (row.status, row.points) == ("later", None)
+    assert one.waits == ["the notebook, run again: no box here"]
+    assert not grading.Judged(report=one.report).final
+
+
+def test_what_failed_while_the_kernel_ended_processes_is_not_the_boxs_fault(tmp_path, monkeypatch):
+    """The kernel's count is made up: no test fills this machine's memory."""
+    counts = iter([3, 4, 4, 4])
+    monkeypatch.setattr(box, "oom_kills", lambda: next(counts))
+    words = (["/bin/sh", "-c", "exit 1"], tmp_path, [], {}, {}, 20.0)
+    with pytest.raises(BenchError, match="for want of memory: grade fewer"):
+        box.run(*words)
+    assert box.run(*words).code == 1
+
+
+def test_the_kernel_counts_what_it_ended(tmp_path, monkeypatch):
+    assert box.oom_kills() >= 0
+    monkeypatch.setattr(box, "VMSTAT", tmp_path / "vmstat")
+    assert box.oom_kills() == 0
+    box.VMSTAT.write_text("pgfault 12\noom_kill 7\n")
+    assert box.oom_kills() == 7
+
+
+def test_a_build_that_took_too_long_is_no_compile_error(tmp_path, monkeypatch):
+    """How the box ends is made up; the next time it is asked again."""
+    source = tmp_path / "racquet.c"
+    source.write_text(f"/* {tmp_path} */\n")
+    ends = [
+        box.Ended(None, "it did not end within 300 s", ""),
+        box.Ended(2, "", "racquet.c:1:1: error: nothing here\n"),
+    ]
+    monkeypatch.setattr(own_module.box, "run", lambda *_: ends.pop(0))
+    kernel = catalogue.find("mainline")
+    with pytest.raises(BenchError, match="could not be built here: it did not end") as caught:
+        own_module.build(source, kernel)
+    assert is_of_this_machine(caught.value)
+    assert own_module.build(source, kernel).errors == ["racquet.c:1: nothing here"]
+    with pytest.raises(NotBuiltError):
+        own_module.built(source, kernel)
+
+
+def test_integrity_words_are_bounded():
+    one = graded("a.zip", "ada", results=[result("check_x", in_doubt=True, message="x" * 999)])
+    assert len(integrity.findings([one], LAB, set())[0].found) <= 300
