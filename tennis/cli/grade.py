@@ -130,8 +130,8 @@ def grade(
     grading.write_sheet(out, lab, [one.graded for one in marked], people)
     found = [finding for one in marked for finding in one.findings]
     integrity.write_decisions(out, found, decided)
-    grades.write(out, lab, marked, set(rules.recorded))
-    _say(out, marked, grading.equals(graded, lab, set(rules.recorded)))
+    grades.write(out, lab, marked)
+    _say(out, marked, grading.equals(graded))
     waits = sum(one.status == "later" for one in marked)
     if waits:
         raise TennisError(

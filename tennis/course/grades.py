@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What grading leaves behind: a page a student, a page for whoever marks, a gradebook's table."""
+"""What grading leaves behind: a page a student, a page for those who mark, a gradebook's table."""
 
 import csv
 import io
@@ -40,11 +40,8 @@ STATUS = {
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
 
 
-def write(out: Path, lab: Lab, marked: Sequence[Marked], recorded: Set[str] = frozenset()) -> None:
-    """Write all pages and the table anew. Raises DiskFullError, RallyError.
-
-    ``recorded``: SHA-256 of balls that the course handed out.
-    """
+def write(out: Path, lab: Lab, marked: Sequence[Marked]) -> None:
+    """Write all pages and the table anew. Raises DiskFullError, RallyError."""
     (out / FEEDBACK).mkdir(exist_ok=True)
     for one in marked:
         for old in one.replaced:
@@ -53,7 +50,7 @@ def write(out: Path, lab: Lab, marked: Sequence[Marked], recorded: Set[str] = fr
             write_whole(out / FEEDBACK / _page(old), page.encode(), force=True)
         page = template("feedback.html.j2").render(**_feedback(lab, one))
         write_whole(out / FEEDBACK / _page(one.graded), page.encode(), force=True)
-    page = template("class.html.j2").render(**_class(lab, marked, out, recorded))
+    page = template("class.html.j2").render(**_class(lab, marked, out))
     write_whole(out / CLASS, page.encode(), force=True)
     write_whole(out / TABLE, table(lab, marked).encode(), force=True)
 
@@ -128,7 +125,7 @@ def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
     return rows
 
 
-def _class(lab: Lab, marked: Sequence[Marked], out: Path, recorded: Set[str]) -> dict[str, Any]:
+def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
     graded = [one.graded for one in marked]
     every = [*graded, *(old for one in marked for old in one.replaced)]
     whole = [one.points for one in marked if one.status == "marked" and one.points is not None]
@@ -146,7 +143,7 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path, recorded: Set[str]) ->
         "decisions": DECISIONS,
         "later": waiting(marked),
         "not_here": _not_here(graded),
-        "suspicious": equals(every, lab, recorded),
+        "suspicious": equals(every),
         "benches": [
             f"{one.student}: {title(result)}: {result.message}"
             for one in graded

@@ -14,7 +14,7 @@ import re
 import tempfile
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,7 +29,7 @@ from tennis.course import checking, hand_in
 from tennis.course.attempts import Attempt, attempts, owner
 from tennis.course.deadline import Rules
 from tennis.course.graded import Graded, key
-from tennis.course.integrity import Decision, Finding, Seeds, decision, findings, same_balls
+from tennis.course.integrity import Decision, Finding, decision, findings
 from tennis.course.labs import LABS, Lab
 from tennis.course.solutions import CHECKS, SOLUTION, load_solution
 from tennis.course.work import NOTEBOOK_PDF, WorkError
@@ -480,16 +480,8 @@ def marked(
 # --- what is seen only across hand-ins ---
 
 
-def equals(graded: Sequence[Graded], lab: Lab, recorded: Set[str] = frozenset()) -> list[str]:
-    """Return what is the same in hand-ins of two students and should not be, in words.
-
-    ``recorded``: SHA-256 of balls that the course handed out.
-    """
-    is_of_course = Seeds(graded, lab).is_of_course
-    groups = [
-        (f"the balls of {name}", group)
-        for name, group in same_balls(graded, is_of_course, recorded)
-    ]
+def equals(graded: Sequence[Graded]) -> list[str]:
+    """Return words, code and files that two students share, in words; balls are findings."""
     found: dict[tuple[str, str], list[Graded]] = defaultdict(list)
     for one in graded:
         if one.report is not None:
@@ -498,7 +490,7 @@ def equals(graded: Sequence[Graded], lab: Lab, recorded: Set[str] = frozenset())
             for name, digest in one.report.facts.files.items():
                 found[f"the code of {name}", digest].append(one)
         found[WHOLE, one.sha256].append(one)
-    groups += [
+    groups = [
         (what, group) for (what, _), group in found.items() if len(set(map(owner, group))) > 1
     ]
     whole = {frozenset(one.file for one in group) for what, group in groups if what == WHOLE}
