@@ -21,8 +21,8 @@ from tennis.units import format_count
 
 if TYPE_CHECKING:
     from tennis.course.deadline import Rules
-    from tennis.course.grading import Marked
     from tennis.course.labs import Lab
+    from tennis.course.marked import Marked
 
 
 @click.command()
@@ -98,7 +98,8 @@ def grade(
       tennis grade handed-in --lab 01 --deadline 2026-12-01 --late-per-day 10% --late-days 3
     """
     from tennis.course import deadline as rules_of
-    from tennis.course import grades, grading, integrity, work
+    from tennis.course import grades, grading, integrity, mark_sheet, work
+    from tennis.course.marked import marked as marked_with
 
     lab = work.find_lab(number)
     out = out or submissions.with_name(f"{submissions.resolve().name}-marks")
@@ -109,7 +110,7 @@ def grade(
         paths = grading.files(submissions)
     if out.resolve() == submissions.resolve():
         raise UsageError("--out is the folder of the hand-ins", next_step="choose another")
-    people, decided = grading.read_sheet(out, lab), integrity.read_decisions(out)
+    people, decided = mark_sheet.read_sheet(out, lab), integrity.read_decisions(out)
 
     def observe(done: int, of: int, name: str) -> None:
         echo(f"tennis: {done} of {of}: {plain(name, 60)}", err=True)
@@ -126,8 +127,8 @@ def grade(
             stop=Stop(),
         )
     rules_of.write_rules(out, rules)
-    marked = grading.marked(graded, people, lab, rules, decided)
-    grading.write_sheet(out, lab, [one.graded for one in marked], people)
+    marked = marked_with(graded, people, lab, rules, decided)
+    mark_sheet.write_sheet(out, lab, [one.graded for one in marked], people)
     found = [finding for one in marked for finding in one.findings]
     integrity.write_decisions(out, found, decided)
     grades.write(out, lab, marked)
@@ -168,7 +169,7 @@ def _rules(
 
 def _say(out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
     """Print what there is, and what to look at first."""
-    from tennis.course import grades, grading, integrity
+    from tennis.course import grades, integrity, mark_sheet
 
     count = Counter(one.status for one in marked)
     replaced = sum(len(one.replaced) for one in marked)
@@ -176,7 +177,7 @@ def _say(out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
     echo(
         f"{format_count(len(marked) + replaced, 'hand-in')}{students}, {count['refused']} that "
         f"could not be marked, {format_count(sum(len(one.open) for one in marked), 'answer')} to "
-        f"be read: {quoted(out / grading.SHEET)}"
+        f"be read: {quoted(out / mark_sheet.SHEET)}"
     )
     becomes = {"withheld": "withheld", "none": "no points"}
     for one in marked:

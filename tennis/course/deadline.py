@@ -13,7 +13,14 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+)
 
 from tennis.course.labs import LABS, Lab
 from tennis.errors import RallyError, UsageError
@@ -27,6 +34,7 @@ from tennis.units import format_count
 RULES = "rules.toml"
 RECORDED = "recorded"  # in a lab's folder: rallies that it hands out
 NONE = "none"
+YEARS = range(2000, 2200)  # a time zone's hours lead out of the calendar's first and last
 HEAD = "# How this class is marked. Options of `tennis grade` put other rules here.\n"
 Cost = Annotated[str, StringConstraints(pattern=r"^\d{1,3}(\.\d{1,2})?%?$")]
 
@@ -40,6 +48,12 @@ class Rules(BaseModel):
     late_per_day: Cost = "0"  # points, or with % a share of the lab's points
     late_days: Annotated[int, Field(ge=0, le=1000)] | None = None  # no points after so many
     recorded: list[Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]] = []
+
+    @field_validator("deadline")
+    @classmethod
+    def _has_a_zone(cls, value: datetime | None) -> datetime | None:
+        """Take a time that somebody wrote without a zone for this machine's."""
+        return value if value is None else _in_our_time(value)
 
     def days_late(self, handed_in: datetime | None) -> int:
         """Return how many days late something came; a day that was begun counts."""
@@ -77,13 +91,20 @@ def read_deadline(text: str) -> datetime | None:
     try:
         if re.fullmatch(r"\s*\d{4}-?\d\d-?\d\d\s*", text):
             day = date.fromisoformat(text.strip())
-            return datetime.combine(day, time(23, 59, 59)).astimezone(UTC)
-        return datetime.fromisoformat(text).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
+            return _in_our_time(datetime.combine(day, time(23, 59, 59)))
+        return _in_our_time(datetime.fromisoformat(text))
+    except ValueError as error:
         raise UsageError(
             f"--deadline {plain(text, 40)}",
             next_step="write it as 2026-12-01T18:00, or 2026-12-01 for the end of that day",
         ) from error
+
+
+def _in_our_time(when: datetime) -> datetime:
+    """Return a time in UTC. Raises ValueError for one that no class has."""
+    if when.year not in YEARS:
+        raise ValueError(f"the year {when.year}")
+    return when.astimezone(UTC)
 
 
 def read_cost(text: str) -> str:

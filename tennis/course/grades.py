@@ -15,9 +15,11 @@ from tennis import __version__
 from tennis.course.alike import pairs
 from tennis.course.checking import title
 from tennis.course.graded import Graded
-from tennis.course.grading import PDFS, Marked, Person, common_wrong, equals
+from tennis.course.grading import PDFS, common_wrong, equals
 from tennis.course.integrity import DECISIONS
 from tennis.course.labs import Lab
+from tennis.course.mark_sheet import Person
+from tennis.course.marked import Marked
 from tennis.course.solutions import load_solution
 from tennis.pages.rally import template
 from tennis.rally.disk import write_whole

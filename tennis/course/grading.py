@@ -8,28 +8,22 @@ which nothing here overwrites.
 """
 
 import hashlib
-import json
 import os
-import re
 import tempfile
-import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Literal
 
 from pydantic import ValidationError
 
 from tennis.bench.kernels import debugging
 from tennis.course import checking, hand_in
-from tennis.course.attempts import Attempt, attempts, owner
-from tennis.course.deadline import Rules
+from tennis.course.attempts import owner
 from tennis.course.graded import Graded, key
-from tennis.course.integrity import Decision, Finding, decision, findings
 from tennis.course.labs import LABS, Lab
 from tennis.course.solutions import CHECKS, SOLUTION, load_solution
 from tennis.course.work import NOTEBOOK_PDF, WorkError
@@ -37,19 +31,13 @@ from tennis.digests import sha256_of
 from tennis.errors import TennisError, UsageError
 from tennis.listener import say
 from tennis.rally.disk import write_whole, writing
-from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.text import plain
 
-SHEET = "marks.toml"
 RESULTS = "results"
 PDFS = "notebooks"  # as they were handed in
 WORKERS_MAX = 256  # hand-ins at once
 ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst")
 WHOLE = "the whole file"
-ANSWER_MAX = 4000  # characters of an answer in the sheet
-ANSWER_COLUMNS = 96
-# lines of the sheet that are no question's points
-OTHERS = {"comment", "it_counts", "days_late"}
 COMMON_MIN = 2  # so many with the same wrong answer
 
 
@@ -67,76 +55,6 @@ class Judged:
     def final(self) -> bool:
         """Tell whether another try would find out the same."""
         return not self.later and not any(one.later for one in results_of(self.report))
-
-
-@dataclass(frozen=True)
-class Person:
-    """What a person gave: points of a question, and words for the student.
-
-    ``it_counts``: whether this is the hand-in that counts; ``days_late`` in place of the file's.
-    """
-
-    points: dict[str, float]
-    comment: str
-    it_counts: bool | None = None
-    days_late: int | None = None
-
-
-Status = Literal["marked", "open", "withheld", "none", "later", "refused"]
-
-
-@dataclass(frozen=True)
-class Marked:
-    """A student's hand-in with all points that are known.
-
-    ``replaced``: earlier hand-ins of the same student. ``lost``: points, for ``days_late``.
-    """
-
-    graded: Graded
-    person: Person
-    replaced: Sequence[Graded] = ()
-    findings: Sequence[Finding] = ()
-    decision: Decision = "give"
-    days_late: int = 0
-    lost: float = 0
-
-    @property
-    def by_question(self) -> dict[str, float | None]:
-        """Return the points of each question; None: a person has still to read it."""
-        marks = self.graded.report.marks if self.graded.report else []
-        return {mark.question: self.person.points.get(mark.question, mark.points) for mark in marks}
-
-    @property
-    def open(self) -> list[str]:
-        """Return the questions that still need a person."""
-        return [question for question, points in self.by_question.items() if points is None]
-
-    @property
-    def status(self) -> Status:
-        """Return what becomes of it: points stand only where it is marked, refused or none."""
-        if self.graded.refused:
-            return "refused"
-        if self.graded.report is not None and self.decision != "give":
-            return "none" if self.decision == "none" else "withheld"
-        if self.graded.waits:
-            return "later"
-        return "open" if self.open else "marked"
-
-    @property
-    def so_far(self) -> float:
-        """Return the points that are known, less those lost for being late."""
-        if self.decision == "none":
-            return 0
-        known = sum(points or 0 for points in self.by_question.values())
-        return max(0, round(known - self.lost, 2))
-
-    @property
-    def points(self) -> float | None:
-        """Return the points that stand; None as long as somebody, or a machine, has to see to it.
-
-        No zero stands here for what nobody has judged.
-        """
-        return self.so_far if self.status in {"marked", "none", "refused"} else None
 
 
 def results_of(report: checking.Report | None) -> list[checking.Result]:
@@ -318,163 +236,6 @@ def checks_sha256(lab: Lab, *, replays: bool) -> str:
     for path in (*own, *code):
         digest.update(path.read_bytes() if path.is_file() else b"none")
     return digest.hexdigest()
-
-
-# --- what a person gives ---
-
-
-def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
-    """Read the mark sheet, by file. Raises UsageError where somebody broke it: it is kept."""
-    path = out / SHEET
-    if not path.is_file():
-        return {}
-    try:
-        content = toml_of(path.read_bytes())
-    except EditedError as error:
-        raise UsageError(f"{path} {error}", next_step=error.next_step) from error
-    limits = {question.id: question.points for question in lab.questions}
-    people: dict[str, Person] = {}
-    for file, entries in content.items():
-        if not isinstance(entries, dict):
-            raise UsageError(f"{path}: {plain(file, 60)} is no table")
-        where = f"{path}: {plain(file, 60)}"
-        given = {name: value for name, value in entries.items() if value != ""}
-        people[file] = Person(
-            {name: _points(where, name, given[name], limits) for name in given.keys() - OTHERS},
-            plain(str(entries.get("comment", "")), 2000),
-            _it_counts(where, given.get("it_counts")),
-            _days(where, given.get("days_late")),
-        )
-    return people
-
-
-def _points(where: str, name: str, value: object, limits: Mapping[str, int]) -> float:
-    """Return whole or half points, as a number or in quotes. Raises UsageError."""
-    text = str(value).strip().replace(",", ".").replace("½", ".5")
-    if name not in limits:
-        known = ", ".join(limits)
-        raise UsageError(f"{where}: {plain(name, 40)}: no question", next_step=f"use {known}")
-    if isinstance(value, bool) or not re.fullmatch(r"\d*(\.[05]0*)?", text) or text in {"", "."}:
-        raise UsageError(
-            f"{where}: {name} = {plain(text, 30)}", next_step="write whole or half points: 1 or 1.5"
-        )
-    points = float(text)
-    if points > limits[name]:
-        raise UsageError(
-            f"{where}: {name} = {points:g}", next_step=f"write 0 to {limits[name]} points"
-        )
-    return points
-
-
-def _it_counts(where: str, value: object) -> bool | None:
-    if value is not None and not isinstance(value, bool):
-        raise UsageError(f"{where}: it_counts", next_step="write true or false, without quotes")
-    return value
-
-
-def _days(where: str, value: object) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise UsageError(f"{where}: days_late", next_step="write a whole number of days, or 0")
-    return value
-
-
-def write_sheet(out: Path, lab: Lab, graded: Sequence[Graded], people: dict[str, Person]) -> None:
-    """Add what is new to the mark sheet; what a person wrote stays, word for word.
-
-    ``graded``: those that count.
-    """
-    path = out / SHEET
-    before = path.read_bytes() if path.is_file() else _sheet_head(lab).encode()
-    new = [one for one in graded if one.report and one.file not in people]
-    if not new and path.is_file():
-        return
-    text = "".join(_sheet_entry(one) for one in new)
-    end = b"\r\n" if b"\r\n" in before else b"\n"  # as the editor of that person ends lines
-    whole = before.rstrip(b"\r\n") + end + text.encode().replace(b"\n", end)
-    write_whole(path, whole, force=True)
-
-
-def _sheet_entry(one: Graded) -> str:
-    """Return a table of the sheet: below each answer that is to be marked, room for its points."""
-    assert one.report is not None  # noqa: S101
-    text = f"\n[{json.dumps(one.file, ensure_ascii=False)}]  # {plain(one.student, 60)}\n"
-    for mark in one.report.open:
-        why = "" if mark.why == "a person reads it" else f"; {plain(mark.why, 100)}"
-        text += _as_comment(mark.question, one.report.facts.answers.get(mark.question), one.key)
-        text += f'{mark.question} = ""  # of {mark.of}{why}\n'
-    return text + 'comment = ""\n'
-
-
-def _as_comment(question: str, answer: float | str | None, key: str) -> str:
-    """Return an answer as comments of TOML; of a long one its beginning, and where the rest is."""
-    if answer is None:
-        return ""
-    whole = str(answer)
-    text = f"# {question}, the answer:\n"
-    for line in whole[:ANSWER_MAX].splitlines():
-        for piece in textwrap.wrap(plain(line, ANSWER_MAX), ANSWER_COLUMNS) or [""]:
-            text += f"#   {piece}".rstrip() + "\n"
-    left = len(whole) - ANSWER_MAX
-    return text + (f"#   ({left:,} characters more: feedback/{key}.html)\n" if left > 0 else "")
-
-
-def _sheet_head(lab: Lab) -> str:
-    lines = [
-        f"# Lab {lab.number}, {lab.title}: points that a person gives. Put a number in place of",
-        '# "", half points too (1.5), then run `tennis grade` again. A number for any question',
-        "# counts, also where the checks had another. Nothing that you write here is overwritten.",
-        "# Further lines that you may add to a hand-in:",
-        "#   it_counts = true   of several hand-ins of one student, this one counts (false: not)",
-        "#   days_late = 0      so many days count, whatever the file's time says",
-    ]
-    solution = load_solution(lab)
-    for question in lab.questions:
-        answer = solution.of(question.id) if solution else None
-        lines += [
-            f"# {question.id}, {criterion.points}: {' '.join(criterion.text.split())}"
-            for criterion in (answer.rubric if answer else ())
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def counting(graded: Sequence[Graded], people: Mapping[str, Person]) -> list[Attempt]:
-    """Return the hand-ins that count, each with those that it replaces."""
-    told = {file: one.it_counts for file, one in people.items() if one.it_counts is not None}
-    return attempts(graded, told)
-
-
-def marked(
-    graded: Sequence[Graded],
-    people: Mapping[str, Person],
-    lab: Lab,
-    rules: Rules | None = None,
-    decided: Mapping[tuple[str, str, str], Decision] | None = None,
-) -> list[Marked]:
-    """Put the checks' points and a person's together, what was found out, and what was decided."""
-    rules, nobody = rules or Rules(), Person({}, "")
-    of_file: dict[str, list[Finding]] = defaultdict(list)
-    for one in findings(graded, lab, set(rules.recorded)):
-        of_file[one.file].append(one)
-    rows = []
-    for attempt in counting(graded, people):
-        own = of_file[attempt.counts.file]
-        person = people.get(attempt.counts.file, nobody)
-        days = person.days_late
-        days = rules.days_late(attempt.counts.handed_in) if days is None else days
-        rows.append(
-            Marked(
-                attempt.counts,
-                person,
-                attempt.replaced,
-                [*own, *(found for old in attempt.replaced for found in of_file[old.file])],
-                decision(own, decided or {}),
-                days,
-                rules.lost(days, lab),
-            )
-        )
-    return rows
 
 
 # --- what is seen only across hand-ins ---

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tennis.course import grading, hand_in, load_lab, work
+from tennis.course import grading, hand_in, load_lab, mark_sheet, work
 from tennis.errors import TennisError, UsageError
 from tennis.listener import listening
 from tennis.match.plan import parse_plan
@@ -278,7 +278,7 @@ def test_what_an_editor_did_is_said_with_its_place(form, tmp_path):
         parse_plan(data, path)
     (tmp_path / "marks.toml").write_bytes(data)
     with pytest.raises(UsageError, match=said.partition(":")[0]):
-        grading.read_sheet(tmp_path, LAB)
+        mark_sheet.read_sheet(tmp_path, LAB)
 
 
 def test_quotation_marks_within_a_text_are_its_own():
@@ -290,16 +290,16 @@ def test_quotation_marks_within_a_text_are_its_own():
 def test_a_mark_sheet_stays_as_its_editor_saved_it(tmp_path):
     before = b'\xef\xbb\xbf["a.zip"]\r\naverage = 2\r\n'
     (tmp_path / "marks.toml").write_bytes(before)
-    people = grading.read_sheet(tmp_path, LAB)
+    people = mark_sheet.read_sheet(tmp_path, LAB)
     assert people["a.zip"].points == {"average": 2}
     facts = {"lab": LAB.slug, "student": "b", "minutes": 1, "rallies": {}, "texts": {}, "files": {}}
     report = {"facts": facts | {"answers": {}}, "results": [], "marks": []}
     new = grading.Graded(file="b.zip", sha256="", checks_sha256="", student="b", report=report)
-    grading.write_sheet(tmp_path, LAB, [new], people)
+    mark_sheet.write_sheet(tmp_path, LAB, [new], people)
     after = (tmp_path / "marks.toml").read_bytes()
     assert after.startswith(before)
     assert after.count(b"\n") == after.count(b"\r\n")
-    assert set(grading.read_sheet(tmp_path, LAB)) == {"a.zip", "b.zip"}
+    assert set(mark_sheet.read_sheet(tmp_path, LAB)) == {"a.zip", "b.zip"}
 
 
 def test_answers_with_another_ending_are_named(tmp_path):

@@ -21,13 +21,23 @@ from click.testing import CliRunner
 from tennis.bench import box
 from tennis.bench.kernels import catalogue, own_module
 from tennis.cli import cli
-from tennis.course import checking, grading, hand_in, integrity, load_lab, replays, work
+from tennis.course import (
+    checking,
+    grading,
+    hand_in,
+    integrity,
+    load_lab,
+    mark_sheet,
+    replays,
+    work,
+)
 from tennis.course.attempts import attempts
 from tennis.course.checks import Inconclusive, InDoubt
 from tennis.course.deadline import Rules, handed_out, read_cost, read_deadline
 from tennis.course.graded import Graded
 from tennis.course.host_faults import is_of_this_machine
 from tennis.course.integrity import findings, read_decisions, write_decisions
+from tennis.course.marked import marked
 from tennis.errors import BenchError, DiskFullError, NotBuiltError, RallyError, UsageError
 from tennis.rally import open_rally
 from tests.support.hand_ins import make_work, zipped
@@ -244,15 +254,15 @@ def test_a_new_finding_waits_for_a_decision_of_its_own(tmp_path):
     path = tmp_path / "decisions.toml"
     path.write_text(path.read_text().replace('decision = ""', 'decision = "GIVE "'))
     decided = read_decisions(tmp_path)
-    assert grading.marked([one], {}, LAB, None, decided)[0].status == "marked"
+    assert marked([one], {}, LAB, None, decided)[0].status == "marked"
     again = one.model_copy(deep=True)
     again.report.results.append(
         checking.Result.model_validate(result("check_honest[rt-idle]", in_doubt=True))
     )
-    assert grading.marked([again], {}, LAB, None, decided)[0].status == "withheld"
+    assert marked([again], {}, LAB, None, decided)[0].status == "withheld"
     # another file of the same name is another hand-in
     other = one.model_copy(update={"sha256": "another"})
-    assert grading.marked([other], {}, LAB, None, decided)[0].status == "withheld"
+    assert marked([other], {}, LAB, None, decided)[0].status == "withheld"
     before = path.read_bytes()
     write_decisions(tmp_path, findings([again], LAB, set()), decided)
     assert path.read_bytes().startswith(before.rstrip())
@@ -316,7 +326,7 @@ def test_an_earlier_forgery_of_ones_own_is_said_and_withholds_nothing():
     doubt = [result("check_rally[rt-idle]", in_doubt=True)]
     first = graded("a.zip", "ada", results=doubt, rallies={"rt-idle": "x"})
     second = graded("b.zip", "ada", rallies={"rt-idle": "x"}, handed_in=NOON + timedelta(1))
-    (one,) = grading.marked([first, second], {}, LAB)
+    (one,) = marked([first, second], {}, LAB)
     assert one.status == "marked"
     assert [finding.file for finding in one.findings] == ["a.zip"]
 
@@ -333,13 +343,14 @@ def test_a_day_means_its_end_and_a_day_begun_counts():
     assert Rules(deadline=NOON, late_per_day="15%").lost(1, LAB) == 1.5
     assert Rules(deadline=NOON, late_per_day="90%").lost(2, LAB) == 10
     assert "no points" in rules.words(LAB)
+    assert Rules(deadline="2026-12-01T12:00").deadline.tzinfo  # as a person may write it there
     assert "lose nothing" in Rules(deadline=NOON).words(LAB)
     assert Rules().words(LAB) == ""
     end = read_deadline("2026-12-01").astimezone()
     assert (end.day, end.hour, end.minute, end.second) == (1, 23, 59, 59)
     assert read_deadline("none") is None
     assert read_cost("1,5") == "1.5"
-    for bad in ("tomorrow", "2026-13-01", "1.12.2026"):
+    for bad in ("tomorrow", "2026-13-01", "1.12.2026", "9999-12-31", "0001-01-01T00:00Z"):
         with pytest.raises(UsageError, match="write it as 2026-12-01T18:00"):
             read_deadline(bad)
     for bad in ("-1", "a", "10%%"):
@@ -360,7 +371,7 @@ def test_half_points_are_points(tmp_path):
     sheet = tmp_path / "marks.toml"
     for written, points in (("1.5", 1.5), ('"1,5"', 1.5), ('"1½"', 1.5), ("2", 2), ('"0.5"', 0.5)):
         sheet.write_text(f'["a.zip"]\naverage = {written}\n')
-        assert grading.read_sheet(tmp_path, LAB)["a.zip"].points == {"average": points}
+        assert mark_sheet.read_sheet(tmp_path, LAB)["a.zip"].points == {"average": points}
     for written, said in (
         ("1.3", "write whole or half points"),
         ("2.5", "write 0 to 2 points"),
@@ -373,7 +384,7 @@ def test_half_points_are_points(tmp_path):
     ):
         sheet.write_text(f'["a.zip"]\naverage = {written}\n')
         with pytest.raises(UsageError, match=said):
-            grading.read_sheet(tmp_path, LAB)
+            mark_sheet.read_sheet(tmp_path, LAB)
 
 
 def test_the_sheet_holds_the_answer_that_is_to_be_marked(tmp_path):
@@ -385,7 +396,7 @@ def test_the_sheet_holds_the_answer_that_is_to_be_marked(tmp_path):
     }
     marks = [mark("edges", 2), mark("average", None), mark("histogram", None, 3)]
     one = graded("a.zip", "ada", answers=answers, marks=marks)
-    grading.write_sheet(tmp_path, LAB, [one], {})
+    mark_sheet.write_sheet(tmp_path, LAB, [one], {})
     text = (tmp_path / "marks.toml").read_text()
     assert tomllib.loads(text) == {"a.zip": {"average": "", "histogram": "", "comment": ""}}
     assert '# average, the answer:\n#   The median.\n#\n#   [x]\n#   """' in text
@@ -398,10 +409,10 @@ def test_the_sheet_holds_the_answer_that_is_to_be_marked(tmp_path):
 def test_what_nobody_has_read_is_no_zero():
     half = graded("a.zip", "ada", marks=[mark("edges", 2), mark("average", None)])
     whole = graded("b.zip", "bob", marks=[mark("edges", 0), mark("average", 1)])
-    (a, b) = grading.marked([half, whole], {}, LAB)
+    (a, b) = marked([half, whole], {}, LAB)
     assert (a.points, a.so_far, a.status) == (None, 2, "open")
     assert (b.points, b.status) == (1, "marked")
-    (c,) = grading.marked([half], {"a.zip": grading.Person({"average": 0.5}, "")}, LAB)
+    (c,) = marked([half], {"a.zip": mark_sheet.Person({"average": 0.5}, "")}, LAB)
     assert (c.points, c.status) == (2.5, "marked")
 
 
@@ -484,7 +495,7 @@ def test_a_worker_that_dies_and_a_fault_of_the_grader_are_for_later(tmp_path, mo
 def test_a_check_that_this_machine_could_not_run_is_run_again():
     waits = result("check_notebook", "inconclusive", later=True, message="no box here")
     one = graded("a.zip", "ada", results=[waits], marks=[mark("edges", 2)])
-    (row,) = grading.marked([one], {}, LAB)
+    (row,) = marked([one], {}, LAB)
     assert (row.status, row.points) == ("later", None)
     assert one.waits == ["the notebook, run again: no box here"]
     assert not grading.Judged(report=one.report).final

@@ -34,7 +34,16 @@ from tennis.bench.fleet.leases import who_else
 from tennis.bench.instruments import verifications
 from tennis.bench.instruments.arq import Receiver
 from tennis.bench.targets.console import Console
-from tennis.course import grading, hand_in, load_lab, notebook_box, predictions, work
+from tennis.course import (
+    deadline,
+    hand_in,
+    integrity,
+    load_lab,
+    mark_sheet,
+    notebook_box,
+    predictions,
+    work,
+)
 from tennis.errors import TennisError
 from tennis.explain import stages
 from tennis.match.folder import MATCH, open_match
@@ -504,7 +513,24 @@ def marks(scratch: Path) -> Callable[[random.Random], None]:
     lab = load_lab("04-under-load")
     name = lab.questions[0].id
     content = f'["ada.zip"]\n{name} = 1\ncomment = "good"\n'.encode()
-    return files(scratch / grading.SHEET, content, lambda: grading.read_sheet(scratch, lab))
+    return files(scratch / mark_sheet.SHEET, content, lambda: mark_sheet.read_sheet(scratch, lab))
+
+
+def decisions(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage the findings that a person decides about."""
+    found = [integrity.Finding("a.zip", "0" * 64, "ada", "rally rt-idle", "another seed")]
+    integrity.write_decisions(scratch, found, {})
+    path = scratch / integrity.DECISIONS
+    return files(path, path.read_bytes(), lambda: integrity.read_decisions(scratch))
+
+
+def rules(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage the rules that a class is marked by."""
+    lab = load_lab("04-under-load")
+    kept = deadline.Rules(deadline="2026-12-01T12:00Z", late_per_day="10%", late_days=3)
+    deadline.write_rules(scratch, kept)
+    path = scratch / deadline.RULES
+    return files(path, path.read_bytes(), lambda: deadline.read_rules(scratch).words(lab))
 
 
 def verifications_kept(scratch: Path) -> Callable[[random.Random], None]:
@@ -546,6 +572,8 @@ TARGETS: dict[str, Target] = {
     "seals": seals,
     "hand-in": hand_ins,
     "marks": marks,
+    "decisions": decisions,
+    "rules": rules,
     "box": boxes,
     "frames": frames,
     "console": consoles,
@@ -586,7 +614,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "bench/virtual/initramfs.py": OURS,
     "bench/virtual/profiler.py": OURS,
     "course/checking.py": "the checks' own process, whose results are its own",
-    "course/grading.py": ("marks",),
+    "course/deadline.py": ("rules",),
+    "course/grading.py": OURS,
     "course/hand_in.py": ("hand-in",),
     "course/labs.py": OURS,
     "course/module_trial.py": OURS,
@@ -607,7 +636,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "publications/knutsson.py": OURS,
     "publications/load.py": OURS,
     "rally/balls.py": ("rally", "drill"),
-    "rally/edited.py": ("answers", "marks", "plan"),
+    "rally/edited.py": ("answers", "marks", "decisions", "rules", "plan"),
     "rally/folder.py": ("rally", "drill"),
     "rally/opening.py": ("rally", "drill"),
     "rally/footer.py": ("rally",),

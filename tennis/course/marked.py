@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A student's hand-in with all that is known: points, findings, what was decided, how late."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tennis.course.attempts import attempts
+from tennis.course.deadline import Rules
+from tennis.course.graded import Graded
+from tennis.course.integrity import Decision, Finding, decision, findings
+from tennis.course.labs import Lab
+from tennis.course.mark_sheet import Person
+
+Status = Literal["marked", "open", "withheld", "none", "later", "refused"]
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A student's hand-in with all points that are known.
+
+    ``replaced``: earlier hand-ins of the same student. ``lost``: points, for ``days_late``.
+    """
+
+    graded: Graded
+    person: Person
+    replaced: Sequence[Graded] = ()
+    findings: Sequence[Finding] = ()
+    decision: Decision = "give"
+    days_late: int = 0
+    lost: float = 0
+
+    @property
+    def by_question(self) -> dict[str, float | None]:
+        """Return the points of each question; None: a person has still to read it."""
+        marks = self.graded.report.marks if self.graded.report else []
+        return {mark.question: self.person.points.get(mark.question, mark.points) for mark in marks}
+
+    @property
+    def open(self) -> list[str]:
+        """Return the questions that still need a person."""
+        return [question for question, points in self.by_question.items() if points is None]
+
+    @property
+    def status(self) -> Status:
+        """Return what becomes of it: points stand only where it is marked, refused or none."""
+        if self.graded.refused:
+            return "refused"
+        if self.graded.report is not None and self.decision != "give":
+            return "none" if self.decision == "none" else "withheld"
+        if self.graded.waits:
+            return "later"
+        return "open" if self.open else "marked"
+
+    @property
+    def so_far(self) -> float:
+        """Return the points that are known, less those lost for being late."""
+        if self.decision == "none":
+            return 0
+        known = sum(points or 0 for points in self.by_question.values())
+        return max(0, round(known - self.lost, 2))
+
+    @property
+    def points(self) -> float | None:
+        """Return the points that stand; None as long as somebody, or a machine, has to see to it.
+
+        No zero stands here for what nobody has judged.
+        """
+        return self.so_far if self.status in {"marked", "none", "refused"} else None
+
+
+def marked(
+    graded: Sequence[Graded],
+    people: Mapping[str, Person],
+    lab: Lab,
+    rules: Rules | None = None,
+    decided: Mapping[tuple[str, str, str], Decision] | None = None,
+) -> list[Marked]:
+    """Put the checks' points and a person's together, what was found out, and what was decided."""
+    rules, nobody = rules or Rules(), Person({}, "")
+    of_file: dict[str, list[Finding]] = defaultdict(list)
+    for one in findings(graded, lab, set(rules.recorded)):
+        of_file[one.file].append(one)
+    rows = []
+    told = {file: one.it_counts for file, one in people.items() if one.it_counts is not None}
+    for attempt in attempts(graded, told):
+        own = of_file[attempt.counts.file]
+        person = people.get(attempt.counts.file, nobody)
+        days = person.days_late
+        days = rules.days_late(attempt.counts.handed_in) if days is None else days
+        rows.append(
+            Marked(
+                attempt.counts,
+                person,
+                attempt.replaced,
+                [*own, *(found for old in attempt.replaced for found in of_file[old.file])],
+                decision(own, decided or {}),
+                days,
+                rules.lost(days, lab),
+            )
+        )
+    return rows
