@@ -92,21 +92,31 @@ def list_labs(*, as_json: bool = False) -> None:
     required=True,
     help="Your name, or your group's. It decides the seed of your rallies.",
 )
+@click.option(
+    "--number",
+    "student_number",
+    default="",
+    metavar="NUMBER",
+    help="Your student number. It decides your seed, too, so that two of one name stay two.",
+)
+@click.option("--email", default="", metavar="ADDRESS", help="Your e-mail address at the school.")
 @click.option("--out", type=Folder(), help="The folder. [default: lab-NN]")
-def start(number: str, student: str, out: Path | None) -> None:
+def start(number: str, student: str, student_number: str, email: str, out: Path | None) -> None:
     """Make your own folder for a lab: answers to fill in, your seed, the commands with it.
 
     \b
     Examples:
       tennis lab start 01 --as "Ada Lovelace"
+      tennis lab start 01 --as "Ada Lovelace" --number 4711 --email ada@example.org
       tennis lab start 04 --as "group 3" --out work/04
     """
     from tennis.course import work
 
     found = work.find_lab(number)
     folder = out or _folder(found)
-    work.start(found, student, folder)
-    echo(f"{quoted(folder)}: read {work.README} there; your seed is {work.seed_of(found, student)}")
+    work.start(found, student, folder, student_number, email)
+    seed = work.seed_of(found, student, student_number)
+    echo(f"{quoted(folder)}: read {work.README} there; your seed is {seed}")
 
 
 @lab.command("open", short_help="Open JupyterLab on your folder.")

@@ -220,6 +220,8 @@ def _facts(work: Work, solution: Solution | None) -> dict[str, Any]:
     return {
         "lab": work.lab.slug,
         "student": work.answers.student,
+        "number": work.answers.number,
+        "email": work.answers.email,
         "seeds": {name: rally.manifest.protocol.seed for name, rally in work.rallies.items()},
         "replayed": [
             name for name, rally in work.rallies.items() if rally.manifest.bench == "replay"

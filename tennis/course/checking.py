@@ -61,6 +61,8 @@ class Facts(BaseModel):
 
     lab: str
     student: str
+    number: str = ""  # the student's, as the student says
+    email: str = ""
     minutes: int
     rallies: dict[str, str]  # SHA-256 of the balls, by the rally's name
     seeds: dict[str, int] = {}  # of single rallies, by name

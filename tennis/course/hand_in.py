@@ -192,19 +192,21 @@ def _sweep_files(work: Work) -> Iterator[tuple[Path, str]]:
 def file_name(work: Work) -> str:
     """Return what the zip file is called: lab and student, in the letters of any script.
 
-    Two students have two names: digits of the seed are added where the name lost something. Each
-    system takes it: no reserved name, no sign but ``-`` and ``.``, short enough.
+    Two students have two names: the number is added if there is one, digits of the seed where the
+    name lost something. Each system takes it: no reserved name, no sign but ``-`` and ``.``, short
+    enough.
     """
     student = unicodedata.normalize(
         "NFC", unicodedata.normalize("NFC", work.answers.student).casefold()
     )
+    number = "".join(c if c.isalnum() else "-" for c in work.answers.number.casefold())
     kept = "".join(c if is_letter(c) else "-" for c in student)
     words = "-".join(filter(None, kept.split("-")))
-    short = words.encode()[:STUDENT_BYTES].decode(errors="ignore").strip("-")
+    short = words.encode()[: STUDENT_BYTES - len(number)].decode(errors="ignore").strip("-")
     if short.split("-") != student.split(" "):
-        digits = f"{seed_of(work.lab, work.answers.student):010}"[-SEED_DIGITS:]
-        short = "-".join(filter(None, (short, digits)))
-    return f"{work.lab.slug}-{short}.zip"
+        seed = seed_of(work.lab, work.answers.student, work.answers.number)
+        short = "-".join(filter(None, (short, f"{seed:010}"[-SEED_DIGITS:])))
+    return f"{'-'.join(filter(None, (work.lab.slug, short, number)))}.zip"
 
 
 @dataclass

@@ -94,6 +94,6 @@ def _match(lab: Lab) -> LabMatch:
 
 def _expected(work: Work) -> list[ScheduledRally]:
     """Return the rallies of the plan that the student was given, whatever its file says now."""
-    text = plan_of_match(work.lab, work.answers.student)
+    text = plan_of_match(work.lab, work.answers.student, work.answers.number)
     plan = parse_plan(text.encode(), ROOT / _match(work.lab).plan)
     return scheduled_rallies(plan, {}, ROOT / "plans")[0]

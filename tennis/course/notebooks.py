@@ -113,7 +113,7 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
     if Path(name).exists():
         return open_folder(Path(name))
     own = Path(ANSWERS).is_file()
-    seed = seed_of(lab, read_answers(Path(ANSWERS)).student) if own else _seed(lab)
+    seed = _own_seed(lab) if own else _seed(lab)
     asked = asked.model_copy(update={"balls": balls or asked.balls})
     shown: Any = display(  # type: ignore[no-untyped-call]
         _html(_bar(0, asked.balls, "the target boots")), display_id=True
@@ -176,6 +176,12 @@ def _bar(balls: int, planned: int, words: str) -> str:
         f'<progress value="{balls}" max="{planned}" aria-label="balls"></progress> '
         f"{balls:,} of {planned:,} balls: {escape(words)}"
     )
+
+
+def _own_seed(lab: Lab) -> int:
+    """Return the seed of the student in whose folder this is."""
+    own = read_answers(Path(ANSWERS))
+    return seed_of(lab, own.student, own.number)
 
 
 def _seed(lab: Lab) -> int:

@@ -36,6 +36,8 @@ NUMBER_MAX = 1e18
 STUDENT_MAX = 60  # characters of a name
 SIGNS = frozenset(" .'\u2019@+-")  # in names, besides letters
 MINUTES_MAX = 10_000
+NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,39}")  # a student's, as registers give them
+EMAIL = re.compile(r"[^\W_][\w.+'-]{0,63}@\w[\w-]{0,62}(?:\.\w[\w-]{0,62}){1,8}")
 
 
 class WorkError(TennisError):
@@ -54,14 +56,15 @@ def is_name(student: str) -> bool:
     return known and 0 < len(student) <= STUDENT_MAX and (student[0].isalnum() or student[0] == "_")
 
 
-def seed_of(lab: Lab, student: str) -> int:
+def seed_of(lab: Lab, student: str, number: str = "") -> int:
     """Return the seed with which a student plays a lab's rallies: the same every time.
 
     Of each student, and of each lab, another: rallies that were copied have the wrong one. A name
-    has one seed, however its letters are encoded.
+    has one seed, however its letters are encoded; two of one name have two, if they have numbers.
     """
     name = unicodedata.normalize("NFC", student).casefold()
-    digest = hashlib.sha256(f"tennis {lab.slug} {name}".encode()).digest()
+    who = f"{name}\n{number}" if number else name  # no name holds a new line
+    digest = hashlib.sha256(f"tennis {lab.slug} {who}".encode()).digest()
     return int.from_bytes(digest[:4], "big") % 2**31
 
 
@@ -102,6 +105,8 @@ class Answers:
     given: dict[str, int | float | str]
     seed: int | None = None
     predictions: dict[str, Prediction] = field(default_factory=dict)
+    number: str = ""  # the student's, if known
+    email: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ class Work:
     @property
     def seed(self) -> int:
         """Return the seed that this student's rallies have."""
-        return seed_of(self.lab, self.answers.student)
+        return seed_of(self.lab, self.answers.student, self.answers.number)
 
     @property
     def own(self) -> dict[str, Rally]:
@@ -130,13 +135,22 @@ class Work:
         return {name: rally for name, rally in self.rallies.items() if name in played}
 
 
-def start(lab: Lab, student: str, folder: Path) -> None:
+def start(lab: Lab, student: str, folder: Path, number: str = "", email: str = "") -> None:
     """Make a student's folder. Raises UsageError where it exists, or for a name that is none."""
     student = unicodedata.normalize("NFC", student)
     if not is_name(student):
         raise UsageError(
             f"--as {plain(student, 60)!a} is no name",
             next_step="use letters, digits, spaces and .'@+-, 60 at most",
+        )
+    if number and not NUMBER.fullmatch(number):
+        raise UsageError(
+            f"--number {plain(number, 60)!a} is no student's number",
+            next_step="use letters, digits and ._/-, 40 at most",
+        )
+    if email and not EMAIL.fullmatch(email):
+        raise UsageError(
+            f"--email {plain(email, 60)!a} is no e-mail address", next_step="write NAME@DOMAIN"
         )
     with writing(folder):
         try:
@@ -145,23 +159,24 @@ def start(lab: Lab, student: str, folder: Path) -> None:
             raise UsageError(
                 f"{folder} exists", next_step="go on there, or choose another with --out"
             ) from error
-        (folder / ANSWERS).write_text(_template(lab, student), encoding="utf-8")
-        (folder / README).write_text(_readme(lab, student), encoding="utf-8")
+        (folder / ANSWERS).write_text(_template(lab, student, number, email), encoding="utf-8")
+        (folder / README).write_text(_readme(lab, seed_of(lab, student, number)), encoding="utf-8")
         for name in lab.files:
             (folder / name).write_text(starter_of(lab, name), encoding="utf-8")
         if lab.match is not None:
-            (folder / PLAN).write_text(plan_of_match(lab, student), encoding="utf-8")
+            plan = plan_of_match(lab, student, number)
+            (folder / PLAN).write_text(plan, encoding="utf-8")
         notebook = ROOT / "notebooks" / f"{lab.slug}.md"
         if notebook.is_file():
             shutil.copyfile(notebook, folder / NOTEBOOK)
 
 
-def plan_of_match(lab: Lab, student: str) -> str:
+def plan_of_match(lab: Lab, student: str, number: str = "") -> str:
     """Return the plan of a lab's match with a student's seed. Raises LabError."""
     if lab.match is None:
         raise LabError(f"lab {lab.slug} has no match")
     path = ROOT / lab.match.plan
-    seed = f"seed = {seed_of(lab, student)}"
+    seed = f"seed = {seed_of(lab, student, number)}"
     text, count = re.subn(r"(?m)^seed = \d+", seed, path.read_text(encoding="utf-8"))
     if count != 1:
         raise LabError(f"{path}: one line must be `seed = NUMBER`")
@@ -236,7 +251,9 @@ def read_answers(path: Path) -> Answers:
         if isinstance(value, dict)
     }
     texts = {name: guess.text for name, guess in guesses.items()}
-    return Answers(lab, student, minutes, dict(_given(path, given | texts)), seed, guesses)
+    number, email = _told(path, content, "number", NUMBER), _told(path, content, "email", EMAIL)
+    every = dict(_given(path, given | texts))
+    return Answers(lab, student, minutes, every, seed, guesses, number, email)
 
 
 def _prediction(path: Path, name: str, value: dict[str, object]) -> Prediction:
@@ -249,6 +266,18 @@ def _prediction(path: Path, name: str, value: dict[str, object]) -> Prediction:
     if not isinstance(reason, str):
         raise WorkError(f"{where}.reason: a text in quotes")
     return Prediction(number, reason.strip())
+
+
+def _told(path: Path, content: dict[str, object], key: str, form: re.Pattern[str]) -> str:
+    """Return the student's number or e-mail; nothing where it is missing or empty."""
+    value = content.get(key, "")
+    value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(value, str) or (value and not form.fullmatch(value)):
+        raise WorkError(
+            f"{path}: {key}: {plain(str(value), 60)!a} is none",
+            next_step=f'write it in quotes, or take the line "{key} = ..." away',
+        )
+    return value
 
 
 def _given(path: Path, given: dict[str, object]) -> list[tuple[str, int | float | str]]:
@@ -268,15 +297,18 @@ def _given(path: Path, given: dict[str, object]) -> list[tuple[str, int | float 
     return found
 
 
-def _template(lab: Lab, student: str) -> str:
-    seed = seed_of(lab, student)
+def _template(lab: Lab, student: str, number: str, email: str) -> str:
+    seed = seed_of(lab, student, number)
+    known = [f'number = "{number}"  # with your name it makes your seed'] if number else []
+    known += [f'email = "{email}"'] if email else []
     lines = [
         f"# Your answers to lab {lab.number}, {lab.title}. A text goes between the three quotes,",
         "# as many lines as you like; a number between the two, as people write it: 7740, 7.74 µs,",
         "# 3e6.",
         f"# `tennis lab check {lab.number:02}` says what is missing.",
         f'lab = "{lab.slug}"',
-        f'student = "{student}"',
+        f'student = "{student}"  # or your group',
+        *known,
         f"seed = {seed}  # follows from the name: for another one, `tennis lab start` again",
         "minutes = 0  # that the lab took you",
         "",
@@ -309,8 +341,7 @@ def _question(lab: Lab, question: Question, seed: int) -> list[str]:
             return [*lines, f"{name} = '''", "'''"]
 
 
-def _readme(lab: Lab, student: str) -> str:
-    seed = seed_of(lab, student)
+def _readme(lab: Lab, seed: int) -> str:
     commands = "\n".join(rally.shown(seed) for rally in lab.to_play)
     if lab.sweep is not None:
         commands = "\n".join([*filter(None, [commands]), lab.sweep.shown(seed)])

@@ -194,8 +194,9 @@ def test_a_folder_for_each_student_is_looked_into(tmp_path, monkeypatch):
         grading.files(tmp_path / "none")
 
 
-def named(student: str) -> str:
-    return hand_in.file_name(SimpleNamespace(lab=LAB, answers=SimpleNamespace(student=student)))
+def named(student: str, number: str = "") -> str:
+    answers = SimpleNamespace(student=student, number=number)
+    return hand_in.file_name(SimpleNamespace(lab=LAB, answers=answers))
 
 
 def test_two_students_have_two_file_names():
@@ -215,6 +216,7 @@ def test_two_students_have_two_file_names():
         assert name.startswith("01-first-serve-")
     assert named("李明") == "01-first-serve-李明.zip"
     assert named("Zoe Zhang") == "01-first-serve-zoe-zhang.zip"
+    assert named("Zoe Zhang", "4711/2") == "01-first-serve-zoe-zhang-4711-2.zip"
 
 
 def test_a_name_is_the_same_however_it_is_encoded(tmp_path):
