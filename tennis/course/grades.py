@@ -21,6 +21,7 @@ from tennis.course.labs import Lab
 from tennis.course.mark_sheet import Person
 from tennis.course.marked import Marked
 from tennis.course.solutions import load_solution
+from tennis.course.tables import words
 from tennis.pages.rally import template
 from tennis.rally.disk import write_whole
 from tennis.units import format_count
@@ -39,7 +40,6 @@ STATUS = {
     "later": "later",
     "refused": "could not be marked",
 }
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
 
 
 def write(out: Path, lab: Lab, marked: Sequence[Marked]) -> None:
@@ -54,7 +54,7 @@ def write(out: Path, lab: Lab, marked: Sequence[Marked]) -> None:
         write_whole(out / FEEDBACK / _page(one.graded), page.encode(), force=True)
     page = template("class.html.j2").render(**_class(lab, marked, out))
     write_whole(out / CLASS, page.encode(), force=True)
-    write_whole(out / TABLE, table(lab, marked).encode(), force=True)
+    write_whole(out / TABLE, table(lab, marked).encode("utf-8-sig"), force=True)
 
 
 def _page(one: Graded) -> str:
@@ -282,18 +282,14 @@ def table(lab: Lab, marked: Sequence[Marked]) -> str:
         each = [one.by_question.get(name) for name in questions]
         writer.writerow(
             [
-                *map(_cell, (graded.student, graded.file)),
+                *map(words, (graded.student, graded.file)),
                 *(number(one.points), lab.points, number(one.so_far) if known else ""),
                 *(len(one.open), one.status),
-                _cell("; ".join(finding.words for finding in one.findings)),
+                words("; ".join(finding.words for finding in one.findings)),
                 *(one.days_late or "", number(one.lost) if one.lost else ""),
-                _cell("; ".join(old.file for old in one.replaced)),
-                _cell(graded.refused or "; ".join(graded.waits)),
+                words("; ".join(old.file for old in one.replaced)),
+                words(graded.refused or "; ".join(graded.waits)),
                 *(number(points) if one.status != "withheld" else "" for points in each),
             ]
         )
     return text.getvalue()
-
-
-def _cell(words: str) -> str:
-    return f"'{words}" if words.startswith(FORMULA) else words
