@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("submissions", type=Folder(), metavar="DIR")
+@click.argument("submissions", type=Folder(), metavar="DIR|ZIP")
 @click.option("--lab", "number", required=True, metavar="LAB", help="Which lab it is: 01.")
 @click.option(
     "--out",
@@ -79,7 +79,9 @@ def grade(
     late_days: int | None,
     recorded: tuple[Path, ...],
 ) -> None:
-    """Mark a folder of zip files that `tennis lab submit` made.
+    """Mark zip files that `tennis lab submit` made: a folder of them, or a class's archive.
+
+    The archive is one that Moodle or Canvas let you download; it may have been packed again.
 
     OUT/class.html is yours: what to look at first, points by question and student. OUT/feedback
     has a page for each student, OUT/marks.csv is for a gradebook. Texts are read by a person: put
@@ -98,16 +100,14 @@ def grade(
       tennis grade handed-in --lab 01 --deadline 2026-12-01 --late-per-day 10% --late-days 3
     """
     from tennis.course import deadline as rules_of
-    from tennis.course import grades, grading, integrity, mark_sheet, work
+    from tennis.course import downloads, grades, grading, integrity, mark_sheet, work
     from tennis.course.marked import marked as marked_with
 
     lab = work.find_lab(number)
-    out = out or submissions.with_name(f"{submissions.resolve().name}-marks")
+    out = out or _beside(submissions)
     rules = _rules(lab, out, deadline, late_per_day, late_days, recorded)
     if words := rules.words(lab):
         echo(f"tennis: {words}", err=True)
-    with listening(lambda line: echo(f"tennis: {line}", err=True)):
-        paths = grading.files(submissions)
     if out.resolve() == submissions.resolve():
         raise UsageError("--out is the folder of the hand-ins", next_step="choose another")
     people, decided = mark_sheet.read_sheet(out, lab), integrity.read_decisions(out)
@@ -115,12 +115,15 @@ def grade(
     def observe(done: int, of: int, name: str) -> None:
         echo(f"tennis: {done} of {of}: {plain(name, 60)}", err=True)
 
-    with listening(lambda line: echo(f"tennis: {line}", err=True)):
+    with (
+        listening(lambda line: echo(f"tennis: {line}", err=True)),
+        downloads.opened(submissions) as root,
+    ):
         graded = grading.grade(
-            paths,
+            downloads.files(root),
             lab,
             out,
-            root=submissions,
+            root=root,
             replays=replay,
             workers=workers or len(os.sched_getaffinity(0)),
             observe=observe,
@@ -199,3 +202,11 @@ def _say(out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
     for words in same:
         echo(f"the same in two hand-ins: {words}")
     echo(f"look at {quoted(out / grades.CLASS)}")
+
+
+def _beside(submissions: Path) -> Path:
+    """Return where marks go if nobody says: beside the folder, or the archive."""
+    name = submissions.resolve().name
+    if submissions.is_file():
+        name = Path(name).stem
+    return submissions.with_name(f"{name}-marks")

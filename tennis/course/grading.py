@@ -8,7 +8,6 @@ which nothing here overwrites.
 """
 
 import hashlib
-import os
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -23,20 +22,20 @@ from pydantic import ValidationError
 from tennis.bench.kernels import debugging
 from tennis.course import checking, hand_in
 from tennis.course.attempts import owner
+from tennis.course.downloads import label
 from tennis.course.graded import Graded, key
 from tennis.course.labs import LABS, Lab
+from tennis.course.platforms import sent
 from tennis.course.solutions import CHECKS, SOLUTION, load_solution
 from tennis.course.work import NOTEBOOK_PDF, WorkError
 from tennis.digests import sha256_of
-from tennis.errors import TennisError, UsageError
-from tennis.listener import say
+from tennis.errors import TennisError
 from tennis.rally.disk import write_whole, writing
 from tennis.rally.text import plain
 
 RESULTS = "results"
 PDFS = "notebooks"  # as they were handed in
 WORKERS_MAX = 256  # hand-ins at once
-ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst")
 WHOLE = "the whole file"
 COMMON_MIN = 2  # so many with the same wrong answer
 
@@ -60,50 +59,6 @@ class Judged:
 def results_of(report: checking.Report | None) -> list[checking.Result]:
     """Return the results of a report, if there is one."""
     return report.results if report else []
-
-
-def files(submissions: Path) -> list[Path]:
-    """Return the hand-ins of a folder, and of the folders in it; some are of a kind to be refused.
-
-    A learning platform makes a folder for each student. Raises UsageError where there are none.
-    """
-    if not submissions.is_dir():
-        raise UsageError(f"{submissions} is no folder", next_step="name the one with the zip files")
-    found = []
-    for path in sorted(submissions.iterdir()):
-        if not path.is_dir() or path.is_symlink():
-            found += _hand_ins([path])
-        elif not path.name.startswith((".", "__")):
-            inside = sorted(path.iterdir())
-            # a folder that lies there unpacked is refused, not forgotten
-            answers = [one for one in inside if one.name.lower() in hand_in.ANSWERS_NAMES]
-            of_one = _hand_ins(inside) or [one for one in answers if _is_plain(one)][:1]
-            if not of_one:
-                say(f"left out: {label(path)}, a folder without a zip file")
-            found += of_one
-    if not found:
-        raise UsageError(
-            f"{submissions} holds no zip files, nor do the folders in it",
-            next_step="name the folder that holds them, or one folder for each student",
-        )
-    return found
-
-
-def _hand_ins(paths: Sequence[Path]) -> list[Path]:
-    """Return the archives among some files; of other kinds than zip, too: these are refused."""
-    named = [
-        path
-        for path in paths
-        if path.name.lower().endswith(ARCHIVES) and not path.name.startswith("._")
-    ]
-    for path in named:
-        if not _is_plain(path):
-            say(f"left out: {label(path)}, which is no plain file")
-    return [path for path in named if _is_plain(path)]
-
-
-def _is_plain(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
 
 
 def grade(  # noqa: PLR0913 (all of them named)
@@ -145,14 +100,6 @@ def grade(  # noqa: PLR0913 (all of them named)
     return [done[path].model_copy(update={"handed_in": _time(path)}) for path in paths]
 
 
-def label(path: Path, root: Path | None = None) -> str:
-    """Return what a file is called in sheets and pages: its name, if people can read that."""
-    name = str(path.relative_to(root)) if root is not None else path.name
-    if name.isprintable():
-        return name
-    return f"{plain(name, 80)} {hashlib.sha256(os.fsencode(name)).hexdigest()[:8]}"
-
-
 def _time(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
@@ -169,7 +116,7 @@ def _one(path: Path, name: str, out: Path, checks: str, judge: Callable[[Path], 
         file=name,
         sha256=digest,
         checks_sha256=checks,
-        student=found.report.facts.student if found.report else PurePath(name).stem,
+        student=found.report.facts.student if found.report else _called(name),
         refused=found.refused,
         later=found.later,
         notes=found.notes,
@@ -184,6 +131,12 @@ def _one(path: Path, name: str, out: Path, checks: str, judge: Callable[[Path], 
             write_whole(pdf, found.pdf, force=True)
     write_whole(kept, (graded.model_dump_json(indent=1) + "\n").encode(), force=True)
     return graded
+
+
+def _called(name: str) -> str:
+    """Return whom the name of a file names, if nothing else does."""
+    platform = sent(name)
+    return platform.name if platform and platform.name else PurePath(name).stem
 
 
 def judged(path: Path, lab: Lab, *, replays: bool) -> Judged:

@@ -64,6 +64,7 @@ ANSWERS_NAMES = {ANSWERS, ANSWERS_TXT}
 UTF8_FLAG = 0x800
 # what systems and programs put there by themselves, in lower case
 ADDED = {"__macosx", ".ds_store", "thumbs.db", "desktop.ini", ".ipynb_checkpoints", "__pycache__"}
+ADDED |= {".appledouble", ".fseventsd", ".spotlight-v100", ".trashes", "$recycle.bin"}
 ARCHIVES = {
     b"7z\xbc\xaf\x27\x1c": "a 7z file",
     b"Rar!\x1a\x07": "a RAR file",
@@ -287,9 +288,9 @@ def _entries(archive: zipfile.ZipFile, name: str) -> list[_Entry]:
     for info in archive.infolist():
         if info.is_dir() or info.filename.endswith("\\"):
             continue
-        *folders, file = _meant(info).split("/")
+        *folders, file = meant(info).split("/")
         entry = _Entry(info, tuple(part for part in folders if part != "."), file)
-        if any(_added(part) for part in (*folders, file)):
+        if any(added(part) for part in (*folders, file)):
             continue
         if len(found) == FILES_MAX:
             raise HandInError(f"{name} holds {len(archive.infolist())} files, {FILES_MAX} at most")
@@ -297,7 +298,7 @@ def _entries(archive: zipfile.ZipFile, name: str) -> list[_Entry]:
     return found
 
 
-def _meant(info: zipfile.ZipInfo) -> str:
+def meant(info: zipfile.ZipInfo) -> str:
     """Return a name as it was meant: UTF-8 without its flag, letters put together, slashes."""
     name = info.filename
     if not info.flag_bits & UTF8_FLAG:
@@ -306,9 +307,11 @@ def _meant(info: zipfile.ZipInfo) -> str:
     return unicodedata.normalize("NFC", name).replace("\\", "/")
 
 
-def _added(part: str) -> bool:
+def added(part: str) -> bool:
     """Tell whether a system put a file or a folder there by itself."""
-    return part.startswith("._") or part.lower() in ADDED
+    lower = part.lower()
+    # Windows keeps beside a file where it came from; on other systems that is a file of its own
+    return part.startswith("._") or lower in ADDED or lower.endswith("zone.identifier")
 
 
 def _root(entries: Sequence[_Entry], name: str) -> tuple[str, ...] | None:
@@ -317,7 +320,7 @@ def _root(entries: Sequence[_Entry], name: str) -> tuple[str, ...] | None:
         entry.folders
         for entry in entries
         if entry.file.lower() in ANSWERS_NAMES
-        and _is_file(entry.info)
+        and is_file(entry.info)
         and not {"", ".."} & set(entry.folders)
     }
     if not places:
@@ -346,7 +349,7 @@ def _unpack_inner(
     if len(zips) > 1:
         raise HandInError(
             f"{name} holds {len(zips)} zip files",
-            next_step="if it is the whole class's, unpack it, and mark that folder",
+            next_step="if it is the whole class's, give it to `tennis grade` itself",
         )
     if inner:
         raise HandInError(f"{name} is a zip file in a zip file in a zip file")
@@ -399,13 +402,14 @@ def _check_packing(info: zipfile.ZipInfo, name: str) -> None:
         raise HandInError(f"{name} is packed in a way that is not taken: use zip")
 
 
-def _is_file(info: zipfile.ZipInfo) -> bool:
+def is_file(info: zipfile.ZipInfo) -> bool:
+    """Tell whether it is a file: no link, no device."""
     return stat.S_IFMT(info.external_attr >> 16) in {0, stat.S_IFREG}
 
 
 def _known(entry: _Entry, folders: Sequence[str], own: Mapping[str, str]) -> str | None:
     """Return where a file goes, in lower case but for a lab's own; None: a hand-in has none."""
-    if not _is_file(entry.info):
+    if not is_file(entry.info):
         return None
     file = entry.file.lower()
     folders = [folder.lower() for folder in folders]

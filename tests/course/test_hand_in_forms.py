@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tennis.course import grading, hand_in, load_lab, mark_sheet, work
+from tennis.course import downloads, grading, hand_in, load_lab, mark_sheet, work
 from tennis.errors import TennisError, UsageError
 from tennis.listener import listening
 from tennis.match.plan import parse_plan
@@ -175,7 +175,7 @@ def test_a_folder_for_each_student_is_looked_into(tmp_path, monkeypatch):
     (tmp_path / "h/a.zip").symlink_to("/dev/zero")
     said = []
     with listening(said.append):
-        found = grading.files(tmp_path / "h")
+        found = downloads.files(tmp_path / "h")
     monkeypatch.setattr(grading, "judged", lambda path, **_: grading.Judged(refused=path.name))
     marks, root = tmp_path / "m", tmp_path / "h"
     graded = grading.grade(found, LAB, marks, root=root, replays=False, workers=2)
@@ -184,14 +184,14 @@ def test_a_folder_for_each_student_is_looked_into(tmp_path, monkeypatch):
         "Cy_3_assignsubmission_file_/x.rar", "Di_4_assignsubmission_file_/answers.toml",
     }  # fmt: skip
     assert said == [
-        "left out: Ed_5_assignsubmission_onlinetext_, a folder without a zip file",
         "left out: a.zip, which is no plain file",
+        "left out: Ed_5_assignsubmission_onlinetext_, a folder without a zip file",
     ]
     with pytest.raises(hand_in.HandInError, match="lies there unpacked: pack"):
         hand_in.unpack(found[2], tmp_path / "out")
     (tmp_path / "none/deep/er").mkdir(parents=True)
     with pytest.raises(UsageError, match="nor do the folders in it: name the folder"):
-        grading.files(tmp_path / "none")
+        downloads.files(tmp_path / "none")
 
 
 def named(student: str, number: str = "") -> str:

@@ -1,0 +1,14 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What several tests of the course need."""
+
+import pytest
+
+from tennis.course import grading
+from tests.support.made_up_class import judge
+
+
+@pytest.fixture
+def quick_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mark without checks: hand-ins are unpacked and read, points are made up."""
+    monkeypatch.setattr(grading, "judged", judge)
