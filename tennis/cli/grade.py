@@ -20,6 +20,7 @@ from tennis.rally.text import plain, quoted
 from tennis.units import format_count
 
 if TYPE_CHECKING:
+    from tennis.course.class_list import ClassList
     from tennis.course.deadline import Rules
     from tennis.course.labs import Lab
     from tennis.course.marked import Marked
@@ -68,6 +69,19 @@ if TYPE_CHECKING:
     multiple=True,
     help="Rallies that you handed out (`tennis course record`): all may have their balls.",
 )
+@click.option(
+    "--class-list",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Names, numbers, e-mail addresses: a CSV with the columns name, number, e-mail, moodle, "
+    "canvas, login, section; or Moodle's grading worksheet, or Canvas's gradebook.",
+)
+@click.option(
+    "--assignment",
+    default="",
+    metavar="TITLE",
+    help="The assignment in Canvas. [default: the one of the class list with the lab's title]",
+)
 def grade(
     submissions: Path,
     number: str,
@@ -78,14 +92,17 @@ def grade(
     late_per_day: str | None,
     late_days: int | None,
     recorded: tuple[Path, ...],
+    class_list: Path | None,
+    assignment: str,
 ) -> None:
     """Mark zip files that `tennis lab submit` made: a folder of them, or a class's archive.
 
     The archive is one that Moodle or Canvas let you download; it may have been packed again.
 
     OUT/class.html is yours: what to look at first, points by question and student. OUT/feedback
-    has a page for each student, OUT/marks.csv is for a gradebook. Texts are read by a person: put
-    points and words into OUT/marks.toml, and run this again; nothing in it is overwritten.
+    has a page for each student, OUT/marks.csv the points, and OUT/gradebook what Moodle and Canvas
+    import. Texts are read by a person: put points and words into OUT/marks.toml, and run this
+    again; nothing in it is overwritten.
 
     Where a rally may not be the student's own, points are withheld: OUT/decisions.toml says why,
     and there you decide. What this machine could not do (no room, no memory, no kernel) is named,
@@ -98,12 +115,15 @@ def grade(
       tennis grade handed-in --lab 01 --no-replay --workers 4
       tennis grade handed-in --lab 01 --deadline 2026-12-01T18:00 --out marks-01
       tennis grade handed-in --lab 01 --deadline 2026-12-01 --late-per-day 10% --late-days 3
+      tennis grade submissions.zip --lab 01 --class-list worksheet.csv
     """
+    from tennis.course import class_list as lists
     from tennis.course import deadline as rules_of
     from tennis.course import downloads, grades, grading, integrity, mark_sheet, work
     from tennis.course.marked import marked as marked_with
 
     lab = work.find_lab(number)
+    listed = lists.read(class_list) if class_list is not None else None
     out = out or _beside(submissions)
     rules = _rules(lab, out, deadline, late_per_day, late_days, recorded)
     if words := rules.words(lab):
@@ -136,6 +156,8 @@ def grade(
     integrity.write_decisions(out, found, decided)
     grades.write(out, lab, marked)
     _say(out, marked, grading.equals(graded))
+    for line in _gradebook(out, lab, marked, listed, assignment):
+        echo(line)
     waits = sum(one.status == "later" for one in marked)
     if waits:
         raise TennisError(
@@ -210,3 +232,23 @@ def _beside(submissions: Path) -> Path:
     if submissions.is_file():
         name = Path(name).stem
     return submissions.with_name(f"{name}-marks")
+
+
+def _gradebook(
+    out: Path,
+    lab: "Lab",
+    marked: "Sequence[Marked]",
+    listed: "ClassList | None",
+    assignment: str,
+) -> list[str]:
+    """Write what platforms import; return what is to be said of it."""
+    from tennis.course import gradebooks, grades
+    from tennis.course.gradebook_files import HandedIn
+    from tennis.course.identities import identify
+
+    whose = identify((one.graded for one in marked), listed)
+    pages = out / grades.FEEDBACK
+    handed = [
+        HandedIn(one, whose[one.graded.file], pages / f"{one.graded.key}.html") for one in marked
+    ]
+    return gradebooks.write(out, lab, handed, listed, assignment)

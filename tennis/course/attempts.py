@@ -6,13 +6,13 @@ All are kept, each with its result and page; a student has one row. Who marks ma
 with ``it_counts`` in the mark sheet: two people of one name are two rows then.
 """
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from tennis.course.graded import Graded
+from tennis.course.platforms import folded, sent
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -25,17 +25,19 @@ class Attempt:
     replaced: Sequence[Graded] = ()
 
 
-def owner(one: Graded) -> tuple[str, str]:
-    """Return whose a hand-in is: of whose folder on the platform, else of which name.
+def owner(one: Graded) -> tuple[str, ...]:
+    """Return whose a hand-in is: of whom the platform says, else of which name and number.
 
-    One that cannot be read says no name: it is its own.
+    Two folders are two people, whatever they are called; one folder may hold a class. A hand-in
+    that cannot be read says no name: it is its own.
     """
-    folder, slash, _ = one.file.partition("/")
-    if slash:
-        return "folder", folder
+    platform = sent(one.file)
+    if platform and platform.id:
+        return platform.platform, platform.id
     if one.report is None:
         return "file", one.file
-    return "name", unicodedata.normalize("NFC", one.student).casefold()
+    folder, _, _ = one.file.rpartition("/")
+    return "name", folder, folded(one.student), one.report.facts.number
 
 
 def attempts(graded: Sequence[Graded], chosen: Mapping[str, bool]) -> list[Attempt]:
@@ -44,7 +46,7 @@ def attempts(graded: Sequence[Graded], chosen: Mapping[str, bool]) -> list[Attem
     The last by the file's time counts, of equal times the last by name; one that cannot be read
     replaces none that can.
     """
-    of_owner: dict[tuple[str, str], list[Graded]] = defaultdict(list)
+    of_owner: dict[tuple[str, ...], list[Graded]] = defaultdict(list)
     for one in graded:
         of_owner[owner(one)].append(one)
     found: list[Attempt] = []

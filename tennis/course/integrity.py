@@ -82,8 +82,8 @@ class Seeds:
 
     def __init__(self, graded: Sequence[Graded], lab: Lab) -> None:
         self._boots = {rally.name: rally.boot for rally in lab.rallies}
-        names = sorted({one.student for one in graded if one.report})
-        self._students = {seed_of(lab, name): name for name in names}
+        told = {(one.student, one.report.facts.number) for one in graded if one.report}
+        self._students = {seed_of(lab, *who): who[0] for who in sorted(told)}
         own = lab.parameters.get("seed")
         self._of_course = own if isinstance(own, int) else None
 

@@ -5,6 +5,7 @@
 import json
 import re
 import textwrap
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,8 @@ def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
             raise UsageError(f"{path}: {plain(file, 60)} is no table")
         where = f"{path}: {plain(file, 60)}"
         given = {name: value for name, value in entries.items() if value != ""}
-        people[file] = Person(
+        # what macOS wrote in its own form of Unicode is found as it is called now
+        people[unicodedata.normalize("NFC", file)] = Person(
             {name: _points(where, name, given[name], limits) for name in given.keys() - OTHERS},
             plain(str(entries.get("comment", "")), 2000),
             _it_counts(where, given.get("it_counts")),

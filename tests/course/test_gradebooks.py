@@ -1,0 +1,423 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Points and feedback reach the student that they are of, in Moodle and in Canvas, or nobody."""
+
+import csv
+import io
+import re
+import unicodedata
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli import cli
+from tennis.course import tables, work
+from tests.support.importers import (
+    Canvas,
+    canvas_feedback,
+    moodle_feedback,
+    moodle_gradebook,
+    moodle_worksheet,
+)
+from tests.support.made_up_class import LAB, OPEN_MINUTES, hand_in_of, packed, rows_of, unpacked
+
+pytestmark = pytest.mark.usefixtures("quick_judge")
+
+ALL = float(LAB.points)
+FORMULA = '=HYPERLINK("http://example.org";"Ed")'
+# by participant of Moodle, which is 100 less in Canvas: name, number, what the hand-in says
+STUDENTS = {
+    101: ("Ada Lovelace", "0471", {"student": "Ada Lovelace"}),
+    102: ("Zoë Müller", "0472", {"student": unicodedata.normalize("NFD", "Zoë Müller")}),
+    103: ("Zoe Muller", "0473", {"student": "Zoe Muller"}),
+    104: ("Anna Schmidt", "0474", {"student": "Anna Schmidt", "number": "0474"}),
+    105: ("Anna Schmidt", "0475", {"student": "Anna Schmidt", "number": "0475"}),
+    106: ("李明", "0476", {"student": "李明"}),
+    107: ("محمد علي", "0477", {"student": "محمد علي"}),
+    108: ("Ольга", "0478", {"student": "Olga"}),
+    109: ("🎾 Kim", "0479", {"student": "kim"}),
+    110: (FORMULA, "0480", {"student": "ed"}),
+    111: ("Lea_Open", "0481", {"student": "Lea", "minutes": OPEN_MINUTES}),
+    112: ("Ida", "0482", {"student": "Ida", "number": "0471"}),  # another's number
+    113: ("Max Missing", "0483", None),
+    114: ("Gus", "0484", {"student": "Gus"}),
+}
+SETTLED = {101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 112}
+
+
+def email(number: int) -> str:
+    return f"student-{number}@example.org"
+
+
+def cleaned(name: str) -> str:
+    """As Moodle's clean_filename does."""
+    return re.sub(r"[\x00-\x1f&<>\"`|':\\/]", "", name.replace("_", " "))
+
+
+def moodle_class() -> dict[str, bytes]:
+    """Return what Moodle's archive holds: also a broken one, two of one, and a group's."""
+    entries = {}
+    for number, (name, _, says) in STUDENTS.items():
+        if says is not None and number != 114:
+            folder = f"{cleaned(name)}_{number}_assignsubmission_file_"
+            entries[f"{folder}/lab.zip"] = hand_in_of(**says)
+    entries["Bea Broken_115_assignsubmission_file_/lab.zip"] = b"PK\3\4"
+    for file in ("a", "b"):
+        entries[f"Tim Twice_116_assignsubmission_file_/{file}.zip"] = hand_in_of(f"Tim {file}")
+    entries["Group 3_114_assignsubmission_file_/lab.zip"] = hand_in_of("group 3")
+    return entries
+
+
+MORE = {115: ("Bea Broken", "0485", None), 116: ("Tim Twice", "0486", None)}
+WORKSHEET_COLUMNS = (
+    *("Identifier", "Full name", "ID number", "Email address", "Status", "Grade", "Maximum grade"),
+    *("Last modified (submission)", "Online text", "Last modified (grade)", "Feedback comments"),
+)
+
+
+def written(path: Path, rows) -> Path:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    path.write_bytes(text.getvalue().encode())
+    return path
+
+
+def worksheet(path: Path, maximum: str = f"{ALL:.2f}") -> Path:
+    rows: list[list[str]] = [list(WORKSHEET_COLUMNS)]
+    for number, (name, register, _) in (STUDENTS | MORE).items():
+        who = [f"Participant {number}", name, register, email(number), "Submitted - Not marked", ""]
+        rows.append([*who, maximum, "Monday, 2 November", "=1+1", "-", "<p>typed there</p>"])
+    return written(path, rows)
+
+
+def canvas_list(path: Path, possible: str = f"{LAB.points}") -> Path:
+    titles = [f"{LAB.title} (77)", "Another (78)"]
+    rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *titles, "Final Score"]]
+    rows += [
+        ["", "", "", "", "", "Manual Posting", "", ""],
+        ["    Points Possible", "", "", "", "", possible, "3", "(read only)"],
+    ]
+    for number, (name, register, _) in STUDENTS.items():
+        login = f"login{number}"
+        rows.append([_sortable(name), f"{number - 100}", register, login, "A, B", "", "", ""])
+    return written(path, rows)
+
+
+def _sortable(name: str) -> str:
+    first, _, last = name.partition(" ")
+    return f"{last}, {first}" if last else name
+
+
+def canvas_class() -> dict[str, bytes]:
+    """Return what Canvas's archive holds."""
+    entries = {}
+    for number, (name, _, says) in STUDENTS.items():
+        if says is not None:
+            short = "".join(re.findall(r"\w", _sortable(name).lower())).replace("_", "")
+            late = "_LATE" if number % 2 else ""
+            entries[f"{short}{late}_{number - 100}_{number + 800}_lab_1.zip"] = hand_in_of(**says)
+    return entries
+
+
+def marked(
+    tmp_path: Path, entries, *words: str | Path, form: str = "class.zip"
+) -> tuple[Path, str]:
+    """Mark a class; return where it is, and what was said."""
+    given = tmp_path / form
+    if form.endswith(".zip"):
+        given.write_bytes(packed(entries))
+    else:
+        unpacked(entries, given)
+    done = CliRunner().invoke(cli, list(map(str, ["grade", given, "--lab", "01", *words])))
+    assert done.exit_code == 0, (done.output, done.exception)
+    return tmp_path / f"{given.stem}-marks", done.output
+
+
+def sound(folder: Path) -> None:
+    """No cell of any table is a formula, in a spreadsheet of whatever country."""
+    for path in [*folder.glob("gradebook/*.csv"), folder / "marks.csv"]:
+        text = path.read_bytes().decode("utf-8-sig")
+        assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+        for row in csv.reader(io.StringIO(text, newline="")):
+            for cell in row:
+                assert not cell.strip().startswith(("=", "+", "@", "\t"))
+                assert not re.match(r"-.", cell)
+                assert "HYPERLINK" not in cell or not re.search(r";\s*[=+@-]", cell)
+
+
+@pytest.fixture
+def moodle(tmp_path) -> Path:
+    marks, _ = marked(tmp_path, moodle_class(), "--class-list", worksheet(tmp_path / "w.csv"))
+    return marks
+
+
+def test_moodles_worksheet_gives_each_student_the_own_points(moodle):
+    data = (moodle / "gradebook/moodle-worksheet.csv").read_bytes()
+    participants = {number: str(number) for number in STUDENTS | MORE}
+    points, comments = moodle_worksheet(data, participants, ALL)
+    assert points == {str(number): ALL for number in SETTLED}
+    assert set(comments.values()) == {"<p>typed there</p>"}  # not removed
+    assert [*rows_of(data)[0]] == [*WORKSHEET_COLUMNS]
+    names = {row["Identifier"]: row["Full name"] for row in rows_of(data)}
+    assert names["Participant 102"] == "Zoë Müller"
+    assert names["Participant 110"].startswith("'=HYPERLINK(")
+    sound(moodle)
+
+
+def test_a_comment_reaches_moodle_as_it_was_written(tmp_path):
+    words = ("--class-list", worksheet(tmp_path / "w.csv"))
+    marks, _ = marked(tmp_path, moodle_class(), *words)
+    sheet = (marks / "marks.toml").read_text()
+    file = "Zoë Müller_102_assignsubmission_file_/lab.zip"
+    before, own, after = sheet.partition(f'["{file}"]')
+    after = after.replace('comment = ""', "comment = '-a < b & \"c\"; =1'", 1)
+    (marks / "marks.toml").write_text(before + own + after)
+    marked(tmp_path, moodle_class(), *words)
+    data = (marks / "gradebook/moodle-worksheet.csv").read_bytes()
+    _, comments = moodle_worksheet(data, {102: "zoe", 101: "ada"}, ALL)
+    assert comments == {"ada": "<p>typed there</p>", "zoe": '&#45;a &lt; b &amp; "c"; =1'}
+
+
+def test_moodles_gradebook_finds_students_by_one_column_that_is_full(moodle, tmp_path):
+    data = (moodle / "gradebook/moodle-gradebook.csv").read_bytes()
+    users = {register: str(number) for number, (_, register, _) in (STUDENTS | MORE).items()}
+    expected = {str(number): ALL for number in SETTLED}
+    assert moodle_gradebook(data, users, "ID number") == expected
+    addresses = {email(number): str(number) for number in STUDENTS | MORE}
+    assert moodle_gradebook(data, addresses, "Email address") == expected
+    # without a list, as students say; who gave no address is left out of a column of addresses
+    entries = {
+        "a.zip": hand_in_of("A", "", "a@example.org"),
+        "b.zip": hand_in_of("B", "7", "b@example.org"),
+        "c.zip": hand_in_of("C"),
+    }
+    marks, said = marked(tmp_path, entries, form="said")
+    data = (marks / "gradebook/moodle-gradebook.csv").read_bytes()
+    assert moodle_gradebook(data, {"a@example.org": "a", "b@example.org": "b"}, "Email address")
+    assert "ID number" not in rows_of(data)[0]
+    assert "gradebook/moodle-gradebook.csv: 2 of 3 hand-ins" in said
+    assert "as students wrote them: --class-list checks them" in said
+
+
+def test_moodles_feedback_has_a_folder_for_each_student(moodle):
+    participants = {number: str(number) for number in STUDENTS | MORE}
+    data = (moodle / "gradebook/moodle-feedback.zip").read_bytes()
+    pages = moodle_feedback(data, participants)
+    # why something could not be marked helps its student; open points are not yet told
+    assert set(pages) == {str(number) for number in SETTLED | {115}}
+    assert {name for name, _ in pages.values()} == {f"{LAB.slug}-feedback.html"}
+    assert "Zoë Müller" in pages["102"][1].decode()
+    assert "Zoe Muller" in pages["103"][1].decode()
+    assert "could not be marked" in pages["115"][1].decode()
+    with zipfile.ZipFile(moodle / "gradebook/moodle-feedback.zip") as archive:
+        names = archive.namelist()
+    assert len({unicodedata.normalize("NFKD", name).casefold() for name in names}) == len(names)
+    assert "李明_106_assignsubmission_file_/01-first-serve-feedback.html" in names
+    assert all(name.isprintable() and not set(name) & set('<>:"|?*\\') for name in names)
+
+
+def test_who_is_left_out_is_said(moodle):
+    of_all = rows_of((moodle / "marks.csv").read_bytes())
+    assert "Bea Broken" in {row["student"] for row in of_all}  # and not "lab", as its file
+    rows = rows_of((moodle / "gradebook/students.csv").read_bytes())
+    left_out = {row["file"] or row["student"]: row["left out"] for row in rows if row["left out"]}
+    assert left_out == {
+        "Lea Open_111_assignsubmission_file_/lab.zip": f"to be read: {LAB.questions[0].id}",
+        "Bea Broken_115_assignsubmission_file_/lab.zip": "it could not be marked",
+        **dict.fromkeys(
+            (f"Tim Twice_116_assignsubmission_file_/{one}.zip" for one in "ab"),
+            "2 hand-ins of one student: Tim Twice_116_assignsubmission_file_/a.zip, "
+            "Tim Twice_116_assignsubmission_file_/b.zip, leave one in the folder",
+        ),
+        "Group 3_114_assignsubmission_file_/lab.zip":
+            "moodle calls it Group 3, and 114 is Gus in the list",
+        "Max Missing": "no hand-in is this student's",
+        "Gus": "no hand-in is this student's",
+    }  # fmt: skip
+    remarks = {row["student"]: row["remark"] for row in rows if row["remark"]}
+    assert remarks == {"Ida": "the hand-in has the number or the e-mail of Ada Lovelace"}
+
+
+def course() -> Canvas:
+    return Canvas(
+        {number - 100: str(number) for number in STUDENTS},
+        {register: str(number) for number, (_, register, _) in STUDENTS.items()},
+        {f"login{number}": str(number) for number in STUDENTS},
+    )
+
+
+def test_canvas_gives_each_student_the_own_points(tmp_path):
+    words = ("--class-list", canvas_list(tmp_path / "canvas.csv"))
+    marks, said = marked(tmp_path, canvas_class(), *words)
+    data = (marks / "gradebook/canvas-gradebook.csv").read_bytes()
+    heading, possible, points = course().gradebook(data)
+    assert (heading, possible) == ("First serve (77)", ALL)
+    assert points == {str(number): ALL for number in SETTLED | {114}}
+    assert f"gradebook/canvas-gradebook.csv: {len(SETTLED) + 1} of 13 hand-ins" in said
+    sound(marks)
+    rows = rows_of((marks / "gradebook/students.csv").read_bytes())
+    late = {row["number"] for row in rows if "Canvas calls it late" in row["remark"]}
+    assert late == {f"0{370 + number}" for number in (101, 103, 105, 107, 109, 111)}
+    data = (marks / "gradebook/canvas-feedback.zip").read_bytes()
+    attachments = {(number - 100, number + 800): str(number) for number in STUDENTS}
+    pages = canvas_feedback(data, attachments)
+    assert set(pages) == {str(number) for number in SETTLED | {114}}
+    # Canvas shows it under the name of the student's own zip file: it is one
+    with zipfile.ZipFile(io.BytesIO(pages["102"])) as archive:
+        assert "Zoë Müller" in archive.read("01-first-serve-feedback.html").decode()
+
+
+def test_canvas_without_a_list(tmp_path):
+    """The numbers of its own names are enough."""
+    marks, _ = marked(tmp_path, canvas_class())
+    data = (marks / "gradebook/canvas-gradebook.csv").read_bytes()
+    heading, _, points = course().gradebook(data)
+    assert heading == "Lab 1, First serve"
+    # 104 and 105 gave their own numbers; 112 gave another's, who gave none
+    assert points == {str(number): ALL for number in SETTLED | {114}}
+    assert not (marks / "gradebook/moodle-worksheet.csv").exists()
+
+
+def test_another_maximum_makes_no_table(tmp_path):
+    """10 of 10 points would be 10 of 100."""
+    words = ("--class-list", worksheet(tmp_path / "w.csv", maximum="100.00"))
+    marks, said = marked(tmp_path, moodle_class(), *words)
+    assert (
+        "moodle-worksheet.csv was not made: the assignment's maximum grade in Moodle is 100" in said
+    )
+    assert "set it to 10 there" in said
+    assert not (marks / "gradebook/moodle-worksheet.csv").exists()
+    words = ("--class-list", canvas_list(tmp_path / "c.csv", possible="5"))
+    marks, said = marked(tmp_path, canvas_class(), *words, form="canvas.zip")
+    assert "canvas-gradebook.csv was not made: the assignment's points in Canvas is 5" in said
+    assert not (marks / "gradebook/canvas-gradebook.csv").exists()
+
+
+def test_points_of_before_are_not_left_lying_there(tmp_path):
+    listed = ("--class-list", worksheet(tmp_path / "w.csv"))
+    marks, _ = marked(tmp_path, moodle_class(), *listed, form="class")
+    assert (marks / "gradebook/moodle-worksheet.csv").exists()
+    (marks / "gradebook/mine.txt").write_text("mine")
+    marked(tmp_path, moodle_class(), form="class")
+    assert {path.name for path in (marks / "gradebook").iterdir()} == {
+        *("mine.txt", "moodle-gradebook.csv", "canvas-gradebook.csv", "students.csv")
+    }
+
+
+def test_an_assignment_is_the_one_that_was_meant(tmp_path):
+    listed = canvas_list(tmp_path / "canvas.csv")
+    words = ("--class-list", listed, "--assignment", "Another")
+    _, said = marked(tmp_path, canvas_class(), *words)
+    assert "canvas-gradebook.csv was not made: the assignment's points in Canvas is 3" in said
+    words = ("grade", tmp_path / "class.zip", "--lab", "1", "--class-list", listed)
+    done = CliRunner().invoke(cli, [*map(str, words), "--assignment", "None"])
+    assert done.exit_code != 0
+    assert "--assignment None is none of the list's: use First serve, Another" in str(
+        done.exception
+    )
+    listed.write_text(listed.read_text().replace("Another (78)", "First serve II (78)"))
+    done = CliRunner().invoke(cli, [*map(str, words)])
+    assert "2 assignments of the list may be lab 1: say --assignment" in str(done.exception)
+
+
+OWN = "name,number,e-mail,moodle,canvas,login,section\n"
+
+
+def by_own_list(tmp_path: Path, lines: str, entries) -> dict[str, tuple[str, str, str]]:
+    """Mark with a list of one's own; return student, why not and remark, by file."""
+    (tmp_path / "own.csv").write_text(OWN + lines)
+    marks, _ = marked(tmp_path, entries, "--class-list", tmp_path / "own.csv", form="class")
+    rows = rows_of((marks / "gradebook/students.csv").read_bytes())
+    return {row["file"]: (row["number"], row["left out"], row["remark"]) for row in rows}
+
+
+def test_a_sheet_in_the_other_form_of_unicode_is_found(tmp_path):
+    marks, _ = marked(tmp_path, {"Zoë.zip": hand_in_of("Zoë")}, form="class")
+    sheet = marks / "marks.toml"
+    text = sheet.read_text().replace('comment = ""', 'comment = "good"')
+    sheet.write_text(unicodedata.normalize("NFD", text))
+    before = sheet.read_bytes()
+    marked(tmp_path, {}, form="class")
+    assert sheet.read_bytes() == before
+    (page,) = (marks / "feedback").iterdir()
+    assert "good" in page.read_text()
+
+
+def test_two_of_one_name_stay_two(tmp_path):
+    lines = "Anna Schmidt,1,,,,,\nAnna Schmidt,2,,,,,\nBo,3,,,,,\nBo,4,,,,,\n"
+    entries = {
+        "a.zip": hand_in_of("Anna Schmidt", "2"),
+        "b.zip": hand_in_of("Anna Schmidt", "1"),
+        "c.zip": hand_in_of("Bo"),
+    }
+    found = by_own_list(tmp_path, lines, entries)
+    assert found["a.zip"] == ("2", "", "")
+    assert found["b.zip"] == ("1", "", "")
+    assert found["c.zip"] == ("", "2 in the list are called Bo", "")
+    seeds = {work.seed_of(LAB, "Anna Schmidt", number) for number in ("", "1", "2")}
+    assert len(seeds) == 3
+
+
+def test_whose_a_hand_in_is_is_never_guessed(tmp_path):
+    lines = (
+        "Zoë Müller,1,zoe@example.org,,,,\nMuller Zoe,2,bo@example.org,,,,\nCy,3,,,,,\n"
+        "Dan,4,,,,,\nEve,5,,,,,\n"
+    )
+    entries = {
+        "name.zip": hand_in_of(unicodedata.normalize("NFD", "zoë müller")),
+        "email.zip": hand_in_of("Zo", "", "BO@example.org"),
+        "two.zip": hand_in_of("Cy", "3", "zoe@example.org"),
+        "nobody.zip": hand_in_of("Fay"),
+        "other.zip": hand_in_of("Dan", "44"),
+        "eve-1.zip": hand_in_of("Eve"),
+        "eve-2.zip": hand_in_of("Yves", "5"),
+    }
+    found = by_own_list(tmp_path, lines, entries)
+    assert found["name.zip"] == ("1", "", "")
+    assert found["email.zip"] == ("2", "", "the hand-in calls itself Zo")
+    assert found["two.zip"][1] == "its number is that of Zoë Müller, its e-mail is not"
+    assert found["nobody.zip"][1] == "nobody in the list is called Fay"
+    assert found["other.zip"][1] == "Dan has another number than 44"
+    for file in ("eve-1.zip", "eve-2.zip"):
+        assert found[file][1].startswith("2 hand-ins of one student: eve-1.zip, eve-2.zip")
+
+
+def test_names_of_students_make_no_formula():
+    for cell in ("=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\uff1d1", " =1", "\u00a0=1", "\x1b=1"):
+        assert tables.words(cell).startswith("'")
+    for cell in ("-", "Ada", "O'Brien", "Zoë", "محمد", "a=b", "🏳️\u200d🌈", ""):
+        assert tables.words(cell) == cell
+    assert tables.words("a;=1\n=2") == "a,=1 =2"
+
+
+def test_what_a_student_says_of_oneself_is_read_or_refused(tmp_path):
+    words = ["lab", "start", "1", "--as", "Zoë", "--out", str(tmp_path / "w")]
+    for more, said in (
+        (["--number", "=1+1"], "is no student's number: use letters"),
+        (["--number", "1" * 50], "is no student's number"),
+        (["--email", "zoe"], "is no e-mail address: write NAME@DOMAIN"),
+        (["--email", "+zoe@example.org"], "is no e-mail address"),
+        (["--email", 'a"b@example.org'], "is no e-mail address"),
+    ):
+        done = CliRunner().invoke(cli, [*words, *more])
+        assert done.exit_code != 0
+        assert said in str(done.exception)
+        assert not (tmp_path / "w").exists()
+    more = ["--number", "04711/b", "--email", "zoë.o'b+lab@cs.example.org"]
+    done = CliRunner().invoke(cli, [*words, *more])
+    assert done.exit_code == 0, done.output
+    seed = work.seed_of(LAB, "Zoë", "04711/b")
+    assert f"your seed is {seed}" in done.output
+    assert str(seed) in (tmp_path / "w/README.md").read_text()
+    answers = work.read_answers(tmp_path / "w/answers.toml")
+    assert (answers.number, answers.email) == ("04711/b", "zoë.o'b+lab@cs.example.org")
+    assert work.read(tmp_path / "w").seed == seed
+    text = (tmp_path / "w/answers.toml").read_text()
+    for number, said in (('"=1"', "number: '=1' is none: write it in quotes"), ("[1]", "number:")):
+        (tmp_path / "w/answers.toml").write_text(text.replace('"04711/b"', number))
+        with pytest.raises(work.WorkError, match=said):
+            work.read_answers(tmp_path / "w/answers.toml")
+    (tmp_path / "w/answers.toml").write_text(text.replace('"04711/b"', "4711"))
+    assert work.read_answers(tmp_path / "w/answers.toml").number == "4711"
