@@ -35,7 +35,9 @@ from tennis.bench.instruments import verifications
 from tennis.bench.instruments.arq import Receiver
 from tennis.bench.targets.console import Console
 from tennis.course import (
+    class_list,
     deadline,
+    downloads,
     hand_in,
     integrity,
     load_lab,
@@ -44,6 +46,7 @@ from tennis.course import (
     predictions,
     work,
 )
+from tennis.course.platforms import sent
 from tennis.errors import TennisError
 from tennis.explain import stages
 from tennis.match.folder import MATCH, open_match
@@ -66,6 +69,7 @@ from tennis.sweep.folder import SWEEP, open_sweep
 from tennis.umpire import Wires, open_capture
 from tests.support.captures import ball, sigrok, write
 from tests.support.hand_ins import make_sweep, make_work, zipped
+from tests.support.made_up_class import hand_in_of, packed
 from tests.support.made_up_journals import MadeUpRally, some_balls
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
@@ -221,6 +225,52 @@ def hand_ins(scratch: Path) -> Callable[[random.Random], None]:
             assert {path.name for path in place.iterdir()} <= {"in.zip", "out"}
             assert not any(path.is_symlink() for path in place.rglob("*"))
             shutil.rmtree(place / "out", ignore_errors=True)
+
+    return run
+
+
+def class_lists(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage the list of a class, as each platform writes it; what is read makes tables."""
+    own = "name,number,e-mail,moodle,canvas,login,section\nAda,1,a@b.c,101,12,ada,A\nBo,2,,,,,\n"
+    moodle = (
+        '"Identifier","Full name","ID number","Grade","Last modified (grade)"\n'
+        '"Participant 101","Zoë, Müller","0471","7.5","-"\n'
+    )
+    canvas = (
+        "Student,ID,SIS User ID,SIS Login ID,Section,Lab (77)\n    Points Possible,,,,,10\n"
+        '"Müller, Zoë",12,0471,zoe,"A, B",\n'
+    )
+    lists = [text.encode() for text in (own, moodle, canvas)]
+    target = scratch / "class.csv"
+
+    def run(rng: random.Random) -> None:
+        target.write_bytes(damaged(rng.choice(lists), rng))
+        listed = class_list.read(target)
+        for student in listed.students:
+            for key in class_list.IDENTIFIERS:
+                assert not getattr(student, key).startswith(("=", "+", "-", "@"))
+                assert getattr(student, key).isprintable()
+
+    return run
+
+
+def class_archives(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage the archive of a class; nothing appears beside the folder that it is unpacked into."""
+    folders = ("Ada_1_assignsubmission_file_", "Class/Zo\u00eb_2_assignsubmission_file", "__MACOSX")
+    whole = packed({f"{folder}/lab.zip": hand_in_of("Ada") for folder in folders})
+    place = scratch / "place"
+    place.mkdir()
+    target = place / "class.zip"
+
+    def run(rng: random.Random) -> None:
+        target.write_bytes(damaged(whole, rng))
+        with downloads.opened(target) as root:
+            for path in root.rglob("*"):
+                assert not path.is_symlink()
+                assert path.resolve().is_relative_to(root.resolve())
+            for path in downloads.files(root):
+                sent(downloads.label(path, root))
+        assert {path.name for path in place.iterdir()} == {"class.zip"}
 
     return run
 
@@ -571,6 +621,8 @@ TARGETS: dict[str, Target] = {
     "answers": answers,
     "seals": seals,
     "hand-in": hand_ins,
+    "class-list": class_lists,
+    "class-archive": class_archives,
     "marks": marks,
     "decisions": decisions,
     "rules": rules,
@@ -613,8 +665,11 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "bench/virtual/guest.py": "tests/course/test_module_trial.py makes its records up",
     "bench/virtual/initramfs.py": OURS,
     "bench/virtual/profiler.py": OURS,
+    "course/class_list.py": ("class-list",),
     "course/checking.py": "the checks' own process, whose results are its own",
     "course/deadline.py": ("rules",),
+    "course/downloads.py": ("class-archive",),
+    "course/gradebook_files.py": "it writes zip files, and reads none",
     "course/grading.py": OURS,
     "course/hand_in.py": ("hand-in",),
     "course/labs.py": OURS,
@@ -636,7 +691,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "publications/knutsson.py": OURS,
     "publications/load.py": OURS,
     "rally/balls.py": ("rally", "drill"),
-    "rally/edited.py": ("answers", "marks", "decisions", "rules", "plan"),
+    "rally/edited.py": ("answers", "class-list", "marks", "decisions", "rules", "plan"),
     "rally/folder.py": ("rally", "drill"),
     "rally/opening.py": ("rally", "drill"),
     "rally/footer.py": ("rally",),
