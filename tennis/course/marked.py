@@ -50,7 +50,8 @@ class Marked:
             return "refused"
         if self.graded.report is not None and self.decision != "give":
             return "none" if self.decision == "none" else "withheld"
-        if self.graded.waits:
+        by_hand = self.by_question.keys() <= self.person.points.keys()
+        if self.graded.waits and not (self.by_question and by_hand):
             return "later"
         return "open" if self.open else "marked"
 

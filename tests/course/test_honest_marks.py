@@ -497,6 +497,8 @@ def test_a_check_that_this_machine_could_not_run_is_run_again():
     one = graded("a.zip", "ada", results=[waits], marks=[mark("edges", 2)])
     (row,) = marked([one], {}, LAB)
     assert (row.status, row.points) == ("later", None)
+    by_hand = {"a.zip": mark_sheet.Person({"edges": 1.5}, "")}
+    assert marked([one], by_hand, LAB)[0].points == 1.5  # a person need not wait for a machine
     assert one.waits == ["the notebook, run again: no box here"]
     assert not grading.Judged(report=one.report).final
 
