@@ -53,7 +53,8 @@ def _names() -> Iterator[str]:
             ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
         )
         if done.returncode:
-            raise TennisError(f"git cannot list the files of {ROOT}: {done.stderr.strip()[-200:]}")
+            message = f"git cannot list the files of {ROOT}: {done.stderr.strip()[-200:]}"
+            raise TennisError(message, next_step="mend the checkout, or clone it anew")
         yield from (name for name in done.stdout.split("\0") if name and (ROOT / name).exists())
         return
     for folder, folders, files in os.walk(ROOT):
