@@ -274,7 +274,7 @@ def test_the_same_file_twice(tmp_path):
     marks = tmp_path / "in-marks"
     assert {len(list((marks / name).iterdir())) for name in ("results", "feedback")} == {4}
     assert {name: row["replaces"] for name, row in rows(marks).items()} == {
-        "d": "a.zip; b.zip; c.zip"
+        "d": "a.zip, b.zip, c.zip"
     }
     assert "the same in two hand-ins" not in done.output
 
