@@ -68,7 +68,7 @@ def reseal(folder, content):
 @pytest.mark.virtual
 def test_some_of_a_match_is_played_again(played, monkeypatch, tmp_path):
     folder, text = played
-    monkeypatch.setattr(match_work, "plan_of_match", lambda _lab, _student: text)
+    monkeypatch.setattr(match_work, "plan_of_match", lambda *_: text)
     opened = work.read(folder)
     assert len(whole_match(opened).rallies()) == 2
     assert play_some_again(opened) == [FIRST, OTHER]
@@ -107,6 +107,6 @@ def test_a_match_of_another_plan_is_told(played, monkeypatch):
         "protocol balls": text.replace("balls = 200", "balls = 300"),
         "your seed is": text.replace(f"seed = {opened.seed}", "seed = 1"),
     }.items():
-        monkeypatch.setattr(match_work, "plan_of_match", lambda _lab, _student, it=other: it)
+        monkeypatch.setattr(match_work, "plan_of_match", lambda *_, it=other: it)
         with pytest.raises(Wrong, match=words):
             whole_match(opened)
