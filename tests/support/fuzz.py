@@ -676,6 +676,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "course/module_trial.py": OURS,
     "course/notebook_box.py": ("box",),
     "course/predictions.py": ("seals",),
+    "course/sessions.py": OURS,
     "course/solutions.py": OURS,
     "explain/stages.py": ("stages",),
     "match/folder.py": ("match", "sweep"),
