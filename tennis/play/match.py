@@ -36,6 +36,7 @@ BOOT_S = 5.0
 REBOOT_S = 60.0
 RATE_IDLE = 8_000.0
 RATE_BUSY = 600.0
+RATE_SEVERAL = 100.0  # of processors, busy: they take turns
 # of a drill: seconds a repetition, and a second of its periods
 DRILL_S = 4e-5
 DRILL_IDLE = 0.2
@@ -80,7 +81,8 @@ def estimate_s(plan: Plan) -> float:
     """Guess the wall time of a rally in seconds."""
     protocol = plan.protocol
     if plan.bench == "virtual":
-        rate = RATE_IDLE if plan.load == "idle" else RATE_BUSY
+        busy = RATE_SEVERAL if plan.processors > 1 else RATE_BUSY
+        rate = RATE_IDLE if plan.load == "idle" else busy
         if plan.drill:
             factor = DRILL_IDLE if plan.load == "idle" else DRILL_BUSY
             return BOOT_S + protocol.balls * (DRILL_S + plan.drill.period_ns / 1e9 * factor)

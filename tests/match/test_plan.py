@@ -562,6 +562,8 @@ def test_the_estimate_knows_what_takes_long():
     scheduled, _ = scheduled_rallies(plan(SMALL), {}, Path())
     idle, stress = (estimate_s(planned.plan) for planned in scheduled[:2])
     assert 1 < idle < stress
+    two, _ = scheduled_rallies(plan(SMALL + "processors = 2"), {}, Path())
+    assert estimate_s(two[1].plan) > 3 * stress
     assert [duration(s) for s in (0, 40, 120, 9000)] == ["1 s", "40 s", "2 min", "2.5 h"]
 
 
