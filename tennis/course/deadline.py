@@ -26,7 +26,7 @@ from tennis.course.labs import LABS, Lab
 from tennis.errors import RallyError, UsageError
 from tennis.rally import open_folder
 from tennis.rally.disk import write_whole
-from tennis.rally.edited import EditedError, toml_of
+from tennis.rally.edited import read_edited
 from tennis.rally.folder import BALLS, MANIFEST
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count
@@ -120,12 +120,8 @@ def read_cost(text: str) -> str:
 def read_rules(out: Path) -> Rules:
     """Read the rules of the last time. Raises UsageError where somebody broke the file."""
     path = out / RULES
-    if not path.is_file():
-        return Rules()
     try:
-        return Rules.model_validate(toml_of(path.read_bytes()))
-    except EditedError as error:
-        raise UsageError(f"{path} {error}", next_step=error.next_step) from error
+        return Rules.model_validate(read_edited(path))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])

@@ -22,7 +22,7 @@ from tennis.course.labs import Lab
 from tennis.course.work import seed_of
 from tennis.errors import UsageError
 from tennis.rally.disk import write_whole
-from tennis.rally.edited import EditedError, toml_of
+from tennis.rally.edited import read_edited
 from tennis.rally.text import plain
 
 DECISIONS = "decisions.toml"
@@ -172,12 +172,7 @@ def _finding(one: Graded, about: str, found: str, others: str = "") -> Finding:
 def read_decisions(out: Path) -> dict[tuple[str, str, str], Decision]:
     """Read what was decided. Raises UsageError where somebody broke the file: it is kept."""
     path = out / DECISIONS
-    if not path.is_file():
-        return {}
-    try:
-        content = toml_of(path.read_bytes())
-    except EditedError as error:
-        raise UsageError(f"{path} {error}", next_step=error.next_step) from error
+    content = read_edited(path)
     entries = content.get("finding", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise UsageError(f"{path}: finding", next_step="keep the lines as they were written")

@@ -15,7 +15,7 @@ from tennis.course.labs import Lab
 from tennis.course.solutions import load_solution
 from tennis.errors import UsageError
 from tennis.rally.disk import write_whole
-from tennis.rally.edited import EditedError, toml_of
+from tennis.rally.edited import read_edited
 from tennis.rally.text import plain
 
 SHEET = "marks.toml"
@@ -41,12 +41,7 @@ class Person:
 def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
     """Read the mark sheet, by file. Raises UsageError where somebody broke it: it is kept."""
     path = out / SHEET
-    if not path.is_file():
-        return {}
-    try:
-        content = toml_of(path.read_bytes())
-    except EditedError as error:
-        raise UsageError(f"{path} {error}", next_step=error.next_step) from error
+    content = read_edited(path)
     limits = {question.id: question.points for question in lab.questions}
     people: dict[str, Person] = {}
     for file, entries in content.items():

@@ -9,8 +9,10 @@ or turn quotation marks into those of a printed text.
 import codecs
 import re
 import tomllib
+from pathlib import Path
 from typing import Any
 
+from tennis.errors import UsageError
 from tennis.rally.text import plain
 
 _MARKS = (  # the longer ones first: one begins as another does
@@ -109,3 +111,16 @@ def _why(text: str, said: str, next_step: str) -> EditedError:
 def _printed(line: int, mark: str) -> EditedError:
     what = f"has {mark} in line {line}, a quotation mark of a word processor"
     return EditedError(what, _AS_TYPED)
+
+
+def read_edited(path: Path) -> dict[str, Any]:
+    """Return what a TOML file holds that people edit; nothing where there is none.
+
+    Raises UsageError where somebody broke it: it is kept.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        return toml_of(path.read_bytes())
+    except EditedError as error:
+        raise UsageError(f"{path} {error}", next_step=error.next_step) from error
