@@ -65,7 +65,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what waits for another command; run what boots kernels last."""
-    chosen = any("::" in argument for argument in config.args)
+    # with the cache's --last-failed, too, a file is not whole
+    chosen = config.getoption("lf") or any("::" in argument for argument in config.args)
     files = {item.path.relative_to(ROOT).as_posix() for item in items}
     known = list(tiers.lines())
     idle = tiers.mark(items, known, set() if chosen else files)
