@@ -112,7 +112,7 @@ def compare_played(  # noqa: PLR0913 (both sides, how sure, how long, and who lo
     comparison, BenchError where a boot fails.
     """
     check_folder(out, RECORD, "a comparison")
-    plans = _plans(before, after)
+    plans = _on_both(_plans(before, after), before, after)
     bench = _bench(plans)
     _refuse_short(plans)
     planned = {side: _with_versions(bench, one) for side, one in plans.items()}
@@ -271,6 +271,36 @@ def _is_whole(place: Path) -> bool:
 def _plans(before: SideRequest, after: SideRequest) -> dict[str, Mapping[str, Plan]]:
     asked = zip(SIDES, (before, after), strict=True)
     return {side: one.plans for side, one in asked if isinstance(one, ToPlay)}
+
+
+def _on_both(
+    plans: Mapping[str, Mapping[str, Plan]], before: SideRequest, after: SideRequest
+) -> dict[str, Mapping[str, Plan]]:
+    """Leave out, and name, the combinations that only one side has: their boots decide nothing.
+
+    Raises UsageError if no combination is on both sides.
+    """
+    kinds = [
+        list(one.plans) if isinstance(one, ToPlay) else [cell.name for cell in one.cells]
+        for one in (before, after)
+    ]
+    if list(map(len, kinds)) == [1, 1]:
+        return dict(plans)
+    both = set(kinds[0]) & set(kinds[1])
+    if not both:
+        raise UsageError(
+            f"no combination is on both sides: before has {plain(kinds[0][0], 60)}, after "
+            f"{plain(kinds[1][0], 60)}",
+            next_step='name one combination a side, as in "rt top-half=explicit"',
+        )
+    for side, names in zip(SIDES, kinds, strict=True):
+        for name in names:
+            if name not in both:
+                say(f"not compared, only {side} has it: {plain(name, 80)}")
+    return {
+        side: {kind: plan for kind, plan in one.items() if kind in both}
+        for side, one in plans.items()
+    }
 
 
 def _bench(plans: Mapping[str, Mapping[str, Plan]]) -> Bench:

@@ -104,6 +104,26 @@ def test_a_recorded_side_is_met_by_boots_of_its_seeds(compared, tmp_path):
     assert "7 boots a side, pairs of one seed" in said
 
 
+def test_of_two_plans_only_what_both_have_is_played(tmp_path):
+    """Nobody waits for boots that decide nothing; without a common combination none is played."""
+    head = 'title = "t"\nseed = 3\nballs = {}\nloads = ["idle"]\n'
+    plans = {"both": ("sloth", "sloth-m33"), "one": ("sloth",), "other": ("sloth-m0",)}
+    for number, (name, kernels) in enumerate(plans.items()):  # the balls differ, too
+        tables = "".join(f"[kernels.{kernel}]\n" for kernel in kernels)
+        (tmp_path / f"{name}.toml").write_text(head.format(9 - number) + tables)
+    both, one, other = (tmp_path / f"{name}.toml" for name in plans)
+    out = tmp_path / "o"
+    code, _, said = tennis("compare", both, one, "--boots", 1, "--no-explain", "--out", out)
+    assert code == 3, said
+    assert "not compared, only before has it: sloth-m33-" in said
+    assert {path.name.split("-")[1] for path in (out / "before").iterdir()} == {"idle"}
+    assert "2/2" in said
+    code, _, said = tennis("compare", both, other, "--out", tmp_path / "q")
+    assert code == 2
+    assert "no combination is on both sides: before has sloth-" in said
+    assert not (tmp_path / "q").exists()
+
+
 def test_a_spent_budget_is_undecided_and_says_how_to_go_on(tmp_path):
     code, _, said = tennis("compare", *WORDS, "--boots", 1, "--no-explain", "--out", tmp_path / "o")
     assert code == 3
