@@ -10,6 +10,7 @@ from tennis.bench.findings import Finding
 from tennis.bench.fleet import leases, state
 from tennis.bench.fleet.inventory import connect
 from tennis.bench.kernels import requirements
+from tennis.bench.kernels.gpio_lines import check_lines
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.bench.virtual.kernel_facts import facts_of
@@ -38,6 +39,7 @@ def examine_target(name: str, inventory: Path | None = None) -> Iterator[Finding
             yield from _lease(target)
         yield from _kernel(seen)
         yield requirements.check_module(seen)
+        yield check_lines(seen)
     except TennisError as error:
         if error.exit_code == 2:
             raise

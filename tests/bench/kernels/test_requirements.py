@@ -131,6 +131,12 @@ def test_what_spoils_a_rally_is_named(old, new, verdict, what, words):
     assert any(v == verdict and what in w and words in f for v, w, f in told), told
 
 
+def test_a_pc_is_a_target():
+    """It has no device tree, and its kernel is not built for Arm."""
+    told = [f"{w}: {f}" for v, w, f in findings(seen("aarch64", "x86_64")) if v == "bad"]
+    assert told == []
+
+
 def test_another_flavour_runs():
     told = findings(seen(), "mainline")
     assert ("bad", "kernel", "6.12.0-rt, flavour rt, not mainline") in told

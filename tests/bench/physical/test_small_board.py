@@ -226,6 +226,15 @@ def test_the_doctor_looks_at_the_board(target):
     found = {finding.what: finding for finding in examine_target(HOST)}
     assert found["Racquet"].verdict == "good", found["Racquet"]
     assert found["architecture"].found == "aarch64"
+    # by modprobe's options, and by what the kernel shows of a loaded Racquet
+    lines = "ping is line 0, reply line 1 of 9030000.pl061"
+    assert (found["lines"].verdict, found["lines"].found) == ("good", lines)
+    target.run("modprobe racquet", what="loading it")
+    try:
+        held = {finding.what: finding for finding in examine_target(HOST)}["lines"]
+        assert (held.verdict, held.found) == ("good", lines)
+    finally:
+        target.run("rmmod racquet", what="unloading it")
     target.run("echo function > /sys/kernel/tracing/current_tracer", what="tracing")
     try:
         found = {finding.what: finding for finding in examine_target(HOST)}

@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Where a target's two lines come from: /sys/kernel/debug/gpio as the kernel's sources write it.
+
+A real kernel's is in tests/bench/physical/test_small_board.py.
+"""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tennis.bench.kernels.gpio_lines import GpioChip, check_lines, gpio_chips
+from tennis.bench.targets import snapshot
+
+EXPANDER = "gpiochip1: GPIOs 600-615, parent: i2c/1-0020, 1-0020, can sleep:"
+PC = f"""\
+gpiochip0: GPIOs 512-599, parent: platform/INTC1055:00, INTC1055:00:
+ gpio-520 (                    |power button        ) in  hi IRQ ACTIVE LOW
+
+{EXPANDER}
+"""
+OF_6_15 = "gpiochip0: 54 GPIOs, parent: platform/fe200000.gpio, pinctrl-bcm2711:\n"
+
+
+def seen(gpio: str = PC, lines: str = "", config: str = "") -> snapshot.Snapshot:
+    def fact(name: str, text: str) -> str:
+        return f"= {name}\n" + "".join(f" {line}\n" for line in text.splitlines())
+
+    facts = {"gpio": gpio, "racquet_lines": lines, "config": config, "end": "yes"}
+    return snapshot.read("".join(fact(*one) for one in facts.items()))
+
+
+def test_chips_of_old_and_new_kernels():
+    intel, expander = gpio_chips(seen())
+    assert intel == GpioChip("INTC1055:00", 88, can_sleep=False)
+    assert expander == GpioChip("1-0020", 16, can_sleep=True)
+    assert gpio_chips(seen(OF_6_15)) == [GpioChip("pinctrl-bcm2711", 54, can_sleep=False)]
+    assert gpio_chips(seen("gpiochip0: (dangling chip)")) == []
+    assert len(gpio_chips(seen(f"{OF_6_15}\n" * 100))) == 64
+
+
+@pytest.mark.parametrize(("base", "head"), [(512, PC), (0, OF_6_15)])
+def test_a_loaded_racquet_holds_its_lines(base, head):
+    """Offsets in the chip, whatever the first number is."""
+    held = "".join(
+        f" gpio-{base + line:<3} ({'GPIO':<20}|{name:<20}) in  lo IRQ\n"
+        for line, name in ((17, "ping"), (27, "reply"))
+    )
+    first, rest = head.split("\n", 1)
+    found = check_lines(seen(f"{first}\n{held}{rest}"))
+    assert found.verdict == "good"
+    assert "ping is line 17, reply line 27 of " in found.words
+
+
+def test_lines_of_two_chips_are_no_pair():
+    one, other = "(x|ping     )", "(x|reply     )"
+    text = f"gpiochip0: GPIOs 0-7, a:\n gpio-1 {one}\ngpiochip1: GPIOs 8-15, b:\n gpio-9 {other}\n"
+    assert check_lines(seen(text)).verdict == "bad"
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict", "words"),
+    [
+        ("device-tree racquet", "good", "the device tree names them"),
+        ("racquet gpiochip=INTC1055:00 ping_line=3 reply_line=4", "good", "reply line 4 of INTC"),
+        ("racquet gpiochip=INTC1055:00", "good", "ping is line 0, reply line 1"),
+        ("racquet gpiochip=INTC1056:00", "bad", "no GPIO chip has that label"),
+        ("racquet gpiochip=1-0020", "bad", "1-0020 can sleep"),
+        ("racquet gpiochip=INTC1055:00 reply_line=88", "bad", "which has 88 lines"),
+        ("racquet gpiochip=INTC1055:00 ping_line=1", "bad", "name two of them"),
+        ("racquet gpiochip=INTC1055:00 ping_line=-1", "bad", "name two of them"),
+        ("racquet_evl gpiochip=INTC1055:00", "bad", "there are INTC1055:00 (88 lines)"),
+        ("", "bad", "options racquet gpiochip=INTC1055:00 ping_line=A reply_line=B"),
+    ],
+)
+def test_lines_by_name(lines, verdict, words):
+    found = check_lines(seen(lines=lines))
+    assert found.verdict == verdict, found
+    assert words in f"{found.words}: {found.advice}"
+
+
+def test_the_kernels_own_racquet_counts():
+    evl = seen(lines="racquet_evl gpiochip=INTC1055:00", config="CONFIG_EVL=y")
+    assert check_lines(evl).verdict == "good"
+
+
+def test_where_all_chips_sleep_there_is_no_target():
+    found = check_lines(seen(EXPANDER))
+    assert found.verdict == "bad"
+    assert "1-0020 can sleep" in found.words
+
+
+def test_what_the_target_does_not_tell_is_no_fault():
+    found = check_lines(seen(""))
+    assert (found.verdict, "root" in (found.advice or "")) == ("note", True)
+    assert check_lines(seen("", "racquet gpiochip=x")).verdict == "good"
+
+
+def test_the_script_finds_the_node_and_the_options(tmp_path: Path):
+    """The real script, with a made-up device tree and a modprobe that has options."""
+    (tmp_path / "tree/racquet").mkdir(parents=True)
+    (tmp_path / "tree/racquet/compatible").write_bytes(b"tennis,racquet\0")
+    (tmp_path / "tree/soc").mkdir()
+    (tmp_path / "tree/soc/compatible").write_bytes(b"simple-bus\0")
+    modprobe = tmp_path / "bin/modprobe"
+    modprobe.parent.mkdir()
+    said = ("racquet gpiochip=a.b ping_line=4", "racquet interrupt_cpu=3", "other gpiochip=c")
+    modprobe.write_text("#!/bin/sh\n" + "".join(f"echo options {one}\n" for one in said))
+    modprobe.chmod(0o755)
+    done = subprocess.run(
+        ["sh", snapshot.SCRIPT, "no-config"],
+        env={
+            **os.environ,
+            "PATH": f"{modprobe.parent}:{os.environ['PATH']}",
+            "TENNIS_DEVICE_TREE": str(tmp_path / "tree"),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = snapshot.read(done.stdout).lines("racquet_lines")
+    assert told == ["device-tree racquet", "racquet gpiochip=a.b ping_line=4"]
