@@ -10,7 +10,7 @@ from tennis.errors import TennisError
 from tennis.play import benches
 from tennis.scoreboard.hall import Hall, Score, Sealed
 
-LOOK_S = 1.0
+POLL_S = 1.0
 
 
 class Board:
@@ -24,12 +24,12 @@ class Board:
         if inventory is not None:
             read_inventory(inventory)
         self._hall = Hall(places)
-        self._hall.look()
+        self._hall.scan()
         self._inventory, self._ask_every_s = inventory, ask_every_s
         self._over = threading.Event()
         self.failure = ""
         self.benches: list[benches.Row] | str | None = None  # a line: why they are not known
-        self._threads = [threading.Thread(target=self._look, daemon=True)]
+        self._threads = [threading.Thread(target=self._poll, daemon=True)]
         if inventory is not None:
             self._threads.append(threading.Thread(target=self._ask, daemon=True))
         for thread in self._threads:
@@ -42,15 +42,15 @@ class Board:
 
     @property
     def score(self) -> Score:
-        """Return what there was at the last look."""
+        """Return what there was at the last scan."""
         return self._hall.score
 
     def sealed(self, name: str) -> Sealed | None:
-        """Return a sealed rally of the last look, by its name. Raises RallyError."""
+        """Return a sealed rally of the last scan, by its name. Raises RallyError."""
         return self._hall.sealed(name)
 
     def close(self) -> None:
-        """Stop looking."""
+        """Stop scanning."""
         self._over.set()
 
     def closed(self, wait_s: float) -> bool:
@@ -59,13 +59,13 @@ class Board:
             thread.join(wait_s)
         return not any(thread.is_alive() for thread in self._threads)
 
-    def _look(self) -> None:
-        while not self._over.wait(LOOK_S):
+    def _poll(self) -> None:
+        while not self._over.wait(POLL_S):
             try:
-                self._hall.look()
+                self._hall.scan()
                 self.failure = ""
             except Exception as error:  # said on the page: an old one must not look new
-                self.failure = f"the folders cannot be looked at: {error}"
+                self.failure = f"the folders cannot be read: {error}"
 
     def _ask(self) -> None:
         while True:

@@ -29,7 +29,7 @@ BallKey = tuple[Path, str, int]  # a rally, its seal, a ball
 class _Run:
     """A process that plays a rally again, and what it says."""
 
-    asked: BallKey
+    ball_key: BallKey
     process: "subprocess.Popen[bytes]"
     said: IO[bytes]
     progress: IO[bytes]
@@ -50,17 +50,17 @@ class Explaining:
     _run: _Run | None = None
     _answers: "OrderedDict[BallKey, Answer]" = field(default_factory=OrderedDict)
 
-    def ask(self, asked: BallKey) -> Answer:
+    def ask(self, ball_key: BallKey) -> Answer:
         """Have a ball explained, unless it is, or another one is being explained."""
-        known = self.look(asked)
+        known = self.answer_to(ball_key)
         if known is not None and known.state != "failed":
             return known
         if self._run is not None:
-            path, _, ball = self._run.asked
+            path, _, ball = self._run.ball_key
             return Answer(
                 f"Ball {ball:,} of {path.name} is being explained: ask again then.", "refused"
             )
-        path, _, ball = asked
+        path, _, ball = ball_key
         said, progress = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115 (closed later)
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", COMMAND, "explain", "--ball", str(ball), "--", str(path)],
@@ -70,16 +70,16 @@ class Explaining:
             env={**os.environ, "COLUMNS": COLUMNS},
             start_new_session=True,  # Ctrl-C is for the server, which then ends it
         )
-        self._run = _Run(asked, process, said, progress)
+        self._run = _Run(ball_key, process, said, progress)
         return Answer(AGAIN, "running")
 
-    def look(self, asked: BallKey) -> Answer | None:
+    def answer_to(self, ball_key: BallKey) -> Answer | None:
         """Return what is known; None: nobody asked, or it was long ago."""
         self._end_if_done()
-        if self._run is not None and self._run.asked == asked:
+        if self._run is not None and self._run.ball_key == ball_key:
             lines = _text(self._run.progress).strip().splitlines()
             return Answer(lines[-1] if lines else AGAIN, "running")
-        return self._answers.get(asked)
+        return self._answers.get(ball_key)
 
     def close(self) -> None:
         """End what runs, and what that started."""
@@ -100,7 +100,7 @@ class Explaining:
         failed = run.process.returncode != 0
         lines = _text(run.progress).strip().splitlines()
         text = (lines[-1] if lines else "it ended") if failed else _text(run.said).strip()
-        self._answers[run.asked] = Answer(text, "failed" if failed else "known")
+        self._answers[run.ball_key] = Answer(text, "failed" if failed else "known")
         while len(self._answers) > KEPT:
             self._answers.popitem(last=False)
         run.said.close()

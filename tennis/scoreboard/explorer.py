@@ -32,7 +32,7 @@ SECTIONS = [("picture", "All balls"), ("ball", "One ball")]
 WIDTH, HEIGHT = 1200, 520  # of what is drawn; the browser scales it
 KEPT = 2  # rallies that are held in memory
 MISSED_MAX = 5000  # crosses at the upper edge
-LOOK_MS = 500  # how often the page looks what became of an explanation
+POLL_MS = 500  # how often the page looks what became of an explanation
 WAIT_MS = 120  # a wheel turns on: the last of its windows is drawn
 
 
@@ -99,7 +99,7 @@ class Explorer:
         self._explaining = explaining if points.rally.manifest.bench == "virtual" else None
         self._ball: int | None = None  # that is spoken of
         self._latency = "interrupt"
-        self._asked: Any = None  # a drawing that waits
+        self._pending_draw: Any = None  # a drawing that waits
         window = points.whole(self._latency)
         self._image = ColumnDataSource({"image": [], "x": [], "y": [], "dw": [], "dh": []})
         self._single = ColumnDataSource({"s": [], "us": [], "ball": [], "said": []})
@@ -171,7 +171,7 @@ class Explorer:
             column(self._words, self._ask, self._why, name="ball", sizing_mode="stretch_width")
         )
         if self._explaining is not None:
-            document.add_periodic_callback(self._look, LOOK_MS)
+            document.add_periodic_callback(self._poll, POLL_MS)
         self._draw()
         self._tell(None)
 
@@ -184,11 +184,11 @@ class Explorer:
 
     def _moved(self, name: str, before: object, after: object) -> None:
         del name, before, after
-        if self._asked is None:
-            self._asked = self._document.add_timeout_callback(self._draw, WAIT_MS)
+        if self._pending_draw is None:
+            self._pending_draw = self._document.add_timeout_callback(self._draw, WAIT_MS)
 
     def _draw(self) -> None:
-        self._asked = None
+        self._pending_draw = None
         window = self._window
         if not (window.to_s > window.from_s and window.high_ns > window.low_ns > 0):
             return
@@ -249,7 +249,7 @@ class Explorer:
         self._ask.visible = ball is not None and self._explaining is not None
         self._ask.disabled = False
         self._why.text = ""
-        self._look()
+        self._poll()
         if ball is None:
             hint = "Go closer until each ball is a dot, and click one; or take the latest."
             self._words.text = f'<p class="soft">{hint}</p>'
@@ -272,19 +272,19 @@ class Explorer:
         )
 
     @property
-    def _asked_for(self) -> BallKey | None:
+    def _ball_key(self) -> BallKey | None:
         rally = self._points.rally
         seal = rally.manifest.seal or ""
         return None if self._ball is None else (rally.path.absolute(), seal, self._ball)
 
     def _explain(self) -> None:
-        if self._explaining is not None and (asked := self._asked_for) is not None:
-            self._answer(self._explaining.ask(asked))
+        if self._explaining is not None and (key := self._ball_key) is not None:
+            self._answer(self._explaining.ask(key))
 
-    def _look(self) -> None:
-        """Say what became of it; somebody else may have asked, too."""
-        if self._explaining is not None and (asked := self._asked_for) is not None:
-            known = self._explaining.look(asked)
+    def _poll(self) -> None:
+        """Show what became of it; somebody else may have asked, too."""
+        if self._explaining is not None and (key := self._ball_key) is not None:
+            known = self._explaining.answer_to(key)
             if known is not None:
                 self._answer(known)
 

@@ -3,7 +3,7 @@
 """A rally that is being played, read from its journal as that grows.
 
 The journal may be cut (a rally that is gone on with loses its last, short frame) or replaced
-between two looks. Then it is read from its beginning: what was counted must never be counted twice.
+between two polls. Then it is read from its beginning: what was counted must never be counted twice.
 """
 
 import json
@@ -28,7 +28,7 @@ from tennis.units import NS_PER_S
 DECADES = (2, 8)  # 100 ns to 100 ms
 PER_DECADE = 12
 EDGES_NS = np.logspace(*DECADES, (DECADES[1] - DECADES[0]) * PER_DECADE + 1)
-READ_MAX = 1 << 22  # bytes of a look: those of 30 rallies take turns
+READ_MAX = 1 << 22  # bytes of a poll: those of 30 rallies take turns
 RATE_S = 6.0  # the rate is that of the last seconds
 
 
@@ -65,7 +65,7 @@ class Counted:
 
 
 class Playing:
-    """A rally whose ``OUT.part`` is there; ``look`` reads what came since the last time."""
+    """A rally whose ``OUT.part`` is there; ``poll`` reads what came since the last time."""
 
     def __init__(self, part: Path, now: float) -> None:
         self.part = part
@@ -73,12 +73,12 @@ class Playing:
         self.trouble = ""
         self.counted = Counted()
         self.grew = now  # when something came last
-        self.behind = False  # there is more than one look reads
+        self.behind = False  # there is more than one poll reads
         self.rate = 0.0  # balls a second of the last seconds
         self._file_number = 0
         self._history: deque[tuple[float, int]] = deque()
 
-    def look(self, now: float) -> None:
+    def poll(self, now: float) -> None:
         """Read what came. Trouble is kept as a line: other rallies are looked at all the same."""
         self.trouble = ""
         try:

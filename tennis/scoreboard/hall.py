@@ -72,7 +72,7 @@ class Queue:
 class Score:
     """What there is at one moment."""
 
-    looked: float = 0.0  # time.time
+    read_at: float = 0.0  # seconds since 1970
     playing: dict[str, Playing] = field(default_factory=dict)
     sealed: list[Sealed] = field(default_factory=list)  # newest first
     sealed_in_all: int = 0
@@ -95,10 +95,10 @@ class Hall:
         self._records: dict[tuple[Path, float, int], MatchRecord | str] = {}
         self.score = Score()
 
-    def look(self) -> None:
-        """Look at everything once; ``score`` is the new one then."""
+    def scan(self) -> None:
+        """Read everything once; ``score`` is the new one then."""
         now = time.monotonic()
-        score = Score(looked=time.time())
+        score = Score(read_at=time.time())
         found: dict[str, list[tuple[str, Path]]] = {PLAN: [], MANIFEST: [], MATCH: []}
         for name, path, kind in self._found(score):
             found[kind].append((name, path))
@@ -108,7 +108,7 @@ class Hall:
         self.score = score
 
     def sealed(self, name: str) -> Sealed | None:
-        """Return a rally of the last look, also an old one; None where none has that name.
+        """Return a rally of the last scan, also an old one; None where none has that name.
 
         Raises RallyError where its manifest is damaged.
         """
@@ -158,7 +158,7 @@ class Hall:
         for name, part in parts:
             known = self._playing.get(name)
             playing = known if known and known.part == part else Playing(part, now)
-            playing.look(now)
+            playing.poll(now)
             score.playing[name] = playing
         self._playing = score.playing
 

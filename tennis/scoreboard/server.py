@@ -133,7 +133,11 @@ class _Guarded(BokehTornado):
             status, why = 403, "This host is not the scoreboard's: name it with --host."
         elif request.method not in {"GET", "HEAD"}:
             status, why = 405, "The scoreboard can only be looked at."
-        elif self.settings["tennis_token"] and request.path != ENTER and not self._known(request):
+        elif (
+            self.settings["tennis_token"]
+            and request.path != ENTER
+            and not self._is_signed_in(request)
+        ):
             status, why = 403, TOKEN_NEEDED
         elif request.path in self.app_paths and browsers.pages(self) >= browsers.PAGES_MAX:
             status, why = FULL_STATUS, FULL
@@ -141,7 +145,7 @@ class _Guarded(BokehTornado):
             return self.get_handler_delegate(request, _Refused, {"status": status, "why": why})
         return super().find_handler(request, **more)
 
-    def _known(self, request: HTTPServerRequest) -> bool:
+    def _is_signed_in(self, request: HTTPServerRequest) -> bool:
         cookie = request.cookies.get(COOKIE)
         secret = self.settings["cookie_secret"]
         return bool(

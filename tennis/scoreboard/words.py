@@ -107,15 +107,15 @@ def card(name: str, playing: Playing, now: float) -> str:
 
 
 def summary(score: Score, failure: str = "") -> str:
-    """Return one line about everything; ``failure``: why the folders could not be looked at."""
-    looked = time.strftime("%H:%M:%S", time.localtime(score.looked))
+    """Return one line about everything; ``failure``: why the folders could not be read."""
+    read_at = time.strftime("%H:%M:%S", time.localtime(score.read_at))
     balls = sum(playing.counted.balls for playing in score.playing.values())
     waiting = sum(queue.waiting for queue in score.queues)
     parts = [
         f"{format_count(len(score.playing), 'rally', 'rallies')} being played, {balls:,} balls",
         f"{waiting:,} waiting",
         f"{score.sealed_in_all:,} sealed",
-        f"looked at {looked}",
+        f"read at {read_at}",
     ]
     warning = f' <span class="warn">{safe(failure, 400)}</span>' if failure else ""
     return f"<p>{' &middot; '.join(map(escape, parts))}{warning}</p>"

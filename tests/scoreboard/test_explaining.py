@@ -21,7 +21,7 @@ def explaining():
 
 
 def ended(explaining, asked):
-    while (answer := explaining.look(asked)).state == "running":
+    while (answer := explaining.answer_to(asked)).state == "running":
         time.sleep(0.1)
     return answer
 
@@ -29,7 +29,7 @@ def ended(explaining, asked):
 def test_one_at_a_time_and_a_failure_is_a_line(explaining, tmp_path):
     """These rallies are made up: they cannot be played again, and that is said."""
     first, second = ((make_rally(tmp_path / n, balls=50).path, "seal", 7) for n in ("-a", "b"))
-    assert explaining.look(first) is None
+    assert explaining.answer_to(first) is None
     assert explaining.ask(first).state == "running"
     assert explaining.ask(first).state == "running"  # somebody else asks the same
     refused = explaining.ask(second)
@@ -43,7 +43,7 @@ def test_one_at_a_time_and_a_failure_is_a_line(explaining, tmp_path):
     assert "-a" in answer.text
     assert "\n" not in answer.text
     assert explaining.ask(second).state == "running"
-    assert explaining.look(first) == answer
+    assert explaining.answer_to(first) == answer
     assert ended(explaining, second).state == "failed"
     assert explaining.ask(second).state == "running"  # what failed may be tried again
 

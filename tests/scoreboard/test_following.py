@@ -53,7 +53,7 @@ def test_what_came_is_counted_wherever_a_look_cuts_it(tmp_path):
     ):
         with rally.journal.open("ab") as file:
             file.write(data.tobytes())
-        playing.look(float(now))
+        playing.poll(float(now))
     agrees(playing, balls)
 
 
@@ -63,12 +63,12 @@ def test_more_than_one_look_reads(tmp_path, monkeypatch):
     rally = MadeUpRally(tmp_path / "r")
     rally.play(balls)
     playing = Playing(rally.part, 0.0)
-    playing.look(0.0)
+    playing.poll(0.0)
     assert playing.behind
     assert 0 < playing.counted.balls < 3000
     assert playing.rate == 0.0  # reading up is no playing
     for now in range(10):
-        playing.look(float(now))
+        playing.poll(float(now))
     assert not playing.behind
     agrees(playing, balls)
 
@@ -79,13 +79,13 @@ def test_gone_on_with_a_journal_that_was_cut(tmp_path):
     rally = MadeUpRally(tmp_path / "r")
     rally.play(balls[:300])
     playing = Playing(rally.part, 0.0)
-    playing.look(0.0)
+    playing.poll(0.0)
     assert playing.counted.balls == 300
     last = rally.frames.pop()
     os.truncate(rally.journal, rally.journal.stat().st_size - len(last))
     kept = sum(len(frame) > 100 for frame in rally.frames) * 256
     rally.play(balls[kept:])
-    playing.look(1.0)  # longer than it was, and other bytes where it ended
+    playing.poll(1.0)  # longer than it was, and other bytes where it ended
     agrees(playing, balls)
 
 
@@ -93,13 +93,13 @@ def test_a_journal_that_was_replaced(tmp_path):
     rally = MadeUpRally(tmp_path / "r")
     rally.play(some_balls(500, 5))
     playing = Playing(rally.part, 0.0)
-    playing.look(0.0)
+    playing.poll(0.0)
     rally.journal.unlink()
     rally.frames.clear()
     rally.add(wire.HELLO, b'{"tick_hz": 125000000}')
     other = some_balls(700, 6)
     rally.play(other)
-    playing.look(1.0)
+    playing.poll(1.0)
     agrees(playing, other)
 
 
@@ -107,7 +107,7 @@ def test_the_rate_is_that_of_the_last_seconds(tmp_path):
     rally = MadeUpRally(tmp_path / "r")
     playing = Playing(rally.part, 0.0)
     for now in range(20):
-        playing.look(float(now))
+        playing.poll(float(now))
         rally.play(some_balls(50 if now < 10 else 200, now))
     assert playing.rate == pytest.approx(200, rel=0.01)
 
@@ -121,7 +121,7 @@ def test_damage_is_said_and_what_came_before_it_stays(tmp_path):
     rally.journal.write_bytes(data)
     playing = Playing(rally.part, 0.0)
     for now in (0.0, 1.0):
-        playing.look(now)
+        playing.poll(now)
         assert "is damaged at byte" in playing.trouble
         assert playing.counted.balls == 256
 
@@ -136,7 +136,7 @@ def test_an_instrument_that_does_not_say_its_clock(tmp_path, hello, said):
     rally.frames.clear()
     rally.add(wire.HELLO, hello)
     playing = Playing(rally.part, 0.0)
-    playing.look(0.0)
+    playing.poll(0.0)
     assert said in playing.trouble
 
 
@@ -146,11 +146,11 @@ def test_no_link_is_followed(tmp_path):
     rally.journal.rename(elsewhere)
     rally.journal.symlink_to(elsewhere)
     playing = Playing(rally.part, 0.0)
-    playing.look(0.0)
+    playing.poll(0.0)
     assert "cannot be read" in playing.trouble
     rally.journal.unlink()
     os.mkfifo(rally.journal)  # nobody writes to it, and nobody waits for that
-    playing.look(1.0)
+    playing.poll(1.0)
     assert "is not a plain file" in playing.trouble
 
 
@@ -158,11 +158,11 @@ def test_before_the_first_frame(tmp_path):
     rally = MadeUpRally(tmp_path / "r")
     rally.journal.unlink()
     playing = Playing(rally.part, 0.0)
-    playing.look(5.0)
+    playing.poll(5.0)
     assert (playing.trouble, playing.counted.balls, playing.grew) == ("", 0, 0.0)
     (rally.part / "plan.json").write_text("{")
     broken = Playing(rally.part, 0.0)
-    broken.look(5.0)
+    broken.poll(5.0)
     assert "damaged or missing" in broken.trouble
 
 
@@ -176,7 +176,7 @@ def test_a_rally_that_is_really_played(tmp_path):
     def look(progress):
         if not seen:
             seen.append(Playing(part_path(out), 0.0))
-        seen[0].look(float(progress.balls))
+        seen[0].poll(float(progress.balls))
 
     rally = play(bench, plan, out, Watch(look))
     counted = seen[0].counted

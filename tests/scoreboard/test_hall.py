@@ -20,9 +20,9 @@ from tests.support.synthetic import make_rally
 from tests.support.synthetic_match import MatchMaker, bursts
 
 
-def looked(*places):
+def scanned(*places):
     hall = Hall(list(places))
-    hall.look()
+    hall.scan()
     return hall
 
 
@@ -30,22 +30,22 @@ def test_what_lies_where(tmp_path):
     MadeUpRally(tmp_path / "bench-1" / "lab-04").play(some_balls(10, 1))
     make_rally(tmp_path / "bench-2" / "a", balls=30, misses=2)
     make_rally(tmp_path / "b", balls=30)
-    score = looked(tmp_path).score
+    score = scanned(tmp_path).score
     assert list(score.playing) == ["bench-1/lab-04"]
     assert score.playing["bench-1/lab-04"].counted.balls == 10
     assert sorted(entry.name for entry in score.sealed) == ["b", "bench-2/a"]
     assert (score.sealed_in_all, score.troubles) == (2, [])
-    both = looked(tmp_path / "bench-1", tmp_path / "bench-2").score
+    both = scanned(tmp_path / "bench-1", tmp_path / "bench-2").score
     assert list(both.playing) == ["bench-1/lab-04"]
     assert [entry.name for entry in both.sealed] == ["bench-2/a"]
 
 
 def test_a_rally_is_followed_from_look_to_look(tmp_path):
     rally = MadeUpRally(tmp_path / "r")
-    hall = looked(tmp_path)
+    hall = scanned(tmp_path)
     first = hall.score.playing["r"]
     rally.play(some_balls(20, 1))
-    hall.look()
+    hall.scan()
     assert hall.score.playing["r"] is first
     assert first.counted.balls == 20
 
@@ -55,7 +55,7 @@ def test_newest_first_and_not_all(tmp_path, monkeypatch):
     for number in range(5):
         rally = make_rally(tmp_path / f"r{number}", balls=5)
         os.utime(rally.path / "manifest.json", (1000 + number, 1000 + number))
-    hall = looked(tmp_path)
+    hall = scanned(tmp_path)
     score = hall.score
     assert [entry.name for entry in score.sealed] == ["r4", "r3", "r2"]
     assert score.sealed_in_all == 5
@@ -70,7 +70,7 @@ def test_damage_is_a_line_of_its_own(tmp_path):
     (tmp_path / "bad" / "manifest.json").write_text("{")
     (tmp_path / "match").mkdir()
     (tmp_path / "match" / "match.json").write_text("[]")
-    score = looked(tmp_path).score
+    score = scanned(tmp_path).score
     assert [entry.name for entry in score.sealed] == ["good"]
     assert len(score.troubles) == 2
     assert score.troubles[0].startswith("bad: ")
@@ -85,9 +85,9 @@ def test_links_and_depth(tmp_path):
     place.mkdir()
     (place / "link").symlink_to(tmp_path / "outside")
     (place / "loop").symlink_to(place)
-    assert looked(place).score.sealed == []
-    assert looked(tmp_path / "a").score.sealed_in_all == 0
-    assert looked(tmp_path / "a" / "b").score.sealed_in_all == 1
+    assert scanned(place).score.sealed == []
+    assert scanned(tmp_path / "a").score.sealed_in_all == 0
+    assert scanned(tmp_path / "a" / "b").score.sealed_in_all == 1
     with pytest.raises(UsageError, match="is no folder"):
         Hall([tmp_path / "nothing"])
 
@@ -96,7 +96,7 @@ def test_too_many_folders(tmp_path, monkeypatch):
     monkeypatch.setattr(halls, "FOLDERS_MAX", 3)
     for number in range(5):
         (tmp_path / str(number)).mkdir()
-    assert "more than 3 folders" in looked(tmp_path).score.troubles[0]
+    assert "more than 3 folders" in scanned(tmp_path).score.troubles[0]
 
 
 def test_a_match_and_what_waits_in_it(tmp_path):
@@ -104,13 +104,13 @@ def test_a_match_and_what_waits_in_it(tmp_path):
     for load in ("idle", "stress"):
         maker.cell("mainline", "default", load, bursts(3000))
     maker.sealed()
-    hall = looked(tmp_path)
+    hall = scanned(tmp_path)
     (queue,) = hall.score.queues
     assert (queue.there, queue.waiting, queue.playing) == (queue.scheduled, 0, 0)
     gone = hall.score.sealed[0]
     folder = gone.path.rename(tmp_path / "elsewhere")
     MadeUpRally(gone.path).play(some_balls(5, 1))
-    hall.look()
+    hall.scan()
     (queue,) = hall.score.queues
     assert (queue.there, queue.waiting, queue.playing) == (queue.scheduled - 1, 0, 1)
     assert folder.is_dir()
@@ -135,7 +135,7 @@ def test_every_name_is_escaped(tmp_path):
     make_rally(tmp_path / f"sealed {name}", balls=5)
     (tmp_path / f"bad {name}").mkdir()
     (tmp_path / f"bad {name}" / "manifest.json").write_text(name)
-    hall = looked(tmp_path)
+    hall = scanned(tmp_path)
     score = hall.score
     row = Row(bench=name, reachable=False, held_by=name, trouble=name)
     texts = [
@@ -157,19 +157,19 @@ def test_every_name_is_escaped(tmp_path):
 
 def test_what_a_rally_does_in_words(tmp_path):
     rally = MadeUpRally(tmp_path / "r")
-    hall = looked(tmp_path)
+    hall = scanned(tmp_path)
     playing = hall.score.playing["r"]
     now = playing.grew
     assert words.state(playing, now) == ("the target boots", False)
     rally.play(some_balls(10, 1, missed=0.5))
-    hall.look()
+    hall.scan()
     playing.grew = now
     assert words.state(playing, now + 5)[1] is False
     assert words.state(playing, now + 45) == ("nothing came for 45 s", True)
     assert words.state(playing, now + 1200) == ("nothing came for 20 min: nobody plays it", True)
     assert "missed" in words.card("r", playing, now)
     rally.add(4, b"")
-    hall.look()
+    hall.scan()
     playing.grew = now
     assert words.state(playing, now)[0] == "being sealed"
     assert "can be gone on with" in words.state(playing, now + 60)[0]
@@ -177,10 +177,10 @@ def test_what_a_rally_does_in_words(tmp_path):
 
 def test_a_suspect_rally_is_among_what_fails(tmp_path):
     make_rally(tmp_path / "good", balls=5)
-    assert "<li>" not in words.troubles(looked(tmp_path).score)
+    assert "<li>" not in words.troubles(scanned(tmp_path).score)
     fault = Fault(code="no_answer", message="the target stopped answering")
     make_rally(tmp_path / "bad", balls=5, faults=[fault])
-    assert "<li>bad: the target stopped answering</li>" in words.troubles(looked(tmp_path).score)
+    assert "<li>bad: the target stopped answering</li>" in words.troubles(scanned(tmp_path).score)
 
 
 def test_all_balls_are_in_the_picture_or_counted(tmp_path):
@@ -231,7 +231,7 @@ def test_a_drill_has_a_card_without_latencies(tmp_path):
     drill = Drill(name="periodic", context="kernel", period_ns=1_000_000)
     rally = MadeUpRally(tmp_path / "e", drill=drill)
     rally.play(some_balls(20, 1))
-    playing = looked(tmp_path).score.playing["e"]
+    playing = scanned(tmp_path).score.playing["e"]
     text = words.card("e", playing, playing.grew)
     assert "20 repetitions" in text
     assert "worst," not in text
