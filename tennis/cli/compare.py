@@ -25,7 +25,7 @@ from tennis.rally.text import plain
 from tennis.units import format_count
 
 if TYPE_CHECKING:
-    from tennis.play.causes import Found
+    from tennis.play.causes import LevelCauses
     from tennis.play.comparing import Compared
     from tennis.play.sides import SideRequest
 
@@ -170,7 +170,7 @@ def compare(
                 shown=shown,
                 stop=stop,
             )
-        found: list[Found] = []
+        found: list[LevelCauses] = []
         unexplained: list[str] = []
         if explained and not compared.interrupted:
             sides = zip(SIDES, asked, strict=True)
@@ -225,7 +225,9 @@ def _again(compared: "Compared") -> str:
     return f"the same command with --boots {wanted}"
 
 
-def _print(compared: "Compared", found: "list[Found]", unexplained: list[str], again: str) -> None:
+def _print(
+    compared: "Compared", found: "list[LevelCauses]", unexplained: list[str], again: str
+) -> None:
     from tennis.comparison import words
     from tennis.play.causes import sentence
 
@@ -283,7 +285,7 @@ def _print(compared: "Compared", found: "list[Found]", unexplained: list[str], a
         line(f"To decide it: {again}")
 
 
-def _cause_json(one: "Found") -> dict[str, Any]:
+def _cause_json(one: "LevelCauses") -> dict[str, Any]:
     def rows(causes: Any) -> list[dict[str, Any]]:
         return [vars(cause) for cause in causes]
 

@@ -29,7 +29,7 @@ from tennis.rally import Rally
 from tennis.rally.inside import REPETITIONS_MAX
 from tennis.rally.manifest import Drill, DrillContext, DrillName
 from tennis.rally.text import quoted
-from tennis.stats.drill import DrillSummary, Sides, Spread, summarize_drill
+from tennis.stats.drill import DrillSummary, SpansByClock, Spread, summarize_drill
 from tennis.stats.drill_words import FIGURES, WHAT, claims, primary
 from tennis.units import format_bytes, format_count, format_ns
 
@@ -230,7 +230,7 @@ def print_drill(summary: DrillSummary, *, as_json: bool) -> None:
         paragraph(console, line, columns=columns)
 
 
-def _table(title: str, both: Sides) -> Table:
+def _table(title: str, both: SpansByClock) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column(title, no_wrap=True)
     for name in ("inside", "outside", "outside - inside"):

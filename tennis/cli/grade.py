@@ -21,7 +21,7 @@ from tennis.units import format_count
 
 if TYPE_CHECKING:
     from tennis.course.class_list import ClassList
-    from tennis.course.deadline import Rules
+    from tennis.course.deadline import ClassRules
     from tennis.course.labs import Lab
     from tennis.course.marked import Marked
 
@@ -174,7 +174,7 @@ def _rules(
     late_per_day: str | None,
     late_days: int | None,
     recorded: Sequence[Path],
-) -> "Rules":
+) -> "ClassRules":
     """Return the rules of the last time with what is said now. Raises UsageError."""
     from tennis.course import deadline as rules_of
 

@@ -311,12 +311,12 @@ def drift(
 
 def _draw_drift(found: "list[History]", out: Path, *, force: bool) -> None:
     """Draw charts, those that drift first."""
-    from tennis.plots.drift import Course, courses
+    from tennis.plots.drift import ChartPicture, courses
     from tennis.rally.disk import write_whole
     from tennis.store.drift import FIGURES
 
     some = [
-        Course(
+        ChartPicture(
             title=f"{one.bench}: {one.label}, {FIGURES[one.figure]}",
             sentence=one.sentence,
             unit="of a million" if one.figure == "lost" else "\N{MICRO SIGN}s",

@@ -10,11 +10,11 @@ from rich.text import Text
 
 from tennis.cli.verdicts import STYLES
 from tennis.rally.text import quoted
-from tennis.replicate.story import Story, head
+from tennis.replicate.story import MatchStory, head
 from tennis.units import format_us
 
 
-def print_story(console: Console, told: Story, match: Path) -> None:
+def print_story(console: Console, told: MatchStory, match: Path) -> None:
     """Print the story of the match in a folder; nothing is wider than 80 columns but paths."""
     console.print()
     console.print(Text(f"When did the answer come? {head(told)}", style="bold"))

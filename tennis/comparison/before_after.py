@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tennis.comparison.boots import Boot
-from tennis.comparison.findings import Compared, Finding, at_level, what_words
+from tennis.comparison.findings import Finding, QuantityRatio, at_level, what_words
 from tennis.comparison.levels import LATER_MIN
 from tennis.comparison.ratios import MARGIN, Ratio, boots_needed
 from tennis.comparison.sides import Side, paired
@@ -57,7 +57,7 @@ class Statement:
         return self.finding.one_in
 
     @property
-    def decisive(self) -> Compared:
+    def decisive(self) -> QuantityRatio:
         """Return what decides: the levels, or shares or times of late balls."""
         return self.finding.decisive(self.margin)[0]
 

@@ -23,7 +23,7 @@ _OPPOSITE: dict[Relation, Relation] = {"greater": "less", "less": "greater"}
 
 
 @dataclass(frozen=True)
-class Compared:
+class QuantityRatio:
     """One quantity of two sides: the ratio, and each side's median boot (ns, or a share)."""
 
     what: What
@@ -72,8 +72,8 @@ class Finding:
     """
 
     one_in: int
-    judged: Compared
-    beside: Compared | None = None
+    judged: QuantityRatio
+    beside: QuantityRatio | None = None
     threshold_ns: float | None = None  # that parts two kinds; infinite: they were not answered
 
     @property
@@ -90,7 +90,7 @@ class Finding:
         """
         return self.decisive(margin)[1]
 
-    def decisive(self, margin: float = MARGIN) -> tuple[Compared, Relation]:
+    def decisive(self, margin: float = MARGIN) -> tuple[QuantityRatio, Relation]:
         """Return the quantity that decides, and the relation."""
         said = self.judged.ratio.relation(margin)
         if self.beside is None or said == "undecided":
@@ -129,9 +129,9 @@ def find(of: Side, to: Side, levels: Sequence[int] = LEVELS) -> list[Finding]:
     return [at_level(of, to, one_in) for one_in in levels if of.has(one_in) and to.has(one_in)]
 
 
-def compare(of: Side, to: Side, what: What, tail: float = TAIL) -> Compared:
+def compare(of: Side, to: Side, what: What, tail: float = TAIL) -> QuantityRatio:
     """Compare two sides by one quantity, whatever else they differ in."""
-    return Compared(what, compared(of, to, what, tail), _median(of, what), _median(to, what))
+    return QuantityRatio(what, compared(of, to, what, tail), _median(of, what), _median(to, what))
 
 
 def _median(side: Side, what: What) -> Median:

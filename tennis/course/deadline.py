@@ -39,7 +39,7 @@ HEAD = "# How this class is marked. Options of `tennis grade` put other rules he
 Cost = Annotated[str, StringConstraints(pattern=r"^\d{1,3}(\.\d{1,2})?%?$")]
 
 
-class Rules(BaseModel):
+class ClassRules(BaseModel):
     """What holds for all hand-ins of a class."""
 
     model_config = ConfigDict(extra="forbid")
@@ -117,11 +117,11 @@ def read_cost(text: str) -> str:
     return cost
 
 
-def read_rules(out: Path) -> Rules:
+def read_rules(out: Path) -> ClassRules:
     """Read the rules of the last time. Raises UsageError where somebody broke the file."""
     path = out / RULES
     try:
-        return Rules.model_validate(read_edited(path))
+        return ClassRules.model_validate(read_edited(path))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
@@ -131,7 +131,7 @@ def read_rules(out: Path) -> Rules:
         ) from error
 
 
-def write_rules(out: Path, rules: Rules) -> None:
+def write_rules(out: Path, rules: ClassRules) -> None:
     """Keep the rules for the next time."""
     lines = [
         f"{name} = {json.dumps(value)}"

@@ -38,7 +38,7 @@ HEAD = """\
 
 
 @dataclass(frozen=True)
-class Finding:
+class IntegrityFinding:
     """Something about a hand-in that may mean that it is not its student's own work.
 
     ``about`` is the same each time the class is marked, ``found`` says it for a person, ``others``
@@ -63,7 +63,7 @@ class Finding:
         return f"{self.about}: {self.found}{self.others}"
 
 
-def findings(graded: Sequence[Graded], lab: Lab, recorded: Set[str]) -> list[Finding]:
+def findings(graded: Sequence[Graded], lab: Lab, recorded: Set[str]) -> list[IntegrityFinding]:
     """Return what was found about honesty, in the order of the files.
 
     ``recorded``: SHA-256 of the balls of the rallies that the course hands out.
@@ -109,7 +109,7 @@ def _seed(one: Graded, rally: str) -> int | None:
     return one.report.facts.seeds.get(rally) if one.report else None
 
 
-def _own(one: Graded, seeds: Seeds) -> Iterator[Finding]:
+def _own(one: Graded, seeds: Seeds) -> Iterator[IntegrityFinding]:
     """Yield what the checks of one hand-in found."""
     if one.report is None:
         return
@@ -126,7 +126,9 @@ def _own(one: Graded, seeds: Seeds) -> Iterator[Finding]:
             yield _finding(one, f"rally {rally}", "it is not their own", f": {what}")
 
 
-def _equal_balls(graded: Sequence[Graded], seeds: Seeds, recorded: Set[str]) -> Iterator[Finding]:
+def _equal_balls(
+    graded: Sequence[Graded], seeds: Seeds, recorded: Set[str]
+) -> Iterator[IntegrityFinding]:
     """Yield for each hand-in whose balls it has, besides; not of what all were given."""
     for rally, group in same_balls(graded, seeds.is_of_course, recorded):
         replayed = all(one.report and rally in one.report.facts.replayed for one in group)
@@ -162,8 +164,10 @@ def same_balls(
         yield name, group
 
 
-def _finding(one: Graded, about: str, found: str, others: str = "") -> Finding:
-    return Finding(one.file, one.sha256, one.student, about, plain(found, 300), plain(others, 300))
+def _finding(one: Graded, about: str, found: str, others: str = "") -> IntegrityFinding:
+    return IntegrityFinding(
+        one.file, one.sha256, one.student, about, plain(found, 300), plain(others, 300)
+    )
 
 
 # --- what a person decides ---
@@ -191,7 +195,7 @@ def read_decisions(out: Path) -> dict[tuple[str, str, str], Decision]:
 
 
 def write_decisions(
-    out: Path, found: Sequence[Finding], decided: Mapping[tuple[str, str, str], Decision]
+    out: Path, found: Sequence[IntegrityFinding], decided: Mapping[tuple[str, str, str], Decision]
 ) -> None:
     """Add findings that are new; what a person wrote stays, word for word."""
     path = out / DECISIONS
@@ -216,7 +220,7 @@ def write_decisions(
 
 
 def decision(
-    found: Sequence[Finding], decided: Mapping[tuple[str, str, str], Decision]
+    found: Sequence[IntegrityFinding], decided: Mapping[tuple[str, str, str], Decision]
 ) -> Decision:
     """Return what holds for a hand-in: nothing yet as long as one finding is undecided."""
     each: Set[Decision] = {decided.get(one.key, "") for one in found}

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tennis.course.attempts import attempts
-from tennis.course.deadline import Rules
+from tennis.course.deadline import ClassRules
 from tennis.course.graded import Graded
-from tennis.course.integrity import Decision, Finding, decision, findings
+from tennis.course.integrity import Decision, IntegrityFinding, decision, findings
 from tennis.course.labs import Lab
 from tennis.course.mark_sheet import Person
 
@@ -27,7 +27,7 @@ class Marked:
     graded: Graded
     person: Person
     replaced: Sequence[Graded] = ()
-    findings: Sequence[Finding] = ()
+    findings: Sequence[IntegrityFinding] = ()
     decision: Decision = "give"
     days_late: int = 0
     lost: float = 0
@@ -76,12 +76,12 @@ def marked(
     graded: Sequence[Graded],
     people: Mapping[str, Person],
     lab: Lab,
-    rules: Rules | None = None,
+    rules: ClassRules | None = None,
     decided: Mapping[tuple[str, str, str], Decision] | None = None,
 ) -> list[Marked]:
     """Put the checks' points and a person's together, what was found out, and what was decided."""
-    rules, nobody = rules or Rules(), Person({}, "")
-    of_file: dict[str, list[Finding]] = defaultdict(list)
+    rules, nobody = rules or ClassRules(), Person({}, "")
+    of_file: dict[str, list[IntegrityFinding]] = defaultdict(list)
     for one in findings(graded, lab, set(rules.recorded)):
         of_file[one.file].append(one)
     rows = []

@@ -25,7 +25,7 @@ class CauseShown:
     cell: str
     title: str
     lines: Sequence[str]
-    looked: str
+    replayed: str
 
 
 @dataclass(frozen=True)

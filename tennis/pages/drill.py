@@ -13,7 +13,7 @@ from tennis.rally import Rally
 from tennis.rally.disk import write_whole
 from tennis.rally.inside import MARK
 from tennis.rally.text import plain
-from tennis.stats.drill import DrillSummary, Sides, summarize_drill
+from tennis.stats.drill import DrillSummary, SpansByClock, summarize_drill
 from tennis.stats.drill_words import FIGURES, WHAT, claims, primary
 
 
@@ -24,7 +24,7 @@ class DrillSection:
     name: str
     summary: DrillSummary
     what: str
-    sides: Sides | None
+    sides: SpansByClock | None
     claims: list[str]
     facts: dict[str, str]
     pictures: list[Shown]

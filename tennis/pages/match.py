@@ -16,7 +16,7 @@ from tennis.pages.rally import Shown, shown, template
 from tennis.plots import histogram, overview
 from tennis.plots.published import Beside, beside
 from tennis.publications import knutsson_2008
-from tennis.publications.knutsson import Kernel, Maximum
+from tennis.publications.knutsson import KernelTable, Maximum
 from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles, too_short
 from tennis.rally.disk import write_whole
@@ -268,7 +268,7 @@ def _tables(replication: Replication) -> list[TableShown]:
     ]
 
 
-def _cells(replication: Replication, table: Kernel) -> list[Cell]:
+def _cells(replication: Replication, table: KernelTable) -> list[Cell]:
     """Return the rows of a table: each load's two latencies."""
     title = TABLES[table.kernel, table.priorities]
     by_id = {claim.id: claim for claim in replication.claims if claim.kind == "growth"}

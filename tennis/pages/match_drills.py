@@ -12,7 +12,7 @@ from tennis.publications.arm import CALLS, CONTEXTS
 from tennis.publications.load import load
 from tennis.rally import Rally
 from tennis.rally.manifest import Drill
-from tennis.stats.drill import Sides, sides, spans_of
+from tennis.stats.drill import SpansByClock, sides, spans_of
 from tennis.units import format_us
 
 _TABLES: dict[str, str] = {name: table for table, (name, _, _) in CALLS.items()}
@@ -30,7 +30,7 @@ class DrillRow:
     published: str  # mean, standard deviation and maximum as the paper has them; or empty
     boots: int
     overruns: int
-    sides: Sides
+    sides: SpansByClock
 
     @property
     def name(self) -> str:

@@ -26,7 +26,7 @@ OLD_VERIFICATION_DAYS = 30
 NONE = "-"
 
 
-class Row(BaseModel):
+class BenchRow(BaseModel):
     """A bench of the list, in words; ``trouble`` is empty where nothing is wrong."""
 
     bench: str
@@ -39,13 +39,13 @@ class Row(BaseModel):
     trouble: str = ""
 
 
-def rows(inventory: Path | None) -> list[Row]:
+def rows(inventory: Path | None) -> list[BenchRow]:
     """Look at all benches of an inventory."""
     return [_row(seen) for seen in state.look(read_inventory(inventory))]
 
 
-def _row(seen: state.Look) -> Row:
-    row = Row(bench=seen.bench.name, reachable=seen.reachable)
+def _row(seen: state.Look) -> BenchRow:
+    row = BenchRow(bench=seen.bench.name, reachable=seen.reachable)
     # the first column says which bench
     troubles = [seen.trouble.removeprefix(f"{row.bench}: ")] if seen.trouble else []
     status = seen.status

@@ -13,7 +13,7 @@ from tennis.rally.folder import CAPTURE
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 from tennis.umpire.rally import SIMULATED
-from tennis.umpire.simulate import Analyser, Played, simulate
+from tennis.umpire.simulate import Analyser, SimulatedRally, simulate
 
 LONGER, MARGIN_S = 1.1, 5.0  # answers take their time, too, and so does the analyser's start
 # as a crystal's; and no rate of an open loop stays in step with the samples
@@ -69,7 +69,7 @@ def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
         trouble.append(capture.trouble)
 
 
-def simulated(part: Path, played: Played) -> str:
+def simulated(part: Path, played: SimulatedRally) -> str:
     """Write the capture of a rally on the virtual bench; return what is to be said of it."""
     out = part / CAPTURE
     out.unlink(missing_ok=True)

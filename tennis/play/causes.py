@@ -26,7 +26,7 @@ from tennis.explain.story import Story, shares
 from tennis.listener import say
 from tennis.pages.compare import CauseShown
 from tennis.play.comparing import Compared
-from tennis.play.explain import look
+from tennis.play.explain import profile_balls
 from tennis.play.rally import Stop, Watch
 from tennis.play.replaying import NONE, balls_of, plan_again
 from tennis.rally import Rally
@@ -50,7 +50,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Found:
+class LevelCauses:
     """What came and what went, of one statement."""
 
     statement: Statement
@@ -63,13 +63,13 @@ class Found:
 
 def find_causes(
     compared: Compared, plans: Mapping[str, Mapping[str, Plan]], stop: Stop
-) -> tuple[list[Found], list[str]]:
+) -> tuple[list[LevelCauses], list[str]]:
     """Explain what changed; return also why some of it cannot be explained.
 
     ``plans``: of the sides that were played, by side and kind: their kernels and Racquets are
     trusted. Of recorded ones only rallies of named kernels are played again.
     """
-    found: list[Found] = []
+    found: list[LevelCauses] = []
     unexplained: list[str] = []
     for before, after in compared.sides.cells:
         kind = before.name or after.name
@@ -78,12 +78,12 @@ def find_causes(
             continue
         pair = _typical(before, after, wanted[0])
         try:
-            told = _told(pair, kind, wanted, plans, stop)
+            stories = _replayed_stories(pair, kind, wanted, plans, stop)
         except (BenchError, RallyError, UsageError) as error:
             unexplained.append(f"{kind}: {error}" if kind else str(error))
             continue
         found += [
-            _found(one, pair, [told[side, one.latency, one.one_in] for side in (0, 1)])
+            _found(one, pair, [stories[side, one.latency, one.one_in] for side in (0, 1)])
             for one in wanted
         ]
     return found, unexplained
@@ -129,7 +129,7 @@ def _typical(before: Cell, after: Cell, statement: Statement) -> tuple[Rally, Ra
     return couples[order[len(order) // 2]]
 
 
-def _told(
+def _replayed_stories(
     pair: tuple[Rally, Rally],
     kind: str,
     wanted: Sequence[Statement],
@@ -147,7 +147,9 @@ def _told(
         chosen = {(one.latency, one.one_in): _near(table, one) for one in wanted}
         stories: dict[tuple[int, str, int], list[Story]] = {}
         numbers = sorted({ball for balls in chosen.values() for ball in balls})
-        seen = look(rally, plan, table, numbers, lambda story: story, watch=Watch(stop=stop))
+        seen = profile_balls(
+            rally, plan, table, numbers, lambda story: story, watch=Watch(stop=stop)
+        )
         by_ball = {story.ball: story for story in seen.found}
         for key, balls in chosen.items():
             stories[number, *key] = [by_ball[ball] for ball in balls]
@@ -180,7 +182,7 @@ def _near(table: NDArray[np.int64], statement: Statement) -> list[int]:
 
 def _found(
     statement: Statement, pair: tuple[Rally, Rally], stories: Sequence[Sequence[Story]]
-) -> Found:
+) -> LevelCauses:
     ns: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     most: dict[str, tuple[int, str]] = {}
     for number, some in enumerate(stories):
@@ -192,7 +194,7 @@ def _found(
     total = sum(abs(row.after_ns - row.before_ns) for row in rows)
     rows = [row for row in rows if abs(row.after_ns - row.before_ns) > SHARE_MIN * total]
     rows.sort(key=lambda row: -abs(row.after_ns - row.before_ns))
-    return Found(
+    return LevelCauses(
         statement,
         *pair,
         (len(stories[0]), len(stories[1])),
@@ -218,12 +220,12 @@ def sentence(cause: Cause) -> str:
     )
 
 
-def shown_cause(found: Found) -> CauseShown:
+def shown_cause(found: LevelCauses) -> CauseShown:
     """Return what a page says of one level."""
     lines = [f"Came: {sentence(cause)}." for cause in found.came]
     lines += [f"Went: {sentence(cause)}." for cause in found.went]
-    looked = (
+    replayed = (
         f"{found.balls[0]} balls near this level of {plain(found.before.path.name, 64)} before, "
         f"{found.balls[1]} of {plain(found.after.path.name, 64)} after, played again."
     )
-    return CauseShown(found.statement.cell, by_how_much(found.statement), lines, looked)
+    return CauseShown(found.statement.cell, by_how_much(found.statement), lines, replayed)

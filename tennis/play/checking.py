@@ -38,7 +38,7 @@ from tennis.rally.journal import Frame, Journal
 from tennis.rally.manifest import Counts, Manifest, StrictModel
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain, quoted
-from tennis.umpire.simulate import Played
+from tennis.umpire.simulate import SimulatedRally
 from tennis.units import format_count
 
 # fields of the manifest that no replay can tell: when, and by whom
@@ -399,7 +399,7 @@ def _umpired(rally: Rally, scratch: Path) -> list[str]:
     told = CAPTURE in rally.manifest.files or any(
         event.get("what") == "umpire" for event in rally.each_event()
     )
-    return [simulated(scratch, Played.of(rally))] if told else []
+    return [simulated(scratch, SimulatedRally.of(rally))] if told else []
 
 
 def _capture(rally: Rally, scratch: Path) -> str:

@@ -27,7 +27,7 @@ from tennis.listener import say
 from tennis.match.folder import read_record
 from tennis.match.plan import ScheduledRally
 from tennis.play.lock import check_folder, locked
-from tennis.play.player import Player, Seen, unversioned
+from tennis.play.player import Player, RallyOutcome, unversioned
 from tennis.play.rally import Observer, Stop
 from tennis.play.schedule import cycle_of
 from tennis.play.sides import Recorded, SideRequest, ToPlay
@@ -211,7 +211,7 @@ class _Game:
 
     def _seen(
         self, wanted: Sequence[tuple[ScheduledRally, Path]]
-    ) -> Iterator[tuple[ScheduledRally, Path, Seen]]:
+    ) -> Iterator[tuple[ScheduledRally, Path, RallyOutcome]]:
         places = {id(boot): place for boot, place in wanted}
         if self.bench.kind == "virtual" and self.workers > 1 and len(wanted) > 1:
             for boot, seen in seen_by_workers(wanted, self._over, self.workers):
@@ -381,7 +381,7 @@ def _seeds(before: SideRequest, after: SideRequest, seed: int, pairs: int) -> li
 
 def _begun(
     out: Path,
-    asked: tuple[SideRequest, SideRequest],
+    requests: tuple[SideRequest, SideRequest],
     planned: Mapping[str, Mapping[str, Plan]],
     seed: int,
     margin: float,
@@ -389,7 +389,7 @@ def _begun(
     """Write or read ``compare.json``. Raises RallyError where ``out`` holds another comparison."""
     one, other = (
         SideRecord(words=_words(who), plans=dict(planned.get(side, {})))
-        for side, who in zip(SIDES, asked, strict=True)
+        for side, who in zip(SIDES, requests, strict=True)
     )
     record = CompareRecord(
         tennis=__version__, before=one, after=other, seed=seed, margin=margin, looks=[]

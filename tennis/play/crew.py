@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tennis.match.plan import ScheduledRally
-from tennis.play.player import Seen
+from tennis.play.player import RallyOutcome
 from tennis.play.rally import Stop
 from tennis.rally.manifest import BenchKind
 
@@ -24,7 +24,7 @@ class Crew(Protocol):
 
     def see_to(
         self, scheduled: list[ScheduledRally], out: Path, stop: Stop
-    ) -> Iterator[tuple[ScheduledRally, Seen]]:
+    ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Play rallies into the folder ``out``; each is yielded when it is there.
 
         Ends early if told to stop: what is being played is sealed, or given up, first.

@@ -95,8 +95,10 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     # of what takes always some time, only a typical one shows what was too much
     typical = int(np.argsort(waits, kind="stable")[rally.balls // 2])
     also = {typical} if _span(rally) == "duration" else set()
-    told = look(rally, plan, table, {*chosen, *also}, lambda story: story, about=about, watch=watch)
-    by_ball = {story.ball: story for story in told.found}
+    profiled = profile_balls(
+        rally, plan, table, {*chosen, *also}, lambda story: story, about=about, watch=watch
+    )
+    by_ball = {story.ball: story for story in profiled.found}
     stories = [by_ball[number] for number in chosen]
     if also:
         stories = [repetitions.against(story, by_ball[typical]) for story in stories]
@@ -105,11 +107,11 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
         these = format_count(len(chosen), f"latest {noun}", f"latest {noun}s")
         over = f"over {format_round_ns(over_ns)}, " if over_ns is not None else ""
         rule = f"the {these} of {rally.balls:,}, {over}{_SINCE[_span(rally)]}"
-    return Explanation(rally, rule, stories, told.replayed, told.changed)
+    return Explanation(rally, rule, stories, profiled.replayed, profiled.changed)
 
 
 @dataclass(frozen=True)
-class Looked(Generic[Found]):
+class Profiled(Generic[Found]):
     """What was found of each ball, by ball; how many balls came, and which versions differ now."""
 
     found: list[Found]
@@ -135,7 +137,7 @@ def _refuse_others(rally: Rally, plan: Plan) -> None:
         )
 
 
-def look(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of them)
+def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of them)
     rally: Rally,
     plan: Plan,
     table: NDArray[np.int64],
@@ -144,7 +146,7 @@ def look(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of the
     *,
     about: Latency | None = None,
     watch: Watch | None = None,
-) -> Looked[Found]:
+) -> Profiled[Found]:
     """Play a rally again with the profiler, and keep what ``each`` makes of each chosen ball.
 
     ``plan`` and ``table`` are ``plan_again`` and ``balls_of`` the rally. Raises as ``explain``.
@@ -191,7 +193,7 @@ def look(  # noqa: PLR0913 (a rally, which of its balls, and what becomes of the
             f"ball {ordered[len(found)]} came, but its profile did not: is the disk of "
             f"{tempfile.gettempdir()} full?"
         )
-    return Looked(found, min(replayed, rally.balls), changed)
+    return Profiled(found, min(replayed, rally.balls), changed)
 
 
 def _telling(

@@ -20,7 +20,7 @@ from tennis.bench.protocol import Bench
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.match.plan import ScheduledRally
-from tennis.play.player import Player, Seen, kept
+from tennis.play.player import Player, RallyOutcome, kept
 from tennis.play.rally import Observer, Stop
 from tennis.rally import part_path
 from tennis.rally.manifest import BenchKind
@@ -98,14 +98,14 @@ class FleetCrew:
 
     def see_to(
         self, scheduled: list[ScheduledRally], out: Path, stop: Stop
-    ) -> Iterator[tuple[ScheduledRally, Seen]]:
+    ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Play rallies into the folder ``out``; each is yielded when it is there."""
         yield from seen_by_fleet(self.benches, scheduled, out, stop)
 
 
 def seen_by_fleet(
     benches: Sequence[FleetBench], scheduled: list[ScheduledRally], out: Path, stop: Stop
-) -> Iterator[tuple[ScheduledRally, Seen]]:
+) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Play rallies on all benches at once; each is yielded when it is there.
 
     Ends early where told to stop: what is being played is sealed first. Raises BenchError where no
@@ -119,11 +119,15 @@ class _Fleet:
         self._out, self._stop = out, stop
         self._free = {bench.name: bench for bench in benches}
         self._all = dict(self._free)
-        self._came: queue.Queue[tuple[FleetBench, _Job, Seen | BaseException]] = queue.Queue()
+        self._came: queue.Queue[tuple[FleetBench, _Job, RallyOutcome | BaseException]] = (
+            queue.Queue()
+        )
         self._ending = threading.Event()
         self._playing: dict[str, threading.Thread] = {}
 
-    def see_to(self, scheduled: list[ScheduledRally]) -> Iterator[tuple[ScheduledRally, Seen]]:
+    def see_to(
+        self, scheduled: list[ScheduledRally]
+    ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         waiting = []
         for planned in scheduled:
             there = kept(planned, self._out / planned.name)
@@ -149,7 +153,10 @@ class _Fleet:
                     say(f"{job.planned.name}: {seen.said} ({bench.name}); once more, elsewhere")
                     waiting.append(job)
                     continue
-                yield job.planned, Seen(f"{seen.said} ({bench.name})", seen.state, seen.trouble)
+                yield (
+                    job.planned,
+                    RallyOutcome(f"{seen.said} ({bench.name})", seen.state, seen.trouble),
+                )
         finally:
             self._ending.set()
             for thread in self._playing.values():
@@ -164,7 +171,7 @@ class _Fleet:
             return Plan.read(part).target
         return None
 
-    def _hand_out(self, waiting: list[_Job]) -> Iterator[tuple[ScheduledRally, Seen]]:
+    def _hand_out(self, waiting: list[_Job]) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Give each free bench the first rally that it may play."""
         for bench in list(self._free.values()):
             fits = (
@@ -189,19 +196,19 @@ class _Fleet:
         for job in waiting:  # nobody who is here may play it
             by = f"begun on {plain(job.bench or '', 80)}, which is not among the benches"
             why = by if job.bench else "every bench that is left has failed at it"
-            yield job.planned, Seen(f"FAILED: {why}", "failed", why)
+            yield job.planned, RallyOutcome(f"FAILED: {why}", "failed", why)
         waiting.clear()
 
     def _play(self, bench: FleetBench, job: _Job) -> None:
         player = Player(bench.bench, self._out, lambda: self._stop() or self._ending.is_set())
-        seen: Seen | BaseException
+        seen: RallyOutcome | BaseException
         try:
             seen = player.see_to(bench.own(job.planned), _silent())
         except BaseException as error:  # the one who waits raises it
             seen = error
         self._came.put((bench, job, seen))
 
-    def _judge(self, bench: FleetBench, seen: Seen) -> None:
+    def _judge(self, bench: FleetBench, seen: RallyOutcome) -> None:
         """Take a bench back, or put it aside."""
         bench.strikes = bench.strikes + 1 if seen.state == "failed" else 0
         if bench.strikes < STRIKES:

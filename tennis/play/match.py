@@ -22,7 +22,7 @@ from tennis.match.folder import MATCH, MatchFolder, MatchRecord, open_match
 from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
 from tennis.play.crew import Crew
 from tennis.play.lock import check_folder, locked
-from tennis.play.player import Player, Seen, unversioned
+from tennis.play.player import Player, RallyOutcome, unversioned
 from tennis.play.rally import Observer, Stop
 from tennis.play.schedule import short_of_a_cycle
 from tennis.rally.disk import writing
@@ -54,7 +54,7 @@ class Match:
 
 
 @dataclass
-class Outcome:
+class MatchOutcome:
     """What became of a match."""
 
     folder: MatchFolder
@@ -98,7 +98,7 @@ def play_match(
     shown: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
     crew: Crew | None = None,
-) -> Outcome:
+) -> MatchOutcome:
     """Play into the folder ``out`` what is not there yet; return what became of all of it.
 
     A line is said for each rally. ``crew``: who plays them; None: this process, one by one.
@@ -120,7 +120,7 @@ def play_match(
         out.mkdir(parents=True, exist_ok=True)
     with locked(out):
         record = _begun(bench, match, scheduled, out)
-        outcome = Outcome(MatchFolder(out, record))
+        outcome = MatchOutcome(MatchFolder(out, record))
         clock = _Clock(scheduled, crew.at_once if crew else 1)
         if crew is None:
             seen = _seen_in_turn(Player(bench, out, stop), scheduled, shown, clock)
@@ -142,7 +142,7 @@ def _seen_in_turn(
     scheduled: list[ScheduledRally],
     shown: Callable[[str], AbstractContextManager[Observer]],
     clock: "_Clock",
-) -> Iterator[tuple[ScheduledRally, Seen]]:
+) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Play one rally after the other; each is yielded when it is there. Ends where told to stop."""
     for number, planned in enumerate(scheduled, 1):
         if player.stop():
@@ -153,7 +153,7 @@ def _seen_in_turn(
             return
 
 
-def _take(outcome: Outcome, planned: ScheduledRally, seen: Seen) -> None:
+def _take(outcome: MatchOutcome, planned: ScheduledRally, seen: RallyOutcome) -> None:
     """Keep what became of a rally, and why there is none."""
     outcome.seen += 1
     if seen.state == "played":
@@ -268,7 +268,7 @@ def _check_same(
                 )
 
 
-def _note(outcome: Outcome, planned: ScheduledRally, out: Path) -> None:
+def _note(outcome: MatchOutcome, planned: ScheduledRally, out: Path) -> None:
     """Keep what is wrong with a rally."""
     folder = MatchFolder(out, outcome.folder.record)
     rally = folder.rally(planned.name)

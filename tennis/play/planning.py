@@ -153,18 +153,18 @@ class RallyRequest(StrictModel):
         return {name: value for name, value in dict(self).items() if value is not None}
 
 
-def plan_of(**asked: Any) -> Plan:
+def plan_of(**requested: Any) -> Plan:
     """Return a plan. Raises UsageError where what was asked for does not go together.
 
-    ``asked`` are fields of ``RallyRequest`` and of ``Serving`` (balls, seed, loop, gaps, times);
+    ``requested``: fields of ``RallyRequest`` and of ``Serving`` (balls, seed, loop, gaps, times);
     None: nobody said. What nobody said about the target is the usual on the virtual bench, and on
     a managed ``target``, which see to it; it is unknown on any other.
     """
-    known = {name: asked[name] for name in RallyRequest.model_fields if name in asked}
+    known = {name: requested[name] for name in RallyRequest.model_fields if name in requested}
     if known.get("load_options") is not None:
         known["load_options"] = dict(known["load_options"])
     said = _checked(RallyRequest, known).said
-    served = {name: value for name, value in asked.items() if name not in known}
+    served = {name: value for name, value in requested.items() if name not in known}
     target = said.get("target")
     if target is not None and not target.strip():  # a shell's variable that is not set
         raise UsageError(
@@ -200,10 +200,10 @@ def _without(said: Mapping[str, Any], *names: str) -> dict[str, Any]:
 Model = TypeVar("Model", bound=StrictModel)
 
 
-def _checked(model: type[Model], asked: Mapping[str, Any]) -> Model:
+def _checked(model: type[Model], requested: Mapping[str, Any]) -> Model:
     """Make a model of what was asked for. Raises UsageError, in words of the command line."""
     try:
-        return model(**asked)
+        return model(**requested)
     except ValidationError as error:
         first = error.errors()[0]
         option = ".".join(map(str, first["loc"]))
@@ -225,10 +225,10 @@ def _of_own_racquet(said: Mapping[str, Any]) -> dict[str, str]:
     return {"top_half": UNKNOWN, "bottom_half": UNKNOWN}
 
 
-def _serving(asked: Mapping[str, Any]) -> Serving:
+def _serving(requested: Mapping[str, Any]) -> Serving:
     """Check what was asked for about the balls. Raises UsageError, in words of the command line."""
     try:
-        return Serving.model_validate(asked)
+        return Serving.model_validate(requested)
     except ValidationError as error:
         first = error.errors()[0]
         option, value = f"--{str(first['loc'][0]).replace('_', '-')}", first["input"]
@@ -241,11 +241,11 @@ def _serving(asked: Mapping[str, Any]) -> Serving:
         raise UsageError(f"{option_text}: {first['msg'].removeprefix('Input ')}") from error
 
 
-def _kernel(asked: str) -> str:
+def _kernel(requested: str) -> str:
     """Return what names the kernel from anywhere, so that the rally can be resumed from there."""
-    if asked and not registry.is_named(asked) and catalogue.is_folder(Path(asked)):
-        return str(Path(asked).resolve())
-    return asked
+    if requested and not registry.is_named(requested) and catalogue.is_folder(Path(requested)):
+        return str(Path(requested).resolve())
+    return requested
 
 
 # who can do a drill; nothing may wait in an interrupt

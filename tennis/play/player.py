@@ -21,7 +21,7 @@ from tennis.units import format_count
 
 
 @dataclass(frozen=True)
-class Seen:
+class RallyOutcome:
     """What became of a rally."""
 
     said: str  # in words
@@ -37,29 +37,31 @@ class Player:
     out: Path
     stop: Stop
 
-    def see_to(self, planned: ScheduledRally, shown: AbstractContextManager[Observer]) -> Seen:
+    def see_to(
+        self, planned: ScheduledRally, shown: AbstractContextManager[Observer]
+    ) -> RallyOutcome:
         """Play a rally unless it is there. Raises DiskFullError."""
         place = self.out / planned.name
         return kept(planned, place) or self._try(planned, place, shown)
 
     def _try(
         self, planned: ScheduledRally, place: Path, shown: AbstractContextManager[Observer]
-    ) -> Seen:
+    ) -> RallyOutcome:
         """Play a rally, whatever happens to it."""
         try:
             with shown as observe:
                 rally = self._play(planned, place, Watch(observe, self.stop))
         except NothingPlayedError:
-            return Seen("interrupted before the first ball", "interrupted")
+            return RallyOutcome("interrupted before the first ball", "interrupted")
         except DiskFullError as error:
             raise DiskFullError(f"{error}; or go on with the same command") from error
         except (BenchError, RallyError, UsageError) as error:
             if self.stop():  # while a resumed rally came back to where it had been
-                return Seen(str(error), "interrupted")
-            return Seen(f"FAILED: {error}", "failed", str(error)[:4000])
+                return RallyOutcome(str(error), "interrupted")
+            return RallyOutcome(f"FAILED: {error}", "failed", str(error)[:4000])
         if rally.manifest.ended == "interrupted":
-            return Seen(f"interrupted; sealed {_counts(rally)}", "interrupted")
-        return Seen(f"played, {_counts(rally)}", "played")
+            return RallyOutcome(f"interrupted; sealed {_counts(rally)}", "interrupted")
+        return RallyOutcome(f"played, {_counts(rally)}", "played")
 
     def _play(self, planned: ScheduledRally, place: Path, watch: Watch) -> Rally:
         """Play a rally, or go on with one that was killed."""
@@ -82,22 +84,22 @@ class Player:
         return play(self.bench, planned.plan, place, watch)
 
 
-def kept(planned: ScheduledRally, place: Path) -> Seen | None:
+def kept(planned: ScheduledRally, place: Path) -> RallyOutcome | None:
     """Return that a rally is there; None where it is to be played, or gone on with."""
     try:
         rally = finished(place)
     except RallyError as error:
-        return Seen(f"kept, but it cannot be used: {error}", "unusable")
+        return RallyOutcome(f"kept, but it cannot be used: {error}", "unusable")
     if rally is None:
         return None
     difference = another(rally, planned)
     if difference:
-        return Seen(f"kept, but it is another rally ({difference})", "unusable")
+        return RallyOutcome(f"kept, but it is another rally ({difference})", "unusable")
     if rally.manifest.ended == "interrupted":
         if not can_go_on(rally):
             set_aside(place, place)
         return None
-    return Seen(f"kept, {_counts(rally)}", "kept")
+    return RallyOutcome(f"kept, {_counts(rally)}", "kept")
 
 
 def unversioned(plan: Plan) -> Plan:

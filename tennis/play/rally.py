@@ -15,7 +15,7 @@ from tennis.errors import BenchError, RallyError, TennisError, UsageError
 from tennis.play.capture import watching
 from tennis.play.planning import command_again
 from tennis.play.progress import Progress
-from tennis.play.sealing import Outcome, counted_end, seal_played
+from tennis.play.sealing import Ending, counted_end, seal_played
 from tennis.rally.balls import records
 from tennis.rally.disk import writing
 from tennis.rally.folder import CONSOLE, Rally, check_part, part_path
@@ -101,7 +101,7 @@ def resume(bench: Bench, out: Path, watch: Watch) -> Rally:
             journal, repeats=bench.repeats, unclosed=_is_unclosed(bench, plan, part)
         )
         if ending:
-            return seal_played(bench, plan, out, journal, Outcome(end=ending))
+            return seal_played(bench, plan, out, journal, Ending(end=ending))
         _refuse_changes(bench, f"{out} was begun", plan.versions, bench.versions(plan))
         try:
             if isinstance(bench, ResumableBench) and not bench.repeats:
@@ -196,7 +196,7 @@ def play_journal(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: W
     Raises RallyError where it does not, and whatever the bench and the disk raise.
     """
     progress = Progress(planned=plan.protocol.balls, listens=plan.drill is not None)
-    outcome = Outcome(progress=progress)
+    outcome = Ending(progress=progress)
     ending: list[Frame] = []
     held = journal.frames() if journal.size else iter(())
     with (
@@ -252,7 +252,7 @@ def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch
         elif frame.kind == wire.BALLS and frame.payload:
             progress.add(frame.payload)
             clock_ticks = int(records(frame.payload)["served"][-1])
-    outcome = Outcome(next_frame=sequence, progress=progress)
+    outcome = Ending(next_frame=sequence, progress=progress)
     ending: list[Frame] = []
     if plan.umpire:
         outcome.umpire.append("the rally was interrupted: the capture ends there")
@@ -274,7 +274,7 @@ def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch
     return _sealed(bench, plan, out, journal, outcome)
 
 
-def _sealed(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: Outcome) -> Rally:
+def _sealed(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: Ending) -> Rally:
     """Seal what was played, unless it is nothing."""
     if outcome.interrupted and outcome.progress and not outcome.progress.balls:
         raise NothingPlayedError("interrupted before the first ball: nothing was kept")
@@ -290,9 +290,7 @@ def _tick_hz(hello: Frame, otherwise: int) -> int:
     return tick_hz if isinstance(tick_hz, int) and tick_hz > 0 else otherwise
 
 
-def _frames(
-    session: Session, outcome: Outcome, progress: Progress, watch: Watch
-) -> Iterator[Frame]:
+def _frames(session: Session, outcome: Ending, progress: Progress, watch: Watch) -> Iterator[Frame]:
     """Yield the frames of a session; when asked to stop, the rest still comes."""
     for frame in session.frames():
         if watch.stop() and not outcome.interrupted:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.comparison.boots import Boot
-from tennis.comparison.findings import Compared, at_level, compare
+from tennis.comparison.findings import QuantityRatio, at_level, compare
 from tennis.comparison.kinds import ShareBeyond
 from tennis.comparison.levels import LATER_MIN
 from tennis.comparison.ratios import Relation, boots_needed
@@ -50,7 +50,7 @@ class Tried:
     late_after: int
     balls: tuple[int, int]
     boots: int  # pairs
-    found: Compared | None  # after against before; None: boots too short for a level
+    found: QuantityRatio | None  # after against before; None: boots too short for a level
     relation: Relation
 
     @property
@@ -206,7 +206,7 @@ def compared(pairs: Sequence[tuple[Rally, Rally]], setting: str, over_ns: int | 
     before, after = (
         Side([_boot(pair[which]) for pair in pairs], range(len(pairs))) for which in (0, 1)
     )
-    found: Compared | None = None
+    found: QuantityRatio | None = None
     relation: Relation = "undecided"
     if over_ns is not None:
         found = compare(after, before, ShareBeyond(over_ns))

@@ -67,29 +67,29 @@ def scheduled_rallies(
     _check_drills(plan)
     scheduled: list[ScheduledRally] = []
     left: list[NotPlayed] = []
-    for wanted in (*_combinations(plan, known), *_drills(plan, known)):
-        why = wanted.why or _impossible(known[wanted.kernel], wanted)
-        if why and wanted.single and known[wanted.kernel].there:
-            raise UsageError(f"rally {wanted.name}: {why}")
+    for combination in (*_combinations(plan, known), *_drills(plan, known)):
+        why = combination.why or _impossible(known[combination.kernel], combination)
+        if why and combination.single and known[combination.kernel].there:
+            raise UsageError(f"rally {combination.name}: {why}")
         if why:
             left.append(
                 NotPlayed(
-                    name=wanted.name,
-                    kernel=wanted.kernel,
-                    load=wanted.load,
-                    priorities=wanted.priorities,
-                    bottom_half=wanted.bottom_half,
-                    top_half=wanted.top_half,
-                    command_line=wanted.command_line,
-                    setting=wanted.setting,
-                    drill=wanted.drill,
+                    name=combination.name,
+                    kernel=combination.kernel,
+                    load=combination.load,
+                    priorities=combination.priorities,
+                    bottom_half=combination.bottom_half,
+                    top_half=combination.top_half,
+                    command_line=combination.command_line,
+                    setting=combination.setting,
+                    drill=combination.drill,
                     why=why,
                 )
             )
             _check_count(left)
             continue
         for repetition in range(1, plan.repetitions + 1):
-            scheduled.append(_scheduled(plan, known[wanted.kernel], wanted, repetition))
+            scheduled.append(_scheduled(plan, known[combination.kernel], combination, repetition))
             _check_count(scheduled)
     if twice := repeated(scheduled, "the plan"):
         raise UsageError(twice, next_step="for more of the same use repetitions, or another seed")
@@ -284,7 +284,7 @@ class _Kernel:
 
 
 @dataclass
-class _Wanted:
+class _Combination:
     """A combination; ``why``: why it is not played."""
 
     kernel: str
@@ -324,7 +324,7 @@ class _Wanted:
         return parts
 
 
-def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wanted]:
+def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Combination]:
     """Yield what the plan asks for; ``why`` says why it is not played."""
     for name, axis in plan.kernels.items() if plan.rallies else ():
         priorities, top_half, bottom_half = known[name].usual
@@ -337,13 +337,13 @@ def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wa
             plan.settings or [None],
         ):
             line = plan.settings[setting].command_line if setting else wanted_line
-            wanted = _Wanted(name, load, wanted_priorities, wanted_top, wanted_half, line)
-            wanted.setting = setting
-            wanted.why = _why_not(plan, wanted, known)
-            yield wanted
+            combination = _Combination(name, load, wanted_priorities, wanted_top, wanted_half, line)
+            combination.setting = setting
+            combination.why = _why_not(plan, combination, known)
+            yield combination
     for rally in plan.rally:
         priorities, top_half, bottom_half = known[rally.kernel].usual
-        wanted = _Wanted(
+        combination = _Combination(
             rally.kernel,
             rally.load,
             rally.priorities or priorities,
@@ -352,11 +352,11 @@ def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wa
             rally.command_line,
             rally,
         )
-        wanted.why = "" if known[rally.kernel].there else "no kernel given"
-        yield wanted
+        combination.why = "" if known[rally.kernel].there else "no kernel given"
+        yield combination
 
 
-def _drills(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wanted]:
+def _drills(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Combination]:
     """Yield the drills that the plan asks for; ``why`` says why one is not done."""
     for axis, name in (
         (drill, name) for drill in plan.drill for name in drill.kernels or plan.kernels
@@ -368,98 +368,104 @@ def _drills(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Wanted]:
             axis.contexts or CONTEXTS[axis.name],
             axis.periods_us,
         ):
-            wanted = _Wanted(name, load, "default", "hard", UNKNOWN, line)
-            wanted.drill = Drill(name=axis.name, context=context, period_ns=round(period_us * 1000))
-            wanted.repetitions = axis.repetitions
-            wanted.why = _why_not(plan, wanted, known)
-            yield wanted
+            combination = _Combination(name, load, "default", "hard", UNKNOWN, line)
+            combination.drill = Drill(
+                name=axis.name, context=context, period_ns=round(period_us * 1000)
+            )
+            combination.repetitions = axis.repetitions
+            combination.why = _why_not(plan, combination, known)
+            yield combination
 
 
-def _why_not(plan: MatchPlan, wanted: _Wanted, known: Mapping[str, _Kernel]) -> str:
+def _why_not(plan: MatchPlan, combination: _Combination, known: Mapping[str, _Kernel]) -> str:
     """Say why the plan leaves a combination out; empty where it does not.
 
     Of what is only about answers, such as a bottom half, a drill has none: that skips no drill.
     """
-    why = "" if known[wanted.kernel].there else "no kernel given"
+    why = "" if known[combination.kernel].there else "no kernel given"
     for skip in plan.skip:
         asked = {
             key: value
             for key, value in skip.model_dump(exclude={"why"}).items()
             if value is not None
         }
-        if wanted.drill and asked.keys() & {"priorities", "top_half", "bottom_half"}:
+        if combination.drill and asked.keys() & {"priorities", "top_half", "bottom_half"}:
             continue
-        if all(getattr(wanted, key) == value for key, value in asked.items()):
+        if all(getattr(combination, key) == value for key, value in asked.items()):
             why = skip.why
     return why
 
 
-def _impossible(kernel: _Kernel, wanted: _Wanted) -> str:  # noqa: PLR0911 (a reason each)
+def _impossible(kernel: _Kernel, combination: _Combination) -> str:  # noqa: PLR0911 (a reason each)
     """Say why a combination cannot be played; empty where it can."""
-    if wanted.load not in load_folder.names(kernel.system):
-        return f"the load {wanted.load} is not for {load_folder.CALLED[kernel.system]}"
-    if wanted.drill:
+    if combination.load not in load_folder.names(kernel.system):
+        return f"the load {combination.load} is not for {load_folder.CALLED[kernel.system]}"
+    if combination.drill:
         linux = kernel.flavour in {"mainline", "rt"}
         return "" if linux else f"drills are for Linux so far, not for {kernel.flavour} kernels"
     racquet = flavours.racquet_of(kernel.flavour)
-    preset = wanted.priorities in priority_map.PRESETS
-    if wanted.priorities not in racquet.priorities and (preset or not racquet.threads):
+    preset = combination.priorities in priority_map.PRESETS
+    if combination.priorities not in racquet.priorities and (preset or not racquet.threads):
         possible = " or ".join(racquet.priorities)
-        return f"priorities {wanted.priorities} are not for {kernel.flavour} kernels: {possible} is"
-    if wanted.top_half not in racquet.top_halves:
+        which = f"priorities {combination.priorities}"
+        return f"{which} are not for {kernel.flavour} kernels: {possible} is"
+    if combination.top_half not in racquet.top_halves:
         possible = " or ".join(racquet.top_halves)
-        return f"top half {wanted.top_half} is not for {kernel.flavour} kernels: {possible} is"
-    if wanted.bottom_half not in racquet.bottom_halves:
+        return f"top half {combination.top_half} is not for {kernel.flavour} kernels: {possible} is"
+    if combination.bottom_half not in racquet.bottom_halves:
         possible = " or ".join(racquet.bottom_halves)
-        return (
-            f"bottom half {wanted.bottom_half} is not for {kernel.flavour} kernels: {possible} is"
-        )
+        which = f"bottom half {combination.bottom_half}"
+        return f"{which} is not for {kernel.flavour} kernels: {possible} is"
     try:  # a map names threads, and which there are depends on both halves
-        flavours.check(kernel.flavour, wanted.top_half, wanted.bottom_half, wanted.priorities)
+        flavours.check(
+            kernel.flavour, combination.top_half, combination.bottom_half, combination.priorities
+        )
     except UsageError as error:
         return str(error)
     return ""
 
 
 def _scheduled(
-    plan: MatchPlan, kernel: _Kernel, wanted: _Wanted, repetition: int
+    plan: MatchPlan, kernel: _Kernel, combination: _Combination, repetition: int
 ) -> ScheduledRally:
     # the first has no number, so that a match can be gone on with for more of them
-    name = wanted.name + (f"-r{repetition}" if repetition > 1 else "")
-    load = plan.loads.get(wanted.load, LoadAxis())
-    single = wanted.single
+    name = combination.name + (f"-r{repetition}" if repetition > 1 else "")
+    load = plan.loads.get(combination.load, LoadAxis())
+    single = combination.single
     options = single.load_options if single else load.options
     balls = (single.balls if single else load.balls) or plan.balls
-    drawn_by = wanted.drawn_by + (f"-r{repetition}" if repetition > 1 else "")
+    drawn_by = combination.drawn_by + (f"-r{repetition}" if repetition > 1 else "")
     seed = _digest(plan.seed, "seed", drawn_by) % 2**32
-    setting = plan.settings[wanted.setting] if wanted.setting else Setting()
+    setting = plan.settings[combination.setting] if combination.setting else Setting()
     settle_s = single.settle_s if single else load.settle_s
     try:
-        if wanted.drill:
+        if combination.drill:
             made = drill_plan(
-                wanted.drill,
-                wanted.repetitions,
+                combination.drill,
+                combination.repetitions,
                 seed,
-                kernel=kernel.place or wanted.kernel,
-                load=wanted.load,
+                kernel=kernel.place or combination.kernel,
+                load=combination.load,
                 load_options=options,
-                command_line=wanted.command_line,
+                command_line=combination.command_line,
                 instruction_ns=plan.instruction_ns,
                 operator=plan.operator,
             )
-            return ScheduledRally(name=name, kernel=wanted.kernel, repetition=repetition, plan=made)
+            return ScheduledRally(
+                name=name, kernel=combination.kernel, repetition=repetition, plan=made
+            )
         made = plan_of(
             bench=plan.bench,
             instrument=plan.instrument,
             port=plan.port,
             target=plan.target,
-            kernel=kernel.place or wanted.kernel,
-            load=wanted.load,
+            kernel=kernel.place or combination.kernel,
+            load=combination.load,
             load_options=options,
-            top_half=wanted.top_half,
-            bottom_half=wanted.bottom_half,
-            priorities=wanted.priorities,
-            command_line=wanted.command_line,
+            top_half=combination.top_half,
+            bottom_half=combination.bottom_half,
+            priorities=combination.priorities,
+            command_line=combination.command_line,
             processors=setting.processors or plan.processors,
             interrupt_cpu=(
                 plan.interrupt_cpu if setting.interrupt_cpu is None else setting.interrupt_cpu
@@ -476,10 +482,10 @@ def _scheduled(
         )
         return ScheduledRally(
             name=name,
-            kernel=wanted.kernel,
+            kernel=combination.kernel,
             repetition=repetition,
             plan=made,
-            setting=wanted.setting,
+            setting=combination.setting,
         )
     except (UsageError, ValidationError) as error:
         reason = first_problem(error) if isinstance(error, ValidationError) else str(error)

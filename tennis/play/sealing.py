@@ -27,7 +27,7 @@ from tennis.rally.plan import Plan
 from tennis.rally.sealing import seal
 from tennis.rally.text import plain
 from tennis.umpire.rally_balls import plain_balls
-from tennis.umpire.simulate import Played
+from tennis.umpire.simulate import SimulatedRally
 from tennis.units import format_count, ticks_to_ns
 
 # what the instrument's reasons for an early end mean for the people at the bench
@@ -51,7 +51,7 @@ REPORTED = {
 
 
 @dataclass
-class Outcome:
+class Ending:
     """How playing came to its end."""
 
     end: Frame | None = None
@@ -73,7 +73,7 @@ class Outcome:
         return self.progress is not None and 0 < self.progress.balls == self.progress.misses
 
 
-def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: Outcome) -> Rally:
+def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: Ending) -> Rally:
     """Seal what a journal holds as the folder ``out``. Raises RallyError, DiskFullError."""
     part = part_path(out)
     try:
@@ -149,7 +149,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
 
     if plan.umpire and plan.bench == "virtual" and totals.balls:
         events = list(_events(known, journal, tick_hz))
-        played = Played(
+        played = SimulatedRally(
             plan.protocol,
             tick_hz,
             events,
@@ -239,7 +239,7 @@ def counted_end(end: Frame | None) -> dict[str, Any] | None:
 
 def _faults(
     known: RunRecord,
-    outcome: Outcome,
+    outcome: Ending,
     counted: dict[str, Any] | None,
     noted: collections.Counter[str],
 ) -> Iterator[Fault]:

@@ -7,7 +7,7 @@ The replay must be the rally, tick for tick: that is the proof that looking on c
 
 from tennis.errors import UsageError
 from tennis.explain import stages
-from tennis.play.explain import look
+from tennis.play.explain import profile_balls
 from tennis.play.rally import Watch
 from tennis.play.replaying import balls_of, plan_again
 from tennis.rally import Rally
@@ -25,5 +25,7 @@ def record_stages(rally: Rally, *, kernel: str | None = None, watch: Watch | Non
         raise UsageError(
             f"{rally.path} has {rally.balls:,} balls: stages are recorded of 1 to {BALLS_MAX:,}"
         )
-    told = look(rally, plan, balls_of(rally), range(rally.balls), stages.row, watch=watch)
-    stages.write(rally, told.found)
+    profiled = profile_balls(
+        rally, plan, balls_of(rally), range(rally.balls), stages.row, watch=watch
+    )
+    stages.write(rally, profiled.found)

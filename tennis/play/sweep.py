@@ -40,7 +40,7 @@ class Swept:
 
 def play_sweep(
     bench: Bench,
-    asked: SweepRequest,
+    request: SweepRequest,
     out: Path,
     shown: Callable[[str], AbstractContextManager[Observer]],
     stop: Stop,
@@ -51,7 +51,7 @@ def play_sweep(
     where ``out`` holds another sweep, BenchError where a rate cannot be played (the target died,
     say): what was played is kept, and the same call goes on. Raises DiskFullError likewise.
     """
-    plan, wanted = asked.plan, asked.range
+    plan, wanted = request.plan, request.range
     if plan.protocol.loop != "open":
         raise UsageError("a sweep is an open loop: it serves whatever the target does")
     check_folder(out, SWEEP, "a sweep")

@@ -20,7 +20,7 @@ Played = list[tuple[int, int]]  # (rise, fall) of each ball, in ticks of the ins
 
 
 @dataclass(frozen=True)
-class Point:
+class DelayResult:
     """What was measured of one setting; of many balls, the one with the largest error."""
 
     what: str
@@ -33,7 +33,7 @@ class Point:
     misses: int
     thesis_error_us: float | None
 
-    def with_more(self, more: "Point") -> "Point":
+    def with_more(self, more: "DelayResult") -> "DelayResult":
         """Return the point of the balls of both."""
         worse = max(self, more, key=lambda p: -1 if p.error_ticks is None else abs(p.error_ticks))
         return replace(
@@ -53,12 +53,12 @@ class Verification:
     hello: Hello
     source: Literal["jumpers", "internal", "second Pico"]
     tolerance: str
-    points: list[Point] = field(default_factory=list)
+    points: list[DelayResult] = field(default_factory=list)
     loop_ns: float | None = None  # by which all answers came later: wires and pads
     width_ns: float | None = None  # by which all answers were longer
     apart_ppm: float | None = None  # two crystals; None: there is one
 
-    def add(self, points: list[Point]) -> None:
+    def add(self, points: list[DelayResult]) -> None:
         """Take the points of a setting; those of random delays are one."""
         last = self.points[-2:]
         if points[0].what == "random" and last and last[0].what == "random":
@@ -114,14 +114,14 @@ class Verification:
         }
 
 
-def known_of(setting: DelaySetting, played: Played) -> list[tuple[int, int]]:
+def reference_delays_of(setting: DelaySetting, played: Played) -> list[tuple[int, int]]:
     """Return the (rise, width) of each ball, in the generator's ticks."""
     delays = setting.delays()
     return [delays[index % setting.pairs] for index in range(len(played))]
 
 
 @dataclass
-class Check:
+class Verifier:
     """Compares what was measured with what is known."""
 
     clocks: Clocks
@@ -174,7 +174,7 @@ class Check:
         self, setting: DelaySetting, played: Played, kind: Kind
     ) -> Iterator[tuple[float, int] | None]:
         for (rise, fall), (known_rise, known_width) in zip(
-            played, known_of(setting, played), strict=True
+            played, reference_delays_of(setting, played), strict=True
         ):
             if wire.NONE_TICKS in {rise, fall}:
                 yield None
@@ -183,7 +183,9 @@ class Check:
             else:
                 yield known_width * self.clocks.ratio, fall - rise
 
-    def _point(self, setting: DelaySetting, played: Played, kind: Kind, alike: Common) -> Point:
+    def _point(
+        self, setting: DelaySetting, played: Played, kind: Kind, alike: Common
+    ) -> DelayResult:
         """Return the worst ball of a kind."""
         worst: tuple[float, float, int] | None = None  # error, known and measured ticks
         wrong = misses = 0
@@ -197,7 +199,7 @@ class Check:
             if worst is None or abs(error) > abs(worst[0]):
                 worst = error, known, measured
         which = 0 if kind == "interrupt" else 1
-        return Point(
+        return DelayResult(
             what=setting.what,
             kind=kind,
             true_ns=worst[1] * NS_PER_S / self.clocks.tick_hz if worst else None,

@@ -30,7 +30,7 @@ from tennis.errors import BenchError, TennisError, UsageError
 from tennis.listener import say
 from tennis.play.known_delays import Amount, DelaySetting, settings
 from tennis.play.loop_delay import Clocks, Loop
-from tennis.play.verification import Check, Played, Source, Verification, known_of
+from tennis.play.verification import Played, Source, Verification, Verifier, reference_delays_of
 from tennis.rally.manifest import Verdict, VerificationRecord
 from tennis.units import NS_PER_S, format_count
 from tennis.wiring import wiring
@@ -62,9 +62,9 @@ def verify(
     hello = brickwall.end_play()  # for a host that was killed
     second = generator.hello() if generator else None
     clocks = Clocks(hello.tick_hz, second.tick_hz if second else None)
-    check = Check(clocks, _loop(source))
+    verifier = Verifier(clocks, _loop(source))
     verification = Verification(
-        "not run", "", hello, "second Pico" if generator else source, check.tolerance()
+        "not run", "", hello, "second Pico" if generator else source, verifier.tolerance()
     )
     maker = generator or brickwall
     _quiet(brickwall)  # a verification that was killed left it on
@@ -79,13 +79,13 @@ def verify(
         if verification.reason:
             verification.verdict = "fail"
             return verification
-        measured, trouble = _play_all(brickwall, maker, wanted, word, check, done)
+        measured, trouble = _play_all(brickwall, maker, wanted, word, verifier, done)
     except (LinkLostError, BenchError) as error:
         verification.verdict, verification.reason = "inconclusive", str(error)
         return verification
     finally:
         _end(brickwall, maker)
-    check.judge(verification, measured)
+    verifier.judge(verification, measured)
     if trouble:
         verification.verdict, verification.reason = trouble
     return verification
@@ -128,14 +128,14 @@ def _play_all(  # noqa: PLR0913, PLR0917 all of them belong to one measurement
     maker: Brickwall,
     wanted: Iterator[DelaySetting],
     source: str,
-    check: Check,
+    verifier: Verifier,
     done: Callable[[DelaySetting], None],
 ) -> tuple[list[tuple[DelaySetting, Played]], tuple[Verdict, str] | None]:
     """Measure all settings, up to one with which something is wrong; return that, too."""
     measured: list[tuple[DelaySetting, Played]] = []
     for setting in wanted:
-        check.synchroniser_ticks = _generate(maker, setting, source)
-        played, odd = _measure(brickwall, setting, check.clocks.known_hz)
+        verifier.synchroniser_ticks = _generate(maker, setting, source)
+        played, odd = _measure(brickwall, setting, verifier.clocks.known_hz)
         measured.append((setting, played))
         done(setting)
         if odd:
@@ -174,7 +174,7 @@ def _bias(brickwall: Brickwall, hello: Hello) -> str:
             _set_clock(brickwall, hello.tick_hz)
     if odd:
         return odd
-    known = known_of(BIAS, played)
+    known = reference_delays_of(BIAS, played)
     errors = Counter(
         (rise - pair[0], fall - rise - pair[1])
         for (rise, fall), pair in zip(played, known, strict=True)
@@ -317,7 +317,7 @@ def keep(record: VerificationRecord) -> Path | None:
     return verifications.write(record) if record.verdict in {"pass", "fail"} else None
 
 
-def run(asked: VerifyRequest) -> tuple[Verification, VerificationRecord]:
+def run(request: VerifyRequest) -> tuple[Verification, VerificationRecord]:
     """Verify, and say now and then how far it is. What was found must still be kept (``keep``).
 
     Raises TennisError where there is no instrument to verify, or no place for its record.
@@ -334,22 +334,22 @@ def run(asked: VerifyRequest) -> tuple[Verification, VerificationRecord]:
 
     with contextlib.ExitStack() as stack:
         generator = None
-        if asked.bench == "virtual":
+        if request.bench == "virtual":
             brickwall = stack.enter_context(_closed_after(jumpered_pico()))
         else:
-            port = the_port(asked.port)
-            if asked.generator_port == port:
+            port = the_port(request.port)
+            if request.generator_port == port:
                 raise UsageError(
                     f"{port} is the Brickwall's own port: --generator-port is that of a second Pico"
                 )
             link = SerialLink(port)
             brickwall = stack.enter_context(_closed_after(Brickwall(link)))
-            if asked.generator_port:
-                second = Brickwall(SerialLink(asked.generator_port))
+            if request.generator_port:
+                second = Brickwall(SerialLink(request.generator_port))
                 generator = stack.enter_context(_closed_after(second))
-        real = asked.bench == "pi" and "://" not in brickwall.link.name
-        each = asked.balls or (Amount.each if asked.bench == "pi" else EMULATED_BALLS)
+        real = request.bench == "pi" and "://" not in brickwall.link.name
+        each = request.balls or (Amount.each if request.bench == "pi" else EMULATED_BALLS)
         verification = verify(
-            brickwall, source=asked.source, generator=generator, amount=Amount(each), done=done
+            brickwall, source=request.source, generator=generator, amount=Amount(each), done=done
         )
     return verification, verification.record("physical" if real else "emulated")

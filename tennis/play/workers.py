@@ -21,13 +21,13 @@ from pathlib import Path
 from tennis.bench.registry import bench_for
 from tennis.errors import UsageError
 from tennis.match.plan import ScheduledRally
-from tennis.play.player import Player, Seen
+from tennis.play.player import Player, RallyOutcome
 from tennis.play.rally import Observer, Stop
 from tennis.rally.manifest import BenchKind
 
-LOOK_S = 0.2  # how often the wish to stop is looked for
+POLL_S = 0.2  # how often the wish to stop is looked for
 
-_told_to_stop: Event | None = None  # of a worker
+_stop_requested: Event | None = None  # of a worker
 _left_alone = threading.Event()
 
 
@@ -44,46 +44,46 @@ class Workers:
 
     def see_to(
         self, scheduled: list[ScheduledRally], out: Path, stop: Stop
-    ) -> Iterator[tuple[ScheduledRally, Seen]]:
+    ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Play rallies into the folder ``out``; each is yielded when it is there."""
         yield from seen_by_workers([(planned, out) for planned in scheduled], stop, self.at_once)
 
 
 def seen_by_workers(
     scheduled: Sequence[tuple[ScheduledRally, Path]], stop: Stop, count: int
-) -> Iterator[tuple[ScheduledRally, Seen]]:
+) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Play rallies, each into a folder, in ``count`` processes; each is yielded when it is there.
 
-    Ends early where told to stop: rallies that are being played are sealed first. Raises
+    Ends early if told to stop: rallies that are being played are sealed first. Raises
     DiskFullError.
     """
     # a new interpreter each: nothing of this process's threads and files is inherited
     context = multiprocessing.get_context("spawn")
-    told = context.Event()
+    stop_event = context.Event()
     waiting = list(reversed(scheduled))
     with ProcessPoolExecutor(
-        count, context, initializer=_begin, initargs=(told, os.getpid())
+        count, context, initializer=_begin, initargs=(stop_event, os.getpid())
     ) as pool:
-        playing: dict[Future[Seen], ScheduledRally] = {}
+        playing: dict[Future[RallyOutcome], ScheduledRally] = {}
         try:
             while waiting or playing:
                 while waiting and len(playing) < count and not stop():
                     planned, out = waiting.pop()
                     playing[pool.submit(_see_to, planned, out)] = planned
-                done, _ = wait(playing, LOOK_S, FIRST_COMPLETED)
+                done, _ = wait(playing, POLL_S, FIRST_COMPLETED)
                 for future in done:
                     yield playing.pop(future), future.result()
                 if stop():
-                    told.set()
+                    stop_event.set()
                     waiting.clear()
         finally:
-            told.set()
+            stop_event.set()
 
 
-def _begin(told: Event, parent: int) -> None:
-    """Prepare a worker: Ctrl-C is for the process that started it, and tells by ``told``."""
-    global _told_to_stop  # noqa: PLW0603 (an initializer has no other place)
-    _told_to_stop = told
+def _begin(stop_event: Event, parent: int) -> None:
+    """Prepare a worker: Ctrl-C is for the process that started it, and tells by ``stop_event``."""
+    global _stop_requested  # noqa: PLW0603 (an initializer has no other place)
+    _stop_requested = stop_event
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
 
@@ -91,23 +91,23 @@ def _begin(told: Event, parent: int) -> None:
 def _watch(parent: int) -> None:
     """End a worker whose parent was killed: after the rally that it plays is sealed."""
     while os.getppid() == parent:
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     _left_alone.set()
     while _playing.locked():
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     os._exit(1)
 
 
 _playing = threading.Lock()
 
 
-def _see_to(planned: ScheduledRally, out: Path) -> Seen:
+def _see_to(planned: ScheduledRally, out: Path) -> RallyOutcome:
     with _playing:
         return Player(bench_for(planned.plan), out, _stop).see_to(planned, _silent())
 
 
 def _stop() -> bool:
-    return _left_alone.is_set() or (_told_to_stop is not None and _told_to_stop.is_set())
+    return _left_alone.is_set() or (_stop_requested is not None and _stop_requested.is_set())
 
 
 @contextlib.contextmanager

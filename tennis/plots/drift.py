@@ -19,7 +19,7 @@ ROW = 1.7
 
 
 @dataclass(frozen=True)
-class Course:
+class ChartPicture:
     """A chart to be drawn."""
 
     title: str
@@ -31,7 +31,7 @@ class Course:
 
 
 @drawn
-def courses(some: Sequence[Course]) -> Picture:
+def courses(some: Sequence[ChartPicture]) -> Picture:
     """Draw charts, one below the other; ``CHARTS_MAX`` of them at most."""
     shown = list(some)[:CHARTS_MAX]
     picture = Picture(
@@ -68,7 +68,7 @@ def courses(some: Sequence[Course]) -> Picture:
     return picture
 
 
-def _readable(course: Course, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _readable(course: ChartPicture, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a chart's values in the unit of its axis."""
     return np.exp(values) / 1000 if course.logarithm else values * 1e6
 

@@ -13,7 +13,7 @@ from tennis.plots.one import WIDTH
 from tennis.plots.picture import Picture, count_axis, drawn, time_axis
 from tennis.rally import Rally
 from tennis.rally.text import plain
-from tennis.stats.drill import ALLOCATES, Sides, spans_of, summarize_drill
+from tennis.stats.drill import ALLOCATES, SpansByClock, spans_of, summarize_drill
 from tennis.style import BLUE, GREY, VERMILLION
 from tennis.units import format_bytes, format_count
 
@@ -73,7 +73,7 @@ def _finish(axes: Axes, what: str) -> None:
     axes.set(ylabel="repetitions (log scale)", ylim=(0.7, None))
 
 
-def _words(what: str, figures: Sides | None) -> str:
+def _words(what: str, figures: SpansByClock | None) -> str:
     if figures is None:
         return "One repetition only."
     parts = [

@@ -24,7 +24,7 @@ class PublishedBoard(_Table):
     xenomai: str
 
 
-class Counter(_Table):
+class CounterCard(_Table):
     """What the thesis measured with (section 6.1)."""
 
     mcu: str
@@ -59,7 +59,7 @@ class Result(_Table):
     sched: Maximum
 
 
-class Kernel(_Table):
+class KernelTable(_Table):
     """One of the tables 7.1 to 7.4."""
 
     kernel: str
@@ -74,10 +74,10 @@ class Thesis(_Table):
     """All figures of the thesis."""
 
     target: PublishedBoard
-    instrument: Counter
+    instrument: CounterCard
     verification: list[Verification]
     loads: dict[str, str | bool]
-    results: list[Kernel] = Field(alias="result")
+    results: list[KernelTable] = Field(alias="result")
     conclusions: dict[str, str]
     notes: dict[str, str]
 

@@ -289,7 +289,7 @@ class _Reading:
 
 
 @dataclass(frozen=True)
-class Rules:
+class BallRules:
     """What the manifest says about every ball."""
 
     tick_hz: int
@@ -311,7 +311,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Group:
+class RowGroup:
     """The balls of a row group, in their order; latencies are uint32 ticks."""
 
     interrupt: Ticks  # of the balls that rose
@@ -320,7 +320,7 @@ class Group:
     misses: int
 
 
-def read_groups(path: Path, groups: Iterable[int]) -> Iterator[Group]:
+def read_groups(path: Path, groups: Iterable[int]) -> Iterator[RowGroup]:
     """Read the latencies of some row groups; a group is good until the next. Raises RallyError."""
     # the same memory again and again: fresh pages would cost more than the subtraction
     room = np.empty(BATCH_ROWS, np.uint32)
@@ -336,7 +336,9 @@ def _refuse(path: Path, what: str) -> NoReturn:
     )
 
 
-def _check_rows(path: Path, rows: pa.RecordBatch, first: int, before: Span, rules: Rules) -> Span:
+def _check_rows(
+    path: Path, rows: pa.RecordBatch, first: int, before: Span, rules: BallRules
+) -> Span:
     """Check rows against each other, the ball before them and the manifest. Raises RallyError."""
     if rows["ball"].null_count or rows["served_ns"].null_count:
         _refuse(path, "a ball without a number or a time")
@@ -368,7 +370,7 @@ def _check_rows(path: Path, rows: pa.RecordBatch, first: int, before: Span, rule
     return Span(int(served[0]), float(served[-1] + fall[-1] * tick_ns - ROUNDING_NS))
 
 
-def _group(path: Path, rows: pa.RecordBatch, room: Ticks) -> Group:
+def _group(path: Path, rows: pa.RecordBatch, room: Ticks) -> RowGroup:
     rise, no_rise = _plain(rows["rise_ticks"])
     fall, no_fall = _plain(rows["fall_ticks"])
     interrupt = rise if no_rise is None else rise[~no_rise]
@@ -383,7 +385,7 @@ def _group(path: Path, rows: pa.RecordBatch, room: Ticks) -> Group:
         raise RallyError(
             f"{path} holds a reply that fell before it rose", next_step="play the rally again"
         )
-    return Group(interrupt, scheduling, rows.num_rows, rows["fall_ticks"].null_count)
+    return RowGroup(interrupt, scheduling, rows.num_rows, rows["fall_ticks"].null_count)
 
 
 def _numbers(array: pa.Array, kind: type[Number]) -> NDArray[Number]:
@@ -405,7 +407,7 @@ def _plain(array: pa.Array) -> tuple[Ticks, NDArray[np.bool_] | None]:
 
 
 @dataclass
-class Counted:
+class RowCounts:
     """What the rows of some row groups held."""
 
     interrupt: Counter
@@ -415,12 +417,12 @@ class Counted:
     spans: dict[int, Span] = field(default_factory=dict)  # of each row group
 
 
-def count(path: Path, groups: Iterable[int], begins: list[int], rules: Rules) -> Counted:
+def count(path: Path, groups: Iterable[int], begins: list[int], rules: BallRules) -> RowCounts:
     """Check and count the balls of some row groups, which begin at ``begins``.
 
     Raises RallyError.
     """
-    counted = Counted(Counter(), Counter())
+    counted = RowCounts(Counter(), Counter())
     room = np.empty(BATCH_ROWS, np.uint32)
     names = [column.name for column in FIELDS]
     with _Reading(path), pq.ParquetFile(path) as file:
@@ -443,7 +445,7 @@ def count(path: Path, groups: Iterable[int], begins: list[int], rules: Rules) ->
     return counted
 
 
-def check_spans(path: Path, spans: dict[int, Span], rules: Rules) -> None:
+def check_spans(path: Path, spans: dict[int, Span], rules: BallRules) -> None:
     """Check that no row group begins before the one before it is over. Raises RallyError."""
     ordered = [spans[number] for number in sorted(spans)]
     if rules.ordered and any(b.served_ns < a.over_ns for a, b in itertools.pairwise(ordered)):

@@ -139,7 +139,7 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
             f"{balls.parent} has {counts.balls} balls of {protocol.balls} planned: it was made up",
             next_step="use the original folder",
         )
-    rules = table.Rules(tick_hz, protocol.timeout_ns, ordered="clock_backwards" not in faults)
+    rules = table.BallRules(tick_hz, protocol.timeout_ns, ordered="clock_backwards" not in faults)
     begins = table.check(balls, balls=counts.balls, tick_hz=tick_hz)
     groups = len(begins) - 1
     left = iter(range(groups))  # whoever is free takes the next group

@@ -31,7 +31,7 @@ TIED_SHARE = 0.5  # of all pings have a stamp of their own
 
 
 @dataclass(frozen=True)
-class Clock:
+class ClockOffsets:
     """What to add to times of the target's clock to get the instrument's: offsets at some times."""
 
     at: Times
@@ -45,7 +45,7 @@ class Clock:
         return on_instrument
 
 
-def tie(stamps: Times, served: Times) -> Clock:
+def tie(stamps: Times, served: Times) -> ClockOffsets:
     """Return the clock that stamped the ends of the handlers of pings ``served``; ns both.
 
     Pings may lack a stamp, and stamps a ping. Raises ValueError with the reason where it is not
@@ -124,7 +124,7 @@ def _rate(times: Times, apart: Times) -> float:
     return float(np.median(likely)) if likely.size else 0.0
 
 
-def _beyond(at: list[int], offsets: list[float]) -> Clock:
+def _beyond(at: list[int], offsets: list[float]) -> ClockOffsets:
     """Return a clock that also holds for the minute before the first offset and behind the last."""
     if len(at) > 1:
         few = min(STRETCH, len(at) - 1)
@@ -132,4 +132,4 @@ def _beyond(at: list[int], offsets: list[float]) -> Clock:
         behind = (offsets[-1] - offsets[-1 - few]) / (at[-1] - at[-1 - few])
         offsets = [offsets[0] - before * BEYOND_NS, *offsets, offsets[-1] + behind * BEYOND_NS]
         at = [at[0] - BEYOND_NS, *at, at[-1] + BEYOND_NS]
-    return Clock(np.array(at, np.int64), np.rint(offsets).astype(np.int64))
+    return ClockOffsets(np.array(at, np.int64), np.rint(offsets).astype(np.int64))

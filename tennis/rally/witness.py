@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tennis.errors import RallyError, UsageError
 from tennis.rally.folder import CONSOLE, Rally
-from tennis.rally.two_clocks import Clock, tie
+from tennis.rally.two_clocks import ClockOffsets, tie
 
 INTERVAL_NS = 1_000_000  # target/witness
 SIZE_LIMIT = 1 << 28  # bytes of what a witness told
@@ -67,14 +67,14 @@ def samples(rally: Rally) -> list[Samples]:
     if _PING.search(told):
         clock = _by_pings(rally, told)
     else:
-        clock = Clock(np.zeros(1, np.int64), np.array([_ready_offset(rally, console)]))
+        clock = ClockOffsets(np.zeros(1, np.int64), np.array([_ready_offset(rally, console)]))
     return [
         Samples(one.kind, began := clock(one.began), began + one.ended - one.began, one.latency)
         for one in found
     ]
 
 
-def _by_pings(rally: Rally, told: str) -> Clock:
+def _by_pings(rally: Rally, told: str) -> ClockOffsets:
     """Tie a board's clock to the instrument's by the pings that its kernel stamped."""
     served = [batch.column(0).to_numpy() for batch in rally.batches(["served_ns"])]
     stamps = [int(seconds) * 10**9 + int(micros) * 1000 for seconds, micros in _PING.findall(told)]

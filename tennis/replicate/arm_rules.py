@@ -16,7 +16,7 @@ from tennis.comparison.rallies import Measured
 from tennis.publications.arm import CALLS, CONTEXTS
 from tennis.publications.load import load
 from tennis.rally.manifest import Drill, DrillContext, DrillName
-from tennis.replicate.rules import PERIODIC, Rule, RulePart, Side, replication
+from tennis.replicate.rules import PERIODIC, Rule, RulePart, RuleSide, replication
 from tennis.units import format_us
 
 ARM = "arm-2016"
@@ -59,7 +59,7 @@ class _Cell:
         """Return what tells it from the others that are measured alike."""
         return self.words.removeprefix("periodic ")
 
-    def side(self, context: DrillContext, *loads: str) -> Side:
+    def side(self, context: DrillContext, *loads: str) -> RuleSide:
         return _drill(self.name, context, self.period_us, loads, self.measured)
 
 
@@ -70,8 +70,8 @@ def _drill(  # noqa: PLR0913, PLR0917 (all that tells a drill from others)
     loads: tuple[str, ...],
     measured: Measured,
     command_line: str = "",
-) -> Side:
-    return Side(
+) -> RuleSide:
+    return RuleSide(
         kernel="rt",
         priorities="default",
         loads=loads,

@@ -8,8 +8,8 @@ One for each growth from idle, one for each pair of kernels of which one is late
 import math
 from itertools import combinations
 
-from tennis.publications.knutsson import Kernel, Maximum, knutsson_2008
-from tennis.replicate.rules import LATENCIES, LatencyName, Rule, RulePart, Side, replication
+from tennis.publications.knutsson import KernelTable, Maximum, knutsson_2008
+from tennis.replicate.rules import LATENCIES, LatencyName, Rule, RulePart, RuleSide, replication
 from tennis.units import format_us
 
 KNUTSSON = "knutsson-2008"
@@ -46,7 +46,7 @@ def knutsson_rules() -> list[Rule]:
     ]
 
 
-def published_maximum(table: Kernel, load: str, latency: LatencyName) -> Maximum | None:
+def published_maximum(table: KernelTable, load: str, latency: LatencyName) -> Maximum | None:
     """Return a figure of one of the tables 7.1 to 7.4; None where the thesis did not look."""
     row = getattr(table, load, None) if load in LOADS else None
     if row is None:
@@ -74,7 +74,7 @@ def published_ratio(part: RulePart) -> float | None:
     return abs(of - to) - abs(of - than)
 
 
-def _published(side: Side, load: str) -> Maximum | None:
+def _published(side: RuleSide, load: str) -> Maximum | None:
     if side.latency not in LATENCIES:
         return None
     for table in knutsson_2008().results:
@@ -83,8 +83,10 @@ def _published(side: Side, load: str) -> Maximum | None:
     return None
 
 
-def _side(table: Kernel, load: str, latency: LatencyName) -> Side:
-    return Side(kernel=table.kernel, priorities=table.priorities, loads=(load,), latency=latency)
+def _side(table: KernelTable, load: str, latency: LatencyName) -> RuleSide:
+    return RuleSide(
+        kernel=table.kernel, priorities=table.priorities, loads=(load,), latency=latency
+    )
 
 
 def _growths() -> list[Rule]:
@@ -155,9 +157,9 @@ def _rankings() -> list[Rule]:
     return rules
 
 
-def _name(table: Kernel) -> str:
+def _name(table: KernelTable) -> str:
     return table.kernel if table.priorities in {"default", "native"} else f"{table.kernel} chrt"
 
 
-def _id(table: Kernel) -> str:
+def _id(table: KernelTable) -> str:
     return _name(table).replace(" ", "-")

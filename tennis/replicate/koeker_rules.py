@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tennis.publications.load import load
-from tennis.replicate.rules import PERIODIC, Measure, Rule, RulePart, Side, replication
+from tennis.replicate.rules import PERIODIC, Measure, Rule, RulePart, RuleSide, replication
 
 KOEKER = "koeker"
 RATE_HZ = 10_000.0
@@ -45,8 +45,8 @@ class _Paper:
 
     kernel: str
 
-    def side(self, mode: Mode, load_name: LoadName) -> Side:
-        return Side(
+    def side(self, mode: Mode, load_name: LoadName) -> RuleSide:
+        return RuleSide(
             kernel=self.kernel,
             priorities=ANSWERS[self.kernel],
             loads=(load_name,),

@@ -24,7 +24,7 @@ class _Rules(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=True)
 
 
-class Side(_Rules):
+class RuleSide(_Rules):
     """A kernel with its priorities under a load; of several loads the worst counts."""
 
     kernel: str
@@ -56,9 +56,9 @@ class RulePart(_Rules):
     """
 
     says: str
-    of: Side
-    to: Side
-    than: Side | None = None
+    of: RuleSide
+    to: RuleSide
+    than: RuleSide | None = None
     above: float | None = None
     below: float | None = None
     measure: Measure = "level"
@@ -77,7 +77,7 @@ class RulePart(_Rules):
         return self.above == 1.0 and self.below is None
 
     @property
-    def sides(self) -> tuple[Side, ...]:
+    def sides(self) -> tuple[RuleSide, ...]:
         """Return the sides that take part."""
         return tuple(side for side in (self.of, self.to, self.than) if side)
 
@@ -127,7 +127,7 @@ class Tables(_Rules):
     tie: float
 
 
-class Replication(_Rules):
+class RuleBook(_Rules):
     """All of ``rules.toml``."""
 
     statistics: Statistics
@@ -140,7 +140,7 @@ class Replication(_Rules):
 
 
 @cache
-def replication() -> Replication:
+def replication() -> RuleBook:
     """Return the rules that are written down."""
     text = files("tennis.replicate").joinpath("rules.toml").read_text(encoding="utf-8")
-    return Replication.model_validate(tomllib.loads(text))
+    return RuleBook.model_validate(tomllib.loads(text))

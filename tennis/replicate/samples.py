@@ -14,14 +14,14 @@ from tennis.match.plan import NotPlayed, ScheduledRally
 from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles, misses, too_short
 from tennis.rally.text import plain
-from tennis.replicate.rules import Replication, Side
+from tennis.replicate.rules import RuleBook, RuleSide
 
 
 @dataclass
 class Sample:
     """A side's rallies under one load: each of them is a boot."""
 
-    side: Side
+    side: RuleSide
     load: str
     rallies: list[tuple[str, Rally]] = field(default_factory=list)
     missing: str = ""  # why there is no such rally
@@ -67,7 +67,7 @@ class Sample:
 
 
 def find(
-    match: MatchFolder, rules: Replication, side: Side, load: str, *, judged: bool = True
+    match: MatchFolder, rules: RuleBook, side: RuleSide, load: str, *, judged: bool = True
 ) -> Sample:
     """Find the rallies of a side under a load, and say which of them may speak.
 
@@ -117,7 +117,7 @@ def _all(names: Sequence[str], doubt: str) -> str:
     return f"{names[0]}{more} {doubt}"
 
 
-def _is_one(entry: ScheduledRally | NotPlayed, rules: Replication, side: Side, load: str) -> bool:
+def _is_one(entry: ScheduledRally | NotPlayed, rules: RuleBook, side: RuleSide, load: str) -> bool:
     """Tell whether a rally, or one that was left out, is of a side under a load."""
     if side.drill:
         return entry.is_drill(side.kernel, load, side.drill, side.command_line)

@@ -13,7 +13,7 @@ from math import isfinite
 from tennis.publications import knutsson_2008
 from tennis.rally import Rally, Tally
 from tennis.replicate.knutsson_rules import published_maximum
-from tennis.replicate.rules import Side, replication
+from tennis.replicate.rules import RuleSide, replication
 from tennis.replicate.samples import find
 from tennis.replicate.verdicts import Claim, Replication
 from tennis.stats.summary import Latency, latencies
@@ -49,7 +49,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Story:
+class MatchStory:
     """What to tell first of a match that played mainline and PREEMPT_RT, idle and under stress."""
 
     lines: list[StoryLine]
@@ -89,7 +89,7 @@ def cells(replicated: Replication) -> list[Rally]:
     return [joined(rallies) for rallies in boots.values()]
 
 
-def story(replicated: Replication) -> Story | None:
+def story(replicated: Replication) -> MatchStory | None:
     """Return the story of a match; None where it did not play what the story is about."""
     lines = [
         line
@@ -101,7 +101,7 @@ def story(replicated: Replication) -> Story | None:
         return None
     mainline_idle, rt_idle, mainline, rt = lines
     asked = _line(replicated, "rt", "chrt", "stress", "PREEMPT_RT, explicit", "explicit")
-    return Story(
+    return MatchStory(
         lines + ([asked] if asked else []),
         [
             _earlier(replicated, "idle", mainline_idle, rt_idle),
@@ -123,7 +123,7 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
 ) -> StoryLine | None:
     """Return the line of a cell; ``top_half``: one that the thesis did not play."""
     rules = replication()
-    side = Side(
+    side = RuleSide(
         kernel=kernel,
         priorities=priorities,
         top_half=top_half or rules.top_halves.get(kernel, "hard"),
@@ -236,7 +236,7 @@ def _ratio(of: float | None, to: float | None) -> str:
     return f"{of / to:.2g}" if of < 100 * to else f"{of / to:,.0f}"
 
 
-def head(told: Story) -> str:
+def head(told: MatchStory) -> str:
     """Say what the lines are of."""
     line = told.lines[0]
     return f"{line.balls:,} answers each, of {format_count(line.boots, 'boot')}"

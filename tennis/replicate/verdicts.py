@@ -25,7 +25,7 @@ from tennis.replicate.mechanisms import Mechanism, Mechanisms
 from tennis.replicate.rules import Rule, RulePart, replication
 from tennis.replicate.samples import Sample
 
-__all__ = ["Claim", "ClaimPart", "Found", "Replication", "Verdict", "number", "with_interval"]
+__all__ = ["Claim", "ClaimPart", "Replication", "SideFigures", "Verdict", "number", "with_interval"]
 Verdict = Literal[
     "confirmed",
     "another cause",  # the same order, by a mechanism that the original did not have
@@ -48,7 +48,7 @@ class FoundLevel:
 
 
 @dataclass(frozen=True)
-class Found:
+class SideFigures:
     """What was found on one side of a comparison under one load; ns. None: an unanswered ball."""
 
     words: str  # the side in a few words, a drill and a command line, too
@@ -88,7 +88,7 @@ class ClaimPart:
     interval: tuple[float | None, float | None] | None = None  # None at an end: unbounded
     levels: tuple[Level, ...] = ()
     largest: float | None = None  # the same ratio of the largest of all balls
-    sides: tuple[Found, ...] = ()
+    sides: tuple[SideFigures, ...] = ()
     quantity: str = ""  # what was published: "the thesis' maximum of 10,000,000 balls"
     judged: str = ""  # what is judged here: "1 in 1,000 of the median boot"
 
@@ -358,14 +358,14 @@ class Replication:
         out = shlex.quote(plain(str(self.match.path), 200))
         return f"tennis match {plan} --repetitions {boots} --out {out}"
 
-    def _found(self, sample: Sample) -> Found:
+    def _found(self, sample: Sample) -> SideFigures:
         cell, statistics = self._cell(sample), self._rules.statistics
         levels = []
         for one_in in statistics.one_in:
             if cell.has(one_in):
                 level = cell.median(one_in)
                 levels.append(FoundLevel(one_in, level.estimate, (level.low, level.high)))
-        return Found(
+        return SideFigures(
             words=sample.words,
             kernel=sample.side.kernel,
             priorities=sample.side.priorities,

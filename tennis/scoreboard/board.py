@@ -28,7 +28,7 @@ class Board:
         self._inventory, self._ask_every_s = inventory, ask_every_s
         self._over = threading.Event()
         self.failure = ""
-        self.benches: list[benches.Row] | str | None = None  # a line: why they are not known
+        self.benches: list[benches.BenchRow] | str | None = None  # a line: why they are not known
         self._threads = [threading.Thread(target=self._poll, daemon=True)]
         if inventory is not None:
             self._threads.append(threading.Thread(target=self._ask, daemon=True))

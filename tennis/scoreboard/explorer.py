@@ -36,7 +36,7 @@ POLL_MS = 500  # how often the page looks what became of an explanation
 WAIT_MS = 120  # a wheel turns on: the last of its windows is drawn
 
 
-class Shelf:
+class RallyCache:
     """The rallies that were looked at last; each is read once."""
 
     def __init__(self) -> None:
@@ -55,7 +55,9 @@ class Shelf:
             return self._held[key]
 
 
-def explore(board: Board, shelf: Shelf, explaining: Explaining | None, document: Document) -> None:
+def explore(
+    board: Board, shelf: RallyCache, explaining: Explaining | None, document: Document
+) -> None:
     """Make the page of the rally that was asked for; ``explaining``: it explains balls, too."""
     asked = _argument(document, "rally")
     document.template = template()

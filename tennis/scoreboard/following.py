@@ -33,7 +33,7 @@ RATE_S = 6.0  # the rate is that of the last seconds
 
 
 @dataclass
-class Counted:
+class JournalCounts:
     """What a journal held so far; latencies are interrupt latencies."""
 
     size: int = 0  # bytes of whole frames
@@ -71,7 +71,7 @@ class Playing:
         self.part = part
         self.plan: Plan | None = None
         self.trouble = ""
-        self.counted = Counted()
+        self.counted = JournalCounts()
         self.grew = now  # when something came last
         self.behind = False  # there is more than one poll reads
         self.rate = 0.0  # balls a second of the last seconds
@@ -108,7 +108,7 @@ class Playing:
                 raise RallyError(f"{self.part / JOURNAL} is not a plain file")
             if status.st_ino != self._file_number or not self._continues(file, status.st_size):
                 self._file_number = status.st_ino
-                self.counted = Counted()
+                self.counted = JournalCounts()
                 self._history.clear()
             file.seek(self.counted.size)
             data = file.read(READ_MAX)

@@ -40,7 +40,7 @@ from tennis.rally.text import plain
 from tennis.scoreboard import browsers
 from tennis.scoreboard.board import Board
 from tennis.scoreboard.explaining import Explaining
-from tennis.scoreboard.explorer import Shelf, explore
+from tennis.scoreboard.explorer import RallyCache, explore
 from tennis.scoreboard.wall import show
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -207,7 +207,7 @@ class Scoreboard:
         self._board, self.token, self._explaining = board, token, explaining
         names = {*LOOPBACK, listen, *hosts}
         allowed = frozenset(f"{name.lower()}:{self.port}" for name in names)
-        shelf = Shelf()
+        shelf = RallyCache()
         pages = {
             "/": Application(FunctionHandler(partial(show, board))),
             "/explorer": Application(FunctionHandler(partial(explore, board, shelf, explaining))),

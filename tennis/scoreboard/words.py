@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
 
-from tennis.play.benches import Row
+from tennis.play.benches import BenchRow
 from tennis.rally.text import plain
 from tennis.scoreboard.following import Playing
 from tennis.scoreboard.hall import GONE_S, Queue, Score, Sealed
@@ -137,7 +137,7 @@ def queues(some: Sequence[Queue]) -> str:
     return _table(head, rows)
 
 
-def benches(rows: Sequence[Row] | str | None) -> str:
+def benches(rows: Sequence[BenchRow] | str | None) -> str:
     """Return a table of benches and who holds them; a line where there is none."""
     if rows is None:
         return '<p class="soft">Nobody has been asked yet.</p>'

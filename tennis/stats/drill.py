@@ -45,7 +45,7 @@ class Spread(Figures):
 
 
 @dataclass(frozen=True)
-class Sides:
+class SpansByClock:
     """The same spans by the target's clock, by the instrument's, and outside minus inside."""
 
     inside: Spread
@@ -71,9 +71,9 @@ class DrillSummary:
     clock_ns: float
     line_ns: float
     loop_ns: float
-    interval_ns: Sides | None  # None: there was one repetition only
-    duration_ns: Sides
-    by_size: dict[int, Sides]  # of drills that allocate: bytes -> durations; empty: it is none
+    interval_ns: SpansByClock | None  # None: there was one repetition only
+    duration_ns: SpansByClock
+    by_size: dict[int, SpansByClock]  # of drills that allocate: bytes -> durations
 
 
 # as target/drills/allocate.c has them, in turn
@@ -111,10 +111,10 @@ def spread(spans: Spans, period_ns: int | None = None, later_than_ns: int | None
 
 def sides(
     inside: Spans, outside: Spans, period_ns: int | None = None, later_than_ns: int | None = None
-) -> Sides:
+) -> SpansByClock:
     """Return the figures of the same spans by both clocks; see ``spread``."""
     known = np.isfinite(inside) & np.isfinite(outside)
-    return Sides(
+    return SpansByClock(
         spread(inside, period_ns, LONGEST - 1),
         spread(outside, period_ns, later_than_ns),
         spread(np.subtract(outside, inside, where=known, out=np.full(inside.size, np.inf))),
@@ -151,7 +151,7 @@ def _counted(ns: NDArray[np.uint32]) -> Spans:
     return np.where(ns == LONGEST, np.inf, ns)
 
 
-def by_size(both: Spanned, later_than_ns: int | None) -> dict[int, Sides]:
+def by_size(both: Spanned, later_than_ns: int | None) -> dict[int, SpansByClock]:
     """Return the durations of each size that came; ascending. See ``spread``."""
     inside, outside = both.durations
     turn = np.arange(inside.size) % len(SIZES)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A drill's figures in words, the same in a terminal and on a page."""
 
-from tennis.stats.drill import DrillSummary, Sides
+from tennis.stats.drill import DrillSummary, SpansByClock
 from tennis.units import format_count, format_ns
 
 # what a drill is about
@@ -28,7 +28,7 @@ FIGURES = {
 }
 
 
-def primary(summary: DrillSummary) -> Sides | None:
+def primary(summary: DrillSummary) -> SpansByClock | None:
     """Return the spans that a drill is about; None where there was one repetition only."""
     return summary.interval_ns if summary.name == "periodic" else summary.duration_ns
 

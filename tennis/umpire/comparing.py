@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tennis.umpire.balls import NONE
 from tennis.umpire.edges import Capture
-from tennis.umpire.fit import Bias, Clock, Phases
+from tennis.umpire.fit import Bias, ClockLine, Phases
 from tennis.umpire.pairing import JITTER_NS, NAMED, Pairs
 from tennis.umpire.pictures import Classes, Points
 from tennis.umpire.result import KINDS, MAX_CLOCK_PPM, Check, Kind
@@ -29,7 +29,7 @@ class BallByBall:
         self._found = result
         self._capture = capture
         self._timeout_ns = timeout_ns
-        self._clock = Clock()
+        self._clock = ClockLine()
         self._biases: dict[str, Bias] = {}
         self._centre: dict[str, float] = {}
         self._limit: dict[str, float] = {}

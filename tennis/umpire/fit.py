@@ -60,7 +60,7 @@ class Blocks:
         return self._sums
 
 
-class Clock:
+class ClockLine:
     """The line through (Brickwall's time, analyser's time - Brickwall's time), both in ns."""
 
     def __init__(self) -> None:

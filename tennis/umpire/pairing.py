@@ -177,7 +177,7 @@ class Pairs:
 
 
 @dataclass
-class Tally:
+class Unpaired:
     """What could not be paired."""
 
     brickwall: int = 0  # of the rally, while the analyser looked on
@@ -194,7 +194,7 @@ class Follower:
         self._scale = scale
         self._at = (brickwall_ns, analyser_ns)  # where both clocks are known
         self._ratio = 1 + ppm * 1e-6
-        self.tally = Tally()
+        self.tally = Unpaired()
         self._step = STEP
         self._known = False
         self._spreads: list[float] = []

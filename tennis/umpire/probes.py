@@ -18,7 +18,7 @@ TRIAL_EDGES = 1 << 17  # of a capture, when other wirings are tried
 
 
 @dataclass(frozen=True)
-class Wiring:
+class ProbeFault:
     """What may be wrong with two probes."""
 
     swapped: bool = False
@@ -26,7 +26,7 @@ class Wiring:
     invert_reply: bool = False
 
 
-def rewired(capture: Capture, wiring: Wiring, edges: int | None = None) -> Capture:
+def rewired(capture: Capture, wiring: ProbeFault, edges: int | None = None) -> Capture:
     """Return a capture as it would be with other wires; at most so many of its edges."""
     flip = np.array([2 * wiring.invert_ping, 2 * wiring.invert_reply], np.uint8)
 
@@ -46,13 +46,13 @@ def rewired(capture: Capture, wiring: Wiring, edges: int | None = None) -> Captu
     return replace(capture, read=read, ping=names[0], reply=names[1])
 
 
-def other_wiring(rally: Rally, capture: Capture) -> Wiring | None:
+def other_wiring(rally: Rally, capture: Capture) -> ProbeFault | None:
     """Try all that may be wrong with the probes; return what makes sense of the capture."""
     others = itertools.product((False, True), repeat=3)
     # what is most often wrong first
     for swapped, ping, reply in sorted(others, key=sum):
-        wiring = Wiring(swapped, ping, reply)
-        if wiring == Wiring():
+        wiring = ProbeFault(swapped, ping, reply)
+        if wiring == ProbeFault():
             continue
         trial = Check("not run", "", rally, capture, 0, 0)
         run = SideBySide(rally, rewired(capture, wiring, TRIAL_EDGES), trial)
@@ -64,7 +64,7 @@ def other_wiring(rally: Rally, capture: Capture) -> Wiring | None:
     return None
 
 
-def wiring_words(wiring: Wiring, capture: Capture) -> str:
+def wiring_words(wiring: ProbeFault, capture: Capture) -> str:
     """Say what is wrong with the probes, and what to do about it."""
     wires, options = [], []
     ping, reply = shlex.quote(capture.ping), shlex.quote(capture.reply)

@@ -13,7 +13,7 @@ from tennis.umpire import pairing
 from tennis.umpire.balls import NONE, Balls, Decoder
 from tennis.umpire.comparing import BallByBall
 from tennis.umpire.edges import Capture
-from tennis.umpire.pairing import Anchor, Follower, Pairs, Scale, Tally, find_anchor
+from tennis.umpire.pairing import Anchor, Follower, Pairs, Scale, Unpaired, find_anchor
 from tennis.umpire.pictures import DIVISIONS, Persistence
 from tennis.umpire.queues import CaptureQueue, RallyQueue, reaches
 from tennis.umpire.rally_balls import RallyBalls, rally_balls
@@ -201,7 +201,7 @@ class SideBySide:
         self._count(follower.tally)
         result.lost = follower.tally.lost
 
-    def _count(self, tally: Tally) -> None:
+    def _count(self, tally: Unpaired) -> None:
         """Take over what could not be paired."""
         self._found.unmatched_brickwall += tally.brickwall
         self._found.unmatched_analyser += tally.analyser

@@ -51,7 +51,7 @@ class Analyser:
 
 
 @dataclass(frozen=True)
-class Played:
+class SimulatedRally:
     """What was played, sealed or not yet."""
 
     protocol: Protocol
@@ -61,7 +61,7 @@ class Played:
     pinged: bool = True  # a drill is not
 
     @classmethod
-    def of(cls, rally: Rally) -> "Played":
+    def of(cls, rally: Rally) -> "SimulatedRally":
         """Return what a sealed rally holds."""
         manifest = rally.manifest
         return cls(
@@ -97,7 +97,7 @@ GOOD = Analyser()
 NOTHING = _Signal(np.zeros(0), np.zeros(0, np.bool_))
 
 
-def simulate(rally: Rally | Played, out: Path, analyser: Analyser = GOOD) -> None:
+def simulate(rally: Rally | SimulatedRally, out: Path, analyser: Analyser = GOOD) -> None:
     """Write the capture of a rally as a sigrok session, which must not exist.
 
     Raises UsageError where it does or where the capture would be too long, RallyError.
@@ -106,7 +106,7 @@ def simulate(rally: Rally | Played, out: Path, analyser: Analyser = GOOD) -> Non
         raise UsageError(f"{out} exists", next_step="choose another name for the capture")
     if not 1000 <= analyser.rate_hz <= NS_PER_S:
         raise UsageError("the sample rate is from 1000 to 1000000000 a second")
-    sampled = Sampled(Played.of(rally) if isinstance(rally, Rally) else rally, analyser)
+    sampled = Sampled(SimulatedRally.of(rally) if isinstance(rally, Rally) else rally, analyser)
     if sampled.length > MAX_TICKS:
         raise UsageError(
             f"{sampled.length} samples are too many",
@@ -124,7 +124,7 @@ def simulate(rally: Rally | Played, out: Path, analyser: Analyser = GOOD) -> Non
 class Sampled:
     """A rally's two wires as an analyser samples them."""
 
-    def __init__(self, played: Played, analyser: Analyser) -> None:
+    def __init__(self, played: SimulatedRally, analyser: Analyser) -> None:
         self._played = played
         self._it = analyser
         self._random = np.random.default_rng(analyser.seed)
@@ -253,7 +253,7 @@ class Sampled:
         return signal.and_more(at_ns, np.column_stack([~level, level]).ravel()).sorted()
 
 
-def _span(played: Played) -> tuple[int, int]:
+def _span(played: SimulatedRally) -> tuple[int, int]:
     """Return when the first and the last ball were served (ns). Raises UsageError."""
     first: int | None = None
     last = 0

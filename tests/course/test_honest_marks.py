@@ -33,7 +33,7 @@ from tennis.course import (
 )
 from tennis.course.attempts import attempts
 from tennis.course.checks import Inconclusive, InDoubt
-from tennis.course.deadline import Rules, handed_out, read_cost, read_deadline
+from tennis.course.deadline import ClassRules, handed_out, read_cost, read_deadline
 from tennis.course.graded import Graded
 from tennis.course.host_faults import is_of_this_machine
 from tennis.course.integrity import findings, read_decisions, write_decisions
@@ -337,17 +337,17 @@ def test_an_earlier_forgery_of_ones_own_is_said_and_withholds_nothing():
 
 
 def test_a_day_means_its_end_and_a_day_begun_counts():
-    rules = Rules(deadline=NOON, late_per_day="1.5", late_days=3)
+    rules = ClassRules(deadline=NOON, late_per_day="1.5", late_days=3)
     late = {0: 0, 1: 1, 86_400: 1, 86_401: 2, 4 * 86_400: 4}
     for seconds, days in late.items():
         assert rules.days_late(NOON + timedelta(seconds=seconds)) == days
     assert [rules.lost(days, LAB) for days in (0, 1, 3, 4)] == [0, 1.5, 4.5, 10]
-    assert Rules(deadline=NOON, late_per_day="15%").lost(1, LAB) == 1.5
-    assert Rules(deadline=NOON, late_per_day="90%").lost(2, LAB) == 10
+    assert ClassRules(deadline=NOON, late_per_day="15%").lost(1, LAB) == 1.5
+    assert ClassRules(deadline=NOON, late_per_day="90%").lost(2, LAB) == 10
     assert "no points" in rules.words(LAB)
-    assert Rules(deadline="2026-12-01T12:00").deadline.tzinfo  # as a person may write it there
-    assert "lose nothing" in Rules(deadline=NOON).words(LAB)
-    assert Rules().words(LAB) == ""
+    assert ClassRules(deadline="2026-12-01T12:00").deadline.tzinfo  # as a person may write it there
+    assert "lose nothing" in ClassRules(deadline=NOON).words(LAB)
+    assert ClassRules().words(LAB) == ""
     end = read_deadline("2026-12-01").astimezone()
     assert (end.day, end.hour, end.minute, end.second) == (1, 23, 59, 59)
     assert read_deadline("none") is None

@@ -21,7 +21,7 @@ from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, 
 from tennis.rally.manifest import Fault, Health, Manifest, StrictModel
 from tennis.rally.opening import SIZE_LIMITS
 from tennis.rally.sealing import _manifest_bytes
-from tennis.umpire.simulate import Played
+from tennis.umpire.simulate import SimulatedRally
 from tests.support.synthetic import make_rally, manifest
 
 BOOT = "[    0.000000] Booting\ntennis: fact ready\n"
@@ -145,17 +145,17 @@ def test_invented_counts_faults_and_ends(tmp_path):
 def test_a_capture_is_the_one_that_is_made_of_the_balls(tmp_path):
     again = made(tmp_path / "b")
     rally = made(tmp_path / "a")
-    text = simulated(rally.path, Played.of(rally))
+    text = simulated(rally.path, SimulatedRally.of(rally))
     with (rally.path / EVENTS).open("a") as lines:
         lines.write(json.dumps({"what": "umpire", "text": text}) + "\n")
     rally = sealed_again(rally)
     assert difference(rally, again) == ""
     other = made(tmp_path / "c", seed=2)
     (rally.path / CAPTURE).unlink()
-    simulated(rally.path, Played.of(other))
+    simulated(rally.path, SimulatedRally.of(other))
     assert "its capture.sr is not the one" in difference(sealed_again(rally), again)
     (rally.path / CAPTURE).unlink()
-    simulated(rally.path, Played.of(rally))
+    simulated(rally.path, SimulatedRally.of(rally))
     events = (rally.path / EVENTS).read_text()
     (rally.path / EVENTS).write_text(events.replace(text, "the umpire agrees"))
     assert "the umpire agrees" in difference(sealed_again(rally), again)

@@ -136,7 +136,7 @@ def test_a_rally_of_misses_is_counted_as_quickly_as_any(tmp_path):
         table = pa.Table.from_arrays([*served, *ticks], schema=balls.schema(10**9))
         written = balls.write(path, table, 10**9)
         begins = balls.check(path, balls=size, tick_hz=10**9)
-        rules = balls.Rules(10**9, timeout_ns=2000)
+        rules = balls.BallRules(10**9, timeout_ns=2000)
         began_s = time.process_time()
         counted = balls.count(path, range(len(begins) - 1), begins, rules)
         took[name] = time.process_time() - began_s

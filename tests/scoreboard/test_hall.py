@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tennis.errors import RallyError, UsageError
-from tennis.play.benches import Row
+from tennis.play.benches import BenchRow
 from tennis.rally.manifest import Drill, Fault
 from tennis.scoreboard import hall as halls
 from tennis.scoreboard import words
@@ -137,7 +137,7 @@ def test_every_name_is_escaped(tmp_path):
     (tmp_path / f"bad {name}" / "manifest.json").write_text(name)
     hall = scanned(tmp_path)
     score = hall.score
-    row = Row(bench=name, reachable=False, held_by=name, trouble=name)
+    row = BenchRow(bench=name, reachable=False, held_by=name, trouble=name)
     texts = [
         words.card(name, score.playing[name], 0.0),
         words.sealed(score),

@@ -568,7 +568,7 @@ def marks(scratch: Path) -> Callable[[random.Random], None]:
 
 def decisions(scratch: Path) -> Callable[[random.Random], None]:
     """Damage the findings that a person decides about."""
-    found = [integrity.Finding("a.zip", "0" * 64, "ada", "rally rt-idle", "another seed")]
+    found = [integrity.IntegrityFinding("a.zip", "0" * 64, "ada", "rally rt-idle", "another seed")]
     integrity.write_decisions(scratch, found, {})
     path = scratch / integrity.DECISIONS
     return files(path, path.read_bytes(), lambda: integrity.read_decisions(scratch))
@@ -577,7 +577,7 @@ def decisions(scratch: Path) -> Callable[[random.Random], None]:
 def rules(scratch: Path) -> Callable[[random.Random], None]:
     """Damage the rules that a class is marked by."""
     lab = load_lab("04-under-load")
-    kept = deadline.Rules(deadline="2026-12-01T12:00Z", late_per_day="10%", late_days=3)
+    kept = deadline.ClassRules(deadline="2026-12-01T12:00Z", late_per_day="10%", late_days=3)
     deadline.write_rules(scratch, kept)
     path = scratch / deadline.RULES
     return files(path, path.read_bytes(), lambda: deadline.read_rules(scratch).words(lab))

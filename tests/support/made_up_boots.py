@@ -22,8 +22,7 @@ from tennis.comparison.ratios import MARGIN
 from tennis.comparison.sides import Side
 from tennis.match.folder import open_match
 from tennis.replicate.deciding import decide
-from tennis.replicate.rules import RulePart, replication
-from tennis.replicate.rules import Side as RuleSide
+from tennis.replicate.rules import RulePart, RuleSide, replication
 
 Random = np.random.Generator
 Boots = Callable[[Random, int], Values]  # latencies (ns) of one boot of so many balls, in order

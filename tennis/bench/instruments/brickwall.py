@@ -85,7 +85,7 @@ class Pulled(BaseModel):
     pulled_down: Literal[0, 1]
 
 
-class Wires(BaseModel):
+class PadReadings(BaseModel):
     """What the Brickwall's pads tell about the wires."""
 
     ping: Driven
@@ -221,7 +221,7 @@ class Brickwall:
     def wires(self) -> dict[str, Any]:
         """Return what the pads tell about the wires. Raises as ``command`` does."""
         try:
-            return Wires.model_validate(self.command("wires")).model_dump()
+            return PadReadings.model_validate(self.command("wires")).model_dump()
         except ValidationError as error:
             raise BenchError(
                 f"the Brickwall on {self.link.name} does not say of its wires what this tennis "

@@ -54,7 +54,7 @@ class EmulatedClock:
             self._line.close()
 
 
-class Patience:
+class ClockWait:
     """Waits until a time of the instrument's has passed; the wall's where it is a real one."""
 
     def __init__(self, clock: EmulatedClock | None, wait_s: float) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import serial
 
-from tennis.bench.instruments.emulated_clock import EmulatedClock, Patience, parted
+from tennis.bench.instruments.emulated_clock import ClockWait, EmulatedClock, parted
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import checked, ports
 from tennis.errors import BenchError
@@ -55,7 +55,7 @@ class SerialLink:
         if port is None:
             raise LinkLostError(f"{self.name} is closed")
         try:
-            patience = Patience(self._clock, timeout_s)
+            patience = ClockWait(self._clock, timeout_s)
             while (wait_s := patience.next_wait_s()) is not None:
                 if select.select([port], [], [], wait_s)[0]:
                     return bytes(port.read(READ_MAX))

@@ -304,7 +304,7 @@ def settings_of(
     return Settings(analyser, rate, ping, reply, seconds)
 
 
-class Capture:
+class Acquisition:
     """A capture that is under way: begun when this is made, kept when it is closed."""
 
     def __init__(self, chosen: Settings, out: Path) -> None:
@@ -477,9 +477,9 @@ class Capture:
 
 
 @contextlib.contextmanager
-def capturing(chosen: Settings, out: Path) -> Iterator[Capture]:
+def capturing(chosen: Settings, out: Path) -> Iterator[Acquisition]:
     """Capture while the block runs."""
-    capture = Capture(chosen, out)
+    capture = Acquisition(chosen, out)
     try:
         yield capture
         capture.finish()
@@ -487,7 +487,7 @@ def capturing(chosen: Settings, out: Path) -> Iterator[Capture]:
         capture.close()
 
 
-def wait(capture: Capture, stop: Callable[[], bool] = lambda: False) -> None:
+def wait(capture: Acquisition, stop: Callable[[], bool] = lambda: False) -> None:
     """Wait until a capture ends by itself, or ``stop`` says so."""
     while capture.running and not stop():
         time.sleep(0.05)

@@ -63,7 +63,7 @@ class Option(_Part):
         return value in self.value
 
 
-class Parameter(_Part):
+class KernelParameter(_Part):
     """A parameter of the kernel's command line."""
 
     parameter: str
@@ -98,7 +98,7 @@ class Requirements(_Part):
     required: dict[str, Option] = {}
     forbidden: dict[str, Option] = {}
     recommended: dict[str, Option] = {}
-    command_line: list[Parameter] = []
+    command_line: list[KernelParameter] = []
     fact: list[FactRule] = []
 
     def upon(self, base: "Requirements") -> "Requirements":

@@ -18,7 +18,7 @@ REPLY_PAD = 3
 
 
 @dataclass(frozen=True)
-class Played:
+class EmulatedTimes:
     """What came of it. All in cycles of 8 ns since power came on; one of each a ball."""
 
     console: str
@@ -27,7 +27,7 @@ class Played:
     falls: NDArray[np.int64]
 
 
-def play(elf: Path, cycles: int, distances: Sequence[int] = ()) -> Played:
+def play(elf: Path, cycles: int, distances: Sequence[int] = ()) -> EmulatedTimes:
     """Run an image for the board RP2040 (image.py) for so many cycles.
 
     ``distances``: from the ready line's rise to the first ping, then from each reply's fall to the
@@ -38,4 +38,6 @@ def play(elf: Path, cycles: int, distances: Sequence[int] = ()) -> Played:
     found = json.loads(run(words, what="the emulated Pico"))
     edges = np.array(found["edges"], np.int64)
     whole = edges[: edges.size // 2 * 2]  # a pulse that the end cut off is none
-    return Played(found["console"], np.array(found["pings"], np.int64), whole[::2], whole[1::2])
+    return EmulatedTimes(
+        found["console"], np.array(found["pings"], np.int64), whole[::2], whole[1::2]
+    )

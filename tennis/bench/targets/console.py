@@ -36,7 +36,7 @@ HEALTH = re.compile(r"([\w-]{1,64}) (-?\d{1,12}(?:\.\d{1,6})?) (\S{1,64})")
 
 
 @dataclass
-class Report:
+class ConsoleReport:
     """What was read from a console."""
 
     facts: dict[str, str] = field(default_factory=dict)
@@ -74,9 +74,9 @@ class Console:
             with self.path.open("a") as console:
                 console.writelines(f"qemu: {line}\n" for line in lines)
 
-    def report(self) -> Report:
+    def report(self) -> ConsoleReport:
         """Read the console."""
-        report = Report()
+        report = ConsoleReport()
         try:
             with self.path.open("rb") as file:
                 text = file.read(LIMIT_BYTES).decode(errors="replace")
@@ -87,7 +87,7 @@ class Console:
         return report
 
 
-def _read_line(raw: str, report: Report) -> None:
+def _read_line(raw: str, report: ConsoleReport) -> None:
     match = LINE.fullmatch(raw)
     if not match:
         return
@@ -126,14 +126,14 @@ def _read_line(raw: str, report: Report) -> None:
         report.events.append(event)
 
 
-def _read_fact(name: str, value: str, report: Report) -> None:
+def _read_fact(name: str, value: str, report: ConsoleReport) -> None:
     if name == LOOKED_BEFORE:  # of a rally that goes on: what was over is not any more
         report.facts.pop(OVER, None)
         report.facts.pop(LOOKED_BEHIND, None)
     report.facts[name] = value
 
 
-def _read_health(rest: str, report: Report) -> None:
+def _read_health(rest: str, report: ConsoleReport) -> None:
     """Take a figure of the load's health: of the end once the target was told that it is over."""
     match = HEALTH.fullmatch(rest)
     if not match or len(report.health) >= HEALTH_MAX:

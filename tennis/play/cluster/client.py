@@ -27,7 +27,7 @@ from tennis.play.checking import check
 from tennis.play.cluster import tasks
 from tennis.play.cluster.scheduler import check_address, connected, gone
 from tennis.play.cluster.tasks import ClusterSetting
-from tennis.play.player import Seen, kept
+from tennis.play.player import RallyOutcome, kept
 from tennis.play.rally import Stop
 from tennis.rally import open_rally
 from tennis.rally.folder import MANIFEST, part_path
@@ -40,7 +40,7 @@ from tennis.store.place import Place
 if TYPE_CHECKING:
     from distributed import Client
 
-LOOK_S = 0.5
+POLL_S = 0.5
 AHEAD = 2  # tasks that wait at the scheduler, for each that is played
 TRIES = 3  # of a rally that failed, each on another worker
 PUT_ASIDE = "put-aside"
@@ -64,14 +64,14 @@ class Cluster:
 
     def see_to(
         self, scheduled: list[ScheduledRally], out: Path, stop: Stop
-    ) -> Iterator[tuple[ScheduledRally, Seen]]:
+    ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Play rallies into the folder ``out``; each is yielded when it is there."""
         yield from seen_by_cluster(scheduled, out, stop, self)
 
 
 def seen_by_cluster(
     scheduled: list[ScheduledRally], out: Path, stop: Stop, cluster: Cluster
-) -> Iterator[tuple[ScheduledRally, Seen]]:
+) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Let a cluster play rallies of the virtual bench; each is yielded when it is there.
 
     Ends early where told to stop: what is being played then is dropped, what is in the store is
@@ -90,7 +90,7 @@ def seen_by_cluster(
     for planned in scheduled:
         there = kept(planned, out / planned.name)
         if there is None and part_path(out / planned.name).exists():
-            there = Seen(
+            there = RallyOutcome(
                 "begun on this machine: the same command without --cluster goes on with it",
                 "unusable",
             )
@@ -168,11 +168,11 @@ class _Foreman:
         self._planned: dict[str, ScheduledRally] = {}
         self._played_by: dict[str, str] = {}
         self._distrusted: set[str] = set()
-        self._told_of_none = False
+        self._warned_of_none = False
 
     def see_to(
         self, missing: list[ScheduledRally], check_every: int
-    ) -> Iterator[tuple[ScheduledRally, Seen]]:
+    ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Yield each rally when it is there. Raises BenchError where the cluster is no more."""
         yield from self._play(missing)
         sampled = sample([planned.name for planned in missing], check_every)
@@ -183,11 +183,11 @@ class _Foreman:
     def _is_home(self, planned: ScheduledRally) -> bool:
         return planned.name in self._played_by and (self._out / planned.name).is_dir()
 
-    def _play(self, planned: list[ScheduledRally]) -> Iterator[tuple[ScheduledRally, Seen]]:
+    def _play(self, planned: list[ScheduledRally]) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
         """Let workers play rallies, and take them home."""
         for job, said in self._done(tasks.play_there, [_Job(p) for p in planned], with_plan=True):
             worker = said["worker"]
-            seen = Seen(said["said"], said["state"], said["trouble"])  # type: ignore[arg-type]
+            seen = RallyOutcome(said["said"], said["state"], said["trouble"])  # type: ignore[arg-type]
             if seen.state == "played":
                 seen = self._take_home(job.planned, said["manifest"], worker) or seen
             if seen.state == "failed" and job.tries < TRIES - 1 and not self._stop():
@@ -198,7 +198,7 @@ class _Foreman:
                 continue
             yield job.planned, seen
 
-    def _take_home(self, planned: ScheduledRally, sha256: str, worker: str) -> Seen | None:
+    def _take_home(self, planned: ScheduledRally, sha256: str, worker: str) -> RallyOutcome | None:
         """Fetch a rally and look at it as at a stranger's; return what is wrong with it."""
         place, key = self._out / planned.name, self._setting.key(planned)
         self._store.get_rally(key, place)
@@ -214,7 +214,7 @@ class _Foreman:
             return None
         set_aside(place, place, PUT_ASIDE)
         self._store.remove_rally(key)
-        return Seen(f"FAILED: what came is damaged: {plain(wrong, 200)}", "failed", wrong)
+        return RallyOutcome(f"FAILED: what came is damaged: {plain(wrong, 200)}", "failed", wrong)
 
     def _compare(self, sampled: list[ScheduledRally]) -> list[ScheduledRally]:
         """Have rallies played again by other workers; return those that are to be played anew.
@@ -302,8 +302,8 @@ class _Foreman:
             if not job.allowed & set(workers):
                 future.cancel()
                 self._waiting.append(running.pop(future))
-        if not workers and not self._told_of_none:
-            self._told_of_none = True
+        if not workers and not self._warned_of_none:
+            self._warned_of_none = True
             say("no worker is there yet: start one with `dask worker ADDRESS` (docs/cluster.md)")
         while self._waiting and len(running) < AHEAD * sum(workers.values()):
             job = self._waiting.pop()
@@ -327,10 +327,10 @@ class _Foreman:
         from distributed import wait  # noqa: PLC0415
 
         if not running:
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
             return []
         try:
-            return list(wait(list(running), LOOK_S, "FIRST_COMPLETED").done)
+            return list(wait(list(running), POLL_S, "FIRST_COMPLETED").done)
         except TimeoutError:
             return []
 

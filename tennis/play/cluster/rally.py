@@ -23,16 +23,16 @@ from tennis.bench.registry import bench_for
 from tennis.errors import DiskFullError, RallyError, TennisError
 from tennis.match.plan import ScheduledRally
 from tennis.play.checking import check
-from tennis.play.player import Player, Seen
+from tennis.play.player import Player, RallyOutcome
 from tennis.play.rally import Observer, Watch
 
-LOOK_S = 0.5
-_told = threading.Event()
+POLL_S = 0.5
+_stop_requested = threading.Event()
 
 
 def main(words: list[str]) -> int:
     """Do what is asked; the exit code is 0 whatever became of it, unless that cannot be said."""
-    signal.signal(signal.SIGTERM, lambda *_: _told.set())
+    signal.signal(signal.SIGTERM, lambda *_: _stop_requested.set())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(os.getppid(),), daemon=True).start()
     what, path = words
@@ -43,22 +43,24 @@ def main(words: list[str]) -> int:
 
 def _watch(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(LOOK_S)
-    _told.set()
+        time.sleep(POLL_S)
+    _stop_requested.set()
 
 
 def _play(out: Path) -> dict[str, str]:
     planned = ScheduledRally.model_validate_json(sys.stdin.read())
     try:
-        seen = Player(bench_for(planned.plan), out, _told.is_set).see_to(planned, _silent())
+        seen = Player(bench_for(planned.plan), out, _stop_requested.is_set).see_to(
+            planned, _silent()
+        )
     except DiskFullError as error:
-        seen = Seen(f"FAILED: {error}", "failed", f"the disk is full: {error}")
+        seen = RallyOutcome(f"FAILED: {error}", "failed", f"the disk is full: {error}")
     return asdict(seen)
 
 
 def _check(path: Path) -> dict[str, str]:
     try:
-        check(path, watch=Watch(stop=_told.is_set))
+        check(path, watch=Watch(stop=_stop_requested.is_set))
     except RallyError as error:
         return {"verdict": "differs", "why": str(error)}
     except TennisError as error:

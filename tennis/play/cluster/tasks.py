@@ -31,7 +31,7 @@ from tennis.store.place import Place
 if TYPE_CHECKING:
     from distributed import Worker
 
-LOOK_S = 1.0  # how often a task asks whether it is to end
+POLL_S = 1.0  # how often a task asks whether it is to end
 EARLIER = "an earlier run"
 FOLDERS = ("tennis", "target", "loads")  # of the checkout: what a rally's bytes may depend on
 
@@ -107,7 +107,7 @@ def _play(setting: ClusterSetting, name: str, key: str, planned: str) -> dict[st
                 why = f"this machine has {differs}"
                 return _seen(f"FAILED: {why}", "failed", why)
             cache = cache_of(store, setting)
-            said = _process(["play", str(out)], planned, cache, _told_to_end(setting.run))
+            said = _process(["play", str(out)], planned, cache, _stop_requested(setting.run))
         except TennisError as error:
             return _seen(f"FAILED: {error}", "failed", str(error))
         if said.get("state") == "played":
@@ -126,8 +126,8 @@ def check_there(setting: ClusterSetting, name: str, key: str) -> dict[str, str]:
                 said = {"verdict": "open", "why": f"this machine has {differs}"}
             else:
                 store.get_rally(key, folder)
-                cache, told = cache_of(store, setting), _told_to_end(setting.run)
-                said = _process(["check", str(folder)], "", cache, told)
+                cache, stop_requested = cache_of(store, setting), _stop_requested(setting.run)
+                said = _process(["check", str(folder)], "", cache, stop_requested)
         except TennisError as error:
             said = {"verdict": "open", "why": str(error)}
         return {"worker": _worker().address, **said}
@@ -159,14 +159,16 @@ def _worker() -> "Worker":
     return get_worker()
 
 
-def _told_to_end(run: str) -> Callable[[], bool]:
+def _stop_requested(run: str) -> Callable[[], bool]:
     from distributed import Event  # noqa: PLC0415
 
     event = Event(f"tennis-end-{run}")
     return lambda: bool(event.is_set())
 
 
-def _process(words: list[str], text: str, cache: Path, told: Callable[[], bool]) -> dict[str, str]:
+def _process(
+    words: list[str], text: str, cache: Path, stop_requested: Callable[[], bool]
+) -> dict[str, str]:
     """Run the process that plays, until it ends or is told to. Raises TennisError."""
     command = [sys.executable, "-m", "tennis.play.cluster.rally", *words]
     environment = {**os.environ, "TENNIS_CACHE": str(cache), "PYTHONPATH": str(ROOT)}
@@ -179,7 +181,7 @@ def _process(words: list[str], text: str, cache: Path, told: Callable[[], bool])
                 process.stdin.write(text)
                 process.stdin.close()
                 while not _ended(process):
-                    if told():
+                    if stop_requested():
                         process.terminate()
             finally:
                 process.terminate()
@@ -193,7 +195,7 @@ def _process(words: list[str], text: str, cache: Path, told: Callable[[], bool])
 
 def _ended(process: "subprocess.Popen[str]") -> bool:
     try:
-        process.wait(LOOK_S)
+        process.wait(POLL_S)
     except subprocess.TimeoutExpired:
         return False
     return True
