@@ -23,12 +23,12 @@ def chosen(
     """
     shown = [plain(name, 40) for name in names]
     alive = [i for i in range(len(names)) if i not in empty]
-    asked = (wires.ping, wires.reply)
+    named = (wires.ping, wires.reply)
     found: list[int | None] = [None, None]
     for wire in (0, 1):
-        word = asked[wire]
+        word = named[wire]
         if word is not None:
-            found[wire] = _asked(path, shown, word)
+            found[wire] = _channel_named(path, shown, word)
     if len(alive) < 2 and None in found:
         raise CaptureError(
             f"{path} holds {len(alive)} of the two channels that are needed: "
@@ -36,10 +36,10 @@ def chosen(
         )
     for wire in (0, 1):
         if found[wire] is None:
-            taken = found[1 - wire] if asked[1 - wire] is not None else None
+            taken = found[1 - wire] if named[1 - wire] is not None else None
             found[wire] = _named(path, shown, [i for i in alive if i != taken], USUAL[wire])
     rest = [i for i in alive if i not in found]
-    if asked == (None, None) and found.count(None) == 1 and len(rest) > 1:
+    if named == (None, None) and found.count(None) == 1 and len(rest) > 1:
         # one name fits, and any of the others may be the other wire
         other = USUAL[found.index(None)]
         raise CaptureError(
@@ -54,7 +54,7 @@ def chosen(
     notes = [
         f"took the channel {shown[place]} for {USUAL[wire]}"
         for wire, place in enumerate(found)
-        if place is not None and asked[wire] is None and shown[place].lower() != USUAL[wire]
+        if place is not None and named[wire] is None and shown[place].lower() != USUAL[wire]
     ]
     for wire in (0, 1):
         if found[wire] is None:
@@ -69,7 +69,7 @@ def chosen(
     return (ping, reply), notes
 
 
-def _asked(path: Path, names: list[str], word: str) -> int:
+def _channel_named(path: Path, names: list[str], word: str) -> int:
     wanted = plain(word, 40).lower()
     places = [i for i, name in enumerate(names) if name.lower() == wanted]
     if len(places) > 1:

@@ -36,8 +36,8 @@ class BallByBall:
         self.spread_ns: dict[str, float] = {}  # usual, of the first differences
         self.related = 0.0  # rank correlation of the first latencies, in standard errors
         self._ratio = 1.0
-        self._serves: list[NDArray[np.float64]] = []  # time, difference, number; to be looked at
-        self._looked_at = np.zeros((0, 3))  # the last of those that were
+        self._serves: list[NDArray[np.float64]] = []  # time, difference, number; to be compared
+        self._compared = np.zeros((0, 3))  # the last of those that were
         self._phases = {name: Phases() for name in ("ping", "rise", "fall")}
         self._waiting: list[Pairs] = []  # until it is known what is usual
         result.points = {kind: Points() for kind in KINDS}
@@ -51,10 +51,10 @@ class BallByBall:
         seen = (pairs.balls.served * self._capture.tick_ns).astype(np.float64)
         self._clock.add(served, seen)
         if expected_ns is not None and served.size:
-            self._look_at_phases(pairs, expected_ns)
+            self._count_phases(pairs, expected_ns)
         self._serves.append(np.column_stack([served, seen - served, pairs.rally.number]))
         if sum(map(len, self._serves)) >= SURE:
-            self._look_at_serves()
+            self._compare_serves()
         if self._biases:
             self._compare(pairs)
             return
@@ -62,7 +62,7 @@ class BallByBall:
         if result.balls >= FIRST:
             self._learn_usual()
 
-    def _look_at_phases(self, pairs: Pairs, expected: NDArray[np.float64]) -> None:
+    def _count_phases(self, pairs: Pairs, expected: NDArray[np.float64]) -> None:
         step = self._capture.resolution_ns
         tick = self._found.tick_ns
         self._phases["ping"].add(expected / step)
@@ -70,14 +70,14 @@ class BallByBall:
             there = ticks != NONE
             self._phases[name].add((expected[there] + ticks[there] * tick) / step)
 
-    def _look_at_serves(self) -> None:
+    def _compare_serves(self) -> None:
         """Find the balls that one of both saw served at another moment than the other."""
         new = np.concatenate([np.zeros((0, 3)), *self._serves])
         self._serves = []
         # a few more, where these alone have no line
-        before = self._looked_at if len(new) < SURE else np.zeros((0, 3))
+        before = self._compared if len(new) < SURE else np.zeros((0, 3))
         every = np.concatenate([before, new])
-        self._looked_at = new[-SURE:]
+        self._compared = new[-SURE:]
         if len(every) < FEW:
             return
         off = _off_their_line(every[:, 0], every[:, 1])
@@ -100,7 +100,7 @@ class BallByBall:
         ratio = 1 + line.ppm * 1e-6 if line is not None else 1.0
         both = [self._latencies(pairs) for pairs in waiting]
         step = self._capture.resolution_ns
-        even = all(phases.counts.any() and not phases.unevenness for phases in self._known_phases)
+        even = all(phases.counts.any() and not phases.unevenness for phases in self._seen_phases)
         steps = step + self._found.tick_ns
         limit = (FAR if even else FAR_IN_STEP) * steps
         for kind in KINDS:
@@ -182,7 +182,7 @@ class BallByBall:
             self._found.name(int(rally.number[which]), f"missed by {who} only")
 
     @property
-    def _known_phases(self) -> list[Phases]:
+    def _seen_phases(self) -> list[Phases]:
         """Return those of the edges that there are: nobody serves a drill."""
         drill = self._found.rally.manifest.drill
         return [p for name, p in self._phases.items() if p.counts.any() or not drill]
@@ -190,7 +190,7 @@ class BallByBall:
     def finish(self) -> None:
         """Take it that no more pairs come."""
         if self._serves:
-            self._look_at_serves()
+            self._compare_serves()
         if not self._biases and self._waiting:
             self._learn_usual()
 

@@ -22,7 +22,7 @@ from tennis.umpire.text import opened, opened_text
 
 HEAD = 1 << 18  # bytes in which the samples must begin
 MAX_COLUMNS = 128
-LOOKED_AT = 1000  # rows of samples that say what a column is
+ROWS_READ = 1000  # rows of samples that say what a column is
 LAST_ROWS = 32  # the same at the end of the file
 DAMAGED = "it was truncated or edited; export it again"
 MARKS = (";", "#", "%", "//")  # of comments
@@ -173,7 +173,7 @@ def _check_last_heading(path: Path, number: int, row: list[str], columns: int) -
 def _understood(
     path: Path, offset: int, delimiter: str, head: list[str], samples: list[str]
 ) -> Heading:
-    rows = [cells(line, delimiter) for line in samples[:LOOKED_AT]]
+    rows = [cells(line, delimiter) for line in samples[:ROWS_READ]]
     width = len(rows[0])
     rows = [row for row in rows if len(row) == width]
     names, units = _names(head, delimiter, rows[0])
@@ -196,7 +196,7 @@ def _understood(
     per_s = None
     if time is not None:
         per_s = _unit(names[time], units[time] if units else "")
-    decimal = "," if delimiter != "," and _comma(samples[:LOOKED_AT]) else "."
+    decimal = "," if delimiter != "," and _comma(samples[:ROWS_READ]) else "."
     if per_s is None and time is not None and not (times == "seconds" and _whole(rows, time)):
         per_s = 1
     quantum = Fraction(0)

@@ -25,7 +25,7 @@ HELD = 1 << 15  # of the capture's first balls, among which the anchor must be
 MAX_PPM = 500.0  # between two clocks; crystals are within 100
 STEP, MAX_STEP = 64, 1024  # balls that are followed at once
 FOLLOWED_NS = 20_000.0  # how far off a ball may be from where it is expected
-KNOWN_NS = 3_000.0  # the same once the clocks' ratio is known
+RATIO_KNOWN_NS = 3_000.0  # the same once the clocks' ratio is known
 LOST_AFTER = 64  # balls of which fewer than half are found: the pairing is lost
 LAST = 3  # balls in a row at the end that are not found: it was lost there
 JITTER_NS = 40.0  # of an edge (sd), where it is slow or noisy: as much is borne
@@ -101,7 +101,7 @@ def find_anchor(
     for batch in rally():
         joined = RallyBalls.joined([before, batch])
         for window in windows:
-            _look(window, joined, first, scale)
+            _narrow(window, joined, first, scale)
         keep = min(size - 1, len(joined))
         before = joined[len(joined) - keep :]
         first += len(joined) - keep
@@ -129,7 +129,7 @@ def _window(balls: Balls, at: int, size: int, scale: Scale) -> _Window:
     )
 
 
-def _look(window: _Window, balls: RallyBalls, first: int, scale: Scale) -> None:
+def _narrow(window: _Window, balls: RallyBalls, first: int, scale: Scale) -> None:
     """Find the places at which a pattern begins; fewer are left with each ball of it."""
     size = window.since_ns.size
     places = np.arange(len(balls) - size + 1)
@@ -196,7 +196,7 @@ class Follower:
         self._ratio = 1 + ppm * 1e-6
         self.tally = Unpaired()
         self._step = STEP
-        self._known = False
+        self._ratio_is_known = False
         self._spreads: list[float] = []
         self._bad = 0  # balls, of steps in which fewer than half were found
         self._missed_in_a_row = 0
@@ -205,7 +205,11 @@ class Follower:
     def reach_ns(self) -> float:
         """Return how far off its expected time a ball may be."""
         reach = self._scale.reach_ns
-        return min(reach, KNOWN_NS + 3 * self._scale.resolution_ns) if self._known else reach
+        return (
+            min(reach, RATIO_KNOWN_NS + 3 * self._scale.resolution_ns)
+            if self._ratio_is_known
+            else reach
+        )
 
     def expected(self, served_ns: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return when, on the analyser's clock, balls should be seen."""
@@ -290,7 +294,7 @@ class Follower:
         slope = float(((x - x.mean()) * (y - y.mean())).sum()) / spread
         limit = MAX_PPM * 1e-6
         self._ratio = min(max(slope, 1 - limit), 1 + limit)
-        self._known = theirs.size >= STEP // 2
+        self._ratio_is_known = theirs.size >= STEP // 2
         if len(self._spreads) < SPREADS:
             off = np.abs(y - y.mean() - slope * (x - x.mean()))
             self._spreads.append(1.4826 * float(np.median(off)))

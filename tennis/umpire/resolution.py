@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tennis.umpire.edges import Capture, CaptureError, Edges, Ticks
 
-LOOKED_AT = 1 << 13  # edges from which the interval is found
+EDGES_USED = 1 << 13  # edges from which the interval is found
 BATCHES = 16  # of edges that are read for it, at most
 MIN_STEPS = 8  # different ones, or nothing can be found
 # A rate is three digits, or a part of it: 24 MHz, 12.5, 16.667 (100/6), 6.857 (48/7)
@@ -125,9 +125,9 @@ def _steps(capture: Capture) -> Ticks:
         for batch in islice(batches, BATCHES):
             parts.append(batch.ticks)
             count += batch.ticks.size
-            if count >= LOOKED_AT:
+            if count >= EDGES_USED:
                 break
-    ticks = np.concatenate([np.zeros(0, np.int64), *parts])[:LOOKED_AT]
+    ticks = np.concatenate([np.zeros(0, np.int64), *parts])[:EDGES_USED]
     steps = np.unique(np.diff(ticks))
     return cast("Ticks", steps[steps > 0])
 

@@ -59,7 +59,7 @@ class _Clock:
 
 def open_table(path: Path, wires: Wires, *, single: bool = False) -> Capture:
     """Open a table; ``single``: of one channel, which is both. Raises CaptureError."""
-    asked = wires.rate_hz
+    stated_rate_hz = wires.rate_hz
     form = read_heading(path)
     picked, notes = _columns(form, wires, single=single)
     first = next(_blocks(form, picked), None)
@@ -68,8 +68,8 @@ def open_table(path: Path, wires: Wires, *, single: bool = False) -> Capture:
     notes += form.notes
     _check_alive(form, picked, first)
     if form.rate_hz is not None:
-        agree(path, form.rate_hz, asked)
-    clock = _clock(form, first, asked)
+        agree(path, form.rate_hz, stated_rate_hz)
+    clock = _clock(form, first, stated_rate_hz)
     levels = []
     for values in first[1:]:
         known = values[np.isfinite(values)]
@@ -92,13 +92,15 @@ def open_table(path: Path, wires: Wires, *, single: bool = False) -> Capture:
         resolution_source="asked" if clock.counted else "said",
         notes=notes,
     )
-    if clock.counted and asked is not None:
-        capture.notes.append(f"its rows are counted at the {rate_words(asked)} of --rate-mhz")
+    if clock.counted and stated_rate_hz is not None:
+        capture.notes.append(
+            f"its rows are counted at the {rate_words(stated_rate_hz)} of --rate-mhz"
+        )
     if clock.rows:
-        agree(path, clock.hz, asked)
+        agree(path, clock.hz, stated_rate_hz)
     elif clock.hz == PS_PER_S:
         quantum = max(Fraction(1), form.quantum_s * PS_PER_S)
-        resolve(capture, quantum, form.rate_hz, asked)
+        resolve(capture, quantum, form.rate_hz, stated_rate_hz)
     return capture
 
 
@@ -240,11 +242,11 @@ def _check_column(form: Heading, whole: object, rows: int, what: str) -> None:
         )
 
 
-def _clock(form: Heading, first: Block, asked: Fraction | None) -> _Clock:
+def _clock(form: Heading, first: Block, stated_rate_hz: Fraction | None) -> _Clock:
     """Find out what a tick is. Raises CaptureError, MissingError where it is not said."""
     path, times = form.path, first[0]
     if form.times in {"rows", "counts"} or times is None:
-        rate = 1 / form.interval_s if form.interval_s else asked
+        rate = 1 / form.interval_s if form.interval_s else stated_rate_hz
         if rate is None:
             what = "counts its rows" if form.times == "counts" else "has no times"
             raise cannot_time(form, f"{what} and does not say how fast it was sampled")
@@ -459,14 +461,14 @@ def open_pair(
     reply: Path,
     names: tuple[str | None, str | None],
     threshold: Threshold,
-    asked: Fraction | None = None,
+    stated_rate_hz: Fraction | None = None,
 ) -> Capture:
     """Open two tables, of one channel each, that were sampled at once. Raises CaptureError.
 
-    ``asked`` is the rate (Hz) that the user said.
+    ``stated_rate_hz`` is the rate (Hz) that the user said.
     """
     first, second = (
-        open_table(path, Wires(ping=name, threshold=threshold, rate_hz=asked), single=True)
+        open_table(path, Wires(ping=name, threshold=threshold, rate_hz=stated_rate_hz), single=True)
         for path, name in zip((ping, reply), names, strict=True)
     )
     if first.tick_hz != second.tick_hz:
