@@ -18,7 +18,7 @@ from tennis.errors import TennisError, UsageError
 from tennis.rally.text import quoted
 
 if TYPE_CHECKING:
-    from tennis.course.answered import Asked
+    from tennis.course.answered import QuestionReport
     from tennis.course.checking import Report
     from tennis.course.labs import Lab
     from tennis.course.work import Work
@@ -136,7 +136,7 @@ def open_lab(number: str, folder: Path | None, *, browser: bool) -> None:
     from tennis.course import jupyter, work
 
     found = work.find_lab(number)
-    opened = work.read(_given(found, folder), found)
+    opened = work.read(_work_folder(found, folder), found)
     command, environment = jupyter.command(opened, browser=browser)
     try:
         code = subprocess.run(command, env=dict(environment), check=False).returncode
@@ -163,7 +163,7 @@ def plant(number: str, folder: Path | None) -> None:
     name = found.parameters.get("planted")
     if not isinstance(name, str):
         raise UsageError(f"in lab {found.number:02} nothing is planted")
-    opened = work.read(_given(found, folder), found)
+    opened = work.read(_work_folder(found, folder), found)
     if name in opened.trouble:
         raise TennisError(f"{name}: {opened.trouble[name]}", next_step="play it first")
     out = opened.folder / planting.CAPTURE
@@ -192,9 +192,9 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
     from tennis.course import answered, checking, hand_in, predictions, work
 
     found = work.find_lab(number)
-    opened = work.read(_given(found, folder), found)
+    opened = work.read(_work_folder(found, folder), found)
     try:
-        predictions.look(opened)
+        predictions.keep(opened)
     except TennisError as error:  # a folder that cannot be written can be checked
         echo(f"tennis: your prediction is not kept: {error}", err=True)
     _wait_for_trials(found)
@@ -233,7 +233,7 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
     from tennis.course import answered, checking, hand_in, work
 
     found = work.find_lab(number)
-    opened = work.read(_given(found, folder), found)
+    opened = work.read(_work_folder(found, folder), found)
     _wait_for_trials(found)
     report = checking.check(opened.folder, blind=True)
     lacking = hand_in.missing(opened, report)
@@ -250,7 +250,7 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
     echo(f"{quoted(out)}{part}: {size / 1e6:.1f} MB, {report.of} points to win; hand this file in")
 
 
-def _accept_a_part(opened: "Work", asked: "list[Asked]", *, partial: bool) -> None:
+def _accept_a_part(opened: "Work", asked: "list[QuestionReport]", *, partial: bool) -> None:
     """Ask whether a part is to be handed in. Raises TennisError where it is not."""
     there = sum(one.answered for one in asked)
     if opened.answers.seed not in {None, opened.seed}:
@@ -304,7 +304,7 @@ def _folder(lab: "Lab") -> Path:
     return Path(f"lab-{lab.number:02}")
 
 
-def _given(lab: "Lab", folder: Path | None) -> Path:
+def _work_folder(lab: "Lab", folder: Path | None) -> Path:
     """Return the folder of a student's work: the one that was named, this one, or the usual."""
     from tennis.course.work import ANSWERS
 
@@ -319,7 +319,7 @@ def _given(lab: "Lab", folder: Path | None) -> Path:
     )
 
 
-def _show_questions(lab: "Lab", asked: "list[Asked]") -> None:
+def _show_questions(lab: "Lab", asked: "list[QuestionReport]") -> None:
     """Print a line a question: whether it is answered, and whether that is right."""
     table = Table(box=None, pad_edge=False)
     table.add_column("question", overflow="fold")
@@ -367,7 +367,7 @@ def _show(report: "Report") -> None:
 
 
 def _show_what_is_left(
-    lab: "Lab", asked: "list[Asked]", report: "Report", refused: list[str]
+    lab: "Lab", asked: "list[QuestionReport]", report: "Report", refused: list[str]
 ) -> None:
     """Print what nobody looked at here, and what happens when this is handed in."""
     from tennis.course.answered import not_run

@@ -18,7 +18,7 @@ ANSWERED, SEALED = "check_answered", UNSEALED[1]
 Right = Literal["yes", "no", "not judged here"]
 
 
-class Asked(BaseModel):
+class QuestionReport(BaseModel):
     """A question, as far as a student's own run can tell."""
 
     question: str
@@ -28,12 +28,12 @@ class Asked(BaseModel):
     why: str
 
 
-def questions(lab: Lab, report: Report) -> list[Asked]:
+def questions(lab: Lab, report: Report) -> list[QuestionReport]:
     """Return what is known of each question, in the lab's order."""
-    return [_asked(question, report.results) for question in lab.questions]
+    return [_report(question, report.results) for question in lab.questions]
 
 
-def _asked(question: Question, results: Sequence[Result]) -> Asked:
+def _report(question: Question, results: Sequence[Result]) -> QuestionReport:
     own = {one.check.partition("[")[0]: one for one in results if one.question == question.id}
     answer = own.pop(ANSWERED, None)
     sealed = own.pop(SEALED, None)
@@ -41,7 +41,7 @@ def _asked(question: Question, results: Sequence[Result]) -> Asked:
     right, why = _judged(question, list(own.values())) if answered else ("not judged here", "")
     if answered and question.kind == "prediction" and sealed is not None:
         why = f"a guess may be wrong; {sealed.message}"
-    return Asked(
+    return QuestionReport(
         question=question.id,
         answered=answered,
         understood=answer.message if answer is not None else "its check broke off",

@@ -207,7 +207,7 @@ def _facts(work: Work, solution: Solution | None) -> dict[str, Any]:
     answers = {
         question.id: _answer(work, question, solution)
         for question in work.lab.questions
-        if question.id in work.answers.given
+        if question.id in work.answers.by_question
     }
     for name, answer in answers.items():
         written = work.lab.question(name).kind in {"prediction", "text"}
@@ -236,7 +236,7 @@ def _facts(work: Work, solution: Solution | None) -> dict[str, Any]:
 
 def _answer(work: Work, question: Question, solution: Solution | None) -> int | float | str:
     """Return an answer as it was meant, so that those of two students can be compared."""
-    answer = work.answers.given[question.id]
+    answer = work.answers.by_question[question.id]
     right = solution.of(question.id) if solution else None
     try:
         match question.kind:

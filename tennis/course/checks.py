@@ -99,17 +99,17 @@ def expect(condition: bool, message: str) -> None:
         raise Wrong(message)
 
 
-def given(work: Work, question: str) -> int | float | str:
+def answer_to(work: Work, question: str) -> int | float | str:
     """Return an answer. Raises NotRun where there is none: that is judged by a check of its own."""
-    if question not in work.answers.given:
+    if question not in work.answers.by_question:
         raise NotRun("there is no answer")
-    return work.answers.given[question]
+    return work.answers.by_question[question]
 
 
 def number(work: Work, question: str) -> float:
     """Return an answer that must be a number, in the question's unit. Raises Wrong, NotRun."""
     asked = work.lab.question(question)
-    return number_in(given(work, question), asked.unit or "", whole=asked.whole)
+    return number_in(answer_to(work, question), asked.unit or "", whole=asked.whole)
 
 
 def number_in(written: float | str, unit: str, *, whole: bool = False) -> float:
@@ -131,7 +131,7 @@ def choice(work: Work, question: str, letters: Sequence[str] = ()) -> str:
     ``letters``: what a, b, c ... were in 0.1 and 0.2. Raises Wrong, NotRun, and Inconclusive where
     nobody knows what a number meant.
     """
-    answer, asked = given(work, question), work.lab.question(question)
+    answer, asked = answer_to(work, question), work.lab.question(question)
     seed = work.answers.seed
     try:
         if seed is None:

@@ -46,7 +46,7 @@ def check_answered(work: Work, question: Question, *, blind: bool, note: Note) -
     if question.file is not None:
         _completed(work, question.file)
         return
-    expect(question.id in work.answers.given, "there is no answer yet")
+    expect(question.id in work.answers.by_question, "there is no answer yet")
     try:
         note(_understood(work, question))
     except Ambiguous as error:
@@ -57,7 +57,7 @@ def check_answered(work: Work, question: Question, *, blind: bool, note: Note) -
 
 def _understood(work: Work, question: Question) -> str:
     """Return an answer as it was read. Raises Wrong where it cannot be, Inconclusive."""
-    answer = work.answers.given[question.id]
+    answer = work.answers.by_question[question.id]
     match question.kind:
         case "number":
             return f"{_written(number(work, question.id))} {question.unit}"
@@ -70,7 +70,7 @@ def _understood(work: Work, question: Question) -> str:
 
 
 def _choice_as_read(work: Work, question: Question) -> str:
-    answer = work.answers.given[question.id]
+    answer = work.answers.by_question[question.id]
     if work.answers.seed is None:  # the letters of 0.1 and 0.2 are known to whoever marks
         chosen_by_letter(question, answer, ())
         return f"the choice {answer}"

@@ -108,7 +108,7 @@ def _one(path: Path, name: str, out: Path, checks: str, judge: Callable[[Path], 
     """Check one hand-in, or take what is known of it."""
     digest = sha256_of(path)
     kept = out / RESULTS / f"{key(digest, name)}.json"
-    known = _known(kept, name, digest, checks)
+    known = _cached(kept, name, digest, checks)
     if known is not None:
         return known
     found = judge(path)
@@ -165,7 +165,7 @@ def judged(path: Path, lab: Lab, *, replays: bool) -> Judged:
     return Judged(notes=notes, report=report, pdf=pdf)
 
 
-def _known(kept: Path, name: str, digest: str, checks: str) -> Graded | None:
+def _cached(kept: Path, name: str, digest: str, checks: str) -> Graded | None:
     try:
         known = Graded.model_validate_json(kept.read_bytes())
     except (OSError, ValidationError, ValueError):

@@ -385,7 +385,7 @@ def _take(
     for entry in sorted(entries, key=lambda entry: entry.file.lower() == ANSWERS_TXT):
         _check_packing(entry.info, name)
         below = entry.folders[: len(root)] == root
-        to = _known(entry, entry.folders[len(root) :], own_names) if below else None
+        to = _destination(entry, entry.folders[len(root) :], own_names) if below else None
         if to is None or (entry.file.lower() == ANSWERS_TXT and to in taken):
             unpacked.notes.append(f"not taken: {entry.said}")
             continue
@@ -407,7 +407,7 @@ def is_file(info: zipfile.ZipInfo) -> bool:
     return stat.S_IFMT(info.external_attr >> 16) in {0, stat.S_IFREG}
 
 
-def _known(entry: _Entry, folders: Sequence[str], own: Mapping[str, str]) -> str | None:
+def _destination(entry: _Entry, folders: Sequence[str], own: Mapping[str, str]) -> str | None:
     """Return where a file goes, in lower case but for a lab's own; None: a hand-in has none."""
     if not is_file(entry.info):
         return None

@@ -48,20 +48,20 @@ def _whose(one: Graded, named: Sent | None, listed: ClassList | None) -> Identit
     return replace(found, sent=named, remark="; ".join(filter(None, (found.remark, late))))
 
 
-def _told(one: Graded) -> tuple[str, str]:
+def _number_and_email(one: Graded) -> tuple[str, str]:
     """Return number and e-mail as the student gave them."""
     facts = one.report.facts if one.report else None
     return (facts.number, facts.email) if facts else ("", "")
 
 
 def _as_said(one: Graded, named: Sent | None) -> Identity:
-    number, email = _told(one)
+    number, email = _number_and_email(one)
     canvas = named.id if named and named.platform == "canvas" else ""
     return Identity(Student(one.student, number, email, canvas=canvas))
 
 
 def _from_list(one: Graded, named: Sent | None, students: Sequence[Student]) -> Identity:
-    number, email = _told(one)
+    number, email = _number_and_email(one)
     by_platform = _by_platform(named, students)
     if by_platform is not None and by_platform.student is None:
         return by_platform

@@ -33,10 +33,10 @@ def whole_match(work: Work) -> MatchFolder:
         raise Inconclusive(plain(str(error), 200)) from error
     if match.bench == "replay":
         raise Inconclusive("it was not played here: its bench is replay")
-    listed, asked_for = _as_asked(match.scheduled), _as_asked(expected)
-    if [rally.name for rally in listed] != [rally.name for rally in asked_for]:
+    listed, expected_rallies = _unversioned(match.scheduled), _unversioned(expected)
+    if [rally.name for rally in listed] != [rally.name for rally in expected_rallies]:
         raise Wrong("it was played with another plan than plan.toml of your folder")
-    for ours, wanted in zip(listed, asked_for, strict=True):
+    for ours, wanted in zip(listed, expected_rallies, strict=True):
         if ours != wanted:
             difference = _difference(ours, wanted)
             of_seed = difference == "protocol seed"
@@ -70,7 +70,7 @@ def play_some_again(work: Work) -> list[str]:
     return names
 
 
-def _as_asked(rallies: list[ScheduledRally]) -> list[ScheduledRally]:
+def _unversioned(rallies: list[ScheduledRally]) -> list[ScheduledRally]:
     """Return rallies by their names, without the versions with which they were played."""
     asked = [rally.model_copy(update={"plan": unversioned(rally.plan)}) for rally in rallies]
     return sorted(asked, key=lambda rally: rally.name)

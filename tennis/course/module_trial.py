@@ -68,7 +68,7 @@ OWN_TASKS = ("after", "usleep")  # what runs in the script at its end
 HANDLERS = {"handle_irq_event", "handle_irq_event_percpu", "__handle_irq_event_percpu"}
 BALLS = 10_000  # 20 s, several times as long as a trial takes
 LIMIT_S = 900.0  # of this machine's time: it says nothing about the Racquet
-LOOKS, LOOK_S = 5, 0.2
+SAMPLES, SAMPLE_S = 5, 0.2
 QUOTED = 60  # lines of the console
 MODULE = "racquet"
 LOADED = f"] {MODULE}: loading out-of-tree module"
@@ -137,17 +137,17 @@ def _tried(own: OwnModule, plan: Plan) -> Trial:
         tempfile.TemporaryDirectory(prefix="tennis-trial-") as scratch,
         Guest(parts) as guest,
     ):
-        looking = _Looking(Path(scratch) / "monitor")
+        hang_watch = _HangWatch(Path(scratch) / "monitor")
         extras = Extras(
             files={"/tennis/after": _script(plan).encode()},
             parameters=f"tennis.rest=no {symbols.in_place(parts.kernel)}".strip(),
-            monitor=looking.path,
+            monitor=hang_watch.path,
             plugin=guest.plugin(),
         )
-        watch = Watch(looking.observe, looking.stop)
+        watch = Watch(hang_watch.observe, hang_watch.stop)
         killed_before = box.oom_kills()
         rally = play(VirtualBench(extras), plan, Path(scratch) / "trial", watch)
-        if looking.late:
+        if hang_watch.late:
             raise BenchError(
                 f"the trial was not over within {LIMIT_S:g} s of this machine's time",
                 next_step="try again when the machine has less to do",
@@ -159,7 +159,7 @@ def _tried(own: OwnModule, plan: Plan) -> Trial:
             )
         lines = _lines(rally.path / CONSOLE)
         faults = [fault.message for fault in rally.manifest.faults if fault.code != "target_ended"]
-        return judge(own, lines, balls_of(rally), faults, looking=looking, seen=guest.seen())
+        return judge(own, lines, balls_of(rally), faults, hang_watch=hang_watch, seen=guest.seen())
 
 
 def _script(plan: Plan) -> str:
@@ -180,7 +180,7 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
     balls: NDArray[np.int64],
     faults: Sequence[str],
     *,
-    looking: "_Looking",
+    hang_watch: "_HangWatch",
     seen: Seen,
 ) -> Trial:
     """Say what went wrong first: the kernel's own complaint, a hang, or what was seen of it.
@@ -199,8 +199,8 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
         place = _place(own, lines[complained : complained + PLACES_WITHIN])
         quoted = lines[max(0, complained - 5) : complained + QUOTED]
         return Trial(answers, f"the kernel says: {words}", place, list(quoted))
-    if looking.silent:
-        place = _hangs_at(own, lines, looking)
+    if hang_watch.silent:
+        place = _hangs_at(own, lines, hang_watch)
         words = "the target hangs" if place else "does anything lower the line?"
         return Trial(answers, f"{answers} whole answers, then none: {words}", place, tail)
     stays = _stays(seen.looks)
@@ -361,7 +361,7 @@ def _place(own: OwnModule, lines: Sequence[str]) -> str:
     return ""
 
 
-def _hangs_at(own: OwnModule, lines: Sequence[str], looking: "_Looking") -> str:
+def _hangs_at(own: OwnModule, lines: Sequence[str], hang_watch: "_HangWatch") -> str:
     """Return the line of the module at which the processor was seen most often."""
     bases = [
         int(match[1], 16)
@@ -370,15 +370,15 @@ def _hangs_at(own: OwnModule, lines: Sequence[str], looking: "_Looking") -> str:
     ]
     if not bases:
         return ""
-    for addresses in (looking.at, looking.back_to):
+    for addresses in (hang_watch.at, hang_watch.back_to):
         seen = [own_module.line_at(own, address - bases[-1]) for address in addresses]
         if found := Counter(place for place in seen if place):
             return found.most_common(1)[0][0]
     return ""
 
 
-class _Looking:
-    """Looks on: ends a trial that hangs, once it has seen where the processor is."""
+class _HangWatch:
+    """Ends a trial that hangs, once it has seen where the processor is."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -396,22 +396,22 @@ class _Looking:
         self.late = self.late or time.monotonic() - self._began > LIMIT_S
         if not self.silent and progress.balls - self._balls > SILENCE:
             self.silent = True
-            self._look()
+            self._sample_registers()
 
     def stop(self) -> bool:
         """Say whether the trial is over."""
         return self.silent or self.late
 
-    def _look(self) -> None:
+    def _sample_registers(self) -> None:
         with (
             contextlib.suppress(OSError),
             socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as monitor,
         ):
             monitor.settimeout(10)
             monitor.connect(str(self.path))
-            for _ in range(LOOKS):
+            for _ in range(SAMPLES):
                 monitor.sendall(b"info registers\n")
-                time.sleep(LOOK_S)
+                time.sleep(SAMPLE_S)
                 said = monitor.recv(1 << 16).decode(errors="replace")
                 for name, addresses in (("PC", self.at), ("X30", self.back_to)):
                     found = re.findall(rf"\b{name}=([0-9a-f]{{16}})", said)

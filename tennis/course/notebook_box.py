@@ -23,7 +23,7 @@ NEEDED = ("jupytext", "nbclient", "ipykernel")  # in the box
 RESULT, EXECUTED = "result.json", "executed.ipynb"
 
 
-class Told(BaseModel):
+class RunnerResult(BaseModel):
     """What the notebook's runner said."""
 
     cells: int
@@ -65,17 +65,17 @@ def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
     )
     if ended.limit:
         return Ran(0, ended.limit)
-    told = _told(ended.files.get(RESULT, b""))
+    told = _runner_result(ended.files.get(RESULT, b""))
     if told is None:
         return Ran(0, f"it could not be run: {ended.why or 'it left no result'}")
     executed = None if told.error else _executed(ended.files.get(EXECUTED, b""))
     return Ran(told.cells, plain(told.error, 300), executed)
 
 
-def _told(content: bytes) -> Told | None:
+def _runner_result(content: bytes) -> RunnerResult | None:
     """Read what was written in the box: by the runner, or by anybody there."""
     try:
-        return Told.model_validate_json(content[: box.SAID_MAX])
+        return RunnerResult.model_validate_json(content[: box.SAID_MAX])
     except (ValidationError, ValueError):
         return None
 

@@ -50,7 +50,7 @@ def rallies(lab: Lab) -> list[Rally]:
 
     Raises TennisError where one of them is missing, or cannot be played.
     """
-    given = [path for path in _given() if not is_sweep(path)]
+    given = [path for path in _named_folders() if not is_sweep(path)]
     found = given or [Path(asked.name) for asked in lab.to_play if Path(asked.name).exists()]
     if not found:
         seed = _seed(lab)
@@ -196,7 +196,7 @@ def sweep(lab: Lab) -> Sweep:
     """
     if lab.sweep is None:
         raise LabError(f"lab {lab.slug} has no sweep")
-    given = _given()
+    given = _named_folders()
     found = [path for path in given or [Path(lab.sweep.name)] if is_sweep(path)]
     if found:
         return open_sweep(found[0])
@@ -233,7 +233,7 @@ def match(lab: Lab) -> MatchFolder:
     return open_match(out)
 
 
-def _given() -> list[Path]:
+def _named_folders() -> list[Path]:
     return [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
 
 

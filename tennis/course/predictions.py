@@ -85,7 +85,7 @@ def sealing(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
                 tell(f"your prediction is not sealed: {plain(str(error), 200)}")
 
 
-def look(work: Work) -> None:
+def keep(work: Work) -> None:
     """Keep what the predictions are while no rally of the lab was played. Raises DiskFullError."""
     if _there(work.folder, work.lab):
         return

@@ -67,7 +67,7 @@ def lab_of(env: "BuildEnvironment", docname: str, named: str | None = None) -> L
     return load_lab(slug)
 
 
-def asked(env: "BuildEnvironment", docname: str) -> list[str]:
+def page_questions(env: "BuildEnvironment", docname: str) -> list[str]:
     """Return the ids of the questions that a page asks; Sphinx forgets and merges them with it."""
     numbers: list[str] = env.metadata[docname].setdefault("tennis-questions", [])
     return numbers
@@ -185,7 +185,7 @@ class LabQuestions(LabDirective):
 
     def content_of(self, lab: Lab) -> list[nodes.Node]:
         """Return a box a question, numbered as in ``lab.toml``."""
-        on_page = asked(self.env, self.env.docname)
+        on_page = page_questions(self.env, self.env.docname)
         if self.arguments:
             chosen = [lab.question(name) for name in self.arguments[0].split()]
         else:
@@ -309,7 +309,7 @@ def check(app: "Sphinx", env: "BuildEnvironment") -> None:
     for lab in labs:
         pages = [name for name in env.found_docs if name.rpartition("/")[2] == lab.slug]
         for docname in pages:
-            ids = asked(env, docname)
+            ids = page_questions(env, docname)
             for question in lab.questions:
                 if ids.count(question.id) != 1:
                     _log.warning(

@@ -33,7 +33,7 @@ from tennis.sweep.search import (
 )
 
 
-def asked_for(lab: Lab, seed: int, balls: int | None = None) -> SweepRequest:
+def sweep_request(lab: Lab, seed: int, balls: int | None = None) -> SweepRequest:
     """Return a lab's sweep with a student's seed; ``balls``: fewer at each rate."""
     sweep = _sweep(lab)
     plan = plan_of(
@@ -61,7 +61,7 @@ def play(lab: Lab, seed: int, out: Path, balls: int | None = None) -> int:
     Raises TennisError, KeyboardInterrupt.
     """
     before = len(list(out.glob("*-hz")))
-    asked = asked_for(lab, seed, balls)
+    asked = sweep_request(lab, seed, balls)
     done = play_sweep(bench_for(asked.plan), asked, out, lambda _: _silent(), lambda: False)
     if done.interrupted:
         raise KeyboardInterrupt
@@ -71,7 +71,7 @@ def play(lab: Lab, seed: int, out: Path, balls: int | None = None) -> int:
 def whole_sweep(work: Work) -> Sweep:
     """Return a student's sweep, all of it and as it was asked for. Raises Wrong, Inconclusive."""
     asked = _sweep(work.lab)
-    wanted = asked_for(work.lab, work.seed)
+    wanted = sweep_request(work.lab, work.seed)
     try:
         sweep = open_sweep(work.folder / asked.name)
     except RallyError as error:

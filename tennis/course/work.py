@@ -93,7 +93,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Answers:
-    """What stands in ``answers.toml``; an answer that is missing, or empty, is not in ``given``.
+    """What stands in ``answers.toml``; an answer that is missing, or empty, is not in it.
 
     ``seed``: with which choices were numbered; None in a folder that 0.1 or 0.2 made, where
     choices have letters and a prediction is one text.
@@ -102,7 +102,7 @@ class Answers:
     lab: str
     student: str
     minutes: int
-    given: dict[str, int | float | str]
+    by_question: dict[str, int | float | str]
     seed: int | None = None
     predictions: dict[str, Prediction] = field(default_factory=dict)
     number: str = ""  # the student's, if known
@@ -251,8 +251,9 @@ def read_answers(path: Path) -> Answers:
         if isinstance(value, dict)
     }
     texts = {name: guess.text for name, guess in guesses.items()}
-    number, email = _told(path, content, "number", NUMBER), _told(path, content, "email", EMAIL)
-    every = dict(_given(path, given | texts))
+    number = _contact(path, content, "number", NUMBER)
+    email = _contact(path, content, "email", EMAIL)
+    every = dict(_answers(path, given | texts))
     return Answers(lab, student, minutes, every, seed, guesses, number, email)
 
 
@@ -261,14 +262,14 @@ def _prediction(path: Path, name: str, value: dict[str, object]) -> Prediction:
     where = f"{path}: {plain(name, 40)}"
     if not set(value) <= {"number", "reason"}:
         raise WorkError(f"{where}: only {plain(name, 40)}.number and {plain(name, 40)}.reason")
-    parts = dict(_given(path, {f"{name}.{part}": text for part, text in value.items()}))
+    parts = dict(_answers(path, {f"{name}.{part}": text for part, text in value.items()}))
     number, reason = parts.get(f"{name}.number", ""), parts.get(f"{name}.reason", "")
     if not isinstance(reason, str):
         raise WorkError(f"{where}.reason: a text in quotes")
     return Prediction(number, reason.strip())
 
 
-def _told(path: Path, content: dict[str, object], key: str, form: re.Pattern[str]) -> str:
+def _contact(path: Path, content: dict[str, object], key: str, form: re.Pattern[str]) -> str:
     """Return the student's number or e-mail; nothing where it is missing or empty."""
     value = content.get(key, "")
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -280,7 +281,7 @@ def _told(path: Path, content: dict[str, object], key: str, form: re.Pattern[str
     return value
 
 
-def _given(path: Path, given: dict[str, object]) -> list[tuple[str, int | float | str]]:
+def _answers(path: Path, given: dict[str, object]) -> list[tuple[str, int | float | str]]:
     found: list[tuple[str, int | float | str]] = []
     for name, value in given.items():
         where = f"{path}: {plain(name, 40)}"

@@ -246,7 +246,7 @@ SAVED = {
 @pytest.mark.parametrize("form", SAVED)
 def test_answers_are_read_whatever_saved_them(form, tmp_path):
     (tmp_path / "answers.toml").write_bytes(SAVED[form])
-    assert work.read_answers(tmp_path / "answers.toml").given == {"a": "b\n"}
+    assert work.read_answers(tmp_path / "answers.toml").by_question == {"a": "b\n"}
 
 
 UNREAD = {

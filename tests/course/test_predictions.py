@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.course import checking, hand_in, load_lab, predictions, work
-from tennis.course.predictions import Seal, look, read_seals, sealing, standing
+from tennis.course.predictions import Seal, keep, read_seals, sealing, standing
 from tennis.errors import BenchError
 from tests.support.hand_ins import make_sweep, make_work
 from tests.support.synthetic import make_rally
@@ -129,13 +129,13 @@ def test_what_nobody_sealed_is_not_called_changed(folder):
 
 
 def test_a_look_before_any_rally_is_kept(folder):
-    look(work.read(folder))
+    keep(work.read(folder))
     edit(folder, "number = '2'", "number = '5'")
-    look(work.read(folder))
-    look(work.read(folder))
+    keep(work.read(folder))
+    keep(work.read(folder))
     assert [seal.number for seal in read_seals(folder)] == ["2", "5"]
     make_rally(folder / "mainline-idle")  # by another way: nobody sealed it
-    look(work.read(folder))
+    keep(work.read(folder))
     assert len(read_seals(folder)) == 2
     assert known(folder)[0] == "unchanged"
     edit(folder, "number = '5'", "number = '6'")  # before or after that rally: nobody knows

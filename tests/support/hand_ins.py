@@ -166,7 +166,7 @@ def make_sweep(
     folder: Path, lab: Lab, own: str, *, student: str = "", rates: int | None = None
 ) -> None:
     """Make up a lab's sweep that breaks at 70 kHz: of ``student`` where it is not one's own."""
-    asked = sweep_work.asked_for(lab, work.seed_of(lab, student or own))
+    asked = sweep_work.sweep_request(lab, work.seed_of(lab, student or own))
     folder.mkdir()
     record = RecordOfSweep(
         tennis="0",
