@@ -48,7 +48,7 @@ LEFT_BYTES = 256 << 20  # of the machine's memory
 FILE_BYTES = 64 << 20
 PROCESSES = 256
 SAID_MAX = 1 << 16  # bytes of what was said first, and of what was said last
-LOOK_S = 0.2
+POLL_S = 0.2
 VMSTAT = Path("/proc/vmstat")
 GONE_S = 60.0  # the kernel ends what a box leaves behind, as quickly as it can
 # Runs outside of the box, where no process of the box is seen. It makes the folder in memory, which
@@ -210,7 +210,7 @@ class _Held:
             ready.register(self.process.stderr, selectors.EVENT_READ, self._hear_words)
             looked = time.monotonic()
             while not self._over and not self.limit:
-                for key, _ in ready.select(LOOK_S):
+                for key, _ in ready.select(POLL_S):
                     if not (content := os.read(key.fd, 1 << 16)):
                         ready.unregister(key.fileobj)
                     key.data(content)
@@ -219,9 +219,9 @@ class _Held:
                     break
                 if now > deadline:
                     self.limit = f"it did not end within {limit_s:g} s"
-                elif now >= looked + LOOK_S:
+                elif now >= looked + POLL_S:
                     looked = now
-                    self._look_at_memory()
+                    self._watch_memory()
         if self.limit:
             self._kill()
         self._wait_until_gone()
@@ -249,7 +249,7 @@ class _Held:
         self._first += content[:free]
         self._last = (self._last + content[free:])[-SAID_MAX:]
 
-    def _look_at_memory(self) -> None:
+    def _watch_memory(self) -> None:
         if self._name_space and _memory(self._name_space) > MEMORY_BYTES:
             self.limit = f"it took more than {MEMORY_BYTES >> 30} GB of memory"
         elif _left() < LEFT_BYTES:

@@ -30,24 +30,24 @@ def digest(*parts: str | bytes | Path) -> str:
     return sha.hexdigest()[:32]
 
 
-_asked: list[tuple[str, str]] | None = None
+_used: list[tuple[str, str]] | None = None
 
 
 @contextmanager
-def asked_for() -> Iterator[list[tuple[str, str]]]:
-    """Return what is asked of the cache meanwhile: kind and name of each folder, as it comes."""
-    global _asked  # noqa: PLW0603 (whoever asks does not know who listens)
-    before, _asked = _asked, []
+def recording_uses() -> Iterator[list[tuple[str, str]]]:
+    """Yield what is used of the cache meanwhile: kind and name of each folder, as it comes."""
+    global _used  # noqa: PLW0603 (whoever asks does not know who listens)
+    before, _used = _used, []
     try:
-        yield _asked
+        yield _used
     finally:
-        _asked = before
+        _used = before
 
 
 def note(kind: str, name: str) -> None:
-    """Say that a folder of the cache is used, for ``asked_for``; ``once`` says so itself."""
-    if _asked is not None and (kind, name) not in _asked:
-        _asked.append((kind, name))
+    """Say that a folder of the cache is used, for ``recording_uses``; ``once`` says so itself."""
+    if _used is not None and (kind, name) not in _used:
+        _used.append((kind, name))
 
 
 @contextmanager

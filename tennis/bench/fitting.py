@@ -121,7 +121,7 @@ def _misfit(name: str, bench: Capabilities, every: Sequence[Capabilities]) -> Us
     return UsageError(f"{option} belongs to {linux}{place}{because}", next_step=instead)
 
 
-def asked_of(plan: Plan) -> dict[str, Any]:
+def settings_of(plan: Plan) -> dict[str, Any]:
     """Return what a plan asks a bench for."""
     return {
         name: value

@@ -23,7 +23,7 @@ class Patience:
     ready_s: float = 300.0  # a load's health check may take its time
     undone_s: float = 120.0
     # a fleet: one bench's whole answer
-    look_s: float = 30.0
+    status_s: float = 30.0
     # a Brickwall whose line was lost
     reconnect_s: float = 60.0
     # A kernel says its first words within seconds of QEMU's processor time. What is no kernel can

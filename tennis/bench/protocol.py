@@ -23,8 +23,8 @@ class RunRecord:
     faults: list[Fault] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     line: SerialLine | None = None
-    # what is looked at behind the last ball, and was not; empty: nothing, or the rally did not end
-    not_looked_at: str = ""
+    # what is checked behind the last ball, and was not; empty: nothing, or the rally did not end
+    unchecked: str = ""
     # what to do here about a fault, by its code: said behind its message
     advice: dict[str, str] = field(default_factory=dict)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tennis.bench.fitting import Capabilities, asked_of, refuse_misfits
+from tennis.bench.fitting import Capabilities, refuse_misfits, settings_of
 from tennis.bench.kernels import catalogue
 from tennis.bench.physical.managed import PiBench
 from tennis.bench.physical.second_pico import SecondPicoBench
@@ -36,7 +36,7 @@ def bench_for(plan: Plan, access: Access | None = None) -> Bench:
     Raises UsageError if the plan asks for what the bench does not have, or, as BenchError, if the
     bench is not there.
     """
-    refuse(plan, asked_of(plan))
+    refuse(plan, settings_of(plan))
     return _class_of(plan).of(plan, access or Access())
 
 

@@ -36,7 +36,7 @@ NOTE = "; replayed from a recording"
 RECORDING = "recording_balls_sha256"  # in the versions of a rally that was replayed
 FRAME_NS = 250_000_000  # of recorded time that goes into one frame
 FRAME_BALLS = 200
-LOOK_S = 0.1
+POLL_S = 0.1
 CODES = {name: code for code, name in wire.EVENT_NAMES.items()}
 STOPPED = next(code for code, reason in wire.END_REASONS.items() if reason == "stopped")
 
@@ -147,7 +147,7 @@ class ReplaySession:
                 (left_s := (due_ns - first_ns) / NS_PER_S / self._speed - time.monotonic() + began)
                 > 0
             ):
-                time.sleep(min(left_s, LOOK_S))
+                time.sleep(min(left_s, POLL_S))
                 yield None
             if self._stopped:
                 break

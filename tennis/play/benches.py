@@ -41,10 +41,10 @@ class BenchRow(BaseModel):
 
 def rows(inventory: Path | None) -> list[BenchRow]:
     """Look at all benches of an inventory."""
-    return [_row(seen) for seen in state.look(read_inventory(inventory))]
+    return [_row(seen) for seen in state.poll(read_inventory(inventory))]
 
 
-def _row(seen: state.Look) -> BenchRow:
+def _row(seen: state.BenchState) -> BenchRow:
     row = BenchRow(bench=seen.bench.name, reachable=seen.reachable)
     # the first column says which bench
     troubles = [seen.trouble.removeprefix(f"{row.bench}: ")] if seen.trouble else []

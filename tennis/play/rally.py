@@ -19,7 +19,7 @@ from tennis.play.sealing import Ending, counted_end, seal_played
 from tennis.rally.balls import records
 from tennis.rally.disk import writing
 from tennis.rally.folder import CONSOLE, Rally, check_part, part_path
-from tennis.rally.inside import is_told
+from tennis.rally.inside import is_drill_complete
 from tennis.rally.journal import Frame, Journal
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import can_go_on, finished, remove_part
@@ -159,10 +159,10 @@ def _is_unclosed(bench: Bench, plan: Plan, part: Path) -> bool:
     A drill's target tells there what it measured. A look at the load is made up for where the bench
     repeats; elsewhere sealing names the fault.
     """
-    if plan.drill is not None and not is_told(part / CONSOLE):
+    if plan.drill is not None and not is_drill_complete(part / CONSOLE):
         return True
     try:
-        return bench.repeats and bool(bench.circumstances(plan, part).not_looked_at)
+        return bench.repeats and bool(bench.circumstances(plan, part).unchecked)
     except (KeyError, ValueError):
         return False  # sealing says what is wrong with it
 

@@ -20,7 +20,7 @@ from tennis.play.capture import simulated
 from tennis.play.progress import Progress
 from tennis.rally.balls import batches_from_frames, records
 from tennis.rally.folder import CONSOLE, Rally, part_path
-from tennis.rally.inside import is_told
+from tennis.rally.inside import is_drill_complete
 from tennis.rally.journal import Frame, Journal
 from tennis.rally.manifest import Counts, Fault, Manifest, Tool
 from tennis.rally.plan import Plan
@@ -109,7 +109,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
         ended = "interrupted" if outcome.interrupted and not faults else "fault"
     elif any(fault.code == "miscounted" for fault in faults):
         ended = "fault"
-    elif plan.drill and not is_told(part / CONSOLE):
+    elif plan.drill and not is_drill_complete(part / CONSOLE):
         if not outcome.interrupted:
             text = "the target did not tell what it measured, or not all of it"
             faults.append(Fault(code="not_told", message=text))
@@ -165,7 +165,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
 def _not_closed(known: RunRecord, counted: dict[str, Any] | None) -> str:
     """Say what the end of a rally would have recorded, and is not there; empty: nothing."""
     own = "" if counted else "the instrument's own count"
-    return known.not_looked_at or own
+    return known.unchecked or own
 
 
 def instrument_counts(noted: collections.Counter[str]) -> dict[str, int]:

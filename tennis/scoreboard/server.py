@@ -224,7 +224,7 @@ class Scoreboard:
             secret_key=secrets.token_bytes(32),
             include_cookies=[],
             include_headers=[],
-            check_unused_sessions_milliseconds=browsers.LOOK_MS,
+            check_unused_sessions_milliseconds=browsers.CHECK_MS,
             unused_session_lifetime_milliseconds=browsers.UNUSED_MS,
             websocket_max_message_size_bytes=browsers.MESSAGE_MAX,
             websocket_ping_interval=browsers.PING_S,

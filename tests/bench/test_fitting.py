@@ -4,7 +4,7 @@
 
 import pytest
 
-from tennis.bench.fitting import SETTINGS, WHY, asked_of, refuse_misfits
+from tennis.bench.fitting import SETTINGS, WHY, refuse_misfits, settings_of
 from tennis.bench.registry import BENCHES, refuse
 from tennis.errors import UsageError
 from tennis.play.planning import RallyRequest, plan_of
@@ -61,10 +61,10 @@ def test_a_first_cpu_is_said():
 def test_what_was_recorded_is_asked_for_again():
     """A plan of a folder that somebody else wrote goes the same way."""
     plan = plan_of(kernel="sloth")
-    assert asked_of(plan_of(witness="cyclictest"))["witness"] == "cyclictest"
+    assert settings_of(plan_of(witness="cyclictest"))["witness"] == "cyclictest"
     forged = Plan.model_validate(plan.model_dump() | {"witness": "cyclictest"})
     with pytest.raises(UsageError, match="--witness is not for SLOTH"):
-        refuse(forged, asked_of(forged))
+        refuse(forged, settings_of(forged))
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def boot(  # noqa: PLR0913
     where somebody stops the waiting.
     """
     before = kernels_of(target)
-    wanted = _wanted(target, before, flavour)
+    wanted = _release_of(target, before, flavour)
     if before.running.release == wanted and not again:
         if keep and before.default != flavour:
             _ask(target, f"keep {flavour} {holder}")
@@ -134,7 +134,7 @@ def boot(  # noqa: PLR0913
     return Booted(wanted, rebooted=True)
 
 
-def _wanted(target: SshTarget, kernels: Kernels, flavour: str) -> str:
+def _release_of(target: SshTarget, kernels: Kernels, flavour: str) -> str:
     entry = kernels.flavours.get(flavour)
     if entry is None:
         names = ", ".join(plain(name, 32) for name in kernels.flavours)

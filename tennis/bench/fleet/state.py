@@ -133,7 +133,7 @@ def ask_status(target: SshTarget, *, timeout_s: float = ANSWER_S) -> Status:
 
 
 @dataclass(frozen=True)
-class Look:
+class BenchState:
     """What was seen of a bench, or why nothing was; and where its Pico should be."""
 
     bench: ListedBench
@@ -144,27 +144,27 @@ class Look:
     pico_trouble: str | None
 
 
-def look(
+def poll(
     fleet: Fleet,
     benches: Sequence[ListedBench] | None = None,
     *,
     patience: Patience = USUAL,
-) -> list[Look]:
-    """Look at benches, all at the same time; nothing that one of them does stops the others.
+) -> list[BenchState]:
+    """Ask benches, all at the same time; nothing that one of them does stops the others.
 
     It takes no longer than the slowest of them, ``patience.look_s`` at most (for some dozens of
     benches).
     """
     chosen = fleet.targets if benches is None else benches
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        seen = [(bench, pool.submit(_look_at, bench, patience)) for bench in chosen]
+        seen = [(bench, pool.submit(_status_of, bench, patience)) for bench in chosen]
         # ten benches may have their Picos at one machine: it is asked once
         hosts: dict[str, Future[list[str]]] = {}
         for bench in chosen:
             name = _pico_host(bench)
             if name not in {None, bench.name, *hosts}:
                 hosts[str(name)] = pool.submit(_picos_of, fleet, str(name), patience)
-        return [_look(bench, *first.result(), hosts) for bench, first in seen]
+        return [_bench_state(bench, *first.result(), hosts) for bench, first in seen]
 
 
 def _pico_host(bench: ListedBench) -> str | None:
@@ -174,24 +174,24 @@ def _pico_host(bench: ListedBench) -> str | None:
         return None
 
 
-def _look_at(bench: ListedBench, patience: Patience) -> tuple[Status | None, str | None, bool]:
+def _status_of(bench: ListedBench, patience: Patience) -> tuple[Status | None, str | None, bool]:
     """Return what a bench says, or why it says nothing, and whether it could be reached."""
     try:
         with bench.connect(patience) as target:
-            return ask_status(target, timeout_s=patience.look_s), None, True
+            return ask_status(target, timeout_s=patience.status_s), None, True
     except SshError as error:
         return None, str(error), False
     except TennisError as error:
         return None, str(error), not isinstance(error, UsageError)
 
 
-def _look(
+def _bench_state(
     bench: ListedBench,
     status: Status | None,
     trouble: str | None,
     reachable: bool,
     hosts: Mapping[str, "Future[list[str]]"],
-) -> Look:
+) -> BenchState:
     picos, pico_trouble = (list(status.picos) if status else []), None
     try:
         if bench.bench_host != bench.name:
@@ -199,7 +199,7 @@ def _look(
             picos = hosts[bench.bench_host].result()
     except TennisError as error:
         pico_trouble = str(error)
-    return Look(bench, status, trouble, reachable, picos, pico_trouble)
+    return BenchState(bench, status, trouble, reachable, picos, pico_trouble)
 
 
 def _picos_of(fleet: Fleet, name: str, patience: Patience) -> list[str]:
@@ -213,7 +213,7 @@ def _picos_of(fleet: Fleet, name: str, patience: Patience) -> list[str]:
     else:
         with host.connect(patience) as target:
             listing = target.attempt(
-                line, what="looking for Picos", timeout_s=patience.look_s, limit=ANSWER_MAX
+                line, what="looking for Picos", timeout_s=patience.status_s, limit=ANSWER_MAX
             ).output
     return PICO.findall(listing)[:64]
 

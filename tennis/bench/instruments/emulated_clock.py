@@ -15,7 +15,7 @@ from tennis.bench.instruments.link import LinkLostError
 
 TIME = struct.Struct("<d")  # seconds since the emulated board was powered on
 STANDSTILL_S = 120  # of the wall: an emulator that is no further by then has hung
-LOOK_S = 0.05
+POLL_S = 0.05
 
 
 def parted(url: str) -> tuple[str, tuple[str, int] | None]:
@@ -72,4 +72,4 @@ class ClockWait:
         left_s = self._end_s - self._clock.now_s()
         if left_s <= 0 or time.monotonic() > self._hung_s:
             return None
-        return min(max(left_s, 0.001), LOOK_S)
+        return min(max(left_s, 0.001), POLL_S)

@@ -41,7 +41,7 @@ UF2 = (
     "file of your board (RPI_PICO or RPI_PICO2, from micropython.org/download) onto the drive "
     "RPI-RP2 or RP2350 that appears; then run `tennis brickwall flash` again"
 )
-LOOK = """
+LIST_FILES = """
 import hashlib, os, sys
 print(sys.platform, *sys.implementation.version[:3])
 for name in os.listdir():
@@ -141,7 +141,7 @@ def flash(port: str | None, *, remove_others: bool = False) -> Hello:
     wanted = firmware.files()
     _leave(port)
     with _prompt(port) as board:
-        there = _look(board, port)
+        there = _identify(board, port)
         hashes = {name: hashlib.sha256(content).hexdigest() for name, content in wanted.items()}
         # without the wiring, which is written first, nothing there was ever a Brickwall's
         ours = wanted if firmware.WIRING in there else {}
@@ -239,10 +239,10 @@ def _prompt(port: str) -> Iterator[SerialTransport]:
                 board.close()
 
 
-def _look(board: SerialTransport, port: str) -> dict[str, str]:
+def _identify(board: SerialTransport, port: str) -> dict[str, str]:
     """Return the hashes of the files on a board; check that it can be a Brickwall."""
     try:
-        first, *lines = board.exec(LOOK).decode().splitlines()
+        first, *lines = board.exec(LIST_FILES).decode().splitlines()
         platform, *numbers = first.split()
         version = tuple(int(number) for number in numbers)
         there = {name: hashed for hashed, name in (line.split(" ", 1) for line in lines)}

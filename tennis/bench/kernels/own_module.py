@@ -131,7 +131,7 @@ class Function:
 
 def functions(own: OwnModule) -> list[Function]:
     """Return the functions of a module that was built."""
-    told = _asked(own, f"{modules.PREFIX}objdump -t {SYMBOLS}")
+    told = _tool_output(own, f"{modules.PREFIX}objdump -t {SYMBOLS}")
     # value, seven flags, section, size, name
     lines = re.finditer(
         r"(?m)^([0-9a-f]{16}) .{6}F (\S+)\s+([0-9a-f]{16})\s+(?:\.hidden )?(\w+)$", told
@@ -150,7 +150,7 @@ def line_of(own: OwnModule, name: str, offset: int) -> str:
     linked = f"{modules.PREFIX}ld -e 0 --unresolved-symbols=ignore-all -o linked {SYMBOLS}"
     start = f"$({modules.PREFIX}nm linked | awk '$3 == \"{name}\" {{ print $1; exit }}')"
     address = f"$(printf %x $((0x{start} + {offset})))"
-    told = _asked(own, f"{linked} && {modules.PREFIX}addr2line -fi -e linked {address}")
+    told = _tool_output(own, f"{linked} && {modules.PREFIX}addr2line -fi -e linked {address}")
     match = re.search(r"(racquet[\w-]*\.[ch]):(\d+)", told)
     return f"{match[1]}:{match[2]}" if match and name in told.split("\n")[::2] else ""
 
@@ -163,7 +163,7 @@ def line_at(own: OwnModule, offset: int) -> str:
     return ""
 
 
-def _asked(own: OwnModule, command: str) -> str:
+def _tool_output(own: OwnModule, command: str) -> str:
     """Return what a program says of the module; in a box, as the module may be anybody's."""
     if own.symbols is None:
         return ""

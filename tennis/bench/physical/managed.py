@@ -456,7 +456,7 @@ class PiBench:
             # the target's own words are the cause of what the instrument saw
             faults=[*report.faults, *changes(before, after), *known.faults],
             events=[*events, *known.events, *report.events],
-            not_looked_at=report.not_looked_at(plan.witness)
+            unchecked=report.unchecked(plan.witness)
             or ("" if after else "what the target is (governor, power, heat)"),
         )
 

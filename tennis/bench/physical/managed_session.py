@@ -78,7 +78,7 @@ class PiSession:
             if waits and frame is not None:  # the Brickwall said that it listens
                 waits = False
                 self._agent.go()
-            if over_s is None and self._agent.told("drill_done"):
+            if over_s is None and self._agent.has_fact("drill_done"):
                 over_s = time.monotonic()
             if over_s is not None and time.monotonic() - over_s > DRILL_OVER_S:
                 self._agent.complain(
@@ -96,7 +96,7 @@ class PiSession:
 
         Raises BenchError where they come to another one than they should, or not at all.
         """
-        if not self._agent.told("to_be_counted") or self._stopped:
+        if not self._agent.has_fact("to_be_counted") or self._stopped:
             return
         self._agent.doing = "looking on which CPU the pings come"
         self._wired.ping()

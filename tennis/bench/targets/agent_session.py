@@ -29,7 +29,7 @@ from tennis.rally.text import plain
 SCRIPT = ROOT / "target" / "agent"
 PEER_END_S = 10.0
 OVER_EVERY_S = 5.0  # the target may lose the word while it gets ready
-LOOK_EVERY_S = 0.2
+POLL_S = 0.2
 LINE_MAX = 4000  # bytes; more is another line
 PLACE = "/var/tmp"  # noqa: S108 (on the target; each rally has a folder there, of a random name)
 # the load's other end and its watch: both end when the pipe from this program does
@@ -96,14 +96,14 @@ class AgentSession:
         self._worker = threading.Thread(target=work, daemon=True)
         self._worker.start()
         while self._worker.is_alive():
-            self._worker.join(LOOK_EVERY_S)
+            self._worker.join(POLL_S)
             yield
         if failed:
             raise failed[0]
         for loop in (self._listen, self._beat):
             threading.Thread(target=loop, daemon=True).start()
         deadline = time.monotonic() + self._target.patience.ready_s
-        while not self._await("ready", LOOK_EVERY_S):
+        while not self._await("ready", POLL_S):
             if self._ended or self.trouble:
                 break
             if time.monotonic() > deadline:
@@ -206,7 +206,7 @@ class AgentSession:
         """
         self._tell(b"count\n")
         deadline = time.monotonic() + self._target.patience.ready_s
-        while not self._await("counted", LOOK_EVERY_S):
+        while not self._await("counted", POLL_S):
             if self._ended or self.trouble or time.monotonic() > deadline:
                 raise BenchError(
                     f"{self._target.host}: {self.trouble or 'it did not count the pings'}",
@@ -223,7 +223,7 @@ class AgentSession:
             process.stdin.write(word)
             process.stdin.flush()
 
-    def told(self, fact: str) -> bool:
+    def has_fact(self, fact: str) -> bool:
         """Tell whether the target said a fact."""
         return fact in self._facts
 

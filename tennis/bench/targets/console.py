@@ -29,8 +29,8 @@ TASKS_MAX = 100
 CEILINGS_MAX = 64
 HEALTH_MAX = 64
 OVER = "over_s"  # the fact that the guest was told of the rally's end
-# facts of a look at the load that went well: before the first ball, and behind the last
-LOOKED_BEFORE, LOOKED_BEHIND = "health_s", "healthy"
+# facts of a check of the load that went well: before the first ball, and behind the last
+HEALTH_BEFORE, HEALTH_AFTER = "health_s", "healthy"
 WITNESS_ENDS = "tennis: witness ends"
 HEALTH = re.compile(r"([\w-]{1,64}) (-?\d{1,12}(?:\.\d{1,6})?) (\S{1,64})")
 
@@ -45,14 +45,14 @@ class ConsoleReport:
     health: dict[str, Health] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
-    witness_told: bool = False  # all that it saw
+    witness_ended: bool = False  # all that it saw is there
 
-    def not_looked_at(self, witness: Witness) -> str:
-        """Say what was to be looked at behind the last ball, and was not; empty: nothing."""
+    def unchecked(self, witness: Witness) -> str:
+        """Say what was to be checked behind the last ball, and was not; empty: nothing."""
         missing = []
-        if LOOKED_BEFORE in self.facts and LOOKED_BEHIND not in self.facts:
+        if HEALTH_BEFORE in self.facts and HEALTH_AFTER not in self.facts:
             missing.append("the load's health")
-        if witness != "none" and not self.witness_told:
+        if witness != "none" and not self.witness_ended:
             missing.append(f"what {witness} saw")
         return " and ".join(missing)
 
@@ -114,7 +114,7 @@ def _read_line(raw: str, report: ConsoleReport) -> None:
             report.ceilings.append((resource[1], int(resource[2])))
         elif kind == "health":
             _read_health(rest, report)
-        report.witness_told |= text == WITNESS_ENDS
+        report.witness_ended |= text == WITNESS_ENDS
     elif text.startswith("qemu: ") and len(report.events) < EVENTS_MAX:
         report.events.append({"what": "emulator", "text": text.removeprefix("qemu: ")})
     elif PANIC.match(text) and len(report.faults) < FAULTS_MAX:
@@ -127,9 +127,9 @@ def _read_line(raw: str, report: ConsoleReport) -> None:
 
 
 def _read_fact(name: str, value: str, report: ConsoleReport) -> None:
-    if name == LOOKED_BEFORE:  # of a rally that goes on: what was over is not any more
+    if name == HEALTH_BEFORE:  # of a rally that goes on: what was over is not any more
         report.facts.pop(OVER, None)
-        report.facts.pop(LOOKED_BEHIND, None)
+        report.facts.pop(HEALTH_AFTER, None)
     report.facts[name] = value
 
 

@@ -33,7 +33,7 @@ from tennis.rally.text import plain
 
 SHARED_S = 20  # so long does the connection wait for the next command: none is left behind
 OUTPUT_MAX = 1 << 24  # bytes that a command may say
-LOOK_EVERY_S = 0.05
+POLL_S = 0.05
 POLL_S = 1.0
 SSH_FAILED = 255  # ssh's own exit code, if not the command's
 
@@ -403,7 +403,7 @@ class SshTarget:
                     if time.monotonic() > deadline:
                         raise subprocess.TimeoutExpired(process.args, timeout_s)
                     with contextlib.suppress(subprocess.TimeoutExpired):
-                        process.wait(LOOK_EVERY_S)
+                        process.wait(POLL_S)
             finally:
                 process.kill()
                 process.wait()

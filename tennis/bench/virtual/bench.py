@@ -224,7 +224,7 @@ class VirtualBench:
             faults=report.faults,
             events=report.events,
             # with a Brickwall the target is not told that the rally is over
-            not_looked_at="" if plan.instrument == "pico" else report.not_looked_at(plan.witness),
+            unchecked="" if plan.instrument == "pico" else report.unchecked(plan.witness),
         )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tennis.bench.cache import asked_for
+from tennis.bench.cache import recording_uses
 from tennis.bench.registry import bench_for
 from tennis.checkout import cache_folder
 from tennis.errors import RallyError, TennisError, UsageError
@@ -112,12 +112,12 @@ def _setting(missing: list[ScheduledRally], cluster: Cluster, store: Place) -> C
     kinds = dict[str, ScheduledRally]()
     for planned in missing:
         kinds.setdefault(planned.plan.model_dump_json(exclude={"protocol", "versions"}), planned)
-    with asked_for() as asked:
+    with recording_uses() as used:
         for planned in kinds.values():
             bench_for(planned.plan).versions(planned.plan)
-    say(f"storing what the workers need: {len(asked)} folders")
+    say(f"storing what the workers need: {len(used)} folders")
     folders = []
-    for kind, name in asked:
+    for kind, name in used:
         wanted = _needed_to_boot if kind == "kernels" else bool
         folders.append((kind, name, store.put_folder(cache_folder() / kind / name, wanted)))
     return ClusterSetting(

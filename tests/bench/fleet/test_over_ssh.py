@@ -269,7 +269,7 @@ def test_nonsense_from_a_stand_in_is_refused_in_one_line(room, answer):
         with pytest.raises(BenchError) as refused:
             command()
         assert str(refused.value).isprintable()
-    (seen,) = state.look(inventory.Fleet(room.inventory, [room.bench], {}))
+    (seen,) = state.poll(inventory.Fleet(room.inventory, [room.bench], {}))
     assert seen.status is None
     assert seen.trouble
 
@@ -292,7 +292,7 @@ def test_escape_codes_from_a_stand_in_do_not_reach_the_terminal(room):
 
 
 def test_a_bench_that_hangs_delays_nobody(room):
-    patience = Patience(look_s=3)
+    patience = Patience(status_s=3)
     hosts = room.inventory / "hosts.yml"
     more = "".join(
         f"    dead-{number}: {{ansible_host: 192.0.2.{number}}}\n" for number in range(1, 21)
@@ -304,7 +304,7 @@ def test_a_bench_that_hangs_delays_nobody(room):
         f'exec {sys.executable} {KEEPER} "$@"'
     )
     began = time.monotonic()
-    seen = state.look(inventory.read_inventory(room.inventory), patience=patience)
+    seen = state.poll(inventory.read_inventory(room.inventory), patience=patience)
     took = time.monotonic() - began
     assert took < 25, took
     troubles = {look.bench.name: str(look.trouble) for look in seen}

@@ -45,7 +45,7 @@ def _half(line, said):
 
 
 def _strange_files(line, said):
-    """A board that answers LOOK with what is no list of files."""
+    """A board that answers LIST_FILES with what is no list of files."""
     if b"\x05A\x01" in said:
         os.write(line, b"R\x01\x00\x40")
     elif said.endswith(b"\x01"):
