@@ -13,17 +13,17 @@ class Stop:
     """
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self._watched = False
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._ask)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        if self.asked or not self._watched:
+        if self.requested or not self._watched:
             raise KeyboardInterrupt
-        self.asked = True
+        self.requested = True
 
     def __call__(self) -> bool:
         """Tell whether to stop."""
         self._watched = True
-        return self.asked
+        return self.requested

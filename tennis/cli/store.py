@@ -63,7 +63,7 @@ def store(ctx: click.Context) -> None:
     ctx.with_resource(listening(_warn))
 
 
-def _wanted(where: tuple[str, ...]) -> dict[str, str]:
+def _conditions(where: tuple[str, ...]) -> dict[str, str]:
     pairs = [entry.partition("=") for entry in where]
     for name, equals, _ in pairs:
         if not equals:
@@ -129,7 +129,7 @@ def list_rallies(place: Path | str, where: tuple[str, ...], *, as_json: bool) ->
     from tennis.store.opening import open_store
     from tennis.store.question import chosen
 
-    rows = chosen(open_store(place), _wanted(where))
+    rows = chosen(open_store(place), _conditions(where))
     if as_json:
         echo(json.dumps(rows.to_pylist(), indent=1, default=str))
         return
@@ -165,12 +165,12 @@ def stats(place: Path | str, where: tuple[str, ...], by: str, *, as_json: bool) 
 
     opened = open_store(place)
     axes = [name for name in by.split(",") if name]
-    rows = chosen(opened, _wanted(where))
+    rows = chosen(opened, _conditions(where))
     groups = quantiles(opened, rows, axes)
     if suspect := sum(rows["suspect"].to_pylist()):
         _warn(f"{format_count(suspect, 'suspect rally', 'suspect rallies')} left out")
     if as_json:
-        echo(json.dumps([_known(vars(group)) for group in groups], indent=1))
+        echo(json.dumps([_without_infinities(vars(group)) for group in groups], indent=1))
         return
     table = Table(box=None, pad_edge=False)
     for title in axes:
@@ -276,7 +276,7 @@ def drift(
     if out is not None and out.suffix not in {".svg", ".png"}:
         raise UsageError(f"{out} is neither .svg nor .png")
     opened = open_store(place)
-    rows = chosen(opened, _wanted(where))
+    rows = chosen(opened, _conditions(where))
     found = list(histories(opened, rows, _warn))
     for bench in named_twice(rows):
         _warn(f"{plain(bench, 80)}: two Brickwalls in turns; two benches of one name?")
@@ -387,16 +387,16 @@ def export(place: Path | str, where: tuple[str, ...], out: Path, *, force: bool)
     writers = {".csv": pc.write_csv, ".parquet": pq.write_table}
     if out.suffix not in writers:
         raise UsageError(f"{out} is neither .csv nor .parquet")
-    rows, data = chosen(open_store(place), _wanted(where)), io.BytesIO()
+    rows, data = chosen(open_store(place), _conditions(where)), io.BytesIO()
     writers[out.suffix](rows, data)
     write_whole(out, data.getvalue(), force=force)
     echo(f"{quoted(out)}: {format_count(len(rows), 'rally', 'rallies')}")
 
 
-def _known(value: Any) -> Any:
+def _without_infinities(value: Any) -> Any:
     """Return a value as JSON has it: null stands for what is among the missed balls."""
     if isinstance(value, dict):
-        return {name: _known(one) for name, one in value.items()}
+        return {name: _without_infinities(one) for name, one in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

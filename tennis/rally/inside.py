@@ -92,7 +92,7 @@ def read_inside(rally: Rally) -> Inside:
     )
 
 
-def is_told(console: Path) -> bool:
+def is_drill_complete(console: Path) -> bool:
     """Tell whether a console holds all that a drill measured, as the target announced it."""
     if not console.exists():
         return False

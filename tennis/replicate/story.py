@@ -100,14 +100,14 @@ def story(replicated: Replication) -> MatchStory | None:
     if len(lines) < 2 * len(_KERNELS):
         return None
     mainline_idle, rt_idle, mainline, rt = lines
-    asked = _line(replicated, "rt", "chrt", "stress", "PREEMPT_RT, explicit", "explicit")
+    modern = _line(replicated, "rt", "chrt", "stress", "PREEMPT_RT, explicit", "explicit")
     return MatchStory(
-        lines + ([asked] if asked else []),
+        lines + ([modern] if modern else []),
         [
             _earlier(replicated, "idle", mainline_idle, rt_idle),
             _earlier(replicated, "stress", rt, mainline),
             _growth(replicated, None if _surprises([rt]) else rt),
-            *([_asked(asked)] if asked else []),
+            *([_modern_driver(modern)] if modern else []),
             *_surprises([mainline, rt]),
         ],
     )
@@ -191,7 +191,7 @@ def _growth(replicated: Replication, rt: StoryLine | None) -> Sentence:
     )
 
 
-def _asked(line: StoryLine) -> Sentence:
+def _modern_driver(line: StoryLine) -> Sentence:
     """Say what a driver of today's gets on the same kernel: what was contradicted is one call."""
     late = "" if line.late is None else f"1 in 1,000 after {line.here.said('p999')}, "
     missed = f" ({line.misses} missed)" if line.misses else ""

@@ -175,7 +175,7 @@ def create(url: str) -> BucketShelf:
     Raises RallyError, UsageError; BenchError where the bucket cannot be reached or written to.
     """
     place = Place(url)
-    place.look()
+    place.probe()
     if not place.has(STORE):
         if place.keys():
             raise UsageError(f"{url} exists and is no store", next_step="choose another place")
@@ -188,7 +188,7 @@ def create(url: str) -> BucketShelf:
 def open_there(url: str) -> BucketShelf:
     """Open a store in a bucket. Raises RallyError where it is none, BenchError."""
     place = Place(url)
-    place.look()
+    place.probe()
     content = b""
     if place.has(STORE):
         with tempfile.TemporaryDirectory(prefix="tennis-store-") as scratch:

@@ -62,8 +62,8 @@ class Place:
         provider = os.environ.get("AWS_ENDPOINT_URL", "") if self.url.startswith(S3) else ""
         return f"{provider} {self._root.strip('/')}"
 
-    def look(self) -> None:
-        """Look whether anybody answers. Raises BenchError, after the first try."""
+    def probe(self) -> None:
+        """Check that anybody answers. Raises BenchError, after the first try."""
         self._try("look into", lambda: self._fs.exists(self.where("any")), tries=1)
 
     def keys(self, below: str = "") -> list[str]:
@@ -95,7 +95,7 @@ class Place:
 
     def check(self) -> None:
         """Write and remove something. Raises BenchError where that is not allowed."""
-        self.look()
+        self.probe()
         key = f".tennis-{uuid.uuid4().hex}"
         with tempfile.TemporaryDirectory(prefix="tennis-store-") as scratch:
             probe = Path(scratch) / "probe"
@@ -106,11 +106,11 @@ class Place:
     def has(self, key: str) -> bool:
         """Tell whether something is there. Raises BenchError."""
 
-        def look() -> bool:
+        def is_there() -> bool:
             self._fs.invalidate_cache()
             return bool(self._fs.exists(self.where(key)))
 
-        return self._try("look into", look)
+        return self._try("look into", is_there)
 
     def put(self, path: Path, key: str) -> None:
         """Store a file. Raises BenchError."""

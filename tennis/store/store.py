@@ -240,7 +240,7 @@ class Store:
         self._check_name(name, sha256)
         known = self.memory.fact(sha256, _form())
         if known is None:
-            known = json.dumps(_told(self.manifest(name)))
+            known = json.dumps(_manifest_columns(self.manifest(name)))
             self.memory.learn(sha256, _form(), known)
         row: dict[str, Any] = json.loads(known)
         about = self._about(name)
@@ -278,12 +278,12 @@ def _rallies_in(path: Path, depth: int = DEPTH_MAX) -> Iterator[Path]:
 
 @cache
 def _form() -> str:
-    """Return what names the rows that ``_told`` makes: another version may make others."""
+    """Return what names the rows of ``_manifest_columns``: another version may make others."""
     code = [Path(__file__), Path(manifests.__file__)]
     return "row " + hashlib.sha256(b"".join(path.read_bytes() for path in code)).hexdigest()[:16]
 
 
-def _told(manifest: Manifest) -> dict[str, Any]:
+def _manifest_columns(manifest: Manifest) -> dict[str, Any]:
     """Return what a manifest says for the catalogue."""
     target = manifest.target
     year, week, _ = datetime.datetime.fromisoformat(manifest.created).isocalendar()
