@@ -42,7 +42,7 @@ from tennis.bench.qemu import plugins
 from tennis.bench.targets.console import LIMIT_BYTES
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
-from tennis.bench.virtual.guest import LOOK_NS, Did, Guest, Look, Seen
+from tennis.bench.virtual.guest import SAMPLE_NS, Guest, GuestTrace, MemorySample, Occurrence
 from tennis.bench.virtual.machine import Extras
 from tennis.errors import BenchError
 from tennis.play.planning import plan_of
@@ -61,14 +61,14 @@ ANSWERS_AGAIN_MIN = 5  # after each
 PINGS_UNANSWERED_MIN = 5  # while it is not loaded
 LOADED_US, AGAIN_US, GONE_US, OVER_US = 400_000, 30_000, 20_000, 500_000
 SILENCE = 400  # pings without an answer, 0.8 s: no reload takes that long
-UNSEEN_NS = 100_000_000  # between two looks
+UNSEEN_NS = 100_000_000  # between two samples
 KWORKERS_MAX = 8  # that the kernel itself starts meanwhile
 OWN_TASKS = ("after", "usleep")  # what runs in the script at its end
 # they call the handlers of hard interrupts, and nothing else; a compiler may merge them
 HANDLERS = {"handle_irq_event", "handle_irq_event_percpu", "__handle_irq_event_percpu"}
 BALLS = 10_000  # 20 s, several times as long as a trial takes
 LIMIT_S = 900.0  # of this machine's time: it says nothing about the Racquet
-SAMPLES, SAMPLE_S = 5, 0.2
+REGISTER_READS, REGISTERS_S = 5, 0.2
 QUOTED = 60  # lines of the console
 MODULE = "racquet"
 LOADED = f"] {MODULE}: loading out-of-tree module"
@@ -181,7 +181,7 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
     faults: Sequence[str],
     *,
     hang_watch: "_HangWatch",
-    seen: Seen,
+    seen: GuestTrace,
 ) -> Trial:
     """Say what went wrong first: the kernel's own complaint, a hang, or what was seen of it.
 
@@ -203,7 +203,7 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
         place = _hangs_at(own, lines, hang_watch)
         words = "the target hangs" if place else "does anything lower the line?"
         return Trial(answers, f"{answers} whole answers, then none: {words}", place, tail)
-    stays = _stays(seen.looks)
+    stays = _stays(seen.samples)
     if not any(stay.there for stay in stays):
         return Trial(answers, plain(next(iter(faults), "it was not loaded"), 200), "", tail)
     wrong = (
@@ -217,7 +217,7 @@ def judge(  # noqa: PLR0913 (all that is known of a trial)
 
 @dataclass
 class _Stay:
-    """How long a module was there, or none was: from one look to another, in ns."""
+    """How long a module was there, or none was: from one sample to another, in ns."""
 
     there: bool
     began_ns: int
@@ -229,33 +229,33 @@ class _Stay:
         return balls[(served >= self.began_ns) & (served <= self.ended_ns)]
 
 
-def _stays(looks: Sequence[Look]) -> list[_Stay]:
+def _stays(samples: Sequence[MemorySample]) -> list[_Stay]:
     """Return when a module was there and when none was; the target has no other module."""
     stays: list[_Stay] = []
-    for look in looks:
-        there = look.modules is None or bool(look.modules)
+    for sample in samples:
+        there = sample.modules is None or bool(sample.modules)
         if not stays or stays[-1].there != there:
-            stays.append(_Stay(there, look.at_ns, look.at_ns))
-        stays[-1].ended_ns = look.at_ns
+            stays.append(_Stay(there, sample.at_ns, sample.at_ns))
+        stays[-1].ended_ns = sample.at_ns
     return stays
 
 
-def _silenced(seen: Seen, stays: Sequence[_Stay]) -> str:
+def _silenced(seen: GuestTrace, stays: Sequence[_Stay]) -> str:
     """Return what was to be hidden; empty: nothing."""
     if seen.complaints:
         what = seen.complaints[0].what
         return f"the kernel complained ({what}), and the console does not say of what"
     began = next(stay.began_ns for stay in stays if stay.there)
-    times = [look.at_ns for look in seen.looks if look.at_ns >= began]
+    times = [sample.at_ns for sample in seen.samples if sample.at_ns >= began]
     unseen = max(np.diff([*times, seen.ended_ns or times[-1]]), default=0)
     if unseen > UNSEEN_NS:
         return f"for {format_ns(int(unseen))} the target could not be looked at"
-    if any(look.modules is None or look.tasks is None for look in seen.looks):
+    if any(sample.modules is None or sample.tasks is None for sample in seen.samples):
         return "the kernel's list of modules, or of tasks, leads nowhere"
     return ""
 
 
-def _reloaded(seen: Seen, stays: Sequence[_Stay], balls: NDArray[np.int64]) -> str:  # noqa: PLR0911
+def _reloaded(seen: GuestTrace, stays: Sequence[_Stay], balls: NDArray[np.int64]) -> str:  # noqa: PLR0911
     """Return what went wrong first of the reloads; empty: nothing."""
     loads = [stay for stay in stays if stay.there]
     reloads = len(loads) - 1
@@ -282,20 +282,20 @@ def _reloaded(seen: Seen, stays: Sequence[_Stay], balls: NDArray[np.int64]) -> s
     if reloads != RELOADS:
         return f"the trial ended {after}"
     over_ns = stays[-1].ended_ns - stays[-1].began_ns
-    if over_ns < OVER_US * 1000 - LOOK_NS:
+    if over_ns < OVER_US * 1000 - SAMPLE_NS:
         return f"the target ended {format_ns(over_ns)} after the last reload, too early"
     return ""
 
 
-def _left(seen: Seen, over: _Stay) -> str:
+def _left(seen: GuestTrace, over: _Stay) -> str:
     """Return which threads there are that were not there before it was loaded; empty: none.
 
     ``over`` is when it was gone for good; in the middle the script does nothing but wait.
     """
-    first = next(n for n, look in enumerate(seen.looks) if look.modules)
-    before = seen.looks[max(0, first - 1)]
+    first = next(n for n, sample in enumerate(seen.samples) if sample.modules)
+    before = seen.samples[max(0, first - 1)]
     middle_ns = (over.began_ns + over.ended_ns) // 2
-    after = next(look for look in seen.looks if look.at_ns >= middle_ns)
+    after = next(sample for sample in seen.samples if sample.at_ns >= middle_ns)
     names = sorted(name for _, name in (after.tasks or set()) - (before.tasks or set()))
     for own in OWN_TASKS:
         if own in names:
@@ -308,7 +308,7 @@ def _left(seen: Seen, over: _Stay) -> str:
     return ""
 
 
-def _by_whom(seen: Seen, balls: NDArray[np.int64]) -> str:
+def _by_whom(seen: GuestTrace, balls: NDArray[np.int64]) -> str:
     """Return what is wrong with who raised and lowered the line; empty: nothing.
 
     The stages of an answer: its interrupt's handler raises the line, and something that runs after
@@ -334,7 +334,7 @@ def _by_whom(seen: Seen, balls: NDArray[np.int64]) -> str:
     return ""
 
 
-def _caller(edge: Did) -> str:
+def _caller(edge: Occurrence) -> str:
     """Return the kernel's function that called the module."""
     inside = edge.within.index("") if "" in edge.within else 0
     return next(filter(None, edge.within[inside:]), "?")
@@ -409,9 +409,9 @@ class _HangWatch:
         ):
             monitor.settimeout(10)
             monitor.connect(str(self.path))
-            for _ in range(SAMPLES):
+            for _ in range(REGISTER_READS):
                 monitor.sendall(b"info registers\n")
-                time.sleep(SAMPLE_S)
+                time.sleep(REGISTERS_S)
                 said = monitor.recv(1 << 16).decode(errors="replace")
                 for name, addresses in (("PC", self.at), ("X30", self.back_to)):
                     found = re.findall(rf"\b{name}=([0-9a-f]{{16}})", said)

@@ -65,15 +65,15 @@ def _lock_wait(part: Segments, task: str, segments: range) -> LockWait | None:
         end = at
         while end < segments.stop and part.task(int(part.node[end])) != task:
             end += 1
-        asked = _asked(part, range(segments.start, at), task)
+        awaited = _awaited_lock(part, range(segments.start, at), task)
         gap = range(at, end)
-        if asked and (longest is None or _ns(part, gap) > _ns(part, longest.segments)):
-            longest = LockWait(gap, asked, _owner(part, gap))
+        if awaited and (longest is None or _ns(part, gap) > _ns(part, longest.segments)):
+            longest = LockWait(gap, awaited, _owner(part, gap))
         at = end
     return longest
 
 
-def _asked(part: Segments, before: range, task: str) -> str:
+def _awaited_lock(part: Segments, before: range, task: str) -> str:
     """Return which lock the task wanted when it last ran; empty: it wanted none."""
     at = next((i for i in reversed(before) if part.task(int(part.node[i])) == task), None)
     names = _bases(part, at) if at is not None else []

@@ -82,7 +82,7 @@ class InsideAndOutside:
                     "latest_ns": latest,
                 }
                 for one in self.distributions
-                for *levels, latest in (map(_known, (*one.levels, one.latest)),)
+                for *levels, latest in (map(_whole_ns, (*one.levels, one.latest)),)
             ],
             "sights": [vars(one) for one in self.sights],
         }
@@ -142,7 +142,7 @@ def _distribution(name: str, values: NDArray[np.int64], later_than_ns: int | Non
     )
 
 
-def _known(ns: float | None) -> int | None:
+def _whole_ns(ns: float | None) -> int | None:
     return None if ns is None or not isfinite(ns) else int(ns)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tennis.bench.kernels import catalogue
 from tennis.bench.kernels.own_module import OwnModule
 from tennis.bench.virtual import symbols
-from tennis.bench.virtual.guest import Did, Look, Seen
+from tennis.bench.virtual.guest import GuestTrace, MemorySample, Occurrence
 from tennis.checkout import ROOT
 from tennis.course import module_trial
 from tennis.course.module_trial import RELOADS, judge, trial
@@ -138,7 +138,7 @@ class Trial:
     """A trial as it is seen, made up: 100 ms of boot, then loads and gaps, each of 50 ms."""
 
     def __init__(self) -> None:
-        self.seen = Seen(ending="powered off")
+        self.seen = GuestTrace(ending="powered off")
         self.balls: list[tuple[int, int, int]] = []
         self.lines = ["tennis: trial reloads 20", "tennis: trial over yes"]
         self.now = 0
@@ -153,7 +153,7 @@ class Trial:
     def spend(self, ms, *, there, pings=True, tasks=frozenset()):
         modules = frozenset({"racquet"} if there else ())
         for _ in range(ms):
-            self.seen.looks.append(Look(self.now, modules, frozenset({TASK}) | tasks))
+            self.seen.samples.append(MemorySample(self.now, modules, frozenset({TASK}) | tasks))
             if pings and self.now % (2 * MS) == 0:
                 served = self.now + MS // 2
                 answer = (served, 1000, 2000) if there else (served, NONE, NONE)
@@ -164,7 +164,7 @@ class Trial:
             self.now += MS
 
     def edge(self, at_ns, what, within):
-        self.seen.edges.append(Did(at_ns, what, within))
+        self.seen.edges.append(Occurrence(at_ns, what, within))
 
     def complaint(self):
         balls = np.array(self.balls, np.int64)
@@ -176,10 +176,10 @@ def never_hangs():
     return module_trial._HangWatch(ROOT / "nowhere")
 
 
-def look_at(looks, which, **fields):
-    look = looks[which]
-    looks[which] = Look(
-        look.at_ns, fields.get("modules", look.modules), fields.get("tasks", look.tasks)
+def change_sample(samples, which, **fields):
+    sample = samples[which]
+    samples[which] = MemorySample(
+        sample.at_ns, fields.get("modules", sample.modules), fields.get("tasks", sample.tasks)
     )
 
 
@@ -188,29 +188,29 @@ def test_a_good_one_passes():
 
 
 def answers_unloaded(trial):
-    gap = next(n for n, look in enumerate(trial.seen.looks[200:], 200) if not look.modules)
-    trial.edge(trial.seen.looks[gap + 10].at_ns + 5, "up", ("", HANDLER))
+    gap = next(n for n, sample in enumerate(trial.seen.samples[200:], 200) if not sample.modules)
+    trial.edge(trial.seen.samples[gap + 10].at_ns + 5, "up", ("", HANDLER))
 
 
 def never_unloads(trial):
-    for n in range(150, len(trial.seen.looks)):
-        look_at(trial.seen.looks, n, modules=frozenset({"any_name"}))
+    for n in range(150, len(trial.seen.samples)):
+        change_sample(trial.seen.samples, n, modules=frozenset({"any_name"}))
 
 
 def leads_nowhere(trial):
-    look_at(trial.seen.looks, 300, modules=None)
+    change_sample(trial.seen.samples, 300, modules=None)
 
 
 def hides(trial):
-    del trial.seen.looks[200:320]
+    del trial.seen.samples[200:320]
 
 
 def hides_the_end(trial):
-    del trial.seen.looks[-200:]
+    del trial.seen.samples[-200:]
 
 
 def complains(trial):
-    trial.seen.complaints.append(Did(5 * MS, "dump_stack_lvl", ()))
+    trial.seen.complaints.append(Occurrence(5 * MS, "dump_stack_lvl", ()))
 
 
 def resets(trial):
@@ -225,7 +225,7 @@ def silent(trial):
 
 def is_left(trial, tasks):
     for n in range(-500, 0):
-        look_at(trial.seen.looks, n, tasks=trial.seen.looks[n].tasks | tasks)
+        change_sample(trial.seen.samples, n, tasks=trial.seen.samples[n].tasks | tasks)
 
 
 def leaves_a_thread(trial):
@@ -242,12 +242,12 @@ def leaves_the_scripts_name(trial):
 
 def lowers_in_the_top_half(trial):
     edges = trial.seen.edges
-    edges[7] = Did(edges[7].at_ns, "down", ("gpiod_set_value", "", HANDLER, "kthread"))
+    edges[7] = Occurrence(edges[7].at_ns, "down", ("gpiod_set_value", "", HANDLER, "kthread"))
 
 
 def raises_in_a_thread(trial):
     edges = trial.seen.edges
-    edges[6] = Did(edges[6].at_ns, "up", ("gpiod_set_value", "", "irq_thread_fn", "kthread"))
+    edges[6] = Occurrence(edges[6].at_ns, "up", ("gpiod_set_value", "", "irq_thread_fn", "kthread"))
 
 
 def unseen(trial):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""The guest's kernel, seen from outside (target/virtual/guest.c): what is looked at, what was seen.
+"""The guest's kernel, seen from outside (target/virtual/guest.c): what is sampled, what was seen.
 
 It takes a kernel without KASLR: ``symbols.in_place`` among its parameters.
 """
@@ -20,13 +20,13 @@ from tennis.bench.virtual.machine import Parts, QemuPlugin
 from tennis.errors import BenchError
 from tennis.rally.text import plain
 
-LOOK_NS = 1_000_000  # between two looks
+SAMPLE_NS = 1_000_000  # between two samples
 # each complaint of the kernel's, of whatever kind, comes through one of them
 COMPLAINS = ("__warn", "die", "dump_stack_lvl", "panic")
 SIZE_MAX = 1 << 27  # bytes; the plugin ends at half of that
 
 _RECORD = np.dtype([("when", "<i8"), ("kind", "<u4"), ("size", "<u4")])
-_SAME, _LOOK, _EDGE, _CALL, _END = range(1, 6)
+_SAME, _SAMPLE, _EDGE, _CALL, _END = range(1, 6)
 _COUNTS = np.dtype([("modules", "<u4"), ("tasks", "<u4")])
 _MODULE = np.dtype("S56")
 _TASK = np.dtype([("address", "<u8"), ("name", "S16")])
@@ -38,16 +38,18 @@ _ENDINGS: dict[int, Ending] = {6: "powered off", 7: "reset", 8: "panicked"}
 
 
 @dataclass(frozen=True)
-class Look:
+class MemorySample:
     """What was in the kernel's memory at a time in ns; None: the list led nowhere."""
 
     at_ns: int
     modules: frozenset[str] | None
-    tasks: frozenset[tuple[int, str]] | None  # address and name; of this look, or of the one before
+    tasks: (
+        frozenset[tuple[int, str]] | None
+    )  # address and name; of this sample, or of the one before
 
 
 @dataclass(frozen=True)
-class Did:
+class Occurrence:
     """An edge of the reply line, or a call: when, and which functions were being executed.
 
     ``what`` is ``up``, ``down`` or the called function; the innermost of ``within`` comes first.
@@ -59,12 +61,12 @@ class Did:
 
 
 @dataclass
-class Seen:
+class GuestTrace:
     """All that was seen of a guest, in order of time."""
 
-    looks: list[Look] = field(default_factory=list)
-    edges: list[Did] = field(default_factory=list)
-    complaints: list[Did] = field(default_factory=list)
+    samples: list[MemorySample] = field(default_factory=list)
+    edges: list[Occurrence] = field(default_factory=list)
+    complaints: list[Occurrence] = field(default_factory=list)
     ending: Ending = "stopped"  # by this machine, unless QEMU says otherwise
     ended_ns: int | None = None
 
@@ -88,7 +90,7 @@ class Guest:
         self._parameters = {
             "modules": _signed(heads[symbols.MODULES]),
             "init_task": _signed(heads[symbols.INIT_TASK]),
-            "every": LOOK_NS,
+            "every": SAMPLE_NS,
             "calls": self._in.fileno(),
             "out": self._out.fileno(),
         }
@@ -107,16 +109,16 @@ class Guest:
         descriptors = [self._in.fileno(), self._out.fileno()]
         return QemuPlugin(self._plugin, self._parameters, descriptors)
 
-    def seen(self) -> Seen:
+    def seen(self) -> GuestTrace:
         """Return what was seen. What came last may be cut: QEMU can be killed."""
-        seen = Seen()
-        last = Look(0, frozenset(), frozenset())
+        seen = GuestTrace()
+        last = MemorySample(0, frozenset(), frozenset())
         for when, kind, data in self._records():
-            if kind == _LOOK:
-                last = _look(when, data)
-                seen.looks.append(last)
+            if kind == _SAMPLE:
+                last = _memory_sample(when, data)
+                seen.samples.append(last)
             elif kind == _SAME:
-                seen.looks.append(Look(when, last.modules, last.tasks))
+                seen.samples.append(MemorySample(when, last.modules, last.tasks))
             elif kind == _END:
                 seen.ending = _ENDINGS.get(int(_words(data)[0]), "stopped")
                 seen.ended_ns = when
@@ -124,9 +126,9 @@ class Guest:
                 what, *within = _words(data)
                 names = tuple(self._function(address) for address in within)
                 if kind == _EDGE:
-                    seen.edges.append(Did(when, "up" if what else "down", names))
+                    seen.edges.append(Occurrence(when, "up" if what else "down", names))
                 else:
-                    seen.complaints.append(Did(when, self._calls[what].name, names))
+                    seen.complaints.append(Occurrence(when, self._calls[what].name, names))
         return seen
 
     def _records(self) -> Iterator[tuple[int, int, bytes]]:
@@ -148,7 +150,7 @@ class Guest:
         return self._functions[index].name if index >= 0 else ""
 
 
-def _look(when: int, data: bytes) -> Look:
+def _memory_sample(when: int, data: bytes) -> MemorySample:
     counts = np.frombuffer(data, _COUNTS, 1)[0]
     modules, tasks = (
         0 if counts[name] == _BROKEN else int(counts[name]) for name in ("modules", "tasks")
@@ -156,7 +158,7 @@ def _look(when: int, data: bytes) -> Look:
     at = _COUNTS.itemsize
     names = np.frombuffer(data, _MODULE, modules, at).tolist()
     rows = np.frombuffer(data, _TASK, tasks, at + modules * _MODULE.itemsize).tolist()
-    return Look(
+    return MemorySample(
         when,
         None if counts["modules"] == _BROKEN else frozenset(map(_name, names)),
         None

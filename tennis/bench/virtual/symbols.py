@@ -54,7 +54,7 @@ def functions(parts: Parts, facts: Mapping[str, str]) -> list[Symbol]:
     kernel = parts.kernel
     text = _kernel(parts)
     loaded = [module for module in (parts.load_module, parts.drill) if module]
-    modules = _told(
+    modules = _printed_symbols(
         "modules-"
         + digest(
             fingerprint(kernel),
@@ -108,7 +108,7 @@ def _kernel(parts: Parts) -> str:
     key = digest(
         fingerprint(kernel), kernel.image, parts.qemu.version, _DUMP, _FUNCTIONS, in_place(kernel)
     )  # fmt: skip
-    return _told(
+    return _printed_symbols(
         f"{kernel.release}-{key}",
         parts,
         {"/tennis/before": _DUMP.format(filter=_FUNCTIONS)},
@@ -154,7 +154,7 @@ def _rank(symbol: Symbol) -> tuple[bool, int, str]:
     return symbol.name.startswith(("__pi_", "_")), len(symbol.name), symbol.name
 
 
-def _told(name: str, parts: Parts, scripts: dict[str, str], doing: str) -> str:
+def _printed_symbols(name: str, parts: Parts, scripts: dict[str, str], doing: str) -> str:
     """Return what a target prints of /proc/kallsyms; booted once, and kept."""
 
     def build(folder: Path) -> None:
