@@ -55,6 +55,14 @@ def is_named(kernel: str) -> bool:
     return kernel in catalogue.catalogue() or any(kernel in bench.kernels for bench in BENCHES)
 
 
+def bench_with(kernel: str, kind: BenchKind) -> type[RegisteredBench] | None:
+    """Return the bench of a kind whose own kernel has this name; None: no bench's own."""
+    for bench in BENCHES:
+        if bench.kind == kind and kernel in bench.kernels:
+            return bench
+    return None
+
+
 def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a plan's bench takes if nobody asked for something else. Raises UsageError."""
     return _class_of(plan).usual(plan, asked)

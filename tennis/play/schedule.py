@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from tennis.bench import flavours
 from tennis.bench import loads as load_folder
 from tennis.bench.kernels import catalogue
-from tennis.bench.registry import can
-from tennis.bench.sloth import is_sloth
+from tennis.bench.protocol import RegisteredBench
+from tennis.bench.registry import bench_with, can, is_named
 from tennis.errors import UsageError
 from tennis.match.plan import (
     RALLIES_MAX,
@@ -33,7 +33,7 @@ from tennis.rally import command_line as parameters
 from tennis.rally import priorities as priority_map
 from tennis.rally.cycles import balls_for, cycle_words
 from tennis.rally.manifest import THREADED, BottomHalf, Drill, Priorities, TopHalf
-from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.plan import UNKNOWN, InstructionNs, Plan
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 from tennis.replicate.rules import replication
@@ -222,14 +222,20 @@ def _check_drills(plan: MatchPlan) -> None:
 
 
 class _Kernel:
-    """A kernel of the plan: where it is, and what flavour it has."""
+    """A kernel of the plan: where it is, and what flavour it has.
+
+    ``own``: the bench whose own kernel it is, such as SLOTH's; None: Linux. ``flavour``: None
+    where only that bench knows what its kernel has, and refuses the rest.
+    """
 
     def __init__(self, plan: MatchPlan, name: str, given: str | None, beside: Path) -> None:
+        self._of = plan
         self.name = name
         self.axis = plan.kernels.get(name, KernelAxis())
         self.place = given or self.axis.tree
         self.there = self.place is not None or not self.axis.optional
-        self.flavour: flavours.Player = (
+        self.own: type[RegisteredBench] | None = None
+        self.flavour: flavours.Player | None = (
             "evl" if name == "xenomai" else "mainline"
         )  # until it is known
         if not self.there:
@@ -239,18 +245,20 @@ class _Kernel:
         else:
             origin = self._on_target(plan)
         if self.flavour not in CALLED.get(name, {self.flavour}):
+            what = f"a kernel of flavour {self.flavour}" if self.flavour else "no kernel of Linux"
             raise UsageError(
-                f"kernels.{name}: {origin} is a kernel of flavour {self.flavour}: "
+                f"kernels.{name}: {origin} is {what}: "
                 f"call it otherwise, or give one that is configured as {name}"
             )
 
     def _find(self, beside: Path | None) -> str:
         """Find a kernel of the virtual bench; a folder in the plan is relative to ``beside``."""
-        if beside and self.axis.tree and self.axis.tree not in catalogue.catalogue():
+        if beside and self.axis.tree and not is_named(self.axis.tree):
             self.place = str(beside / self.axis.tree)
-        if is_sloth(self.place or self.name):
-            self.flavour = "sloth"
-            return "SLOTH"
+        self.own = bench_with(self.place or self.name, "virtual")
+        if self.own is not None:
+            self.flavour = "sloth" if self.own.can.system == "sloth" else None
+            return self.own.can.name
         try:
             kernel = catalogue.find(self.place or self.name)
         except UsageError as error:
@@ -274,11 +282,25 @@ class _Kernel:
     @property
     def system(self) -> load_folder.System:
         """Return whose loads it takes."""
-        return "sloth" if self.flavour == "sloth" else "linux"
+        return self.own.can.system if self.own else "linux"
+
+    @property
+    def instruction_ns(self) -> InstructionNs | None:
+        """Return how long an instruction takes; None: its bench cannot choose it."""
+        takes = "instruction_ns" in self.own.can.takes if self.own else self._of.bench == "virtual"
+        return self._of.instruction_ns if takes else None
+
+    @property
+    def has_drills(self) -> bool:
+        """Return whether a drill can be done on it."""
+        return "drill" in self.own.can.takes if self.own else self.flavour in {"mainline", "rt"}
 
     @property
     def usual(self) -> tuple[Priorities, TopHalf, BottomHalf]:
         """Return priorities, top half and bottom half where nobody says which."""
+        if self.flavour is None:
+            made = plan_of(kernel=self.place or self.name)
+            return made.priorities, made.top_half, made.bottom_half
         racquet = flavours.racquet_of(self.flavour)
         return racquet.priorities[0], racquet.top_halves[0], racquet.bottom_halves[0]
 
@@ -401,8 +423,10 @@ def _impossible(kernel: _Kernel, combination: _Combination) -> str:  # noqa: PLR
     if combination.load not in load_folder.names(kernel.system):
         return f"the load {combination.load} is not for {load_folder.CALLED[kernel.system]}"
     if combination.drill:
-        linux = kernel.flavour in {"mainline", "rt"}
-        return "" if linux else f"drills are for Linux so far, not for {kernel.flavour} kernels"
+        which = kernel.flavour or kernel.name
+        return "" if kernel.has_drills else f"drills are for Linux so far, not for {which} kernels"
+    if kernel.flavour is None:
+        return ""
     racquet = flavours.racquet_of(kernel.flavour)
     preset = combination.priorities in priority_map.PRESETS
     if combination.priorities not in racquet.priorities and (preset or not racquet.threads):
@@ -448,7 +472,7 @@ def _scheduled(
                 load=combination.load,
                 load_options=options,
                 command_line=combination.command_line,
-                instruction_ns=plan.instruction_ns,
+                instruction_ns=kernel.instruction_ns,
                 operator=plan.operator,
             )
             return ScheduledRally(
@@ -471,7 +495,7 @@ def _scheduled(
                 plan.interrupt_cpu if setting.interrupt_cpu is None else setting.interrupt_cpu
             ),
             load_cpus=setting.load_cpus or plan.load_cpus,
-            instruction_ns=plan.instruction_ns if plan.bench == "virtual" else None,
+            instruction_ns=kernel.instruction_ns,
             **{
                 **plan.model_dump(include=set(Serving.model_fields)),
                 "balls": balls,

@@ -6,14 +6,19 @@ import re
 from types import ModuleType
 
 import pytest
+from click.testing import CliRunner
 
 from tennis.bench import registry
 from tennis.bench.registry import bench_for, bench_for_all
 from tennis.checkout import ROOT
+from tennis.cli import cli
 from tennis.errors import UsageError
+from tennis.match.folder import open_match
+from tennis.match.plan import read_plan
 from tennis.play.checking import check
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
+from tennis.play.schedule import scheduled_rallies
 from tennis.stats.summary import summarize
 
 
@@ -51,6 +56,53 @@ def test_it_plays_beside_others_of_its_kind(constant):
     assert together.time_note(plans[1]) == "virtual time, 2 ns per instruction"
     assert together.versions(plans[0]) == {"constant": "1"}
     assert isinstance(bench_for_all(plans[:1]), constant)
+
+
+@pytest.mark.usefixtures("constant")
+def test_a_match_plays_it(tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text('balls = 200\nloads = ["idle"]\n[kernels.constant]\n')
+    out = tmp_path / "out"
+    done = CliRunner().invoke(cli, ["match", str(plan), "--out", str(out), "--workers", "1"])
+    assert done.exit_code == 0, done.output
+    (rally,) = open_match(out).rallies()
+    assert (rally.path.name, rally.balls) == ("constant-idle-default-thread", 200)
+    assert (out / "report.html").exists()
+
+
+@pytest.mark.usefixtures("constant")
+def test_a_match_plays_it_beside_sloth_and_by_another_name(tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'loads = ["idle"]\n[kernels.sloth]\n[kernels.other]\ntree = "constant"\n'
+        '[kernels.small]\ntree = "sloth-m0"\n'
+    )
+    scheduled, left = scheduled_rallies(read_plan(plan), {}, tmp_path)
+    assert left == []
+    assert {planned.name: planned.plan.kernel for planned in scheduled} == {
+        "sloth-idle-native-task": "sloth",
+        "other-idle-default-thread": "constant",
+        "small-idle-native-task": "sloth-m0",
+    }
+
+
+@pytest.mark.usefixtures("constant")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('loads = ["idle"]\n[kernels.mainline]\ntree = "constant"', "is no kernel of Linux"),
+        ('loads = ["nowhere"]\n[kernels.constant]', "nowhere"),
+        (
+            'loads = ["idle"]\nrallies = false\n[kernels.constant]\n[[drill]]\nname = "switch"',
+            "drills",
+        ),
+    ],
+)
+def test_a_match_refuses_what_it_does_not_have(tmp_path, text, said):
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=said):
+        scheduled_rallies(read_plan(path), {}, tmp_path)
 
 
 def test_what_it_does_not_take_is_refused(constant):
