@@ -4,6 +4,7 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from tennis.cli.match import workers_here
 from tennis.cli.numbers import Real, Whole
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.stop import Stop
-from tennis.cli.words import echo
+from tennis.cli.words import echo, print_line
 from tennis.errors import UsageError
 from tennis.listener import listening
 from tennis.rally.disk import refuse_existing, writing
@@ -233,9 +234,7 @@ def _print(
 
     console = Console(highlight=False)
 
-    def line(text: str, style: str = "") -> None:
-        console.print(Text(text, style=style), soft_wrap=True)
-
+    line = partial(print_line, console)
     sides, judgement = compared.sides, compared.judgement
     for what, (ours, theirs) in sides.differences.items():
         line(f"differs: {what}: {ours or '-'} before, {theirs or '-'} after")

@@ -11,7 +11,7 @@ from tennis.cli.numbers import Whole
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.release import release
 from tennis.cli.stop import Stop
-from tennis.cli.words import echo
+from tennis.cli.words import echo, warn
 from tennis.rally.text import quoted
 from tennis.units import format_count
 
@@ -58,7 +58,7 @@ def record(out: Path, number: str | None, balls: int | None) -> None:
                 out,
                 balls=balls,
                 watch=watch,
-                tell=lambda name: echo(f"tennis: {name}", err=True),
+                tell=warn,
             )
             for lab in labs
         )

@@ -22,7 +22,7 @@ from tennis.cli.options import Grouped
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.rally import load_option
 from tennis.cli.stop import Stop
-from tennis.cli.words import echo, paragraph
+from tennis.cli.words import echo, paragraph, warn
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.rally import Rally
@@ -180,7 +180,7 @@ def drill(
     wanted = Drill(name=name, context=context, period_ns=round(period_us * 1000))
     plan = drill_plan(wanted, repetitions, **asked)
     bench = bench_for(plan, Access(plan.port, plan.target))
-    warned = listening(lambda line: echo(f"tennis: {line}", err=True))
+    warned = listening(warn)
     with warned, prediction_sealed(out), shown("drill") as observe:
         played = player.play(bench, plan, out, player.Watch(observe, stop))
     tell(played)

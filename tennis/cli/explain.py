@@ -5,6 +5,7 @@
 import json
 import re
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,7 +17,7 @@ from rich.text import Text
 from tennis.cli.completion import Folder
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stages import show_stages
-from tennis.cli.words import echo
+from tennis.cli.words import echo, print_line
 from tennis.errors import UsageError
 from tennis.explain.explanation import Explanation
 from tennis.explain.remedies import remedies
@@ -214,9 +215,7 @@ def _time_ns(text: str) -> int:
 def _print(explanation: Explanation, out: Path | None) -> None:
     console = Console(highlight=False)
 
-    def line(text: str, style: str = "") -> None:
-        console.print(Text(text, style=style), soft_wrap=True)
-
+    line = partial(print_line, console)
     line(explanation.story.sentence, "bold")
     line("")
     rule = explanation.rule[0].upper() + explanation.rule[1:]

@@ -13,7 +13,7 @@ import click
 from tennis.cli.completion import Folder
 from tennis.cli.numbers import Whole
 from tennis.cli.stop import Stop
-from tennis.cli.words import echo
+from tennis.cli.words import echo, warn
 from tennis.errors import TennisError, UsageError
 from tennis.listener import listening
 from tennis.rally.text import plain, quoted
@@ -127,7 +127,7 @@ def grade(
     out = out or _beside(submissions)
     rules = _rules(lab, out, deadline, late_per_day, late_days, recorded)
     if words := rules.words(lab):
-        echo(f"tennis: {words}", err=True)
+        warn(words)
     if out.resolve() == submissions.resolve():
         raise UsageError("--out is the folder of the hand-ins", next_step="choose another")
     people, decided = mark_sheet.read_sheet(out, lab), integrity.read_decisions(out)
@@ -136,7 +136,7 @@ def grade(
         echo(f"tennis: {done} of {of}: {plain(name, 60)}", err=True)
 
     with (
-        listening(lambda line: echo(f"tennis: {line}", err=True)),
+        listening(warn),
         downloads.opened(submissions) as root,
     ):
         graded = grading.grade(

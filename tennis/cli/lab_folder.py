@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tennis.cli.words import echo
+from tennis.cli.words import warn
 
 
 @contextlib.contextmanager
@@ -17,5 +17,5 @@ def prediction_sealed(out: Path | None) -> Iterator[None]:
         return
     from tennis.course.predictions import sealing
 
-    with sealing(out, lambda words: echo(f"tennis: {words}", err=True)):
+    with sealing(out, warn):
         yield

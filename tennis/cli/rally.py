@@ -18,7 +18,7 @@ from tennis.cli.numbers import Whole
 from tennis.cli.options import Grouped, options_of
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
-from tennis.cli.words import echo
+from tennis.cli.words import echo, warn
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.rally import Rally, calibration, part_path
@@ -287,11 +287,6 @@ def ended_at_once(out: Path | None) -> Iterator[None]:
         if out and part_path(out).exists():
             echo(f"tennis: to go on: tennis resume {quoted(out)}", err=True)
         raise
-
-
-def warn(warning: str) -> None:
-    """Say a line beside the progress."""
-    echo(f"tennis: {warning}", err=True)
 
 
 def tell(played: Rally) -> None:

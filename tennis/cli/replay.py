@@ -12,6 +12,7 @@ from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
+from tennis.cli.words import warn
 from tennis.listener import listening
 
 
@@ -41,7 +42,7 @@ def replay(recording: Path, *, speed: float, operator: str | None, out: Path) ->
     from tennis.play.planning import replay_of
 
     stop = Stop()
-    with listening(rally.warn), shown() as observe, rally.ended_at_once(out):
+    with listening(warn), shown() as observe, rally.ended_at_once(out):
         bench, plan = replay_of(recording, speed, operator)
         with prediction_sealed(out):
             played = player.play(bench, plan, out, player.Watch(observe, stop))

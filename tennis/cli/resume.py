@@ -11,6 +11,7 @@ from tennis.cli.completion import Folder, kernels
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
+from tennis.cli.words import warn
 from tennis.listener import listening
 
 
@@ -65,7 +66,7 @@ def resume(
     plan = player.begun_plan(folder)
     what = drill if plan.drill else rally
     label = "drill" if plan.drill else "rally"
-    with listening(rally.warn), shown(label) as observe, rally.ended_at_once(folder):
+    with listening(warn), shown(label) as observe, rally.ended_at_once(folder):
         bench = bench_again(
             folder, plan, kernel=kernel, racquet=racquet, port=port, target=target, holder=holder
         )

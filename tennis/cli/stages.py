@@ -4,15 +4,15 @@
 
 import json
 from dataclasses import asdict
+from functools import partial
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
-from tennis.cli.words import echo
+from tennis.cli.words import echo, print_line
 from tennis.listener import listening
 from tennis.rally import Rally
 from tennis.rally.text import plain
@@ -57,9 +57,7 @@ def show_stages(rally: Rally, *, kernel: str | None, as_json: bool = False) -> N
     console = Console(highlight=False)
     console.print(table)
 
-    def line(text: str, style: str = "") -> None:
-        console.print(Text(text, style=style), soft_wrap=True)
-
+    line = partial(print_line, console)
     line(f"What the {format_count(latest, 'latest ball', 'latest balls')} waited for:")
     for cause, balls, ns in causes[:CAUSES]:
         line(f"  {format_count(balls, 'ball')}, {format_ns(ns)}: {plain(cause, 100)}")

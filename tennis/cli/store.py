@@ -14,7 +14,7 @@ from rich.table import Table
 
 from tennis.cli.completion import Folder, StorePlace
 from tennis.cli.numbers import Whole
-from tennis.cli.words import echo
+from tennis.cli.words import echo, warn
 from tennis.errors import UsageError
 from tennis.listener import listening
 from tennis.rally.text import plain, quoted
@@ -60,7 +60,7 @@ def store(ctx: click.Context) -> None:
       tennis store verify term
       tennis store export term --out rallies.csv
     """
-    ctx.with_resource(listening(_warn))
+    ctx.with_resource(listening(warn))
 
 
 def _conditions(where: tuple[str, ...]) -> dict[str, str]:
@@ -168,7 +168,7 @@ def stats(place: Path | str, where: tuple[str, ...], by: str, *, as_json: bool) 
     rows = chosen(opened, _conditions(where))
     groups = quantiles(opened, rows, axes)
     if suspect := sum(rows["suspect"].to_pylist()):
-        _warn(f"{format_count(suspect, 'suspect rally', 'suspect rallies')} left out")
+        warn(f"{format_count(suspect, 'suspect rally', 'suspect rallies')} left out")
     if as_json:
         echo(json.dumps([_without_infinities(vars(group)) for group in groups], indent=1))
         return
@@ -277,9 +277,9 @@ def drift(
         raise UsageError(f"{out} is neither .svg nor .png")
     opened = open_store(place)
     rows = chosen(opened, _conditions(where))
-    found = list(histories(opened, rows, _warn))
+    found = list(histories(opened, rows, warn))
     for bench in named_twice(rows):
-        _warn(f"{plain(bench, 80)}: two Brickwalls in turns; two benches of one name?")
+        warn(f"{plain(bench, 80)}: two Brickwalls in turns; two benches of one name?")
     if as_json:
         told = [
             {
@@ -328,7 +328,7 @@ def _draw_drift(found: "list[History]", out: Path, *, force: bool) -> None:
         if one.chart is not None
     ]
     if not some:
-        _warn("no chart has enough rallies: nothing is drawn")
+        warn("no chart has enough rallies: nothing is drawn")
         return
     kind: Literal["svg", "png"] = "svg" if out.suffix == ".svg" else "png"
     write_whole(out, courses(some).render(kind), force=force)
@@ -398,10 +398,6 @@ def _without_infinities(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _without_infinities(one) for name, one in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _warn(line: str) -> None:
-    echo(f"tennis: {line}", err=True)
 
 
 def _print(rows: "pa.Table") -> None:

@@ -15,7 +15,7 @@ from rich.table import Table
 from tennis.cli.completion import Folder
 from tennis.cli.numbers import Real, Whole
 from tennis.cli.stop import Stop
-from tennis.cli.words import echo
+from tennis.cli.words import echo, warn
 from tennis.errors import UsageError
 from tennis.rally.text import plain, quoted
 
@@ -101,7 +101,7 @@ def capture(  # the rest is what was asked for
     chosen = sigrok.settings(asked.pop("analyser"), rate_hz=rate, **asked)
     name = plain(chosen.analyser.name, 40)
     for warning in chosen.warnings(round(pulse_us * 1000), chosen.seconds):
-        echo(f"tennis: {warning}", err=True)
+        warn(warning)
     how = f"{chosen.rate_hz / 1e6:g} MHz, ping {chosen.ping}, reply {chosen.reply}"
     echo(f"capturing with {name} ({chosen.analyser.spec}), {how}", err=True)
     stop = Stop()

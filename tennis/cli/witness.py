@@ -3,6 +3,7 @@
 """``tennis witness``: what a witness inside the target saw, beside what the Brickwall saw."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,7 +15,7 @@ from rich.text import Text
 from tennis.cli.completion import Folder
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
-from tennis.cli.words import echo
+from tennis.cli.words import echo, print_line
 from tennis.explain.witness import InsideAndOutside, Sight
 from tennis.listener import listening
 from tennis.play.remedy_trial import Tried
@@ -73,9 +74,7 @@ def witness(rally: Path, *, cost: bool, as_json: bool) -> None:
 def _print(comparison: InsideAndOutside, tried: Tried | None) -> None:
     console = Console(highlight=False)
 
-    def line(text: str, style: str = "") -> None:
-        console.print(Text(text, style=style), soft_wrap=True)
-
+    line = partial(print_line, console)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     for title in ("N", "median", "99 %", "99.9 %", "latest"):

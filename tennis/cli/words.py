@@ -16,8 +16,18 @@ def echo(message: object = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(_harmless(str(message)), err=err, nl=nl)
 
 
+def warn(warning: str) -> None:
+    """Say a line beside the progress."""
+    echo(f"tennis: {warning}", err=True)
+
+
 def _harmless(words: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "�" for c in words)
+
+
+def print_line(console: Console, words: str, style: str = "") -> None:
+    """Print one line, however long."""
+    console.print(Text(words, style=style), soft_wrap=True, highlight=False)
 
 
 def paragraph(

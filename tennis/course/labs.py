@@ -318,6 +318,11 @@ class Lab(StrictPart):
 
         return _PLACEHOLDER.sub(value, text)
 
+    @property
+    def handout_seed(self) -> int:
+        """Return the seed with which the handout's rallies are played."""
+        return int(str(self.value("parameters.seed")))
+
     def value(self, path: str) -> Value:
         """Return ``title``, ``minutes``, ``points``, ... or ``parameters.NAME``."""
         first, _, rest = path.partition(".")

@@ -53,7 +53,7 @@ def rallies(lab: Lab) -> list[Rally]:
     given = [path for path in _named_folders() if not is_sweep(path)]
     found = given or [Path(asked.name) for asked in lab.to_play if Path(asked.name).exists()]
     if not found:
-        seed = _seed(lab)
+        seed = lab.handout_seed
         # a Racquet of one's own lies in one's own folder only
         possible = [
             one for one in lab.rallies if one.racquet is None or Path(one.racquet).is_file()
@@ -113,7 +113,7 @@ def play(lab: Lab, name: str, *, balls: int | None = None) -> Rally:
     if Path(name).exists():
         return open_folder(Path(name))
     own = Path(ANSWERS).is_file()
-    seed = _own_seed(lab) if own else _seed(lab)
+    seed = _own_seed(lab) if own else lab.handout_seed
     asked = asked.model_copy(update={"balls": balls or asked.balls})
     shown: Any = display(  # type: ignore[no-untyped-call]
         _html(_bar(0, asked.balls, "the target boots")), display_id=True
@@ -184,10 +184,6 @@ def _own_seed(lab: Lab) -> int:
     return seed_of(lab, own.student, own.number)
 
 
-def _seed(lab: Lab) -> int:
-    return int(str(lab.value("parameters.seed")))
-
-
 def sweep(lab: Lab) -> Sweep:
     """Open the sweep of a lab: the folder in TENNIS_RALLY, or the one beside the notebook.
 
@@ -206,7 +202,7 @@ def sweep(lab: Lab) -> Sweep:
     _folders.append(folder)
     out = Path(folder.name) / lab.sweep.name
     short = lab.sweep.model_copy(update={"balls": min(lab.sweep.balls, BALLS)})
-    words = ["sweep", "--quiet", *short.options(_seed(lab)), "--out", str(out)]
+    words = ["sweep", "--quiet", *short.options(lab.handout_seed), "--out", str(out)]
     _tennis(*words, what=f"the sweep {lab.sweep.name}")
     return open_sweep(out)
 

@@ -51,12 +51,8 @@ def record(
             raise KeyboardInterrupt
     if lab.sweep is not None:
         tell(f"{lab.slug}/{lab.sweep.name}")
-        played += sweep_work.play(lab, _seed(lab), folder / lab.sweep.name, balls)
+        played += sweep_work.play(lab, lab.handout_seed, folder / lab.sweep.name, balls)
     return played
-
-
-def _seed(lab: Lab) -> int:
-    return int(str(lab.value("parameters.seed")))
 
 
 def _plan(lab: Lab, asked: LabRally, balls: int | None) -> Plan:
@@ -64,7 +60,7 @@ def _plan(lab: Lab, asked: LabRally, balls: int | None) -> Plan:
         return drill_plan(
             asked.drill.to_do,
             min(balls or asked.balls, asked.balls),
-            _seed(lab) + asked.boot,
+            lab.handout_seed + asked.boot,
             kernel=asked.kernel,
             load=asked.load,
             load_options=asked.load_options,
@@ -78,6 +74,6 @@ def _plan(lab: Lab, asked: LabRally, balls: int | None) -> Plan:
         beneath=asked.beneath,
         priorities=asked.priorities,
         balls=min(balls or asked.balls, asked.balls),
-        seed=_seed(lab) + asked.boot,
+        seed=lab.handout_seed + asked.boot,
         **asked.serving,
     )

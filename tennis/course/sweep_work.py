@@ -6,8 +6,6 @@ It has more rates than anybody wants to play again for each student: some are, w
 the balls themselves, so that nobody knows them before the sweep is played.
 """
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from tennis.bench.registry import bench_for
@@ -18,7 +16,7 @@ from tennis.course.work import Work
 from tennis.errors import RallyError
 from tennis.play.planning import plan_of
 from tennis.play.player import unversioned
-from tennis.play.rally import Observer
+from tennis.play.rally import unobserved
 from tennis.play.sweep import SweepRequest, play_sweep
 from tennis.rally import open_rally
 from tennis.rally.folder import BALLS
@@ -62,7 +60,7 @@ def play(lab: Lab, seed: int, out: Path, balls: int | None = None) -> int:
     """
     before = len(list(out.glob("*-hz")))
     asked = sweep_request(lab, seed, balls)
-    done = play_sweep(bench_for(asked.plan), asked, out, lambda _: _silent(), lambda: False)
+    done = play_sweep(bench_for(asked.plan), asked, out, lambda _: unobserved(), lambda: False)
     if done.interrupted:
         raise KeyboardInterrupt
     return len(done.sweep.rates) - before
@@ -109,8 +107,3 @@ def _sweep(lab: Lab) -> LabSweep:
     if lab.sweep is None:
         raise LabError(f"lab {lab.slug} has no sweep")
     return lab.sweep
-
-
-@contextlib.contextmanager
-def _silent() -> Iterator[Observer]:
-    yield lambda _: None

@@ -21,7 +21,7 @@ from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.match.plan import ScheduledRally
 from tennis.play.player import Player, RallyOutcome, kept
-from tennis.play.rally import Observer, Stop
+from tennis.play.rally import Stop, unobserved
 from tennis.rally import part_path
 from tennis.rally.manifest import BenchKind
 from tennis.rally.plan import Plan
@@ -203,7 +203,7 @@ class _Fleet:
         player = Player(bench.bench, self._out, lambda: self._stop() or self._ending.is_set())
         seen: RallyOutcome | BaseException
         try:
-            seen = player.see_to(bench.own(job.planned), _silent())
+            seen = player.see_to(bench.own(job.planned), unobserved())
         except BaseException as error:  # the one who waits raises it
             seen = error
         self._came.put((bench, job, seen))
@@ -230,8 +230,3 @@ class _Fleet:
             and bool(set(self._all) - job.avoid)
             and not self._stop()
         )
-
-
-@contextlib.contextmanager
-def _silent() -> Iterator[Observer]:
-    yield lambda _: None

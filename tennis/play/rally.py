@@ -29,6 +29,12 @@ Observer = Callable[[Progress], None]
 Stop = Callable[[], bool]
 
 
+@contextlib.contextmanager
+def unobserved() -> Iterator[Observer]:
+    """Yield an observer that shows nothing."""
+    yield lambda _: None
+
+
 @dataclass(frozen=True)
 class Watch:
     """Who looks on: told of the progress often, and asked as often whether to stop."""

@@ -6,7 +6,6 @@ The bytes of a rally do not depend on what else the machine does, so any number 
 match.
 """
 
-import contextlib
 import multiprocessing
 import os
 import signal
@@ -22,7 +21,7 @@ from tennis.bench.registry import bench_for
 from tennis.errors import UsageError
 from tennis.match.plan import ScheduledRally
 from tennis.play.player import Player, RallyOutcome
-from tennis.play.rally import Observer, Stop
+from tennis.play.rally import Stop, unobserved
 from tennis.rally.manifest import BenchKind
 
 POLL_S = 0.2  # how often the wish to stop is looked for
@@ -103,13 +102,8 @@ _playing = threading.Lock()
 
 def _see_to(planned: ScheduledRally, out: Path) -> RallyOutcome:
     with _playing:
-        return Player(bench_for(planned.plan), out, _stop).see_to(planned, _silent())
+        return Player(bench_for(planned.plan), out, _stop).see_to(planned, unobserved())
 
 
 def _stop() -> bool:
     return _left_alone.is_set() or (_stop_requested is not None and _stop_requested.is_set())
-
-
-@contextlib.contextmanager
-def _silent() -> Iterator[Observer]:
-    yield lambda _: None

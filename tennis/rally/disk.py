@@ -53,6 +53,18 @@ def open_regular(path: Path, *, links: bool = True) -> BinaryIO:
     return file
 
 
+def read_source(path: Path, size_max: int) -> bytes:
+    """Return a file that a person wrote for us to build. Raises UsageError, also above a size."""
+    try:
+        with open_regular(path) as file:
+            content: bytes = file.read(size_max + 1)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror})") from error
+    if len(content) > size_max:
+        raise UsageError(f"{path} is larger than {size_max >> 10} kB")
+    return content
+
+
 def sync(path: Path) -> None:
     """Wait until a file or a folder (its names) is on the disk."""
     number = os.open(path, os.O_RDONLY)

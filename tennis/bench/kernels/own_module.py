@@ -20,8 +20,8 @@ from tennis.bench.cache import digest, once
 from tennis.bench.kernels import modules
 from tennis.bench.kernels.catalogue import Kernel, fingerprint
 from tennis.checkout import ROOT, cache_folder
-from tennis.errors import BenchError, NotBuiltError, UsageError
-from tennis.rally.disk import open_regular
+from tennis.errors import BenchError, NotBuiltError
+from tennis.rally.disk import read_source
 from tennis.rally.text import plain
 
 NAME = "racquet"
@@ -59,7 +59,7 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
 
     Raises UsageError for no such file, BenchError where this machine could not build it.
     """
-    text = _read(source)
+    text = read_source(source, SOURCE_MAX)
 
     def fill(folder: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="tennis-module-") as scratch:
@@ -172,17 +172,6 @@ def _tool_output(own: OwnModule, command: str) -> str:
         line = ["/bin/sh", "-c", f"{command} > {box.OUT}/told"]
         ended = box.run(line, Path(scratch), ["told"], SYSTEM, {}, 60.0)
     return ended.files.get("told", b"").decode(errors="replace")
-
-
-def _read(source: Path) -> bytes:
-    try:
-        with open_regular(source) as file:
-            text: bytes = file.read(SOURCE_MAX + 1)
-    except OSError as error:
-        raise UsageError(f"{source} cannot be read ({error.strerror})") from error
-    if len(text) > SOURCE_MAX:
-        raise UsageError(f"{source} is larger than {SOURCE_MAX >> 10} kB")
-    return text
 
 
 def _script(kernel: Kernel) -> str:

@@ -16,7 +16,7 @@ from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, NotBuiltError, UsageError
-from tennis.rally.disk import open_regular
+from tennis.rally.disk import read_source
 from tennis.rally.text import plain
 
 SLOTH = ROOT / "target" / "sloth"
@@ -116,7 +116,7 @@ def own_image(
     """
     if application.suffix != ".c":
         raise UsageError(f"{application} is no C file", next_step="name FILE.c, with FILE.h beside")
-    texts = [_read(application.with_suffix(suffix)) for suffix in (".c", ".h")]
+    texts = [read_source(application.with_suffix(suffix), SIZE_MAX) for suffix in (".c", ".h")]
     words = _words(core, board, OWN, checked=False, defines=defines)
     key = digest(*texts, *_sources(), compiler_version(), *words)
 
@@ -142,17 +142,6 @@ def own_image(
         (folder / "image.elf").write_bytes(image)
 
     return once("sloth", f"own-{key}", build) / "image.elf"
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with open_regular(path) as file:
-            content: bytes = file.read(SIZE_MAX + 1)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror})") from error
-    if len(content) > SIZE_MAX:
-        raise UsageError(f"{path} is larger than {SIZE_MAX >> 10} kB")
-    return content
 
 
 def _sources() -> list[Path]:

@@ -8,14 +8,12 @@
 It writes one line of JSON. SIGTERM ends it, and so does the end of the process that started it.
 """
 
-import contextlib
 import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,7 +22,7 @@ from tennis.errors import DiskFullError, RallyError, TennisError
 from tennis.match.plan import ScheduledRally
 from tennis.play.checking import check
 from tennis.play.player import Player, RallyOutcome
-from tennis.play.rally import Observer, Watch
+from tennis.play.rally import Watch, unobserved
 
 POLL_S = 0.5
 _stop_requested = threading.Event()
@@ -51,7 +49,7 @@ def _play(out: Path) -> dict[str, str]:
     planned = ScheduledRally.model_validate_json(sys.stdin.read())
     try:
         seen = Player(bench_for(planned.plan), out, _stop_requested.is_set).see_to(
-            planned, _silent()
+            planned, unobserved()
         )
     except DiskFullError as error:
         seen = RallyOutcome(f"FAILED: {error}", "failed", f"the disk is full: {error}")
@@ -66,11 +64,6 @@ def _check(path: Path) -> dict[str, str]:
     except TennisError as error:
         return {"verdict": "open", "why": str(error)}
     return {"verdict": "same", "why": ""}
-
-
-@contextlib.contextmanager
-def _silent() -> Iterator[Observer]:
-    yield lambda _: None
 
 
 if __name__ == "__main__":
