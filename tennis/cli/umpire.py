@@ -285,7 +285,7 @@ def check(
     from tennis.rally.disk import refuse_existing
     from tennis.umpire import Wires
     from tennis.umpire import rally as player
-    from tennis.umpire.wires import Threshold
+    from tennis.umpire.captures.channels import Threshold
 
     if out:
         refuse_existing(out, force=force)

@@ -26,7 +26,7 @@ from tennis.rally.manifest import Counts, Fault, Manifest, Tool
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import seal
 from tennis.rally.text import plain
-from tennis.umpire.rally_balls import plain_balls
+from tennis.umpire.agreement.rally_balls import plain_balls
 from tennis.umpire.simulate import SimulatedRally
 from tennis.units import format_count, ticks_to_ns
 

@@ -14,7 +14,7 @@ from tennis.plots.one import WIDTH, nothing
 from tennis.plots.picture import Picture, count_text, drawn, time_axis
 from tennis.style import BLACK, GREY, LATENCIES
 from tennis.umpire import Check
-from tennis.umpire.pictures import DIVISIONS, Persistence
+from tennis.umpire.agreement.pictures import DIVISIONS, Persistence
 from tennis.units import format_count, format_ns, format_round_ns
 
 # few balls violet, many red, as on Koeker's oscilloscope

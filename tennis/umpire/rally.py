@@ -10,10 +10,11 @@ from tennis.errors import RallyError, UsageError
 from tennis.rally import Rally
 from tennis.rally.folder import CAPTURE
 from tennis.rally.manifest import Verdict
-from tennis.umpire import Capture, Check, Wires, check, open_capture
-from tennis.umpire.edges import MissingError, Source
-from tennis.umpire.table import open_pair
-from tennis.umpire.wires import USUAL
+from tennis.umpire import Capture, Check, Wires, open_capture
+from tennis.umpire.agreement.check import check
+from tennis.umpire.captures.channels import USUAL
+from tennis.umpire.captures.edges import MissingError, Source
+from tennis.umpire.captures.two_tables import open_pair
 from tennis.units import format_count
 
 # what a report checks by the way: a minute and a half at 24 MHz

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from tennis.errors import UsageError
 from tennis.rally import Rally
 from tennis.rally.manifest import Protocol
-from tennis.umpire.edges import MAX_TICKS, Edges, alternating, merged
-from tennis.umpire.rally_balls import RallyBalls, rally_balls
-from tennis.umpire.srzip import write_levels
+from tennis.umpire.agreement.rally_balls import RallyBalls, rally_balls
+from tennis.umpire.captures.edges import MAX_TICKS, Edges, alternating, merged
+from tennis.umpire.captures.srzip import write_levels
 from tennis.units import NS_PER_S, tick_ns
 
 GLITCH_NS = 100.0

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from tennis.checkout import ROOT
-from tennis.umpire.capture import open_capture
-from tennis.umpire.edges import Edges
-from tennis.umpire.srzip import write_levels
+from tennis.umpire.captures.capture import open_capture
+from tennis.umpire.captures.edges import Edges
+from tennis.umpire.captures.srzip import write_levels
 
 MHZ = 1_000_000
 

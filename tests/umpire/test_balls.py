@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tennis.umpire.balls import NONE, Balls, Decoder
-from tennis.umpire.edges import Edges
-from tennis.umpire.fit import MAX_BLOCKS, Blocks
+from tennis.umpire.agreement.balls import NONE, Balls, Decoder
+from tennis.umpire.agreement.fit import MAX_BLOCKS, Blocks
+from tennis.umpire.captures.edges import Edges
 
 TIMEOUT = 50
 

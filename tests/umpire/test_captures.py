@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from tennis.errors import TennisError
 from tennis.umpire import CaptureError, Wires, open_capture
-from tennis.umpire.srzip import CHUNK_SAMPLES, Changes
-from tennis.umpire.table import Threshold, open_pair
+from tennis.umpire.captures.channels import Threshold
+from tennis.umpire.captures.srzip import CHUNK_SAMPLES, Changes
+from tennis.umpire.captures.two_tables import open_pair
 from tests.support.captures import MHZ, ball, sigrok, write
 
 EVENTS = [*ball(100, 4, 9), *ball(300, 3, 30, pulse=2), *ball(700, 1, 2)]
@@ -262,7 +263,7 @@ def test_sessions_that_are_none(session, members, words):
 
 
 def test_a_zip_bomb_is_refused_before_it_is_unpacked(session, monkeypatch):
-    monkeypatch.setattr("tennis.umpire.srzip.MAX_TICKS", 1 << 20)
+    monkeypatch.setattr("tennis.umpire.captures.srzip.MAX_TICKS", 1 << 20)
     rezip(session, **{"logic-1-1": bytes(1 << 21)})
     with pytest.raises(CaptureError, match="more than 1048576 samples"):
         open_capture(session)
@@ -280,7 +281,7 @@ def test_a_directory_that_lies_about_sizes_unpacks_no_more_than_it_says(session)
 
 
 def test_a_zip_of_a_million_members_is_refused_unread(tmp_path, monkeypatch):
-    monkeypatch.setattr("tennis.umpire.srzip.MAX_MEMBERS", 100)
+    monkeypatch.setattr("tennis.umpire.captures.srzip.MAX_MEMBERS", 100)
     path = tmp_path / "many.sr"
     with zipfile.ZipFile(path, "w") as archive:
         for n in range(101):

@@ -15,7 +15,8 @@ from tennis.cli import main
 from tennis.pages.rally import report
 from tennis.rally import Rally, part_path, seal
 from tennis.rally.balls import schema
-from tennis.umpire import Check, check, open_capture
+from tennis.umpire import Check, open_capture
+from tennis.umpire.agreement.check import check
 from tennis.umpire.rally import umpire
 from tennis.umpire.simulate import Analyser, simulate
 from tests.support.captures import decoded

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tennis.umpire import open_capture
-from tennis.umpire.balls import NONE, Balls, Decoder
+from tennis.umpire.agreement.balls import NONE, Balls, Decoder
 from tests.support.captures import ball, decoded, sigrok, told, write
 
 REFERENCE = Path(__file__).parent / "reference"

@@ -7,7 +7,8 @@ import pytest
 
 from tennis.pages.umpire import page
 from tennis.rally.manifest import Drill
-from tennis.umpire import Check, check, open_capture
+from tennis.umpire import Check, open_capture
+from tennis.umpire.agreement.check import check
 from tennis.umpire.rally import facts, table
 from tennis.umpire.simulate import Analyser, simulate
 from tests.support.synthetic_drill import make_drill

@@ -9,8 +9,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tennis.umpire import CaptureError, Wires, check, open_capture
-from tennis.umpire.edges import MissingError
+from tennis.umpire import CaptureError, Wires, open_capture
+from tennis.umpire.agreement.check import check
+from tennis.umpire.captures.edges import MissingError
 from tennis.umpire.rally import umpire
 from tennis.umpire.simulate import Analyser, simulate
 from tests.support.captures import levels

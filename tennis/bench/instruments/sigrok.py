@@ -25,8 +25,8 @@ import numpy as np
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.rally.disk import writing
 from tennis.rally.text import plain
-from tennis.umpire.edges import MAX_TICKS
-from tennis.umpire.srzip import Writer
+from tennis.umpire.captures.edges import MAX_TICKS
+from tennis.umpire.captures.srzip import Writer
 from tennis.units import NS_PER_S
 
 PROGRAM = "sigrok-cli"

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.umpire.balls import NONE, Balls
-from tennis.umpire.rally_balls import RallyBalls
+from tennis.umpire.agreement.balls import NONE, Balls
+from tennis.umpire.agreement.rally_balls import RallyBalls
 
 WINDOW = 16  # balls in a row that anchor
 LONG_WINDOW = 512  # where gaps are alike

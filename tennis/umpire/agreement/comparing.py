@@ -5,12 +5,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.umpire.balls import NONE
-from tennis.umpire.edges import Capture
-from tennis.umpire.fit import Bias, ClockLine, Phases
-from tennis.umpire.pairing import JITTER_NS, NAMED, Pairs
-from tennis.umpire.pictures import Classes, Points
-from tennis.umpire.result import KINDS, MAX_CLOCK_PPM, Check, Kind
+from tennis.umpire.agreement.balls import NONE
+from tennis.umpire.agreement.fit import Bias, ClockLine, Phases
+from tennis.umpire.agreement.pairing import JITTER_NS, NAMED, Pairs
+from tennis.umpire.agreement.pictures import Classes, Points
+from tennis.umpire.agreement.result import KINDS, MAX_CLOCK_PPM, Check, Kind
+from tennis.umpire.captures.edges import Capture
 
 FIRST = 1024  # pairs from which it is learned what is usual
 # A difference that needs a reason: no two samples explain it, nor the noise of the edges. Samples

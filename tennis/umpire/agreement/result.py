@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 from tennis.rally import Rally
 from tennis.rally.manifest import Verdict
-from tennis.umpire.balls import Decoder
-from tennis.umpire.edges import Capture
-from tennis.umpire.fit import ClockFit, Difference
-from tennis.umpire.pairing import NAMED
-from tennis.umpire.pictures import Classes, Persistence, Points
+from tennis.umpire.agreement.balls import Decoder
+from tennis.umpire.agreement.fit import ClockFit, Difference
+from tennis.umpire.agreement.pairing import NAMED
+from tennis.umpire.agreement.pictures import Classes, Persistence, Points
+from tennis.umpire.captures.edges import Capture
 from tennis.units import tick_ns
 
 TICK_NS = 8.0  # of a Pico: what is vouched for where a tick is as short as the built-in one's, 1 ns

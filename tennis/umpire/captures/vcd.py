@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from tennis.rally.text import plain
-from tennis.umpire.channels import chosen
-from tennis.umpire.edges import (
+from tennis.umpire.captures.channels import Wires, chosen
+from tennis.umpire.captures.edges import (
     MAX_SECONDS,
     Capture,
     CaptureError,
@@ -26,9 +26,8 @@ from tennis.umpire.edges import (
     alternating,
     merged,
 )
-from tennis.umpire.resolution import resolve, said_rate, sampling_rate
-from tennis.umpire.text import opened_text, pass_over
-from tennis.umpire.wires import Wires
+from tennis.umpire.captures.resolution import resolve, said_rate, sampling_rate
+from tennis.umpire.captures.text import opened_text, pass_over
 
 BLOCK = 1 << 20  # bytes read at once
 MAX_HEADER = 1 << 20  # bytes

@@ -4,12 +4,11 @@
 
 from tennis.rally import Rally
 from tennis.rally.manifest import Verdict
-from tennis.umpire.edges import Capture, CaptureError, MissingError
-from tennis.umpire.one_wire import one_wire
-from tennis.umpire.probes import other_wiring, wiring_words
-from tennis.umpire.result import TICK_NS, WIRES_NS, Check
-from tennis.umpire.side_by_side import SideBySide
-from tennis.umpire.verdict import judge, unknown_rate
+from tennis.umpire.agreement.probes import other_wiring, wiring_words
+from tennis.umpire.agreement.result import TICK_NS, WIRES_NS, Check
+from tennis.umpire.agreement.side_by_side import SideBySide
+from tennis.umpire.agreement.verdict import judge, unknown_rate
+from tennis.umpire.captures.edges import Capture, CaptureError, MissingError, one_wire
 from tennis.units import format_ns, tick_ns
 
 

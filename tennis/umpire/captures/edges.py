@@ -3,7 +3,7 @@
 """Edges on two wires: all that is left of a capture, whatever file it came in."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
@@ -115,3 +115,25 @@ def merged(ping: tuple[Ticks, NDArray[np.bool_]], reply: tuple[Ticks, NDArray[np
     codes = np.concatenate([ping[1] * np.uint8(2), reply[1] * np.uint8(2) + np.uint8(1)])
     order = np.lexsort((codes, ticks))
     return Edges(ticks[order], codes[order].astype(np.uint8))
+
+
+def one_wire(capture: Capture) -> Capture:
+    """Return a drill's capture: the reply wire is the ping wire, too, as nobody serves.
+
+    So a repetition reads as a ball that was answered at once: its serve is the rise, its
+    scheduling latency the time for which the line was up.
+    """
+
+    def read(outer: Capture) -> Iterator[Edges]:
+        for batch in capture.read(capture):
+            mine = (batch.codes & 1) == 1
+            up = np.repeat(batch.codes[mine] == REPLY_RISE, 2)
+            second = np.arange(up.size) % 2 == 1
+            rises = np.where(second, REPLY_RISE, PING_RISE)
+            falls = np.where(second, REPLY_FALL, PING_FALL)
+            outer.end_ticks = capture.end_ticks
+            codes = np.where(up, rises, falls).astype(np.uint8)
+            yield Edges(np.repeat(batch.ticks[mine], 2), codes)
+        outer.end_ticks = capture.end_ticks
+
+    return replace(capture, read=read, ping=capture.reply)

@@ -1,16 +1,43 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which of a capture's channels are ping and reply: by name, else by place, never in silence."""
+"""Which of a capture's channels are ping and reply: by name, else by place, never in silence.
+
+``Wires`` is what a user says of a capture that its file need not say.
+"""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 
 from tennis.rally.text import plain
-from tennis.umpire.edges import CaptureError
-from tennis.umpire.wires import Wires
+from tennis.umpire.captures.edges import CaptureError
 
-USUAL = ("ping", "reply")
+NAMES = ("ping", "reply")
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Where a voltage changes its level: up past ``volts`` and half the hysteresis, down below."""
+
+    volts: float = 1.65
+    hysteresis: float = 0.4
+
+
+@dataclass(frozen=True)
+class Wires:
+    """Channels, polarity, thresholds, sample rate; None: nobody said it."""
+
+    ping: str | None = None
+    reply: str | None = None
+    invert_ping: bool = False
+    invert_reply: bool = False
+    threshold: Threshold = field(default_factory=Threshold)
+    rate_hz: Fraction | None = None
+
+
+USUAL = Wires()
 
 
 def chosen(
@@ -37,11 +64,11 @@ def chosen(
     for wire in (0, 1):
         if found[wire] is None:
             taken = found[1 - wire] if named[1 - wire] is not None else None
-            found[wire] = _named(path, shown, [i for i in alive if i != taken], USUAL[wire])
+            found[wire] = _named(path, shown, [i for i in alive if i != taken], NAMES[wire])
     rest = [i for i in alive if i not in found]
     if named == (None, None) and found.count(None) == 1 and len(rest) > 1:
         # one name fits, and any of the others may be the other wire
-        other = USUAL[found.index(None)]
+        other = NAMES[found.index(None)]
         raise CaptureError(
             f"{path} has no channel {other}: it has {_listed(shown)}",
             next_step=f"name the one on the {other} wire, with --{other}",
@@ -52,16 +79,16 @@ def chosen(
             next_step="name two, with --ping and --reply",
         )
     notes = [
-        f"took the channel {shown[place]} for {USUAL[wire]}"
+        f"took the channel {shown[place]} for {NAMES[wire]}"
         for wire, place in enumerate(found)
-        if place is not None and named[wire] is None and shown[place].lower() != USUAL[wire]
+        if place is not None and named[wire] is None and shown[place].lower() != NAMES[wire]
     ]
     for wire in (0, 1):
         if found[wire] is None:
             place = found[wire] = rest.pop(0)
             notes.append(
-                f"no channel is named {USUAL[wire]}: took {shown[place]} for it, by its place; "
-                f"--{USUAL[wire]} names another"
+                f"no channel is named {NAMES[wire]}: took {shown[place]} for it, by its place; "
+                f"--{NAMES[wire]} names another"
             )
     ping, reply = found
     assert ping is not None  # noqa: S101

@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.umpire.balls import NONE, Balls
+from tennis.umpire.agreement.balls import NONE, Balls
 
 COLUMNS = 800
 DIVISIONS = 10  # of the time that an oscilloscope shows

@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.umpire.edges import PING_FALL, PING_RISE, REPLY_FALL, REPLY_RISE, Capture, Edges, Ticks
+from tennis.umpire.captures.edges import (
+    PING_FALL,
+    PING_RISE,
+    REPLY_FALL,
+    REPLY_RISE,
+    Capture,
+    Edges,
+    Ticks,
+)
 
 NONE = -1
 # strays and doubles of which the time is kept; all are counted

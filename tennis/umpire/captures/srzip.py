@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 
 from tennis.rally.disk import writing
 from tennis.rally.text import plain
-from tennis.umpire.channels import chosen
-from tennis.umpire.edges import MAX_TICKS, Capture, CaptureError, Edges, MissingError
-from tennis.umpire.resolution import agree, rate_words, sampling_rate
-from tennis.umpire.wires import Wires
+from tennis.umpire.captures.channels import Wires, chosen
+from tennis.umpire.captures.edges import MAX_TICKS, Capture, CaptureError, Edges, MissingError
+from tennis.umpire.captures.resolution import agree, rate_words, sampling_rate
 
 # bounds for what came from somebody else
 MAX_MEMBERS = 1 << 16  # of 4 million samples each, as sigrok writes them

@@ -4,8 +4,8 @@
 
 from collections.abc import Callable, Iterator
 
-from tennis.umpire.balls import Balls
-from tennis.umpire.rally_balls import RallyBalls
+from tennis.umpire.agreement.balls import Balls
+from tennis.umpire.agreement.rally_balls import RallyBalls
 
 
 class CaptureQueue:

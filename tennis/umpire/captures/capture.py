@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tennis.umpire.edges import Capture, CaptureError, Edges
-from tennis.umpire.srzip import open_srzip
-from tennis.umpire.table import open_table
-from tennis.umpire.text import opened_text
-from tennis.umpire.vcd import open_vcd
-from tennis.umpire.wires import USUAL, Wires
+from tennis.umpire.captures.channels import USUAL, Wires
+from tennis.umpire.captures.edges import Capture, CaptureError, Edges
+from tennis.umpire.captures.srzip import open_srzip
+from tennis.umpire.captures.table import open_table
+from tennis.umpire.captures.text import opened_text
+from tennis.umpire.captures.vcd import open_vcd
 
 # not only at the beginning: sigrok-cli writes a line about what it converts before it
 VCD = re.compile(rb"^\s*\$(date|version|comment|timescale|scope|var)\b", re.MULTILINE)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tennis.rally import Rally
-from tennis.umpire.edges import Capture, Edges
-from tennis.umpire.result import Check
-from tennis.umpire.side_by_side import RIGHT, SideBySide
+from tennis.umpire.agreement.result import Check
+from tennis.umpire.agreement.side_by_side import RIGHT, SideBySide
+from tennis.umpire.captures.edges import Capture, Edges
 
 TRIAL_EDGES = 1 << 17  # of a capture, when other wirings are tried
 

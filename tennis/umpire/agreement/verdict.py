@@ -4,9 +4,9 @@
 
 from tennis.rally.folder import CAPTURE
 from tennis.rally.manifest import Verdict
-from tennis.umpire.edges import Capture
-from tennis.umpire.fit import Difference
-from tennis.umpire.result import MAX_CLOCK_PPM, Check, Kind
+from tennis.umpire.agreement.fit import Difference
+from tennis.umpire.agreement.result import MAX_CLOCK_PPM, Check, Kind
+from tennis.umpire.captures.edges import Capture
 from tennis.units import format_count
 
 MIN_BALLS = 100  # for a verdict

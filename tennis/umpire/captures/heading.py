@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Literal
 
 from tennis.rally.text import plain
-from tennis.umpire.edges import CaptureError, MissingError
-from tennis.umpire.resolution import said_rate
-from tennis.umpire.text import opened, opened_text
+from tennis.umpire.captures.edges import CaptureError, MissingError
+from tennis.umpire.captures.resolution import said_rate
+from tennis.umpire.captures.text import opened, opened_text
 
 HEAD = 1 << 18  # bytes in which the samples must begin
 MAX_COLUMNS = 128

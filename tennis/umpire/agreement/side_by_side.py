@@ -9,15 +9,15 @@ import numpy as np
 
 from tennis.rally import Rally
 from tennis.rally.text import plain
-from tennis.umpire import pairing
-from tennis.umpire.balls import NONE, Balls, Decoder
-from tennis.umpire.comparing import BallByBall
-from tennis.umpire.edges import Capture
-from tennis.umpire.pairing import Anchor, Follower, Pairs, Scale, Unpaired, find_anchor
-from tennis.umpire.pictures import DIVISIONS, Persistence
-from tennis.umpire.queues import CaptureQueue, RallyQueue, reaches
-from tennis.umpire.rally_balls import RallyBalls, rally_balls
-from tennis.umpire.result import KINDS, MAX_CLOCK_PPM, Check
+from tennis.umpire.agreement import pairing
+from tennis.umpire.agreement.balls import NONE, Balls, Decoder
+from tennis.umpire.agreement.comparing import BallByBall
+from tennis.umpire.agreement.pairing import Anchor, Follower, Pairs, Scale, Unpaired, find_anchor
+from tennis.umpire.agreement.pictures import DIVISIONS, Persistence
+from tennis.umpire.agreement.queues import CaptureQueue, RallyQueue, reaches
+from tennis.umpire.agreement.rally_balls import RallyBalls, rally_balls
+from tennis.umpire.agreement.result import KINDS, MAX_CLOCK_PPM, Check
+from tennis.umpire.captures.edges import Capture
 from tennis.units import format_count, format_ns, tick_ns
 
 RIGHT = 0.9  # of the balls must pair, where it is this rally on these wires

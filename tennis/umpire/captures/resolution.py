@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tennis.umpire.edges import Capture, CaptureError, Edges, Ticks
+from tennis.umpire.captures.edges import Capture, CaptureError, Edges, Ticks
 
 EDGES_USED = 1 << 13  # edges from which the interval is found
 BATCHES = 16  # of edges that are read for it, at most

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from tennis.rally.disk import open_regular
-from tennis.umpire.edges import CaptureError
+from tennis.umpire.captures.edges import CaptureError
 
 WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 

@@ -1,0 +1,3 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a logic analyser's file holds: edges on two wires, whatever program wrote it."""
