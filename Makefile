@@ -108,7 +108,7 @@ lab: setup-lab ## open JupyterLab on your folder of a lab: make lab LAB=04 (begi
 .PHONY: notebook
 notebook: setup-lab ## run LAB's notebook on TENNIS_RALLY=DIR:DIR, into a page below build/
 	@TENNIS_RALLY="$$(echo "$(TENNIS_RALLY)" | tr ':' '\n' | sed "s|^\([^/]\)|$$PWD/\1|" | paste -sd :)" \
-	    $(BIN)/python -m tennis.course.notebook_page $(LAB) build/notebook/$(LAB).html
+	    $(BIN)/python -m tennis.course.notebook.notebook_page $(LAB) build/notebook/$(LAB).html
 
 .PHONY: clean
 clean: ## remove what was built here; .venv and the kernels' cache stay

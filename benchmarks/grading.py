@@ -16,7 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tennis.course import grading, load_lab
+from tennis.course import load_lab
+from tennis.course.hand_ins import grading
 from tests.support.hand_ins import make_work, zipped
 
 RATIO_MAX = 0.8

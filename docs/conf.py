@@ -17,7 +17,7 @@ language = "en"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "tennis.course.accessibility",
+    "tennis.course.authoring.accessibility",
     "tennis_reference",
     "tennis_sessions",
     "tennis_wiring",

@@ -16,8 +16,8 @@ language = "en"
 
 extensions = [
     "myst_parser",
-    "tennis.course.accessibility",
-    "tennis.course.sphinx",
+    "tennis.course.authoring.accessibility",
+    "tennis.course.authoring.sphinx",
     "tennis_wiring",
 ]
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]

@@ -14,7 +14,7 @@ author = "The Tennis authors"
 copyright = author  # noqa: A001 (Sphinx wants this name)
 language = "en"
 
-extensions = ["myst_parser", "tennis.course.sphinx", "tennis_sessions", "tennis_wiring"]
+extensions = ["myst_parser", "tennis.course.authoring.sphinx", "tennis_sessions", "tennis_wiring"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 nitpicky = True
 smartquotes_action = "qe"  # options keep their two dashes

@@ -19,8 +19,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from tennis.course.authoring.sessions import SESSIONS, Planned, load_sessions
 from tennis.course.labs import LABS
-from tennis.course.sessions import SESSIONS, Planned, load_sessions
 from tennis.errors import TennisError
 
 

@@ -4,6 +4,7 @@
 
 from tennis.bench.kernels import catalogue, debugging, own_module
 from tennis.bench.kernels.catalogue import Kernel
+from tennis.course.checking.module_trial import trial
 from tennis.course.checks import (
     Inconclusive,
     NotHere,
@@ -14,7 +15,6 @@ from tennis.course.checks import (
     near,
     number,
 )
-from tennis.course.module_trial import trial
 from tennis.course.work import Work
 from tennis.errors import TennisError
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Lab 9: the sweep is the one that was asked for; what can be computed from it and from rallies."""
 
+from tennis.course.checking.sweep_work import play_some_again, whole_sweep
 from tennis.course.checks import NotRun, check, expect, near, number
-from tennis.course.sweep_work import play_some_again, whole_sweep
 from tennis.course.work import Work
 from tennis.stats.balls import latencies_ns
 from tennis.stats.pairing import pairing

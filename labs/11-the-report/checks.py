@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Lab 11: the match is the one that was asked for, some of it is played again."""
 
+from tennis.course.checking.match_work import play_some_again, whole_match
 from tennis.course.checks import (
     Inconclusive,
     NotRun,
@@ -13,7 +14,6 @@ from tennis.course.checks import (
     near,
     number,
 )
-from tennis.course.match_work import play_some_again, whole_match
 from tennis.course.work import Work
 from tennis.match.folder import MatchFolder
 from tennis.replicate.verdicts import Replication

@@ -46,7 +46,8 @@ def record(out: Path, number: str | None, balls: int | None) -> None:
       tennis course record --lab 04 --out recorded
       tennis replay recorded/04-under-load/mainline-stress --out mainline-stress
     """
-    from tennis.course import load_course, recording, work
+    from tennis.course import load_course, work
+    from tennis.course.authoring import recording
     from tennis.play.rally import Watch
 
     labs = [work.find_lab(number)] if number else load_course()[1]

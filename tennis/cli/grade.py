@@ -20,10 +20,10 @@ from tennis.rally.text import plain, quoted
 from tennis.units import format_count
 
 if TYPE_CHECKING:
-    from tennis.course.class_list import ClassList
-    from tennis.course.deadline import ClassRules
     from tennis.course.labs import Lab
-    from tennis.course.marked import Marked
+    from tennis.course.marks.class_list import ClassList
+    from tennis.course.marks.deadline import ClassRules
+    from tennis.course.marks.marked import Marked
 
 
 @click.command()
@@ -117,10 +117,12 @@ def grade(
       tennis grade handed-in --lab 01 --deadline 2026-12-01 --late-per-day 10% --late-days 3
       tennis grade submissions.zip --lab 01 --class-list worksheet.csv
     """
-    from tennis.course import class_list as lists
-    from tennis.course import deadline as rules_of
-    from tennis.course import downloads, grades, grading, integrity, mark_sheet, work
-    from tennis.course.marked import marked as marked_with
+    from tennis.course import work
+    from tennis.course.hand_ins import downloads, grading, integrity
+    from tennis.course.marks import class_list as lists
+    from tennis.course.marks import deadline as rules_of
+    from tennis.course.marks import grades, mark_sheet
+    from tennis.course.marks.marked import marked as marked_with
 
     lab = work.find_lab(number)
     listed = lists.read(class_list) if class_list is not None else None
@@ -176,7 +178,7 @@ def _rules(
     recorded: Sequence[Path],
 ) -> "ClassRules":
     """Return the rules of the last time with what is said now. Raises UsageError."""
-    from tennis.course import deadline as rules_of
+    from tennis.course.marks import deadline as rules_of
 
     rules = rules_of.read_rules(out)
     if deadline is not None:
@@ -194,7 +196,8 @@ def _rules(
 
 def _say(out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
     """Print what there is, and what to look at first."""
-    from tennis.course import grades, integrity, mark_sheet
+    from tennis.course.hand_ins import integrity
+    from tennis.course.marks import grades, mark_sheet
 
     count = Counter(one.status for one in marked)
     replaced = sum(len(one.replaced) for one in marked)
@@ -242,9 +245,9 @@ def _gradebook(
     assignment: str,
 ) -> list[str]:
     """Write what platforms import; return what is to be said of it."""
-    from tennis.course import gradebooks, grades
-    from tennis.course.gradebook_files import HandedIn
-    from tennis.course.identities import identify
+    from tennis.course.marks import gradebooks, grades
+    from tennis.course.marks.gradebook_files import HandedIn
+    from tennis.course.marks.identities import identify
 
     whose = identify((one.graded for one in marked), listed)
     pages = out / grades.FEEDBACK

@@ -18,8 +18,8 @@ from tennis.errors import TennisError, UsageError
 from tennis.rally.text import quoted
 
 if TYPE_CHECKING:
-    from tennis.course.answered import QuestionReport
-    from tennis.course.checking import Report
+    from tennis.course.checking.answered import QuestionReport
+    from tennis.course.checking.running import Report
     from tennis.course.labs import Lab
     from tennis.course.work import Work
 
@@ -133,7 +133,8 @@ def open_lab(number: str, folder: Path | None, *, browser: bool) -> None:
     """
     import subprocess
 
-    from tennis.course import jupyter, work
+    from tennis.course import work
+    from tennis.course.notebook import jupyter
 
     found = work.find_lab(number)
     opened = work.read(_work_folder(found, folder), found)
@@ -189,7 +190,10 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
       tennis lab check 01 --in work/01
       tennis lab check 01 --json
     """
-    from tennis.course import answered, checking, hand_in, predictions, work
+    from tennis.course import predictions, work
+    from tennis.course.checking import answered
+    from tennis.course.checking import running as checking
+    from tennis.course.hand_ins import hand_in
 
     found = work.find_lab(number)
     opened = work.read(_work_folder(found, folder), found)
@@ -230,7 +234,10 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
       tennis lab submit 01 --in work/01 --out ada.zip
       tennis lab submit 01 --partial
     """
-    from tennis.course import answered, checking, hand_in, work
+    from tennis.course import work
+    from tennis.course.checking import answered
+    from tennis.course.checking import running as checking
+    from tennis.course.hand_ins import hand_in
 
     found = work.find_lab(number)
     opened = work.read(_work_folder(found, folder), found)
@@ -279,7 +286,8 @@ def _accept_a_part(opened: "Work", asked: "list[QuestionReport]", *, partial: bo
 
 def _printed(opened: "Work", *, partial: bool) -> bool:
     """Print the notebook; tell whether it was. That of a part may fail: it lacks rallies."""
-    from tennis.course import hand_in, work
+    from tennis.course import work
+    from tennis.course.hand_ins import hand_in
 
     if partial and not (opened.folder / work.NOTEBOOK).is_file():
         return False
@@ -343,8 +351,8 @@ def _show_questions(lab: "Lab", asked: "list[QuestionReport]") -> None:
 
 def _show(report: "Report") -> None:
     """Print what each other check says; those that say no, with why and what helps."""
-    from tennis.course.answered import ANSWERED, SEALED
-    from tennis.course.checking import title
+    from tennis.course.checking.answered import ANSWERED, SEALED
+    from tennis.course.checking.running import title
 
     console = Console(highlight=False)
     for _, group in itertools.groupby(report.results, lambda result: result.rationale):
@@ -370,8 +378,8 @@ def _show_what_is_left(
     lab: "Lab", asked: "list[QuestionReport]", report: "Report", refused: list[str]
 ) -> None:
     """Print what nobody looked at here, and what happens when this is handed in."""
-    from tennis.course.answered import not_run
-    from tennis.course.checking import title
+    from tennis.course.checking.answered import not_run
+    from tennis.course.checking.running import title
 
     console = Console(highlight=False)
     echo()

@@ -12,7 +12,7 @@ from tennis.cli.words import echo
 from tennis.rally.text import quoted
 
 if TYPE_CHECKING:
-    from tennis.course.release import Audience
+    from tennis.course.authoring.release import Audience
 
 
 @click.command(short_help="Copy this tree for students, or for those who teach.")
@@ -28,7 +28,7 @@ def release(audience: "Audience", out: Path) -> None:
       tennis course release student --out ../tennis-2026
       tennis course release instructor --out ../tennis-for-teachers
     """
-    from tennis.course.release import release as copied
+    from tennis.course.authoring.release import release as copied
 
     count = copied(audience, out)
     echo(f"{quoted(out)}: {count} files; there: scripts/setup.sh --lab")

@@ -20,9 +20,9 @@ ENDS = {
     "bench/targets/ssh.py": {"recv": "select said that something is there"},
     "cli/streams.py": {"select": "the reader of a pipe may take its time"},
     "cli/lab.py": {"subprocess.run": "JupyterLab, which its user ends"},
-    "course/module_trial.py": {"recv": "the socket has a timeout"},
+    "course/checking/module_trial.py": {"recv": "the socket has a timeout"},
     "course/notebooks.py": {"subprocess.run": "it plays a rally, which has limits"},
-    "course/release.py": {"subprocess.run": "Sphinx builds a book from files"},
+    "course/authoring/release.py": {"subprocess.run": "Sphinx builds a book from files"},
     "play/benches.py": {"wait": "timeout(1) runs it"},
     "play/fleet.py": {"join": "each bench's thread ends with its rally, which has limits"},
 }

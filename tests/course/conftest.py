@@ -4,7 +4,7 @@
 
 import pytest
 
-from tennis.course import grading
+from tennis.course.hand_ins import grading
 from tests.support.made_up_class import judge
 
 

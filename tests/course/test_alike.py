@@ -9,7 +9,7 @@ import tomllib
 import pytest
 
 from tennis.checkout import ROOT
-from tennis.course.alike import PAIRS_MAX, pairs
+from tennis.course.hand_ins.alike import PAIRS_MAX, pairs
 
 OWN = """
 The peak of mainline is at 0.7 µs and narrow, that of PREEMPT_RT at 4 µs and three times as

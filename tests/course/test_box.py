@@ -15,8 +15,8 @@ import pytest
 from tennis.bench import box
 from tennis.checkout import ROOT
 from tennis.course import load_lab
-from tennis.course.checking import check
-from tennis.course.notebook_box import run_notebook
+from tennis.course.checking.running import check
+from tennis.course.notebook.notebook_box import run_notebook
 from tests.support.hand_ins import make_work
 
 LAB = load_lab("04-under-load")

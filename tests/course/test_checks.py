@@ -15,8 +15,9 @@ from click.testing import CliRunner
 from tennis.bench.kernels import debugging
 from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.course import Lab, checking, load_course, load_lab
-from tennis.course.checking import Result, check
+from tennis.course import Lab, load_course, load_lab
+from tennis.course.checking import running as checking
+from tennis.course.checking.running import Result, check
 from tennis.course.work import starter_of
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.stats.pairing import pairing

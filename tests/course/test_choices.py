@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tennis.checkout import ROOT
-from tennis.course import checking, load_course, load_lab, work
+from tennis.course import load_course, load_lab, work
+from tennis.course.checking import running as checking
 from tennis.course.checks import Inconclusive, Wrong, choice
 from tennis.course.choices import ChoiceError, chosen, chosen_by_letter, numbered
 from tennis.course.labs import LabError

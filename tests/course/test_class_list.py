@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from tennis.course import class_list
+from tennis.course.marks import class_list
 from tennis.errors import UsageError
 
 OWN = "name,number,e-mail,moodle,canvas,login,section\n"

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli
-from tennis.course import downloads, hand_in
-from tennis.course.platforms import Sent, same_name, sent
+from tennis.course.hand_ins import downloads, hand_in
+from tennis.course.hand_ins.platforms import Sent, same_name, sent
 from tennis.errors import UsageError
 from tennis.listener import listening
 from tests.support.made_up_class import hand_in_of, packed, rows_of, unpacked

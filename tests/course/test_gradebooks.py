@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli
-from tennis.course import tables, work
+from tennis.course import work
+from tennis.course.marks import tables
 from tests.support.importers import (
     Canvas,
     canvas_feedback,

@@ -19,10 +19,11 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli
-from tennis.course import grading, load_lab
-from tennis.course import hand_in as packing
+from tennis.course import load_lab
 from tennis.course import work as folders
-from tennis.course.checking import check
+from tennis.course.checking.running import check
+from tennis.course.hand_ins import grading
+from tennis.course.hand_ins import hand_in as packing
 from tennis.errors import TennisError
 from tennis.rally import open_rally
 from tennis.rally.manifest import Fault, seal_of

@@ -13,7 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tennis.course import downloads, grading, hand_in, load_lab, mark_sheet, work
+from tennis.course import load_lab, work
+from tennis.course.hand_ins import downloads, grading, hand_in
+from tennis.course.marks import mark_sheet
 from tennis.errors import TennisError, UsageError
 from tennis.listener import listening
 from tennis.match.plan import parse_plan

@@ -22,7 +22,7 @@ def build(folder: Path, page: str, name: str = "01-first-serve") -> tuple[str, s
     source = folder / "book"
     source.mkdir()
     (source / "conf.py").write_text(
-        'extensions = ["myst_parser", "tennis.course.sphinx"]\n'
+        'extensions = ["myst_parser", "tennis.course.authoring.sphinx"]\n'
         f'root_doc = "{name}"\nhtml_theme = "basic"\n'
     )
     (source / f"{name}.md").write_text(page)

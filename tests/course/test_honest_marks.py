@@ -21,23 +21,18 @@ from click.testing import CliRunner
 from tennis.bench import box
 from tennis.bench.kernels import catalogue, own_module
 from tennis.cli import cli
-from tennis.course import (
-    checking,
-    grading,
-    hand_in,
-    integrity,
-    load_lab,
-    mark_sheet,
-    replays,
-    work,
-)
-from tennis.course.attempts import attempts
+from tennis.course import load_lab, work
+from tennis.course.checking import replays
+from tennis.course.checking import running as checking
+from tennis.course.checking.host_faults import is_of_this_machine
 from tennis.course.checks import Inconclusive, InDoubt
-from tennis.course.deadline import ClassRules, handed_out, read_cost, read_deadline
-from tennis.course.graded import Graded
-from tennis.course.host_faults import is_of_this_machine
-from tennis.course.integrity import findings, read_decisions, write_decisions
-from tennis.course.marked import marked
+from tennis.course.hand_ins import grading, hand_in, integrity
+from tennis.course.hand_ins.attempts import attempts
+from tennis.course.hand_ins.graded import Graded
+from tennis.course.hand_ins.integrity import findings, read_decisions, write_decisions
+from tennis.course.marks import mark_sheet
+from tennis.course.marks.deadline import ClassRules, handed_out, read_cost, read_deadline
+from tennis.course.marks.marked import marked
 from tennis.errors import BenchError, DiskFullError, NotBuiltError, RallyError, UsageError
 from tennis.rally import open_rally
 from tests.support.hand_ins import make_work, zipped

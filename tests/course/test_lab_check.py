@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tennis.cli import cli
-from tennis.course import checking, load_lab
+from tennis.course import load_lab
+from tennis.course.checking import running as checking
 from tests.support.hand_ins import make_work, zipped
 
 LAB = load_lab("04-under-load")

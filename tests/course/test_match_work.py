@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tennis.course import load_lab, match_work, work
+from tennis.course import load_lab, work
+from tennis.course.checking import match_work
+from tennis.course.checking.match_work import play_some_again, whole_match
 from tennis.course.checks import Wrong
-from tennis.course.match_work import play_some_again, whole_match
 from tennis.rally import balls
 from tennis.rally.manifest import seal_of
 

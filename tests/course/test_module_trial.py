@@ -12,8 +12,8 @@ from tennis.bench.kernels.own_module import OwnModule
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.guest import GuestTrace, MemorySample, Occurrence
 from tennis.checkout import ROOT
-from tennis.course import module_trial
-from tennis.course.module_trial import RELOADS, judge, trial
+from tennis.course.checking import module_trial
+from tennis.course.checking.module_trial import RELOADS, judge, trial
 from tennis.course.starters import solved
 from tennis.play.replaying import NONE
 

@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 
 from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab, work
-from tennis.course.notebook_page import pdf
+from tennis.course.notebook.notebook_page import pdf
 from tennis.course.notebooks import VARIABLE, rallies
 from tennis.rally import open_folder
 from tests.support.hand_ins import make_lab_drill, make_match, make_sweep
@@ -133,7 +133,13 @@ def test_a_rally_is_played_in_a_notebook_and_shows_how_far_it_is(tmp_path):
 def test_a_notebook_that_fails_says_why_and_keeps_the_page_that_was_there(tmp_path):
     page = tmp_path / "page.html"
     page.write_text("the page of yesterday")
-    command = [sys.executable, "-m", "tennis.course.notebook_page", "01-first-serve", str(page)]
+    command = [
+        sys.executable,
+        "-m",
+        "tennis.course.notebook.notebook_page",
+        "01-first-serve",
+        str(page),
+    ]
     environment = {**os.environ, VARIABLE: str(tmp_path / "nothing")}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1

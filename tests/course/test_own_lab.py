@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tennis.checkout import ROOT
-from tennis.course.release import release
+from tennis.course.authoring.release import release
 from tests.course.test_release import there
 
 SLUG = "12-long-story"
@@ -17,7 +17,7 @@ TRY = f"""
 import json, sys
 from pathlib import Path
 from tennis.course import load_lab
-from tennis.course.checking import check
+from tennis.course.checking.running import check
 from tests.support.hand_ins import make_work
 lab = load_lab("{SLUG}")
 told = {{}}

@@ -10,7 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli
-from tennis.course import checking, hand_in, load_lab, predictions, work
+from tennis.course import load_lab, predictions, work
+from tennis.course.checking import running as checking
+from tennis.course.hand_ins import hand_in
 from tennis.course.predictions import Seal, keep, read_seals, sealing, standing
 from tennis.errors import BenchError
 from tests.support.hand_ins import make_sweep, make_work

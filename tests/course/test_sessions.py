@@ -14,8 +14,8 @@ from weasyprint import HTML
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course import load_course
+from tennis.course.authoring.sessions import SESSIONS, load_sessions
 from tennis.course.labs import LabError
-from tennis.course.sessions import SESSIONS, load_sessions
 from tests.support.shared import made_once
 from tests.test_docs import commands_of
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tennis.course import load_lab, sweep_work, work
+from tennis.course import load_lab, work
+from tennis.course.checking import sweep_work
+from tennis.course.checking.sweep_work import play_some_again, whole_sweep
 from tennis.course.checks import Wrong
-from tennis.course.sweep_work import play_some_again, whole_sweep
 from tennis.rally.manifest import seal_of
 
 LAB = load_lab("09-faster-until-it-breaks")

@@ -34,19 +34,11 @@ from tennis.bench.fleet.leases import who_else
 from tennis.bench.instruments import verifications
 from tennis.bench.instruments.arq import Receiver
 from tennis.bench.targets.console import Console
-from tennis.course import (
-    class_list,
-    deadline,
-    downloads,
-    hand_in,
-    integrity,
-    load_lab,
-    mark_sheet,
-    notebook_box,
-    predictions,
-    work,
-)
-from tennis.course.platforms import sent
+from tennis.course import load_lab, predictions, work
+from tennis.course.hand_ins import downloads, hand_in, integrity
+from tennis.course.hand_ins.platforms import sent
+from tennis.course.marks import class_list, deadline, mark_sheet
+from tennis.course.notebook import notebook_box
 from tennis.errors import TennisError
 from tennis.explain import stages
 from tennis.match.folder import MATCH, open_match
@@ -665,18 +657,18 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "bench/virtual/guest.py": "tests/course/test_module_trial.py makes its records up",
     "bench/virtual/initramfs.py": OURS,
     "bench/virtual/profiler.py": OURS,
-    "course/class_list.py": ("class-list",),
-    "course/checking.py": "the checks' own process, whose results are its own",
-    "course/deadline.py": ("rules",),
-    "course/downloads.py": ("class-archive",),
-    "course/gradebook_files.py": "it writes zip files, and reads none",
-    "course/grading.py": OURS,
-    "course/hand_in.py": ("hand-in",),
+    "course/marks/class_list.py": ("class-list",),
+    "course/checking/running.py": "the checks' own process, whose results are its own",
+    "course/marks/deadline.py": ("rules",),
+    "course/hand_ins/downloads.py": ("class-archive",),
+    "course/marks/gradebook_files.py": "it writes zip files, and reads none",
+    "course/hand_ins/grading.py": OURS,
+    "course/hand_ins/hand_in.py": ("hand-in",),
     "course/labs.py": OURS,
-    "course/module_trial.py": OURS,
-    "course/notebook_box.py": ("box",),
+    "course/checking/module_trial.py": OURS,
+    "course/notebook/notebook_box.py": ("box",),
     "course/predictions.py": ("seals",),
-    "course/sessions.py": OURS,
+    "course/authoring/sessions.py": OURS,
     "course/solutions.py": OURS,
     "explain/stages.py": ("stages",),
     "match/folder.py": ("match", "sweep"),
@@ -707,8 +699,8 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "store/store.py": ("store",),
     "store/place.py": "what this match stored, by a hash that came another way",
     "store/question.py": OURS,
-    "umpire/heading.py": ("csv",),
-    "umpire/srzip.py": ("sr",),
+    "umpire/captures/heading.py": ("csv",),
+    "umpire/captures/srzip.py": ("sr",),
     "wire.py": ("frames",),
     "wiring.py": OURS,
 }

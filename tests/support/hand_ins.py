@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from tennis.checkout import ROOT
-from tennis.course import hand_in, sweep_work, work
+from tennis.course import work
+from tennis.course.checking import sweep_work
 from tennis.course.choices import numbered
+from tennis.course.hand_ins import hand_in
 from tennis.course.labs import LABS, Lab, LabRally
 from tennis.course.solutions import load_solution
 from tennis.course.starters import solved

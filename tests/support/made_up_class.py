@@ -13,8 +13,9 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tennis.course import grading, hand_in, load_lab, work
-from tennis.course.checking import Facts, Mark, Report
+from tennis.course import load_lab, work
+from tennis.course.checking.running import Facts, Mark, Report
+from tennis.course.hand_ins import grading, hand_in
 from tennis.errors import TennisError
 
 LAB = load_lab("01-first-serve")

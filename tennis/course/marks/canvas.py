@@ -13,8 +13,10 @@ feedback is one, too.
 import re
 from collections.abc import Sequence
 
-from tennis.course.class_list import ClassList
-from tennis.course.gradebook_files import (
+from tennis.course.hand_ins.platforms import folded
+from tennis.course.labs import Lab
+from tennis.course.marks.class_list import ClassList
+from tennis.course.marks.gradebook_files import (
     HandedIn,
     Made,
     check_maximum,
@@ -23,9 +25,7 @@ from tennis.course.gradebook_files import (
     title_of,
     zipped,
 )
-from tennis.course.labs import Lab
-from tennis.course.platforms import folded
-from tennis.course.tables import words
+from tennis.course.marks.tables import words
 from tennis.errors import UsageError
 from tennis.rally.text import plain
 

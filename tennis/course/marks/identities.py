@@ -12,9 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tennis.course.class_list import ClassList, Student
-from tennis.course.graded import Graded
-from tennis.course.platforms import Sent, folded, same_name, sent
+from tennis.course.hand_ins.graded import Graded
+from tennis.course.hand_ins.platforms import Sent, folded, same_name, sent
+from tennis.course.marks.class_list import ClassList, Student
 from tennis.rally.text import plain
 
 

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tennis.course.class_list import Student
-from tennis.course.hand_in import TIME
-from tennis.course.identities import Identity
+from tennis.course.hand_ins.hand_in import TIME
 from tennis.course.labs import Lab
-from tennis.course.marked import Marked
-from tennis.course.tables import csv_of
+from tennis.course.marks.class_list import Student
+from tennis.course.marks.identities import Identity
+from tennis.course.marks.marked import Marked
+from tennis.course.marks.tables import csv_of
 from tennis.rally.text import plain
 
 

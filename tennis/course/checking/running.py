@@ -135,7 +135,7 @@ def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> s
     """Let pytest run the checks; return what it said where it broke off, else nothing."""
     command = [
         *(sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short"),
-        *("-p", "tennis.course.check_plugin", "-p", "no:cacheprovider"),
+        *("-p", "tennis.course.checking.check_plugin", "-p", "no:cacheprovider"),
         *("-c", os.devnull, "--rootdir", str(LABS), "--import-mode=importlib"),
         # python_files stays as it is: pytest rewrites every module that is imported and matches it,
         # and with * that took four fifths of the time (files that are named are run in any case)

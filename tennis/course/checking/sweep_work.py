@@ -9,9 +9,9 @@ the balls themselves, so that nobody knows them before the sweep is played.
 from pathlib import Path
 
 from tennis.bench.registry import bench_for
+from tennis.course.checking.replays import chosen, play_again
 from tennis.course.checks import Inconclusive, InDoubt, Wrong
 from tennis.course.labs import Lab, LabError, LabSweep
-from tennis.course.replays import chosen, play_again
 from tennis.course.work import Work
 from tennis.errors import RallyError
 from tennis.play.planning import plan_of

@@ -14,8 +14,9 @@ import html
 import re
 from collections.abc import Callable, Sequence
 
-from tennis.course.class_list import ClassList
-from tennis.course.gradebook_files import (
+from tennis.course.labs import Lab
+from tennis.course.marks.class_list import ClassList
+from tennis.course.marks.gradebook_files import (
     HandedIn,
     Made,
     check_maximum,
@@ -24,8 +25,7 @@ from tennis.course.gradebook_files import (
     title_of,
     zipped,
 )
-from tennis.course.labs import Lab
-from tennis.course.tables import NOTHING, begins_formula, words
+from tennis.course.marks.tables import NOTHING, begins_formula, words
 
 # what a grading worksheet needs: a list that has these is one
 WORKSHEET = ("Identifier", "Grade", "Last modified (grade)")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tennis.bench.registry import bench_for
-from tennis.course import sweep_work
+from tennis.course.checking import sweep_work
 from tennis.course.labs import Lab, LabRally
 from tennis.errors import UsageError
 from tennis.play.planning import drill_plan, plan_of

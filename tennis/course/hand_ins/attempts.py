@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tennis.course.graded import Graded
-from tennis.course.platforms import folded, sent
+from tennis.course.hand_ins.graded import Graded
+from tennis.course.hand_ins.platforms import folded, sent
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tennis.course.graded import Graded
+from tennis.course.hand_ins.graded import Graded
 from tennis.course.labs import Lab
 from tennis.course.solutions import load_solution
 from tennis.errors import UsageError

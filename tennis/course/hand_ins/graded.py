@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pydantic import BaseModel
 
-from tennis.course import checking
+from tennis.course.checking import running as checking
 
 
 class Graded(BaseModel):

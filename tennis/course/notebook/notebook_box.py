@@ -47,7 +47,7 @@ def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
             f"notebooks need {missing[0]}, which is not installed",
             next_step="scripts/setup.sh --lab",
         )
-    command = [sys.executable, "-P", "-m", "tennis.course.notebook_runner"]
+    command = [sys.executable, "-P", "-m", "tennis.course.notebook.notebook_runner"]
     ended = box.run(
         [*command, NOTEBOOK, f"{box.OUT}/{RESULT}", f"{box.OUT}/{EXECUTED}"],
         folder,

@@ -11,11 +11,11 @@ one than the lab's, there is no table.
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tennis.course import canvas, moodle
-from tennis.course.class_list import ClassList, Student
-from tennis.course.gradebook_files import HandedIn, Made, NotMadeError
 from tennis.course.labs import Lab
-from tennis.course.tables import csv_of, words
+from tennis.course.marks import canvas, moodle
+from tennis.course.marks.class_list import ClassList, Student
+from tennis.course.marks.gradebook_files import HandedIn, Made, NotMadeError
+from tennis.course.marks.tables import csv_of, words
 from tennis.rally.disk import write_whole, writing
 
 FOLDER = "gradebook"

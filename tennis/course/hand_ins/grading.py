@@ -20,12 +20,15 @@ from pathlib import Path, PurePath
 from pydantic import ValidationError
 
 from tennis.bench.kernels import debugging
-from tennis.course import checking, hand_in
-from tennis.course.attempts import owner
-from tennis.course.downloads import label
-from tennis.course.graded import Graded, key
+from tennis.course import checks, choices, predictions, work, written_numbers
+from tennis.course.checking import running as checking
+from tennis.course.hand_ins import hand_in
+from tennis.course.hand_ins.attempts import owner
+from tennis.course.hand_ins.downloads import label
+from tennis.course.hand_ins.graded import Graded, key
+from tennis.course.hand_ins.platforms import sent
 from tennis.course.labs import LABS, Lab
-from tennis.course.platforms import sent
+from tennis.course.notebook import notebook_box
 from tennis.course.solutions import CHECKS, SOLUTION, load_solution
 from tennis.course.work import NOTEBOOK_PDF, WorkError
 from tennis.digests import sha256_of
@@ -177,17 +180,18 @@ def _cached(kept: Path, name: str, digest: str, checks: str) -> Graded | None:
 
 def checks_sha256(lab: Lab, *, replays: bool) -> str:
     """Return what a result depends on besides the hand-in: the lab, its checks and solution."""
-    here = Path(__file__).parent
     own = [LABS / lab.slug / name for name in ("lab.toml", SOLUTION, CHECKS, *lab.files)]
-    code = [checking.COMMON, here / "check_plugin.py", here / "checking.py", here / "checks.py"]
-    code += [here / name for name in ("module_trial.py", "hand_in.py", "work.py", "replays.py")]
-    code += [here / name for name in ("choices.py", "predictions.py", "written_numbers.py")]
-    code += [here / name for name in ("match_work.py", "sweep_work.py", "notebook_box.py")]
+    parts = (hand_in, work, checks, choices, predictions, written_numbers, notebook_box)
+    code = sorted(checking.COMMON.parent.glob("*.py")) + [
+        Path(str(part.__file__)) for part in parts
+    ]
     # a check that lacked this kernel runs once it is here
     here_too = debugging.is_built() if lab.files else None
     digest = hashlib.sha256(repr((replays, here_too)).encode())
-    for path in (*own, *code):
+    for path in own:
         digest.update(path.read_bytes() if path.is_file() else b"none")
+    for path in code:
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

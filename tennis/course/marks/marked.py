@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tennis.course.attempts import attempts
-from tennis.course.deadline import ClassRules
-from tennis.course.graded import Graded
-from tennis.course.integrity import Decision, IntegrityFinding, decision, findings
+from tennis.course.hand_ins.attempts import attempts
+from tennis.course.hand_ins.graded import Graded
+from tennis.course.hand_ins.integrity import Decision, IntegrityFinding, decision, findings
 from tennis.course.labs import Lab
-from tennis.course.mark_sheet import Person
+from tennis.course.marks.deadline import ClassRules
+from tennis.course.marks.mark_sheet import Person
 
 Status = Literal["marked", "open", "withheld", "none", "later", "refused"]
 

@@ -5,6 +5,7 @@
 import re
 
 from tennis.bench.kernels import own_module
+from tennis.course.checking.replays import play_rally_again
 from tennis.course.checks import (
     Ambiguous,
     Inconclusive,
@@ -21,9 +22,8 @@ from tennis.course.checks import (
 )
 from tennis.course.choices import chosen_by_letter
 from tennis.course.labs import LabRally, Question
-from tennis.course.notebook_box import run_notebook
+from tennis.course.notebook.notebook_box import run_notebook
 from tennis.course.predictions import standing
-from tennis.course.replays import play_rally_again
 from tennis.course.solutions import Solution
 from tennis.course.work import NOTEBOOK, Work, starter_of
 from tennis.errors import BenchError

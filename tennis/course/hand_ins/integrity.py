@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from tennis.course.attempts import owner
-from tennis.course.checking import title
-from tennis.course.graded import Graded
+from tennis.course.checking.running import title
+from tennis.course.hand_ins.attempts import owner
+from tennis.course.hand_ins.graded import Graded
 from tennis.course.labs import Lab
 from tennis.course.work import seed_of
 from tennis.errors import UsageError

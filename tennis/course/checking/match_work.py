@@ -7,9 +7,9 @@ from the balls themselves, so that nobody knows them before the match is played.
 """
 
 from tennis.checkout import ROOT
+from tennis.course.checking.replays import chosen, play_again
 from tennis.course.checks import Inconclusive, InDoubt, Wrong
 from tennis.course.labs import Lab, LabError, LabMatch
-from tennis.course.replays import chosen, play_again
 from tennis.course.work import Work, plan_of_match
 from tennis.errors import RallyError, TennisError
 from tennis.match.folder import MatchFolder, another, open_match

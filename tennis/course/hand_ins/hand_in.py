@@ -19,11 +19,11 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tennis.course.checking import Report, title
-from tennis.course.host_faults import is_of_this_machine
+from tennis.course.checking.host_faults import is_of_this_machine
+from tennis.course.checking.running import Report, title
 from tennis.course.labs import load_course
-from tennis.course.notebook_box import run_notebook
-from tennis.course.notebook_page import pdf
+from tennis.course.notebook.notebook_box import run_notebook
+from tennis.course.notebook.notebook_page import pdf
 from tennis.course.work import (
     ANSWERS,
     NOTEBOOK,

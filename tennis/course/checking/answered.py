@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from tennis.course.checking import UNSEALED, Report, Result
+from tennis.course.checking.running import UNSEALED, Report, Result
 from tennis.course.labs import Lab, Question
 
 ANSWERED, SEALED = "check_answered", UNSEALED[1]

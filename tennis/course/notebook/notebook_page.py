@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tennis.checkout import ROOT
-from tennis.course.notebook_runner import execute
+from tennis.course.notebook.notebook_runner import execute
 from tennis.errors import TennisError
 from tennis.rally.disk import write_whole
 from tennis.rally.text import plain

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from tennis.course import hand_in
+from tennis.course.hand_ins import hand_in
 from tennis.errors import UsageError
 from tennis.listener import say
 from tennis.rally.disk import writing

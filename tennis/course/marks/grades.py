@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from tennis import __version__
-from tennis.course.alike import pairs
-from tennis.course.checking import title
-from tennis.course.graded import Graded
-from tennis.course.grading import PDFS, common_wrong, equals
-from tennis.course.integrity import DECISIONS
+from tennis.course.checking.running import title
+from tennis.course.hand_ins.alike import pairs
+from tennis.course.hand_ins.graded import Graded
+from tennis.course.hand_ins.grading import PDFS, common_wrong, equals
+from tennis.course.hand_ins.integrity import DECISIONS
 from tennis.course.labs import Lab
-from tennis.course.mark_sheet import Person
-from tennis.course.marked import Marked
+from tennis.course.marks.mark_sheet import Person
+from tennis.course.marks.marked import Marked
+from tennis.course.marks.tables import words
 from tennis.course.solutions import load_solution
-from tennis.course.tables import words
 from tennis.pages.rally import template
 from tennis.rally.disk import write_whole
 from tennis.units import format_count

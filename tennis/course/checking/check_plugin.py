@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from tennis.bench.kernels.own_module import SOURCE_MAX
+from tennis.course.checking.host_faults import is_of_this_machine
+from tennis.course.checking.sweep_work import balls_of
 from tennis.course.checks import (
     Inconclusive,
     InDoubt,
@@ -27,10 +29,8 @@ from tennis.course.checks import (
     choice,
     number,
 )
-from tennis.course.host_faults import is_of_this_machine
 from tennis.course.labs import LABS, Lab, Question
 from tennis.course.solutions import CHECKS, Solution, load_solution
-from tennis.course.sweep_work import balls_of
 from tennis.course.work import ANSWERS, Work, WorkError, read, starter_of
 from tennis.errors import TennisError
 from tennis.match.folder import open_match
