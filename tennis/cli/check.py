@@ -44,7 +44,7 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None) -> None:
 
     with shown("check") as observe:
         watch = Watch(observe, Stop())
-        checked = checking.check(folder, kernel=kernel, racquet=racquet, watch=watch)
+        checked = checking.check_rally(folder, kernel=kernel, racquet=racquet, watch=watch)
     echo(
         f"{quoted(folder)} is what it claims to be: {format_count(checked.balls, 'ball')} "
         "played again, every tick the same, and so is all else that was compared"

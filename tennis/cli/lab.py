@@ -202,7 +202,7 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
     except TennisError as error:  # a folder that cannot be written can be checked
         echo(f"tennis: your prediction is not kept: {error}", err=True)
     _wait_for_trials(found)
-    report = checking.check(opened.folder, blind=True)
+    report = checking.run_checks(opened.folder, blind=True)
     asked = answered.questions(found, report)
     refused = hand_in.missing(opened, report)
     if as_json:
@@ -242,7 +242,7 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
     found = work.find_lab(number)
     opened = work.read(_work_folder(found, folder), found)
     _wait_for_trials(found)
-    report = checking.check(opened.folder, blind=True)
+    report = checking.run_checks(opened.folder, blind=True)
     lacking = hand_in.missing(opened, report)
     if lacking:
         for one in lacking:

@@ -62,7 +62,7 @@ class Checked:
     not_compared: list[str]  # what, and why
 
 
-def check(
+def check_rally(
     path: Path,
     *,
     kernel: str | None = None,

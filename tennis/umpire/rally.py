@@ -11,7 +11,7 @@ from tennis.rally import Rally
 from tennis.rally.folder import CAPTURE
 from tennis.rally.manifest import Verdict
 from tennis.umpire import Capture, Check, Wires, open_capture
-from tennis.umpire.agreement.check import check
+from tennis.umpire.agreement.check import check_capture
 from tennis.umpire.captures.channels import USUAL
 from tennis.umpire.captures.edges import MissingError, Source
 from tennis.umpire.captures.two_tables import open_pair
@@ -66,7 +66,7 @@ def umpire(
             f"`tennis {'drill' if rally.manifest.drill else 'rally'} --umpire`"
         )
         return Check("not run", reason, rally, None, tolerance_ns or 0.0, tolerance_ns or 0.0)
-    result = check(rally, capture, tolerance_ns)
+    result = check_capture(rally, capture, tolerance_ns)
     if not captures and rally.manifest.bench == "virtual":
         result.notes.append(SIMULATED)
     return result

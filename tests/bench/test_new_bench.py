@@ -15,7 +15,7 @@ from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.match.folder import open_match
 from tennis.match.plan import read_plan
-from tennis.play.checking import check
+from tennis.play.checking import check_rally
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.play.schedule import scheduled_rallies
@@ -46,7 +46,7 @@ def test_the_pages_bench_plays(constant, tmp_path):
     assert summary.interrupt_ns.median == summary.interrupt_ns.max == 1000
     assert summary.scheduling_ns.max == 1000
     assert rally.manifest.time_note == "no time: every answer takes 1 µs"
-    assert check(rally.path).balls == 450
+    assert check_rally(rally.path).balls == 450
 
 
 def test_it_plays_beside_others_of_its_kind(constant):

@@ -15,7 +15,7 @@ import pytest
 from tennis.bench import box
 from tennis.checkout import ROOT
 from tennis.course import load_lab
-from tennis.course.checking.running import check
+from tennis.course.checking.running import run_checks
 from tennis.course.notebook.notebook_box import run_notebook
 from tests.support.hand_ins import make_work
 
@@ -147,7 +147,7 @@ def test_what_the_box_says_is_shown_and_never_judged(tmp_path):
     copy = make_work(tmp_path / "w", LAB, "zoe")
     forged = '{\\"cells\\": 3}'
     notebook(copy, f'import os\nopen("/out/result.json", "w").write("{forged}")\nos._exit(0)')
-    report = check(copy, blind=False, replays=True)
+    report = run_checks(copy, blind=False, replays=True)
     found = {result.check: result for result in report.results}
     assert found["check_notebook"].question is None
     assert found["check_answered[thesis]"].verdict == "pass"
@@ -163,10 +163,10 @@ def test_the_checks_run_it(done):
     (done / "notebook.md").rename(done / "kept")
     try:
         notebook(done, "1 / 0")
-        found = {r.check: r for r in check(done, blind=False, replays=True).results}
+        found = {r.check: r for r in run_checks(done, blind=False, replays=True).results}
         assert found["check_notebook"].verdict == "fail"
         assert "cell 1 of 2: ZeroDivisionError" in found["check_notebook"].message
-        found = {r.check: r for r in check(done, blind=True).results}
+        found = {r.check: r for r in run_checks(done, blind=True).results}
         assert found["check_notebook"].verdict == "not run"
     finally:
         (done / "kept").replace(done / "notebook.md")

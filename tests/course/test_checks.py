@@ -17,7 +17,7 @@ from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course import Lab, load_course, load_lab
 from tennis.course.checking import running as checking
-from tennis.course.checking.running import Result, check
+from tennis.course.checking.running import Result, run_checks
 from tennis.course.work import starter_of
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.stats.pairing import pairing
@@ -109,7 +109,7 @@ def computed(lab: Lab, work: Path) -> dict[str, float]:  # noqa: PLR0911 (a lab 
 
 
 def results(work: Path) -> dict[str, Result]:
-    return {result.check: result for result in check(work, blind=False).results}
+    return {result.check: result for result in run_checks(work, blind=False).results}
 
 
 def ready(lab: Lab) -> None:
@@ -124,7 +124,7 @@ def test_right_answers_pass(lab, tmp_path):
     make_work(tmp_path / "first", lab, "zoe")
     numbers = computed(lab, tmp_path / "first")
     work = make_work(tmp_path / "w", lab, "zoe", answers=numbers)
-    report = check(work, blind=False)
+    report = run_checks(work, blind=False)
     found = {result.check: result for result in report.results}
     assert {result.verdict for result in found.values()} <= {"pass", "not run"}, found
     texts = {question.id for question in lab.questions if question.kind == "text"}
@@ -182,7 +182,7 @@ def test_recorded_rallies_are_nobodys_work(tmp_path):
     """No seed, no honesty and no equal balls of what is the same for all."""
     lab = load_lab("06-out-of-band")
     recorded = {rally.name for rally in lab.rallies if rally.recorded}
-    report = check(make_work(tmp_path / "w", lab, "zoe"), blind=True)
+    report = run_checks(make_work(tmp_path / "w", lab, "zoe"), blind=True)
     verdicts = {result.check: result.verdict for result in report.results}
     assert {verdicts[f"check_rally[{name}]"] for name in recorded} == {"pass"}
     assert "check_honest[rt-hog]" in verdicts

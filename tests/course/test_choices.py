@@ -134,11 +134,11 @@ def of_0_2(folder: Path, lab, student: str, **letters: str) -> Path:
 
 
 def test_a_hand_in_of_0_2_is_marked_as_it_was(tmp_path):
-    right = checking.check(of_0_2(tmp_path / "r", LAB, "zoe", network="b"), blind=False)
+    right = checking.run_checks(of_0_2(tmp_path / "r", LAB, "zoe", network="b"), blind=False)
     points = {mark.question: mark.points for mark in right.marks}
     assert (points["network"], points["prediction"]) == (2, 1)
     assert right.facts.answers["network"] == QUESTION.choices["turns"]
-    wrong = checking.check(of_0_2(tmp_path / "w", LAB, "zoe", network="a"), blind=False)
+    wrong = checking.run_checks(of_0_2(tmp_path / "w", LAB, "zoe", network="a"), blind=False)
     assert {mark.question: mark.points for mark in wrong.marks}["network"] == 0
     assert wrong.facts.answers["network"] == QUESTION.choices["priority"]
 

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from tennis.cli import cli
 from tennis.course import load_lab
 from tennis.course import work as folders
-from tennis.course.checking.running import check
+from tennis.course.checking.running import run_checks
 from tennis.course.hand_ins import grading
 from tennis.course.hand_ins import hand_in as packing
 from tennis.errors import TennisError
@@ -172,7 +172,7 @@ def test_what_is_wrong_is_said(marks, name, check_name, verdict, words):
 def test_what_a_bench_does_wrong_costs_no_points(tmp_path):
     fault = Fault(code="overrun", message="the instrument lost edges")
     made = make_work(tmp_path / "w", LAB, "zoe", rallies={"rt-idle": {"faults": [fault]}})
-    report = check(made, blind=False)
+    report = run_checks(made, blind=False)
     found = {result.check: result for result in report.results}
     assert found["check_rally[rt-idle]"].verdict == "inconclusive"
     assert "lost edges: play it anew" in found["check_rally[rt-idle]"].message
@@ -181,7 +181,7 @@ def test_what_a_bench_does_wrong_costs_no_points(tmp_path):
 
 def test_a_recorded_rally_is_for_a_person_to_judge(tmp_path):
     about = {"rt-idle": {"bench": "replay", "seed": 7}}
-    report = check(make_work(tmp_path / "w", LAB, "zoe", rallies=about), blind=False)
+    report = run_checks(make_work(tmp_path / "w", LAB, "zoe", rallies=about), blind=False)
     found = {result.check: result for result in report.results}
     assert found["check_rally[rt-idle]"].verdict == "inconclusive"
     assert "replayed from a recording" in found["check_rally[rt-idle]"].message
@@ -352,7 +352,7 @@ def test_nothing_to_mark(tmp_path):
 def test_checks_have_an_end(tmp_path):
     made = make_work(tmp_path / "w", LAB, "zoe")
     with pytest.raises(TennisError, match="were ended after"):
-        check(made, blind=True, limit_s=0.01)
+        run_checks(made, blind=True, limit_s=0.01)
 
 
 def fill_in(answers: dict[str, Any]) -> None:
@@ -409,7 +409,7 @@ def test_a_rally_of_somebody_else_is_found_out(tmp_path):
     content["protocol"]["seed"] = seed
     content["seal"] = seal_of(content)
     manifest.write_text(json.dumps(content))
-    report = check(made, blind=False, replays=True)
+    report = run_checks(made, blind=False, replays=True)
     found = {result.check: result for result in report.results}
     assert found["check_rally[rt-idle]"].verdict == "pass"
     assert found["check_honest[mainline-idle]"].verdict == "pass"
@@ -418,7 +418,9 @@ def test_a_rally_of_somebody_else_is_found_out(tmp_path):
     assert [name for name, one in found.items() if one.in_doubt] == ["check_honest[rt-idle]"]
     # what cannot be played again is nobody's fault: it is shown to whoever marks
     strange = make_work(tmp_path / "s", LAB, "yve", rallies={"mainline-idle": None})
-    found = {result.check: result for result in check(strange, blind=False, replays=True).results}
+    found = {
+        result.check: result for result in run_checks(strange, blind=False, replays=True).results
+    }
     assert found["check_honest[rt-idle]"].verdict == "inconclusive"
 
 

@@ -93,7 +93,7 @@ def test_a_trap_is_answered_and_not_called_right(tmp_path):
 
 def test_what_may_be_two_numbers_costs_nobody_a_point(tmp_path):
     made = make_work(tmp_path / "w", FIRST, "zoe", answers={"edges": "7,740 µs"})
-    report = checking.check(made, blind=False)
+    report = checking.run_checks(made, blind=False)
     (mark,) = (mark for mark in report.marks if mark.question == "edges")
     assert mark.points is None
     assert "may be 7740 or 7.740" in mark.why
@@ -103,7 +103,7 @@ def test_numbers_are_marked_as_people_write_them(tmp_path):
     made = make_work(
         tmp_path / "w", FIRST, "zoe", answers={"edges": "7.74 µs", "bound": "3 000 000 balls"}
     )
-    report = checking.check(made, blind=False)
+    report = checking.run_checks(made, blind=False)
     points = {mark.question: mark.points for mark in report.marks}
     assert (points["edges"], points["bound"]) == (2, 2)
     assert report.facts.answers["edges"] == 7740

@@ -17,7 +17,7 @@ TRY = f"""
 import json, sys
 from pathlib import Path
 from tennis.course import load_lab
-from tennis.course.checking.running import check
+from tennis.course.checking.running import run_checks
 from tests.support.hand_ins import make_work
 lab = load_lab("{SLUG}")
 told = {{}}
@@ -29,7 +29,7 @@ for name, median in (("wrong", 7e9), ("right", None)):
         right = summarize(open_rally(work / "user")).scheduling_ns.median / 1000
         text = (work / "answers.toml").read_text()
         (work / "answers.toml").write_text(text.replace("median = 1", f"median = {{right}}"))
-    report = check(work, blind=False)
+    report = run_checks(work, blind=False)
     verdicts = {{result.check: result.verdict for result in report.results}}
     told[name] = [verdicts["check_median"], report.points, [m.question for m in report.open]]
 print(json.dumps(told))

@@ -205,7 +205,7 @@ def test_what_is_sealed_moves_no_cursor(folder):
 def test_whoever_marks_sees_it_and_decides(tmp_path):
     """It is handed in, too; what was not sealed costs nobody a point."""
     made = make_work(tmp_path / "w", LAB, "zoe", answers={"prediction": GUESS})
-    before = checking.check(made, blind=False)
+    before = checking.run_checks(made, blind=False)
     assert {mark.question: mark.points for mark in before.marks}["prediction"] == 1
     at = "2026-01-01T00:00:00Z"
     seal = Seal.model_validate(
@@ -216,7 +216,7 @@ def test_whoever_marks_sees_it_and_decides(tmp_path):
     hand_in.pack(work.read(made), file)
     assert "predictions.jsonl" in zipfile.ZipFile(file).namelist()
     hand_in.unpack(file, tmp_path / "u")
-    report = checking.check(tmp_path / "u", blind=False)
+    report = checking.run_checks(tmp_path / "u", blind=False)
     (mark,) = (mark for mark in report.marks if mark.question == "prediction")
     assert mark.points is None
     assert mark.why.startswith("it was another one when rt-idle was begun, 2026-01-01")

@@ -22,7 +22,7 @@ from tennis.explain.telling import tell
 from tennis.pages.explain import FLAME, NUMBERS, PAGE, TIMELINE
 from tennis.pages.flame import flame_svg
 from tennis.pages.timeline import timeline_svg
-from tennis.play.checking import check
+from tennis.play.checking import check_rally
 from tennis.play.explain import explain
 from tennis.play.replaying import plan_again
 from tennis.rally import open_rally
@@ -431,15 +431,15 @@ def test_altered_balls_are_refused(hog, tmp_path):
 
 @virtual
 def test_a_rally_is_what_it_claims_to_be(hog, tmp_path):
-    found = check(hog.path)
+    found = check_rally(hog.path)
     assert (found.balls, found.changed) == (hog.balls, [])
     target = hog.manifest.target.model_copy(update={"version": "#1 SMP PREEMPT_RT made up"})
     made_up = with_manifest(hog, tmp_path / "made-up", target=target)
     with pytest.raises(RallyError, match=r"does not repeat: its target version is .*made up, and"):
-        check(made_up.path)
+        check_rally(made_up.path)
     load = hog.manifest.load.model_copy(update={"command": "sleep 1"})
     with pytest.raises(RallyError, match="its load command is sleep 1, and was"):
-        check(with_manifest(hog, tmp_path / "load", load=load).path)
+        check_rally(with_manifest(hog, tmp_path / "load", load=load).path)
 
 
 @virtual
@@ -449,7 +449,7 @@ def test_a_rally_that_holds_fewer_balls_than_it_played_is_not_complete(hog, tmp_
     part.mkdir()
     rally = seal(part, tmp_path / "short", manifest, table(hog).slice(0, hog.balls - 5), hog.events)
     with pytest.raises(RallyError, match=f"it goes on behind its {hog.balls - 5} balls"):
-        check(rally.path)
+        check_rally(rally.path)
 
 
 @virtual

@@ -20,7 +20,7 @@ from tennis.cli import cli
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import listening
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
-from tennis.play.checking import check
+from tennis.play.checking import check_rally
 from tennis.play.cluster import tasks
 from tennis.play.cluster.client import Cluster, sample
 from tennis.play.match import Match, play_match
@@ -166,7 +166,7 @@ def test_what_is_in_the_store_is_no_workers_of_today(scheduler, tmp_path):
         outcome = play(scheduler, tmp_path / "m", match(1), said.append, check_every=1)
     assert not outcome.bad
     assert [line for line in said if line.startswith("an earlier run played other balls")]
-    assert check(tmp_path / "m" / outcome.folder.scheduled[0].name).balls == 40
+    assert check_rally(tmp_path / "m" / outcome.folder.scheduled[0].name).balls == 40
 
 
 @virtual

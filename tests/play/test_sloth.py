@@ -82,7 +82,7 @@ def test_what_an_instruction_takes_can_be_chosen(tmp_path, nanoseconds):
 
 
 def test_a_rally_is_played_again_ball_by_ball(hog, tmp_path):
-    assert checking.check(hog.path).balls == 500
+    assert checking.check_rally(hog.path).balls == 500
     again = played(tmp_path / "r", kernel="sloth", balls=500, **HOG)
     for name in ("balls.parquet", "console.log", "events.jsonl"):
         assert (again.path / name).read_bytes() == (hog.path / name).read_bytes()
@@ -213,9 +213,9 @@ def test_ones_own_application_plays(tmp_path, hog):
     rally = played(tmp_path / "r", kernel="sloth", balls=500, racquet=source, **HOG)
     assert np.array_equal(answers(rally), answers(hog))
     assert rally.manifest.target.module == "racquet, one's own"
-    assert checking.check(rally.path, racquet=source).balls == 500
+    assert checking.check_rally(rally.path, racquet=source).balls == 500
     with pytest.raises(UsageError, match="somebody's own"):
-        checking.check(rally.path)
+        checking.check_rally(rally.path)
     # a bottom half that is as high as the top half runs behind it all the same
     other = own(tmp_path, header="FREE_LINE(0), 2 -> FREE_LINE(0), 3")
     idle = played(tmp_path / "s", kernel="sloth", balls=100, racquet=other)

@@ -19,7 +19,7 @@ from tennis.bench.kernels.requirements import virtual_needs
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Machine
 from tennis.errors import DiskFullError
-from tennis.play.checking import check
+from tennis.play.checking import check_rally
 from tennis.play.planning import plan_of
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play, resume
@@ -139,7 +139,7 @@ def test_ctrl_c_seals_what_there_is(tmp_path, whole):
     assert 500 < rally.balls < BALLS
     first = interrupt_ticks(whole)[: rally.balls]
     assert interrupt_ticks(rally) == first
-    checked = check(out)
+    checked = check_rally(out)
     assert checked.balls == rally.balls
     assert "what came behind its last ball" in checked.not_compared[0]
     assert f"to go on: tennis resume {out}\n" in said

@@ -16,7 +16,7 @@ from tennis.pages.rally import report
 from tennis.rally import Rally, part_path, seal
 from tennis.rally.balls import schema
 from tennis.umpire import Check, open_capture
-from tennis.umpire.agreement.check import check
+from tennis.umpire.agreement.check import check_capture
 from tennis.umpire.rally import umpire
 from tennis.umpire.simulate import Analyser, simulate
 from tests.support.captures import decoded
@@ -34,7 +34,7 @@ def checked(rally: Rally, folder, **analyser) -> Check:
     path = folder / "capture.sr"
     path.unlink(missing_ok=True)
     simulate(rally, path, Analyser(**analyser))
-    return check(rally, open_capture(path))
+    return check_capture(rally, open_capture(path))
 
 
 def open_loop(out, balls=1000, rate_hz=1000, spread=True, seed=1) -> Rally:
@@ -136,8 +136,8 @@ def test_two_ticks_of_bias_are_no_pass(rally, tmp_path, bias_ns):
         assert float(said[1]) == pytest.approx(worst, abs=0.05)
         assert 16 < worst < 20
         assert "swap the two channels" in found.reason
-        assert check(played, open_capture(tmp_path / "capture.sr"), 20).verdict == "pass"
-        assert check(played, open_capture(tmp_path / "capture.sr"), 10).verdict == "fail"
+        assert check_capture(played, open_capture(tmp_path / "capture.sr"), 20).verdict == "pass"
+        assert check_capture(played, open_capture(tmp_path / "capture.sr"), 10).verdict == "fail"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def truth(tmp_path_factory):
     played = make_rally(folder / "truth", balls=1000, rise=np.full(1000, 9000))
     for name, analyser in ANALYSERS.items():
         simulate(played, folder / f"{name}.sr", Analyser(clock_ppm=20, **analyser))
-        assert check(played, open_capture(folder / f"{name}.sr")).odd == {}
+        assert check_capture(played, open_capture(folder / f"{name}.sr")).odd == {}
     return played
 
 
@@ -200,7 +200,7 @@ def test_a_single_ball_shifted_by_3_us_is_named(truth, tmp_path, analyser, what,
     bare = truth.manifest.model_copy(update={"files": {}})
     rows = pa.table(arrays, schema=schema(10**9))
     rally = seal(part_path(tmp_path / "r"), tmp_path / "r", bare, rows, [])
-    found = check(rally, open_capture(truth.path.parent / f"{analyser}.sr"))
+    found = check_capture(rally, open_capture(truth.path.parent / f"{analyser}.sr"))
     assert found.verdict == "fail", found.reason
     assert list(found.odd) == [ball]
     assert f"ball {ball}: " in found.reason
@@ -320,7 +320,7 @@ def test_a_faulty_brickwall_is_not_excused(rally, tmp_path):
         schedule=np.where(keep, fall - rise, 1),
     )
     simulate(rally, truth, Analyser())
-    found = check(other, open_capture(truth))
+    found = check_capture(other, open_capture(truth))
     assert found.verdict == "fail", found.reason
     assert "far off the others" in found.reason or "answered by one" in found.reason
     assert found.off + found.disagree >= 10
@@ -330,7 +330,7 @@ def test_a_capture_of_another_rally_is_told(rally, tmp_path):
     other = make_rally(tmp_path / "other", balls=1001)
     capture = tmp_path / "capture.sr"
     simulate(other, capture, Analyser())
-    found = check(rally, open_capture(capture))
+    found = check_capture(rally, open_capture(capture))
     assert found.verdict == "not run"
     assert "another rally" in found.reason
 
@@ -350,7 +350,7 @@ def test_another_rally_at_the_same_rate_is_told(tmp_path, monkeypatch, rate_hz, 
     own = checked(one, tmp_path, **analyser)
     assert own.verdict == ("pass" if rate_hz == RATE_HZ else "inconclusive")
     assert (own.balls, own.unmatched, own.odd) == (2000 - own.uncovered, 0, {})
-    found = check(two, open_capture(tmp_path / "capture.sr"))
+    found = check_capture(two, open_capture(tmp_path / "capture.sr"))
     assert found.verdict == ("not run" if late_ms else "inconclusive"), found.reason
     assert "latencies are all alike" in found.reason
 
@@ -384,8 +384,8 @@ def test_another_rally_with_the_same_gaps_is_told(tmp_path):
     one, two = play("one", 1), play("two", 2)
     capture = tmp_path / "capture.sr"
     simulate(two, capture, Analyser(clock_ppm=20))
-    assert check(two, open_capture(capture)).verdict == "pass"
-    found = check(one, open_capture(capture))
+    assert check_capture(two, open_capture(capture)).verdict == "pass"
+    found = check_capture(one, open_capture(capture))
     assert found.verdict == "not run", found.reason
     assert "another rally" in found.reason
 

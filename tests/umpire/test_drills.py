@@ -8,7 +8,7 @@ import pytest
 from tennis.pages.umpire import page
 from tennis.rally.manifest import Drill
 from tennis.umpire import Check, open_capture
-from tennis.umpire.agreement.check import check
+from tennis.umpire.agreement.check import check_capture
 from tennis.umpire.rally import facts, table
 from tennis.umpire.simulate import Analyser, simulate
 from tests.support.synthetic_drill import make_drill
@@ -34,7 +34,7 @@ def checked(drill, folder, of=None, **analyser) -> Check:
     path = folder / "capture.sr"
     path.unlink(missing_ok=True)
     simulate(of or drill, path, Analyser(clock_ppm=20, **analyser))
-    return check(drill, open_capture(path))
+    return check_capture(drill, open_capture(path))
 
 
 def test_nothing_planted_nothing_found(drill, tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tennis.umpire import CaptureError, Wires, open_capture
-from tennis.umpire.agreement.check import check
+from tennis.umpire.agreement.check import check_capture
 from tennis.umpire.captures.edges import MissingError
 from tennis.umpire.rally import umpire
 from tennis.umpire.simulate import Analyser, simulate
@@ -399,7 +399,7 @@ def test_sessions_of_old_versions(rally, members, version, numbered, tmp_path):
         held |= {"version": b"1", "logic-1": b"".join(parts)}
     capture = open_capture(zipped(tmp_path / "wires.sr", held))
     assert (capture.ping, capture.reply, capture.notes) == ("ping", "reply", [])
-    assert check(rally, capture).verdict == "pass"
+    assert check_capture(rally, capture).verdict == "pass"
 
 
 def test_channels_that_were_disabled_leave_gaps_in_the_numbers(tmp_path):

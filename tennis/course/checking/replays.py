@@ -56,7 +56,7 @@ def play_rally_again(work: Work, rally: Path, racquet: Path | None = None) -> No
 def _difference(work: Work, rally: Path, racquet: Path | None) -> str:
     """Return how a replay differs from a rally; empty: in nothing. Raises Inconclusive."""
     try:
-        checking.check(rally, racquet=racquet)
+        checking.check_rally(rally, racquet=racquet)
     except RallyError as error:
         return plain(str(error).replace(f"{work.folder}/", ""), 300)
     except TennisError as error:

@@ -95,7 +95,7 @@ class Report(BaseModel):
         return [mark for mark in self.marks if mark.points is None]
 
 
-def check(
+def run_checks(
     folder: Path,
     *,
     blind: bool,

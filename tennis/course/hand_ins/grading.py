@@ -157,7 +157,7 @@ def judged(path: Path, lab: Lab, *, replays: bool) -> Judged:
                 notes = hand_in.unpack(path, folder).notes
                 if (folder / NOTEBOOK_PDF).is_file():
                     pdf = (folder / NOTEBOOK_PDF).read_bytes()
-                report = checking.check(folder, blind=False, replays=replays, lab=lab)
+                report = checking.run_checks(folder, blind=False, replays=replays, lab=lab)
             except WorkError as error:
                 return Judged(refused=plain(str(error).replace(f"{folder}/", ""), 300), notes=notes)
             except TennisError as error:

@@ -23,7 +23,7 @@ from tennis.errors import RallyError, TennisError, UsageError
 from tennis.listener import say
 from tennis.match.folder import another
 from tennis.match.plan import ScheduledRally
-from tennis.play.checking import check
+from tennis.play.checking import check_rally
 from tennis.play.cluster import tasks
 from tennis.play.cluster.scheduler import check_address, connected, gone
 from tennis.play.cluster.tasks import ClusterSetting
@@ -244,7 +244,7 @@ class _Foreman:
     def _arbitrate(self, name: str, player: str, checker: str) -> str:
         """Return which of two workers is wrong about a rally."""
         try:
-            check(self._out / name)
+            check_rally(self._out / name)
         except TennisError:
             return player
         return checker

@@ -20,7 +20,7 @@ from pathlib import Path
 from tennis.bench.registry import bench_for
 from tennis.errors import DiskFullError, RallyError, TennisError
 from tennis.match.plan import ScheduledRally
-from tennis.play.checking import check
+from tennis.play.checking import check_rally
 from tennis.play.player import Player, RallyOutcome
 from tennis.play.rally import Watch, unobserved
 
@@ -58,7 +58,7 @@ def _play(out: Path) -> dict[str, str]:
 
 def _check(path: Path) -> dict[str, str]:
     try:
-        check(path, watch=Watch(stop=_stop_requested.is_set))
+        check_rally(path, watch=Watch(stop=_stop_requested.is_set))
     except RallyError as error:
         return {"verdict": "differs", "why": str(error)}
     except TennisError as error:

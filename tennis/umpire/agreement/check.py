@@ -12,7 +12,7 @@ from tennis.umpire.captures.edges import Capture, CaptureError, MissingError, on
 from tennis.units import format_ns, tick_ns
 
 
-def check(rally: Rally, capture: Capture, tolerance_ns: float | None = None) -> Check:
+def check_capture(rally: Rally, capture: Capture, tolerance_ns: float | None = None) -> Check:
     """Check a rally by a capture of it. What is wrong with the capture is in the verdict.
 
     Raises RallyError where the rally cannot be read, OSError.

@@ -23,7 +23,7 @@ from tennis.bench.patience import Patience
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, RallyError, UsageError
-from tennis.play.checking import check
+from tennis.play.checking import check_rally
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.rally import open_rally
@@ -151,7 +151,7 @@ def test_a_folder_that_says_threaded_is_played_again(tmp_path):
     path.write_text(json.dumps(content))
     assert open_rally(rally.path).label == rally.label
     with pytest.raises(RallyError) as error:
-        check(rally.path)
+        check_rally(rally.path)
     assert "its target command_line is" in str(error.value)
     assert re.search(
         "versions differ: bench_sha256 was 0+ .*; racquet_sha256 was 0+ ", str(error.value)

@@ -65,7 +65,7 @@ def test_a_hog_is_not_seen(tmp_path, kernel):
     if kernel == "mainline":
         alone = played(tmp_path / "alone", **asked)
         assert answers(alone)[0].max() > 80_000
-        assert checking.check(rally.path).balls == 500
+        assert checking.check_rally(rally.path).balls == 500
 
 
 def test_linux_panics_and_every_ball_is_answered(tmp_path):

@@ -13,7 +13,7 @@ from tennis.errors import UsageError
 from tennis.gaps import gap_ns
 from tennis.match.folder import open_match
 from tennis.pages.match_settings import setting_rows
-from tennis.play.checking import check
+from tennis.play.checking import check_rally
 from tennis.play.explain import explain
 from tennis.play.planning import plan_of
 from tennis.play.stages import record_stages
@@ -38,7 +38,7 @@ def test_the_same_seed_gives_the_same_folder(tmp_path):
     assert rally.manifest.target.board == "QEMU virt, 2 Cortex-A57, PL061"
     assert rally.label.endswith("2 processors")
     assert (rally.misses, rally.manifest.suspect) == (0, False)
-    assert check(rally.path).balls == 300
+    assert check_rally(rally.path).balls == 300
     for told in (explain, open_and_record):
         with pytest.raises(UsageError, match="balls are explained of one"):
             told(rally.path)
@@ -59,7 +59,7 @@ def test_other_kernels_and_loads_repeat(tmp_path, kernel, processors, load):
     plan = {"kernel": kernel, "load": load, "processors": processors, "balls": 60}
     rally = played(tmp_path / "r", **plan)
     assert (rally.misses, rally.manifest.suspect) == (0, False)
-    assert check(rally.path).balls == 60
+    assert check_rally(rally.path).balls == 60
 
 
 @virtual
