@@ -320,16 +320,6 @@ class RowGroup:
     misses: int
 
 
-def read_groups(path: Path, groups: Iterable[int]) -> Iterator[RowGroup]:
-    """Read the latencies of some row groups; a group is good until the next. Raises RallyError."""
-    # the same memory again and again: fresh pages would cost more than the subtraction
-    room = np.empty(BATCH_ROWS, np.uint32)
-    with _Reading(path), pq.ParquetFile(path) as file:
-        for group in groups:
-            for rows in file.iter_batches(BATCH_ROWS, [group], LATENCY_COLUMNS, use_threads=False):
-                yield _group(path, rows, room)
-
-
 def _refuse(path: Path, what: str) -> NoReturn:
     raise RallyError(
         f"{path} holds {what}: it was damaged or made up", next_step="use the original folder"

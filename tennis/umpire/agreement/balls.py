@@ -74,11 +74,10 @@ class Odd:
 
 @dataclass
 class Pulses:
-    """How long a wire is high at a time, and how long in all."""
+    """How long a wire is high at a time."""
 
     count: int = 0
     widths: list[NDArray[np.int64]] = field(default_factory=list)  # of the first pulses
-    high_ticks: int = 0
     short: int = 0  # of less than half the width that is expected
     _up_since: int | None = None
 
@@ -98,7 +97,6 @@ class Pulses:
         if kept < WIDTHS:
             self.widths.append(widths[: WIDTHS - kept].copy())
         self.count += int(widths.size)
-        self.high_ticks += int(widths.sum())
         self.short += int((widths < expected / 2).sum())
 
     @property
