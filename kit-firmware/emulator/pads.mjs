@@ -6,7 +6,8 @@ import { Edges } from './edges.mjs';
 /**
  * The 30 pads: who drives them, the wires between them, and the input synchronisers behind them.
  *
- * An output that changes in cycle n changes its pad, and all pads wired to it, from n + 1 on. What
+ * An output that changes in cycle n changes its pad, and all pads wired to it, from n + 1 on. The
+ * outside world drives through a resistor, and yields to an output of the chip. What
  * is behind a synchroniser sees it SYNCHRONISER_CYCLES later, what bypasses it at once. With `edges`
  * it takes its time to the inputs of the pads, too (edges.mjs).
  */
@@ -97,16 +98,21 @@ export class Pads {
     const drivers = this.enables | this.driven;
     const ones = (this.enables & this.outputs) | (this.driven & this.driven_levels);
     const zeros = (this.enables & ~this.outputs) | (this.driven & ~this.driven_levels);
+    // the outside world is behind its resistor: where both drive, a pad sees its own output
+    const weak = this.driven & ~this.enables;
+    const strong_zeros = this.enables & ~this.outputs;
+    const weak_zeros = weak & ~this.driven_levels;
+    const seen_ones = (this.enables & this.outputs) | (weak & this.driven_levels);
     // an undriven pad without pulls, or with both, keeps its level
     const ups = this.pull_ups & ~this.pull_downs;
     const kept = this.levels & ~(this.pull_ups ^ this.pull_downs);
-    let levels = this.single & ((ones & ~zeros) | (~drivers & (ups | kept)));
+    let levels = this.single & (seen_ones | (~drivers & (ups | kept)));
     let conflicts = this.single & ones & zeros;
     for (const wire of this.wires) {
       let high;
       if (drivers & wire) {
-        high = (zeros & wire) === 0;
-        if (!high && ones & wire) conflicts |= wire;
+        high = ((this.enables & wire ? strong_zeros : weak_zeros) & wire) === 0;
+        if (zeros & wire && ones & wire) conflicts |= wire;
       } else if (ups & wire) high = !(this.pull_downs & ~this.pull_ups & wire);
       else if (this.pull_downs & ~this.pull_ups & wire) high = false;
       else high = (this.levels & wire) !== 0;

@@ -71,6 +71,8 @@ export function respond(board, script, { ping, reply }) {
   board.pad_listeners.push((mask, cycle) => {
     if (!(mask & (1 << ping)) || !board.level(ping)) return;
     let { rise, width } = script;
+    // a line for each ping that reached the target, as the Racquet counts them
+    if (script.kind === 'answer' && script.log) appendFileSync(script.log, `${rise} ${rise + width}\n`);
     if (script.kind === 'random') {
       rise = draw(script.seed, 2 * ball, ...script.rise);
       width = draw(script.seed, 2 * ball + 1, ...script.width);

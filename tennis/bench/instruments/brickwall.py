@@ -72,10 +72,12 @@ class Hello(BaseModel):
 
 
 class Driven(BaseModel):
-    """The level of a pad that is driven high, and low."""
+    """The level of a pad that is driven high, and low; and pulled, which firmware of 0.2 omits."""
 
     high: Literal[0, 1]
     low: Literal[0, 1]
+    pulled_up: Literal[0, 1] | None = None
+    pulled_down: Literal[0, 1] | None = None
 
 
 class Pulled(BaseModel):
