@@ -41,9 +41,12 @@ UF2 = (
     "file of your board (RPI_PICO or RPI_PICO2, from micropython.org/download) onto the drive "
     "RPI-RP2 or RP2350 that appears; then run `tennis brickwall flash` again"
 )
+WHO = """
+import sys
+print(sys.implementation.name, sys.platform, *sys.implementation.version[:3])
+"""
 LIST_FILES = """
-import hashlib, os, sys
-print(sys.platform, *sys.implementation.version[:3])
+import hashlib, os
 for name in os.listdir():
     if os.stat(name)[0] & 0x4000:
         continue
@@ -241,23 +244,48 @@ def _prompt(port: str) -> Iterator[SerialTransport]:
 
 def _identify(board: SerialTransport, port: str) -> dict[str, str]:
     """Return the hashes of the files on a board; check that it can be a Brickwall."""
+    _check_interpreter(board, port)
     try:
-        first, *lines = board.exec(LIST_FILES).decode().splitlines()
-        platform, *numbers = first.split()
-        version = tuple(int(number) for number in numbers)
-        there = {name: hashed for hashed, name in (line.split(" ", 1) for line in lines)}
+        lines = board.exec(LIST_FILES).decode().splitlines()
+        return {name: hashed for hashed, name in (line.split(" ", 1) for line in lines)}
     except ValueError as error:
-        raise BenchError(
-            f"the board on {port} does not say what it is",
-            next_step="unplug it, plug it in, and flash it again",
-        ) from error
+        raise _strange(port) from error
+
+
+def _strange(port: str) -> BenchError:
+    return BenchError(
+        f"the board on {port} does not say what it is",
+        next_step="unplug it, plug it in, and flash it again",
+    )
+
+
+def _check_interpreter(board: SerialTransport, port: str) -> str:
+    """Return the version of a Pico's MicroPython. Raises BenchError for anything else."""
+    try:
+        name, platform, *numbers = board.exec(WHO).decode().split()
+        version = tuple(int(number) for number in numbers)
+    except ValueError as error:
+        raise _strange(port) from error
+    if name == "circuitpython":
+        raise BenchError(f"the Pico on {port} has CircuitPython: {UF2}")
     if platform != "rp2":
         raise BenchError(
             f"the board on {port} is no Pico but {plain(platform, 20)}", next_step="use a Pico"
         )
     if version < firmware.OLDEST_MICROPYTHON:
         raise BenchError(f"the Pico on {port} has MicroPython {'.'.join(numbers)}: {UF2}")
-    return there
+    return ".".join(numbers)
+
+
+def interpreter(port: str) -> str:
+    """Return the version of the MicroPython at a port. Raises BenchError where there is none.
+
+    A Brickwall that answers is to be asked itself: this ends what it does.
+    """
+    with _prompt(port) as board:
+        version = _check_interpreter(board, port)
+        board.exit_raw_repl()
+        return version
 
 
 def _meet(port: str) -> Hello:

@@ -11,6 +11,9 @@ from tennis.errors import UsageError
 from tennis.rally.text import plain
 
 MICROPYTHON = (0x2E8A, 0x0005)  # USB vendor and product: a Pico that runs MicroPython
+# USB vendors and products of a Pico, a Pico 2, with CircuitPython:
+# circuitpython, ports/raspberrypi/boards/raspberry_pi_pico{,2}/mpconfigboard.mk
+CIRCUITPYTHON = {(0x239A, 0x80F4), (0x2E8A, 0x000B)}
 BOOTSEL = ("2e8a", ("0003", "000f"))  # a Pico, a Pico 2, that waits for its firmware
 USB_DEVICES = Path("/sys/bus/usb/devices")
 
@@ -23,6 +26,7 @@ class Port:
     serial: str | None  # of the USB device
     pico: bool
     words: str  # what it says it is
+    circuitpython: bool = False
 
 
 def ports() -> list[Port]:
@@ -34,6 +38,7 @@ def ports() -> list[Port]:
                 listed.serial_number,
                 (listed.vid, listed.pid) == MICROPYTHON,
                 listed.product or listed.description or "",
+                (listed.vid, listed.pid) in CIRCUITPYTHON,
             )
             for listed in list_ports.comports()
         ),
@@ -88,6 +93,11 @@ def the_port(named: str | None) -> str:
         raise UsageError(
             "a Pico waits in BOOTSEL mode, without MicroPython",
             next_step="put it there first (`tennis brickwall flash` says how)",
+        )
+    if circuit := [port.device for port in ports() if port.circuitpython]:
+        raise UsageError(
+            f"the Pico on {circuit[0]} has CircuitPython",
+            next_step="put MicroPython there first (`tennis brickwall flash` says how)",
         )
     others = ", ".join(f"{port.device} ({port.words})" for port in ports())
     raise UsageError(
