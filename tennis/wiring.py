@@ -31,6 +31,7 @@ TARGET_PINS = {
     **{20: 38, 21: 40},
 }
 TARGET_GROUND_PINS = (6, 9, 14, 20, 25, 30, 34, 39)
+TARGET_5V_PINS = (2, 4)
 
 
 class _Part(BaseModel):

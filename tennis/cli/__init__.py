@@ -50,6 +50,7 @@ GROUPS = {
         "course": "Copy the tree for a class; record the labs' rallies.",
     },
     "Benches": {
+        "commission": "Go through the first evening with a board, step by step.",
         "doctor": "Say what works here, what does not, and what to do about it.",
         "kernels": "List, fetch and prepare the kernels of the virtual bench.",
         "brickwall": "Put the firmware onto a Pico, and verify it with known delays.",

@@ -37,13 +37,18 @@ def examine_target(name: str, inventory: Path | None = None) -> Iterator[Finding
             seen = target.facts()
             yield Finding("good", "target", _who(seen))
             yield from _lease(target)
-        yield from _kernel(seen)
-        yield requirements.check_module(seen)
-        yield check_lines(seen)
+        yield from examine_facts(seen)
     except TennisError as error:
         if error.exit_code == 2:
             raise
         yield Finding("bad", "target", *_split(error))
+
+
+def examine_facts(seen: snapshot.Snapshot) -> Iterator[Finding]:
+    """Yield what there is to say about what a target told of itself."""
+    yield from _kernel(seen)
+    yield requirements.check_module(seen)
+    yield check_lines(seen)
 
 
 def _split(error: TennisError) -> tuple[str, str]:

@@ -1,0 +1,187 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis commission``: the first evening with a board, step by step."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from tennis.cli.completion import Folder
+from tennis.cli.inventory import holder_option, inventory_option
+from tennis.cli.numbers import Whole
+from tennis.cli.progress import quiet_option, shown
+from tennis.cli.stop import Stop
+from tennis.cli.words import echo, paragraph
+from tennis.commissioning.steps import names, step
+from tennis.errors import UsageError
+from tennis.listener import listening
+from tennis.rally.text import quoted
+
+MARKS = {"pass": ("ok  ", "green"), "fail": ("FAIL", "bold red"), "left out": ("-   ", "yellow")}
+SENT = (
+    "In it: which steps passed, their reasons, every measured number; board, firmware, MicroPython,"
+    " kernel and its build, governor, GPIO lines; the dates. Not in it: names, host names, serial "
+    "numbers, ports, paths, rallies."
+)
+
+
+@click.command()
+@click.argument("target", required=False)
+@click.option("--out", type=Folder(), metavar="DIR", help="The record's folder, new or begun.")
+@click.option("--yes", is_flag=True, help="Ask nothing: measure at once, end at what fails.")
+@click.option(
+    "--step",
+    "wanted",
+    type=click.Choice(names()),
+    multiple=True,
+    help="Do this step, also again, and no other. May be repeated.",
+)
+@click.option(
+    "--port", metavar="PORT", help="The Pico's serial port. [default: that of the only Pico]"
+)
+@click.option("--umpire", is_flag=True, help="Let a logic analyser look on in one more rally.")
+@click.option(
+    "--analyser", metavar="SPEC", help="What `sigrok-cli -d` takes. [default: the only one]"
+)
+@click.option(
+    "--balls",
+    type=Whole(10, 1_000_000),
+    default=2000,
+    show_default=True,
+    help="How many balls a rally has.",
+)
+@inventory_option
+@holder_option
+@click.option(
+    "--share",
+    type=click.Path(path_type=Path),
+    metavar="RECORD",
+    help="Measure nothing: check the folder RECORD, and write the one file that you may send.",
+)
+@quiet_option
+def commission(  # the rest is what was asked for
+    *, out: Path | None, share: Path | None, yes: bool, wanted: tuple[str, ...], **asked: Any
+) -> None:
+    """Go through the first evening with a board: plug, measure, know what is wrong.
+
+    Each step says what to plug, measures, and says what it found: the Pico and its firmware, known
+    delays over its own wires, the target and its kernel, wire by wire, two short rallies beside the
+    virtual bench. TARGET is one of the inventory, a host as ssh knows it, or `virtual`, which needs
+    no hardware. Without TARGET the steps that log in are left out.
+
+    The folder keeps a sealed record and a page after each step. Leave at any time: the same command
+    goes on. The exit code is 0 if all steps have passed.
+
+    \b
+    Examples:
+      tennis commission bench-1 --out evening
+      tennis commission bench-1 --out evening --step ping --step reply
+      tennis commission virtual --yes --balls 200 --out dry-run
+      tennis commission --share evening
+    """
+    from tennis.play.commissioning.commissioning import Commissioning
+    from tennis.play.commissioning.commissioning import share as write_shared
+    from tennis.play.commissioning.equipment import Asked
+    from tennis.play.rally import Watch
+
+    if share is not None:
+        if asked["target"] or wanted or yes:
+            raise UsageError("--share measures nothing", next_step="leave the other options out")
+        place, record = write_shared(share, out)
+        echo(f"{place}: {record.summary}, {record.kind}. {SENT}")
+        echo("Read it before you send it: it is text. Where to: docs/boards")
+        return
+    if out is None:
+        raise UsageError("say where to keep the record", next_step="--out DIR")
+    if asked["analyser"] and not asked["umpire"]:
+        raise UsageError("--analyser belongs to --umpire")
+    console = Console(highlight=False)
+    with (
+        listening(lambda line: echo(f"tennis: {line}", err=True)),
+        shown("commission") as observe,
+    ):
+        work = Commissioning(out, Asked(**asked), Watch(observe, Stop()))
+        if not yes:
+            _overview(console, work)
+        left = _go_through(console, work, list(wanted), yes=yes)
+        work.save()
+    echo(f"\n{quoted(out)}: {work.record.summary}; open {quoted(out / 'index.html')}")
+    if still := work.todo():
+        if not wanted:
+            echo(f"still to do: {', '.join(still)}; the same command goes on")
+        sys.exit(1)
+    if not left:
+        echo(f"to send what was measured: tennis commission --share {quoted(out)}")
+
+
+def _overview(console: Console, work: Any) -> None:
+    """Show where it stands, and how to leave."""
+    for name in names():
+        result = work.record.result(name)
+        mark, style = MARKS[result.verdict] if result else ("    ", "")
+        console.print(Text.assemble((mark, style), f"  {step(name).title}"))
+    echo("Leave with Ctrl-C or q: the same command goes on.\n")
+
+
+def _go_through(console: Console, work: Any, wanted: list[str], *, yes: bool) -> bool:
+    """Do the steps; tell whether somebody left."""
+    todo = wanted or work.todo()
+    while todo:
+        name = todo.pop(0)
+        one = step(name)
+        console.print(Text.assemble((f"{one.title}", "bold"), f" ({name})"))
+        if one.warning:
+            paragraph(console, one.warning, Text("CAREFUL  ", style="bold red"))
+        for line in one.plug:
+            paragraph(console, line, Text("  "))
+        if not yes:
+            answer = _answer("Enter: measure; s: skip; q: leave", "sq")
+            if answer == "q":
+                return True
+            if answer == "s":
+                continue
+        if missing := work.missing(name):
+            echo(f"      not measured: first {' and '.join(missing)} must pass\n")
+            if yes:
+                return True
+            continue
+        result = work.do(name)
+        _tell(console, result)
+        if result.verdict == "fail":
+            if yes:
+                return True
+            answer = _answer("Enter: again; n: next; q: leave", "nq")
+            if answer == "q":
+                return True
+            if answer != "n":
+                todo.insert(0, name)
+    return False
+
+
+def _answer(question: str, letters: str) -> str:
+    """Ask; an empty line is the first choice. The end of the input leaves."""
+    while True:
+        try:
+            typed = click.prompt(question, default="", show_default=False, prompt_suffix=" > ")
+        except click.Abort:
+            echo()
+            return "q"
+        word = str(typed).strip().lower()[:1]
+        if not word or word in letters:
+            return word
+
+
+def _tell(console: Console, result: Any) -> None:
+    mark, style = MARKS[result.verdict]
+    paragraph(console, result.reason, Text.assemble((mark, style), "  "))
+    for number in result.numbers:
+        console.print(Text(f"      {number.words}: {number.said}"))
+    for note in result.notes:
+        paragraph(console, note, Text("      note: "))
+    if result.advice:
+        paragraph(console, result.advice, Text("      -> ", style=style))
+    echo()

@@ -1,0 +1,382 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The steps of a commissioning: what to plug, what is measured, what a failure means.
+
+Terminal, record, check-list and the table of symptoms for the room take their words from here, and
+the pins from ``kit-firmware/wiring.toml``.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from tennis.wiring import TARGET_5V_PINS, wiring
+
+UF2 = (
+    "hold BOOTSEL while you plug it in, and copy MicroPython's UF2 file for your board (RPI_PICO, "
+    "RPI_PICO2, from micropython.org/download) onto the drive that appears"
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What may go wrong in a step."""
+
+    name: str
+    symptom: str
+    means: str
+    mend: str
+    in_lesson: bool = False  # happens to a bench that played before
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step; ``after``: steps that must have passed."""
+
+    name: str
+    title: str
+    plug: tuple[str, ...]
+    measures: str
+    passes: str
+    failures: tuple[Failure, ...] = ()
+    after: tuple[str, ...] = ()
+    wires: tuple[str, ...] = ()  # which its picture shows, besides ground
+    jumpers: bool = False  # its picture shows them
+    warning: str = ""
+    target: bool = False  # there is nothing to do without a target that is reached over SSH
+    optional: bool = False
+
+    def failure(self, name: str) -> Failure:
+        """Return one of its failures."""
+        return next(failure for failure in self.failures if failure.name == name)
+
+
+def wire_line(name: str) -> str:
+    """Say where a wire goes, as a line of a terminal's picture."""
+    wire = wiring().wire(name)
+    middle = f"[{wire.resistor_ohm} Ω]" if wire.resistor_ohm else "───────"
+    ends = f"Pico pin {wire.pico_pin} (GP{wire.pico_gpio})"
+    return f"{ends} ──{middle}── pin {wire.target_pin} (BCM{wire.target_bcm}) of the target"
+
+
+def ground_line() -> str:
+    """Say where ground goes."""
+    ground = wiring().ground
+    return f"Pico pin {ground.pico_pin} (GND) ───────── pin {ground.target_pin} of the target"
+
+
+def jumper_lines() -> tuple[str, ...]:
+    """Say where the far ends of the wires go for the self-test."""
+    known = wiring()
+    lines = []
+    for jumper in known.jumpers:
+        ends = known.wire(jumper.origin), known.wire(jumper.to)
+        here, there = ends if ends[0].target_pin else ends[::-1]
+        lines.append(
+            f"Pico pin {here.pico_pin} (GP{here.pico_gpio}, {here.name}) ──[{here.resistor_ohm} Ω]"
+            f"── pin {there.pico_pin} (GP{there.pico_gpio}) of the same Pico"
+        )
+    return tuple(lines)
+
+
+def five_volts() -> str:
+    """Say what 5 V on a signal would destroy."""
+    pins = " and ".join(map(str, TARGET_5V_PINS))
+    ping, reply = wiring().wire("ping"), wiring().wire("reply")
+    return (
+        f"Pins {pins} of the target are 5 V. On the reply wire, 5 V destroy GP{reply.pico_gpio} "
+        f"of the Pico, and perhaps all of it; on the ping wire, GP{ping.pico_gpio}. Between a 5 V "
+        "pin and a signal pin they destroy the target. Do not count on the resistor. Plug with the "
+        "target switched off, and count the pins first."
+    )
+
+
+@cache
+def steps() -> tuple[Step, ...]:
+    """Return all steps in their order."""
+    known = wiring()
+    ping, reply = known.wire("ping"), known.wire("reply")
+    return (
+        Step(
+            name="pico",
+            title="The Pico is found",
+            plug=("Plug the Pico into this machine, with a USB cable that carries data.",),
+            measures="its port, its board, its MicroPython",
+            passes="one Pico answers, with MicroPython 1.25 or newer",
+            failures=(
+                Failure(
+                    "none",
+                    "no Pico is found",
+                    "the cable only charges, the socket has no power, or the Pico has no program",
+                    f"use another cable and another socket; then {UF2}",
+                    in_lesson=True,
+                ),
+                Failure("bootsel", "a Pico waits in BOOTSEL mode", "it has no MicroPython", UF2),
+                Failure(
+                    "circuitpython",
+                    "a Pico with CircuitPython",
+                    "the Brickwall is a program for MicroPython, which CircuitPython cannot run",
+                    UF2,
+                ),
+                Failure(
+                    "several",
+                    "several Picos",
+                    "nobody knows which one is wired",
+                    "unplug the others, or name the Brickwall with --port; a second Pico is for "
+                    "--generator-port, and a third one is for nothing",
+                ),
+            ),
+        ),
+        Step(
+            name="firmware",
+            title="The firmware is on it",
+            plug=("Nothing changes.",),
+            measures="version and hash of the firmware, the clock, the erratum's resistor",
+            passes="the Pico runs this checkout's firmware",
+            after=("pico",),
+        ),
+        Step(
+            name="jumpers",
+            title="The Pico measures right",
+            plug=(
+                "Pull the far ends of the ping and the reply wire out of the target.",
+                "They are the jumpers of the self-test:",
+                *jumper_lines(),
+            ),
+            measures=(
+                "known delays, ball by ball: the largest error, the delay of the loop; and how "
+                "many balls a second the Pico serves and keeps"
+            ),
+            passes="every ball is right to the tick, in a loop that such wires can have",
+            after=("firmware",),
+            wires=("ping", "reply"),
+            jumpers=True,
+            failures=(
+                Failure(
+                    "no jumper",
+                    "a jumper is missing",
+                    "a far end is in a pin beside, or a wire is broken",
+                    f"count the pins again: {known.jumper_words()}; then exchange the wire",
+                ),
+                Failure(
+                    "wrong delays",
+                    "known delays are measured wrong",
+                    "the wires are long, a resistor is another one, or the Pico is broken",
+                    "use short wires with 330 Ω, then another Pico",
+                ),
+            ),
+        ),
+        Step(
+            name="target",
+            title="The target is reached",
+            plug=("Switch the target on, in this network. No wire leads to it yet.",),
+            measures="the login over SSH, and root's rights there",
+            passes="a command runs there as root, and nobody else holds it",
+            target=True,
+            failures=(
+                Failure(
+                    "unreachable",
+                    "the target is not reached",
+                    "it is off, in another network, or does not know your key",
+                    "wait a minute after power-on, look at its lights, then `ssh` it by hand",
+                    in_lesson=True,
+                ),
+                Failure(
+                    "rights",
+                    "no rights there",
+                    "sudo asks for a password, or there is none",
+                    "allow sudo without a password (`ansible/` does), or log in as root",
+                ),
+            ),
+        ),
+        Step(
+            name="kernel",
+            title="The target's kernel is sound",
+            plug=("Nothing changes.",),
+            measures="kernel, governor, idle states, GPIO chip, power and heat; the Racquet",
+            passes="nothing would spoil a rally, and the Racquet is built for this kernel",
+            after=("target",),
+            target=True,
+            failures=(
+                Failure(
+                    "unsound",
+                    "something on the target would spoil a rally",
+                    "each line says what: mostly the governor, or a Racquet for another kernel",
+                    "do what the line says, or `tennis benches restore NAME`",
+                    in_lesson=True,
+                ),
+            ),
+        ),
+        Step(
+            name="ping",
+            title="The ping wire",
+            plug=(
+                "Switch the target off. Plug ground and the ping wire, and not yet the reply wire:",
+                ground_line(),
+                wire_line("ping"),
+                "Switch it on again.",
+            ),
+            measures="what the Pico's pins say, and how many of 20 pings the target counts",
+            passes="the target counts each ping once",
+            after=("jumpers", "kernel"),
+            wires=("ping",),
+            warning=five_volts(),
+            failures=(
+                Failure(
+                    "jumpers",
+                    "the wires are still the jumpers",
+                    f"their far ends are in GP{known.wire('listen').pico_gpio} and "
+                    f"GP{known.wire('answer').pico_gpio}",
+                    "plug them into the target",
+                ),
+                Failure(
+                    "short",
+                    "the ping wire is shorted",
+                    "it touches ground or 3.3 V",
+                    f"pull it off GP{ping.pico_gpio} (pin {ping.pico_pin}) at once, and look for "
+                    "the short",
+                    in_lesson=True,
+                ),
+                Failure(
+                    "joined",
+                    "ping and reply are joined",
+                    "the two wires touch each other: the Brickwall would time its own ping",
+                    "look at both ends for two plugs in one row, or bare ends that touch",
+                    in_lesson=True,
+                ),
+                Failure(
+                    "missing",
+                    "the target counts no ping",
+                    "the ping wire ends nowhere, or is broken",
+                    f"look at pin {ping.pico_pin} of the Pico and pin {ping.target_pin} of the "
+                    "target, then exchange the wire",
+                    in_lesson=True,
+                ),
+                Failure(
+                    "swapped",
+                    "the target counts no ping, and something holds the ping wire low",
+                    f"it is in another pin of the target: in the reply's, pin {reply.target_pin}, "
+                    "if both are swapped",
+                    f"ping goes to pin {ping.target_pin}, reply to pin {reply.target_pin}",
+                    in_lesson=True,
+                ),
+                Failure(
+                    "wrong count",
+                    "the target counts fewer or more pings than came",
+                    "ground is missing, or a plug is loose",
+                    "push in ground and the ping wire, side by side and as short",
+                    in_lesson=True,
+                ),
+            ),
+        ),
+        Step(
+            name="reply",
+            title="The reply wire",
+            plug=(
+                "Plug the reply wire, too:",
+                wire_line("reply"),
+            ),
+            measures="what the Pico's pins say, and how many of 20 pings are answered",
+            passes="the line rests low, and each ping is answered",
+            after=("ping",),
+            wires=("ping", "reply"),
+            warning=five_volts(),
+            failures=(
+                Failure(
+                    "joined",
+                    "ping and reply are joined",
+                    "the two wires touch each other: the Brickwall would time its own ping",
+                    "look at both ends for two plugs in one row, or bare ends that touch",
+                ),
+                Failure(
+                    "held high",
+                    "the reply wire is held high",
+                    f"it is in a pin of 3.3 V or 5 V, or the line of pin {reply.target_pin} is up",
+                    "pull it out at once, then count the pins",
+                    in_lesson=True,
+                ),
+                Failure(
+                    "missing",
+                    "nobody drives the reply wire",
+                    "it ends nowhere or is broken, or the Racquet is not loaded",
+                    f"look at pin {reply.pico_pin} of the Pico and pin {reply.target_pin} of the "
+                    "target, then exchange the wire",
+                    in_lesson=True,
+                ),
+                Failure(
+                    "swapped",
+                    "nobody drives the reply wire, and something holds the ping wire low",
+                    "ping and reply are swapped at the target",
+                    f"ping goes to pin {ping.target_pin}, reply to pin {reply.target_pin}",
+                ),
+                Failure(
+                    "no answers",
+                    "the reply wire is low, and pings are not answered",
+                    "it is in a ground pin beside, or the target is busy beyond all measure",
+                    f"count again: pin {reply.target_pin} of the target",
+                    in_lesson=True,
+                ),
+            ),
+        ),
+        Step(
+            name="idle",
+            title="A short rally, idle",
+            plug=("Nothing changes.",),
+            measures="the medians of both latencies, beside those of the virtual bench",
+            passes="every ball is answered, no fault, no median that only a short could have",
+            after=("reply",),
+            failures=(
+                Failure(
+                    "own ping",
+                    "answers come before any handler could have run",
+                    "the Brickwall hears its own ping: the wires run side by side, or touch",
+                    "pull them apart, put the ground wire between them",
+                ),
+                Failure(
+                    "faults",
+                    "the rally has a fault, or misses",
+                    "a wire is loose, or the target was disturbed",
+                    "push in the wires, do the step again",
+                    in_lesson=True,
+                ),
+            ),
+        ),
+        Step(
+            name="load",
+            title="A short rally under load",
+            plug=("Nothing changes.",),
+            measures="the same under `stress`",
+            passes="every ball is answered, no fault, and the load passes its own check",
+            after=("idle",),
+        ),
+        Step(
+            name="umpire",
+            title="An analyser looks on",
+            plug=(
+                "With --umpire only: the analyser's D0 on the ping, D1 on the reply, its ground",
+                "on ground, all at the Pico's ends.",
+            ),
+            measures="the Brickwall's bias against the analyser",
+            passes="the verdict of `tennis umpire check` is pass",
+            after=("reply",),
+            optional=True,
+        ),
+    )
+
+
+def step(name: str) -> Step:
+    """Return a step by its name."""
+    return next(one for one in steps() if one.name == name)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all steps in their order."""
+    return tuple(one.name for one in steps())
+
+
+def dependents(name: str) -> set[str]:
+    """Return the steps that stand on one, directly or not."""
+    found: set[str] = set()
+    for one in steps():
+        if name in one.after or found & set(one.after):
+            found.add(one.name)
+    return found

@@ -1,0 +1,330 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a commissioning measures with: a Pico and a target, real or emulated."""
+
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from tennis.bench.fleet import leases
+from tennis.bench.fleet.inventory import connect
+from tennis.bench.instruments import emulated
+from tennis.bench.instruments.brickwall import Brickwall, Hello, NobodyError
+from tennis.bench.instruments.flash import flash, interpreter
+from tennis.bench.instruments.ports import bootsel, picos, ports, the_port
+from tennis.bench.instruments.serial_link import SerialLink
+from tennis.bench.patience import Patience
+from tennis.bench.protocol import Access, Bench
+from tennis.bench.registry import bench_for
+from tennis.bench.targets import snapshot
+from tennis.bench.targets.ssh import RemoteError, SshError, SshTarget
+from tennis.bench.virtual.kernel_facts import facts_of
+from tennis.errors import BenchError, TennisError
+from tennis.play.known_delays import Amount
+from tennis.play.planning import plan_of
+from tennis.play.verify import EMULATED_BALLS, jumpered_pico
+from tennis.rally.plan import Plan
+from tennis.rally.text import plain
+
+VIRTUAL = "virtual"
+MEET_S = 2.0
+# of an emulated target: cycles from the ping to the answer, and its length
+RISE, WIDTH = 1000, 1250
+# where the Racquet counts: as target/agent looks for it. Tests have another place for /sys
+LOAD = (
+    "sys=${TENNIS_SYS:-/sys}; [ -d $sys/module/{module} ] && echo loaded; modprobe {module} || "
+    "exit; cat $sys/bus/platform/drivers/*racquet*/*/pings"
+)
+PINGS = "cat ${TENNIS_SYS:-/sys}/bus/platform/drivers/*racquet*/*/pings"
+
+
+class StepError(BenchError):
+    """A step failed in a way that its list of failures names."""
+
+    def __init__(self, failure: str, message: str, next_step: str) -> None:
+        super().__init__(message, next_step=next_step)
+        self.failure = failure
+
+
+@dataclass(frozen=True)
+class Found:
+    """A Pico that answers."""
+
+    micropython: str
+    board: str  # empty before the firmware is there
+    serial: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person asked for."""
+
+    target: str | None = None
+    inventory: Path | None = None
+    port: str | None = None
+    analyser: str | None = None
+    umpire: bool = False
+    balls: int = 2000
+    holder: str | None = None
+    each: int | None = None  # balls of each known delay
+
+
+Count = Callable[[], int | None]
+
+
+class Equipment(Protocol):
+    """What the steps measure with."""
+
+    kind: Literal["physical", "emulated"]
+    amount: Amount
+    reached: bool  # there is a target that can be asked
+    private: set[str]  # words that no record may have
+
+    def find(self) -> Found:
+        """Find the Pico. Raises TennisError."""
+        ...
+
+    def flash(self) -> Hello:
+        """Put the firmware there. Raises TennisError."""
+        ...
+
+    def jumpered(self) -> Any:
+        """Return a context with the Brickwall whose wires are jumpers."""
+        ...
+
+    def wired(self) -> Any:
+        """Return a context with the Brickwall and what counts the pings at the target."""
+        ...
+
+    def rights(self) -> None:
+        """Do something as root on the target. Raises TennisError."""
+        ...
+
+    def facts(self) -> snapshot.Snapshot:
+        """Return what the target says about itself. Raises TennisError."""
+        ...
+
+    def rally(self, load: str, *, umpire: bool = False) -> tuple[Bench, Plan]:
+        """Return what plays a rally. Raises TennisError."""
+        ...
+
+
+class Boards:
+    """A real Pico on a port (or one behind a socket), and a board, or none that is managed."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self.kind: Literal["physical", "emulated"] = (
+            "emulated" if "://" in (asked.port or "") else "physical"
+        )
+        self.amount = Amount(asked.each or Amount.each)
+        self.reached = asked.target is not None
+        self.private = {word for word in (asked.port, asked.target) if word}
+        if asked.target:
+            self.private.add(asked.target.rpartition("@")[2])
+
+    def find(self) -> Found:
+        """Find the Pico, and say what else is there."""
+        if not self._asked.port:
+            _refuse_what_is_plugged_in()
+        port = the_port(self._asked.port)
+        self.private.add(port)
+        with suppress(NobodyError), self._open(port) as brickwall:
+            hello = brickwall.hello(patience_s=MEET_S)
+            return Found(hello.micropython, hello.board, hello.unique_id)
+        try:
+            return Found(interpreter(port), "", "")
+        except BenchError as error:
+            if "CircuitPython" in str(error):
+                _, _, advice = str(error).partition(": ")
+                raise StepError("circuitpython", "a Pico with CircuitPython", advice) from error
+            raise
+
+    def flash(self) -> Hello:
+        """Put the firmware there."""
+        return flash(self._asked.port)
+
+    @contextmanager
+    def _open(self, port: str) -> Iterator[Brickwall]:
+        brickwall = Brickwall(SerialLink(port))
+        try:
+            yield brickwall
+        finally:
+            brickwall.close()
+
+    @contextmanager
+    def jumpered(self) -> Iterator[Brickwall]:
+        """Open the Brickwall."""
+        with self._open(the_port(self._asked.port)) as brickwall:
+            yield brickwall
+
+    @contextmanager
+    def wired(self) -> Iterator[tuple[Brickwall, Count]]:
+        """Open the Brickwall, and let the Racquet count; afterwards it is as it was."""
+        with self._open(the_port(self._asked.port)) as brickwall, self._racquet() as count:
+            yield brickwall, count
+
+    def _connect(self) -> SshTarget:
+        assert self._asked.target is not None  # noqa: S101 (such steps are left out without one)
+        return connect(self._asked.target, self._asked.inventory)
+
+    @contextmanager
+    def _racquet(self) -> Iterator[Count]:
+        if not self.reached:
+            yield lambda: None
+            return
+        with self._connect() as target:
+            leases.refuse_if_held(target, leases.holder_of(self._asked.holder), playing=False)
+            module = target.facts(config=False).module
+            load = LOAD.replace("{module}", module)
+            told = target.run(load, what="loading the Racquet", root=True).split()
+            try:
+                yield lambda: _count(target)
+            finally:
+                if "loaded" not in told:
+                    target.attempt(f"rmmod {module}", what="unloading the Racquet", root=True)
+
+    def rights(self) -> None:
+        """Log in, become root, and see that nobody else holds the target."""
+        try:
+            with self._connect() as target:
+                target.run("true", what="becoming root", root=True)
+                leases.refuse_if_held(target, leases.holder_of(self._asked.holder), playing=False)
+        except SshError as error:
+            raise _named("unreachable", error) from error
+        except RemoteError as error:
+            raise _named("rights", error) from error
+
+    def facts(self) -> snapshot.Snapshot:
+        """Return what the target says about itself."""
+        with self._connect() as target:
+            return target.facts()
+
+    def rally(self, load: str, *, umpire: bool = False) -> tuple[Bench, Plan]:
+        """Return what plays a rally on the board; one that nobody manages is not loaded."""
+        asked, target = self._asked, self._asked.target
+        plan = plan_of(
+            bench="pi",
+            target=target,
+            port=asked.port,
+            balls=asked.balls,
+            load=load if target else None,
+            umpire=umpire or None,
+            analyser=asked.analyser if umpire else None,
+        )
+        return bench_for(plan, Access(asked.port, target, asked.holder)), plan
+
+
+class Emulation:
+    """An emulated Pico with a scripted target on its wires, and the virtual bench.
+
+    ``wires`` are arguments of the emulator in place of those of sound wires.
+    """
+
+    kind: Literal["physical", "emulated"] = "emulated"
+
+    def __init__(self, asked: Asked, wires: tuple[str, ...] = ()) -> None:
+        self._asked = asked
+        self._wires = wires
+        self._kernel = (asked.target or VIRTUAL).partition(":")[2] or "mainline"
+        self.amount = Amount(asked.each or EMULATED_BALLS)
+        self.reached = True
+        self.private: set[str] = set()
+
+    def find(self) -> Found:
+        """Start the emulated Pico."""
+        hello = self.flash()
+        return Found(hello.micropython, hello.board, hello.unique_id)
+
+    def flash(self) -> Hello:
+        """Start it: its flash is made with the firmware."""
+        with self.jumpered() as brickwall:
+            return brickwall.hello()
+
+    @contextmanager
+    def jumpered(self) -> Iterator[Brickwall]:
+        """Start it with jumpers."""
+        brickwall = jumpered_pico()
+        try:
+            yield brickwall
+        finally:
+            brickwall.close()
+
+    @contextmanager
+    def wired(self) -> Iterator[tuple[Brickwall, Count]]:
+        """Start it with a target that answers and counts."""
+        with tempfile.TemporaryDirectory(prefix="tennis-") as folder:
+            log = Path(folder) / "pings"
+            script = {"kind": "answer", "rise": RISE, "width": WIDTH, "log": str(log)}
+            link = emulated.start(["--respond", json.dumps(script), *self._wires])
+            brickwall = Brickwall(link, patience=Patience(reconnect_s=0))
+            try:
+                # the script makes the file; none is there before it began
+                yield brickwall, lambda: len(log.read_text().splitlines()) if log.exists() else 0
+            finally:
+                brickwall.close()
+
+    def rights(self) -> None:
+        """Do nothing: the virtual target is this machine's own."""
+
+    def facts(self) -> snapshot.Snapshot:
+        """Boot the kernel, and ask it."""
+        return facts_of(self._kernel)
+
+    def rally(self, load: str, *, umpire: bool = False) -> tuple[Bench, Plan]:
+        """Return the virtual bench with an emulated Pico."""
+        plan = plan_of(
+            bench="virtual",
+            kernel=self._kernel,
+            instrument="pico",
+            load=load,
+            balls=self._asked.balls,
+            umpire=umpire or None,
+        )
+        return bench_for(plan), plan
+
+
+def equipment_for(asked: Asked) -> Equipment:
+    """Return what there is to measure with."""
+    virtual = asked.target is not None and asked.target.partition(":")[0] == VIRTUAL
+    return Emulation(asked) if virtual else Boards(asked)
+
+
+def _refuse_what_is_plugged_in() -> None:
+    """Say what is plugged in, if it is not one Pico with MicroPython. Raises StepError."""
+    found = picos()
+    if len(found) > 1:
+        names = ", ".join(port.device for port in found)
+        raise StepError(
+            "several",
+            f"there are {len(found)} Picos ({names})",
+            "unplug the others, or name the Brickwall with --port",
+        )
+    if found:
+        return
+    if bootsel():
+        raise StepError("bootsel", "a Pico waits in BOOTSEL mode", "put MicroPython onto it")
+    if any(port.circuitpython for port in ports()):
+        raise StepError("circuitpython", "a Pico with CircuitPython", "put MicroPython onto it")
+    raise StepError("none", "no Pico is found", "use a cable that carries data, and another socket")
+
+
+def _count(target: SshTarget) -> int:
+    """Return how many pings the Racquet has counted."""
+    said = target.run(PINGS, what="counting pings").strip()
+    if not re.fullmatch(r"\d{1,18}", said):
+        raise BenchError(
+            f"the Racquet counts {plain(said, 40)!a} pings",
+            next_step="provision the target again, or build the Racquet there again",
+        )
+    return int(said)
+
+
+def _named(failure: str, error: TennisError) -> StepError:
+    message, _, advice = str(error).rpartition(": ")
+    return StepError(failure, message or advice, advice if message else "log in by hand")

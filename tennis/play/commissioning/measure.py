@@ -1,0 +1,379 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What each step of a commissioning measures, and how it is judged."""
+
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tennis import wire
+from tennis.bench.instruments.brickwall import Brickwall, Hello, Play
+from tennis.bench.registry import bench_for
+from tennis.bench.targets.snapshot import Snapshot
+from tennis.commissioning.record import Number, StepVerdict
+from tennis.commissioning.steps import step
+from tennis.errors import BenchError, TennisError, UsageError
+from tennis.play.commissioning.equipment import Equipment, StepError
+from tennis.play.commissioning.wires import Seen, judge_ping, judge_reply, look
+from tennis.play.doctor.target import examine_facts
+from tennis.play.planning import plan_of
+from tennis.play.rally import Watch, play
+from tennis.play.verify import keep, verify
+from tennis.rally import Rally
+from tennis.rally.text import plain
+from tennis.stats.summary import summarize
+from tennis.umpire.rally import umpire
+from tennis.units import NS_PER_S
+from tennis.wiring import wiring
+
+# of the rate: more is asked for than there can be
+RATE_BALLS = 3000
+RATE_GAP_NS, RATE_REPLY_NS = 2_000, 5_000
+# no handler answers so soon: what does is the ping itself, by another way
+OWN_PING_NS = 100
+SEED = 1
+
+
+@dataclass
+class Outcome:
+    """What came of a step."""
+
+    verdict: StepVerdict
+    reason: str
+    advice: str = ""
+    failure: str = ""
+    numbers: list[Number] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    serial: str = ""  # of the Pico that took part; no record has it
+
+    def number(self, name: str, words: str, value: float, unit: str) -> None:
+        """Add a number."""
+        self.numbers.append(Number(name=name, words=words, value=float(value), unit=unit))
+
+    def failed(self, failure: str, where: str, more: str = "") -> "Outcome":
+        """Return the same as a failure of a step, in that step's words."""
+        known = step(where).failure(failure)
+        reason = f"{known.symptom}{f' ({more})' if more else ''}: {known.means}"
+        return replace(self, verdict="fail", reason=reason, advice=known.mend, failure=failure)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a step is given."""
+
+    equipment: Equipment
+    folder: Path  # of the record; rallies go into it
+    watch: Watch
+
+
+def pico(work: Work) -> Outcome:
+    """Find the Pico."""
+    found = work.equipment.find()
+    outcome = Outcome("pass", f"a Pico with MicroPython {found.micropython}", serial=found.serial)
+    outcome.facts = {"micropython": found.micropython}
+    if found.board:
+        outcome.facts["board"] = found.board
+    return outcome
+
+
+def flashed(work: Work) -> Outcome:
+    """Bring the Pico to this checkout's firmware."""
+    hello = work.equipment.flash()
+    outcome = Outcome("pass", f"firmware {hello.firmware} runs", serial=hello.unique_id)
+    outcome.facts = _facts_of(hello)
+    outcome.number("tick_ns", "one tick", NS_PER_S / hello.tick_hz, "ns")
+    outcome.notes = [f"this board needs {words}" for words in wiring().to_ground_words(hello.board)]
+    return outcome
+
+
+def _facts_of(hello: Hello) -> dict[str, str]:
+    return {
+        "board": hello.board,
+        "micropython": hello.micropython,
+        "firmware": hello.firmware,
+        "firmware_sha256": hello.firmware_sha256,
+    }
+
+
+def jumpers(work: Work) -> Outcome:
+    """Verify with jumpers, and measure how fast the Pico is."""
+    with work.equipment.jumpered() as brickwall:
+        found = verify(brickwall, amount=work.equipment.amount)
+        outcome = Outcome("pass", found.reason, serial=found.hello.unique_id)
+        tick_ns = NS_PER_S / found.hello.tick_hz
+        if found.balls:
+            outcome.number("balls", "known delays measured", found.balls, "balls")
+        if found.largest_error_ticks is not None:
+            error = found.largest_error_ticks
+            outcome.number("largest_error_ns", "largest error", error * tick_ns, "ns")
+        if found.loop_ns is not None:
+            outcome.number("loop_ns", "loop of wires and pads", found.loop_ns, "ns")
+        if found.width_ns is not None:
+            outcome.number("width_ns", "edges apart", found.width_ns, "ns")
+        keep(found.record(work.equipment.kind))
+        if found.verdict == "pass":
+            outcome.number("rate_balls_s", "served and kept", rate(brickwall), "balls/s")
+            return outcome
+    missing = found.reason.startswith("no jumper")
+    name = "no jumper" if missing else "wrong delays"
+    advice = step("jumpers").failure(name).mend
+    return replace(outcome, verdict="fail", advice=advice, failure=name)
+
+
+def rate(brickwall: Brickwall) -> float:
+    """Return how many balls a second of its own the Pico serves, times and sends."""
+    tick_hz = brickwall.hello().tick_hz
+    ticks = RATE_REPLY_NS * tick_hz // NS_PER_S
+    brickwall.command(
+        "generate",
+        pairs=1,
+        seed=SEED,
+        rise_min_ticks=ticks,
+        rise_max_ticks=ticks + 1,
+        width_min_ticks=ticks,
+        width_max_ticks=ticks + 1,
+        source="jumpers",
+    )
+    served: list[int] = []
+    asked = Play(
+        balls=RATE_BALLS,
+        seed=SEED,
+        loop="closed",
+        gap_min_ns=RATE_GAP_NS,
+        gap_max_ns=RATE_GAP_NS,
+        period_ns=0,
+        pulse_ns=1_000,
+        timeout_ns=1_000_000,
+        settle_ns=1_000_000,
+        give_up_ns=10_000_000_000,
+    )
+    try:
+        for frame in brickwall.play(asked):
+            if frame is not None and frame[0] == wire.BALLS:
+                served += [ball[0] for ball in struct.iter_unpack(wire.BALL, frame[2])]
+    finally:
+        brickwall.end_play()
+        brickwall.command("quiet")
+    if len(served) < RATE_BALLS:
+        raise BenchError(
+            f"the Brickwall kept {len(served)} of {RATE_BALLS} balls",
+            next_step="look at its red LED, and do the step again",
+        )
+    return round((len(served) - 1) * tick_hz / (served[-1] - served[0]), 1)
+
+
+def target(work: Work) -> Outcome:
+    """Reach the target, and be root there."""
+    work.equipment.rights()
+    seen = work.equipment.facts()
+    outcome = Outcome("pass", "commands run there as root")
+    outcome.facts = _told(seen, "model", "system", "machine")
+    return outcome
+
+
+def kernel(work: Work) -> Outcome:
+    """Look at the target's kernel as the doctor does."""
+    seen = work.equipment.facts()
+    findings = list(examine_facts(seen))
+    if work.equipment.kind == "emulated" and not seen.pairs("modules"):
+        # the virtual bench brings a Racquet along when it plays
+        findings = [finding for finding in findings if finding.what != "Racquet"]
+    bad = [finding for finding in findings if finding.verdict == "bad"]
+    outcome = Outcome("pass", f"{seen.line('release') or 'a kernel'} would spoil no rally")
+    outcome.facts = {"flavour": seen.flavour, **_told(seen, "release", "version", "clocksource")}
+    if governors := sorted(set(seen.pairs("governor").values())):
+        outcome.facts["governor"] = ", ".join(governors)
+    outcome.facts |= _lines(seen)
+    outcome.notes = [plain(f.words, 300) for f in findings if f.verdict == "note"]
+    if bad:
+        words = "; ".join(plain(f"{f.what}: {f.found}", 300) for f in bad)
+        outcome.verdict, outcome.reason = "fail", words
+        outcome.advice = "; ".join(dict.fromkeys(plain(f.advice, 200) for f in bad if f.advice))
+        outcome.failure = "unsound"
+    return outcome
+
+
+def _told(seen: Snapshot, *names: str) -> dict[str, str]:
+    return {name: plain(line, 200) for name in names if (line := seen.line(name))}
+
+
+def _lines(seen: Snapshot) -> dict[str, str]:
+    """Return the GPIO chip and lines that a loaded Racquet has, as the kernel tells them."""
+    facts, chip = {}, ""
+    for line in seen.lines("gpio"):
+        if line.startswith("gpiochip"):
+            chip = plain(line.rpartition(",")[2].strip(" :"), 60)
+        elif match := re.search(r"gpio-\d+ \((?P<line>[^|)]*)\|(?P<use>ping|reply) *\)", line):
+            name = plain(match["line"], 40)
+            facts[f"{match['use']}_line"] = f"{name} of {chip}" if name else chip
+    return facts
+
+
+def ping(work: Work) -> Outcome:
+    """Look at the ping wire, with the help of the target's count."""
+    with work.equipment.wired() as (brickwall, count):
+        serial = brickwall.hello().unique_id
+        seen = look(brickwall, count)
+    outcome = _wires(seen, serial)
+    if failure := judge_ping(seen):
+        return outcome.failed(failure, "ping", seen.short if failure == "short" else "")
+    if seen.counted is None:
+        outcome.verdict = "left out"
+        outcome.reason = "no target was named, which could count: the reply wire's step will tell"
+        return outcome
+    outcome.reason = f"the target counted {seen.counted} of {seen.balls} pings"
+    return outcome
+
+
+def reply(work: Work) -> Outcome:
+    """Look at both wires."""
+    with work.equipment.wired() as (brickwall, count):
+        serial = brickwall.hello().unique_id
+        seen = look(brickwall, count)
+    outcome = _wires(seen, serial)
+    if failure := judge_reply(seen):
+        if failure == "missing" and seen.counted is None and seen.ping_held_low:
+            outcome.notes.append("something holds the ping wire low: are both wires swapped?")
+        return outcome.failed(failure, "reply", f"{seen.answered} of {seen.balls} answered")
+    if failure := judge_ping(seen):
+        return outcome.failed(failure, "ping", seen.short if failure == "short" else "")
+    outcome.reason = f"the line rests low, {seen.answered} of {seen.balls} pings are answered"
+    return outcome
+
+
+def _wires(seen: Seen, serial: str) -> Outcome:
+    outcome = Outcome("pass", "", serial=serial)
+    outcome.number("pings", "pings served", seen.balls, "")
+    outcome.number("answered", "answered", seen.answered, "")
+    if seen.counted is not None:
+        outcome.number("counted", "counted by the target", seen.counted, "")
+    outcome.facts = {"reply_at_rest": seen.resting}
+    return outcome
+
+
+def idle(work: Work) -> Outcome:
+    """Play a rally on a target that does nothing else."""
+    return _rally(work, "idle", "idle")
+
+
+def load(work: Work) -> Outcome:
+    """Play a rally under load."""
+    return _rally(work, "load", "stress")
+
+
+def _rally(work: Work, name: str, load_name: str) -> Outcome:
+    bench, plan = work.equipment.rally(load_name)
+    rally = play(bench, plan, work.folder / name, work.watch)
+    outcome = Outcome("pass", "", serial=rally.manifest.instrument.serial or "")
+    summary = summarize(rally)
+    outcome.number("balls", "balls", rally.balls, "")
+    outcome.number("misses", "missed", rally.misses, "")
+    medians = _medians(rally)
+    for kind, median in medians.items():
+        outcome.number(f"{kind}_median_ns", f"{kind} latency, median", median, "ns")
+    for kind in ("interrupt", "scheduling"):
+        latency = getattr(summary, f"{kind}_ns")
+        if latency.max is not None:
+            outcome.number(f"{kind}_max_ns", f"{kind} latency, latest", latency.max, "ns")
+    outcome.facts = {"kernel": rally.manifest.target.kernel, "load": rally.manifest.load.name}
+    outcome.notes = [plain(f"{f.code}: {f.message}", 300) for f in rally.manifest.faults]
+    if rally.manifest.suspect or rally.manifest.ended != "complete" or rally.misses:
+        why = outcome.notes[0] if outcome.notes else f"{rally.misses} of {rally.balls} missed"
+        return outcome.failed("faults", "idle", why)
+    if medians["interrupt"] < OWN_PING_NS:
+        return outcome.failed("own ping", "idle", f"median {medians['interrupt']:.0f} ns")
+    outcome.reason = f"{rally.balls} balls, none missed"
+    _beside_virtual(work, name, load_name, outcome, rally)
+    return outcome
+
+
+def _medians(rally: Rally) -> dict[str, float]:
+    """Return the medians in ns; none among missed balls."""
+    summary = summarize(rally)
+    medians = {"interrupt": summary.interrupt_ns.median, "scheduling": summary.scheduling_ns.median}
+    return {kind: float(median) for kind, median in medians.items() if median is not None}
+
+
+def _beside_virtual(work: Work, name: str, load_name: str, outcome: Outcome, rally: Rally) -> None:
+    """Play the same on the virtual bench, with its own instrument; where it cannot, say why."""
+    target = rally.manifest.target
+    virtual = work.folder / f"{name}-virtual"
+    try:
+        plan = plan_of(
+            bench="virtual",
+            kernel=target.kernel if target.kernel in {"mainline", "rt"} else "mainline",
+            load=load_name,
+            balls=rally.manifest.protocol.balls,
+            seed=rally.manifest.protocol.seed,
+        )
+        beside = play(bench_for(plan), plan, virtual, work.watch)
+    except (BenchError, UsageError) as error:
+        outcome.notes.append(f"not compared with the virtual bench: {plain(str(error), 300)}")
+        return
+    mine = _medians(rally)
+    outcome.facts["virtual_kernel"] = beside.manifest.target.release
+    for kind, median in _medians(beside).items():
+        outcome.number(
+            f"virtual_{kind}_median_ns",
+            f"{kind} latency, median on the virtual bench",
+            median,
+            "ns",
+        )
+        if median and kind in mine:
+            times = round(mine[kind] / median, 3)
+            outcome.number(
+                f"{kind}_times_virtual", f"{kind} median over the virtual one", times, ""
+            )
+
+
+def looked_on(work: Work) -> Outcome:
+    """Play a rally while an analyser looks on."""
+    bench, plan = work.equipment.rally("idle", umpire=True)
+    rally = play(bench, plan, work.folder / "umpire", work.watch)
+    found = umpire(rally)
+    verdict: StepVerdict = "pass" if found.verdict == "pass" else "fail"
+    outcome = Outcome(verdict, found.reason, serial=rally.manifest.instrument.serial or "")
+    outcome.number("balls", "balls compared", found.balls, "")
+    for kind in ("interrupt", "scheduling"):
+        difference: Any = getattr(found, kind)
+        if difference is not None:
+            outcome.number(f"{kind}_bias_ns", f"{kind} bias", round(difference.bias_ns, 2), "ns")
+    if found.clock_ci is not None and found.clock is not None:
+        outcome.number("clocks_apart_ppm", "clocks apart", round(found.clock.ppm, 2), "ppm")
+    return outcome
+
+
+MEASURES: dict[str, Callable[[Work], Outcome]] = {
+    "pico": pico,
+    "firmware": flashed,
+    "jumpers": jumpers,
+    "target": target,
+    "kernel": kernel,
+    "ping": ping,
+    "reply": reply,
+    "idle": idle,
+    "load": load,
+    "umpire": looked_on,
+}
+
+
+def measure(name: str, work: Work) -> Outcome:
+    """Do a step; whatever goes wrong is its outcome."""
+    try:
+        return MEASURES[name](work)
+    except StepError as error:
+        return step_failed(error, error.failure)
+    except TennisError as error:
+        return step_failed(error)
+
+
+def step_failed(error: TennisError, failure: str = "") -> Outcome:
+    """Return the outcome of what could not be measured."""
+    if error.next_step:
+        return Outcome("fail", error.message, error.next_step, failure)
+    problem, _, advice = str(error).rpartition(": ")
+    return Outcome("fail", problem or advice, advice if problem else "", failure)
