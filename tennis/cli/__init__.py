@@ -54,7 +54,7 @@ GROUPS = {
         "doctor": "Say what works here, what does not, and what to do about it.",
         "kernels": "List, fetch and prepare the kernels of the virtual bench.",
         "brickwall": "Put the firmware onto a Pico, and verify it with known delays.",
-        "benches": "List the benches; lease one, boot one, restore one.",
+        "benches": "List, lease, boot, restore, commission the benches.",
     },
 }
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}

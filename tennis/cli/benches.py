@@ -13,6 +13,7 @@ from rich.table import Table
 
 from tennis.cli.boot import boot
 from tennis.cli.inventory import holder_option, inventory_option
+from tennis.cli.room import commission_benches, labels
 from tennis.cli.words import echo
 from tennis.listener import listening
 from tennis.rally.text import plain
@@ -38,6 +39,7 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
       tennis benches release bench-1 --as group-3
       tennis benches boot bench-1 rt
       tennis benches restore bench-1
+      tennis benches commission --out room
     """
     if ctx.invoked_subcommand is not None:
         ctx.obj = inventory
@@ -62,6 +64,8 @@ def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
 
 
 benches.add_command(boot)
+benches.add_command(labels)
+benches.add_command(commission_benches)
 
 
 @benches.command(short_help="Hold a bench: nobody else can play on it.")

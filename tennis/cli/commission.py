@@ -128,16 +128,9 @@ def _overview(console: Console, work: Any) -> None:
 
 
 def _go_through(console: Console, work: Any, wanted: list[str], *, yes: bool) -> bool:
-    """Do the steps; tell whether somebody left."""
-    todo = wanted or work.todo()
-    while todo:
-        name = todo.pop(0)
-        one = step(name)
-        console.print(Text.assemble((f"{one.title}", "bold"), f" ({name})"))
-        if one.warning:
-            paragraph(console, one.warning, Text("CAREFUL  ", style="bold red"))
-        for line in one.plug:
-            paragraph(console, line, Text("  "))
+    """Do the steps; tell whether somebody left, or a step failed and nobody can be asked."""
+    for name in wanted or work.todo():
+        _plug(console, name)
         if not yes:
             answer = _answer("Enter: measure; s: skip; q: leave", "sq")
             if answer == "q":
@@ -149,17 +142,31 @@ def _go_through(console: Console, work: Any, wanted: list[str], *, yes: bool) ->
             if yes:
                 return True
             continue
+        if not _passed(console, work, name, yes=yes):
+            return True
+    return False
+
+
+def _plug(console: Console, name: str) -> None:
+    """Say what to plug, and before that what would be destroyed."""
+    one = step(name)
+    console.print(Text.assemble((one.title, "bold"), f" ({name})"))
+    if one.warning:
+        paragraph(console, one.warning, Text("CAREFUL  ", style="bold red"))
+    for line in one.plug:
+        paragraph(console, line, Text("  "))
+
+
+def _passed(console: Console, work: Any, name: str, *, yes: bool) -> bool:
+    """Measure a step, again as often as somebody wants; tell whether to go on to the next one."""
+    while True:
         result = work.do(name)
         _tell(console, result)
-        if result.verdict == "fail":
-            if yes:
-                return True
-            answer = _answer("Enter: again; n: next; q: leave", "nq")
-            if answer == "q":
-                return True
-            if answer != "n":
-                todo.insert(0, name)
-    return False
+        if result.verdict != "fail":
+            return True
+        answer = "q" if yes else _answer("Enter: again; n: next; q: leave", "nq")
+        if answer:
+            return answer == "n"
 
 
 def _answer(question: str, letters: str) -> str:

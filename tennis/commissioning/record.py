@@ -99,10 +99,16 @@ class Record(StrictModel):
     @property
     def summary(self) -> str:
         """Say in a few words how far it is."""
-        passed = sum(result.verdict == "pass" for result in self.steps)
-        failed = [result.name for result in self.steps if result.verdict == "fail"]
-        words = f"{passed} of {len(names())} steps passed"
-        return f"{words}, {', '.join(failed)} failed" if failed else words
+        by_verdict: dict[str, list[str]] = {}
+        for result in self.steps:
+            by_verdict.setdefault(result.verdict, []).append(result.name)
+        every = [name for name in names() if self.result(name) or not step(name).optional]
+        words = f"{len(by_verdict.get('pass', []))} of {len(every)} steps passed"
+        if failed := by_verdict.get("fail"):
+            words += f", {', '.join(failed)} failed"
+        if left := by_verdict.get("left out"):
+            words += f", {len(left)} left out"
+        return words
 
     def to_share(self) -> "Record":
         """Return the record without what is in its folder only."""

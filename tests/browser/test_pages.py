@@ -18,14 +18,18 @@ from tennis.cli import cli
 from tennis.cli.umpire import umpire
 from tennis.course import load_lab
 from tennis.explain.explanation import Explanation
+from tennis.pages.commission import page as commission_page
 from tennis.pages.drill import write_drill_report
 from tennis.pages.explain import PAGE, write
+from tennis.pages.labels import Label
+from tennis.pages.labels import page as label_page
 from tennis.pages.match import write_match_report
 from tennis.pages.rally import write_report
 from tennis.rally.manifest import Drill
 from tennis.replicate.verdicts import Replication
 from tests.explain.test_explain import late_ball
 from tests.support.hand_ins import make_work, zipped
+from tests.support.made_up_commissioning import made_up_record
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
@@ -44,6 +48,7 @@ BOOKS = {
 }
 
 OWN = ("rally", "rallies", "match", "drills", "rtcap", "explain", "umpire", "feedback", "class")
+OWN += ("commission", "labels")
 KINDS = [*OWN, *(f"{b}/{name}" for b in BOOKS for name in BOOKS[b])]
 
 
@@ -111,6 +116,8 @@ def pages(tmp_path_factory) -> dict[str, Path]:
     ):
         done = CliRunner().invoke(umpire, words)
         assert done.exit_code == 0, done.output
+    written["commission"].write_text(commission_page(made_up_record()))
+    written["labels"].write_text(label_page([Label("bench-1", "e6605838833f8a2b"), Label("b", "")]))
     write_report(rallies[:1], written["rally"])
     write_report(rallies, written["rallies"])
     write_match_report(Replication(maker.sealed()), written["match"])

@@ -19,6 +19,7 @@ from tennis.bench.instruments.flash import flash, interpreter
 from tennis.bench.instruments.ports import bootsel, picos, ports, the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import Patience
+from tennis.bench.physical.managed import PiBench
 from tennis.bench.protocol import Access, Bench
 from tennis.bench.registry import bench_for
 from tennis.bench.targets import snapshot
@@ -71,7 +72,7 @@ class Asked:
     umpire: bool = False
     balls: int = 2000
     holder: str | None = None
-    each: int | None = None  # balls of each known delay
+    amount: Amount | None = None  # of known delays
 
 
 Count = Callable[[], int | None]
@@ -122,7 +123,7 @@ class Boards:
         self.kind: Literal["physical", "emulated"] = (
             "emulated" if "://" in (asked.port or "") else "physical"
         )
-        self.amount = Amount(asked.each or Amount.each)
+        self.amount = asked.amount or Amount()
         self.reached = asked.target is not None
         self.private = {word for word in (asked.port, asked.target) if word}
         if asked.target:
@@ -217,7 +218,10 @@ class Boards:
             umpire=umpire or None,
             analyser=asked.analyser if umpire else None,
         )
-        return bench_for(plan, Access(asked.port, target, asked.holder)), plan
+        bench = bench_for(plan, Access(asked.port, target, asked.holder))
+        if isinstance(bench, PiBench):  # it would look into the usual inventory only
+            bench.target = self._connect()
+        return bench, plan
 
 
 class Emulation:
@@ -232,7 +236,7 @@ class Emulation:
         self._asked = asked
         self._wires = wires
         self._kernel = (asked.target or VIRTUAL).partition(":")[2] or "mainline"
-        self.amount = Amount(asked.each or EMULATED_BALLS)
+        self.amount = asked.amount or Amount(EMULATED_BALLS)
         self.reached = True
         self.private: set[str] = set()
 

@@ -183,9 +183,12 @@ def _resting(seen: dict[str, Any]) -> Finding:
             "load the Racquet (it lowers the line), and check that no 3.3 V pin is wired to it; on "
             "a Pico 2 a floating line looks the same (erratum E9)",
         )
+    # a target's own pull at its ping line may hold it, too: so it is only a question
+    swapped = seen["ping"].get("pulled_up") == 0
     return Finding(
         "bad",
         "reply wire",
         "floating: nobody drives it",
-        f"switch the target on and load the Racquet; if it is, a wire is dead: use {PLUG}",
+        f"switch the target on and load the Racquet; if it is, a wire is dead: use {PLUG}"
+        + ("; something holds the ping wire low: are both wires swapped?" if swapped else ""),
     )

@@ -857,6 +857,13 @@ def test_wires_tell(seen, words):
     assert words in findings(seen)
 
 
+def test_swapped_wires_are_asked_for():
+    seen = wires((1, 0))
+    assert "swapped" not in [*wire_findings(seen)][-1].advice
+    seen["ping"] |= {"pulled_up": 0, "pulled_down": 0}
+    assert "are both wires swapped?" in [*wire_findings(seen)][-1].advice
+
+
 def test_wires_that_tell_nothing(fake):
     for said in ({}, {"ping": 1}, wires((2, "x"))):
         fake.wires = said

@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Records: who edits one is found out, what is old or strange is refused in one line."""
+
+import json
+
+import pytest
+
+from tennis.commissioning import tables
+from tennis.commissioning.record import PAGE, RECORD, Record, check_files, read_record, write_record
+from tennis.commissioning.steps import dependents, names, steps
+from tennis.digests import sha256_of
+from tennis.errors import AlteredError, RallyError
+from tennis.pages.commission import page
+from tennis.rally.manifest import seal_of
+from tennis.wiring import wiring
+from tests.support.made_up_commissioning import made_up_record
+
+
+@pytest.fixture
+def folder(tmp_path):
+    record = made_up_record()
+    (tmp_path / PAGE).write_text(page(record))
+    record = record.model_copy(update={"files": {PAGE: sha256_of(tmp_path / PAGE)}})
+    write_record(tmp_path, record)
+    return tmp_path
+
+
+def test_a_record_comes_back_as_it_was_written(folder):
+    record = read_record(folder / RECORD)
+    assert record.to_share() == made_up_record()
+    check_files(folder, record)
+    (folder / "sent.json").write_bytes(record.to_share().text())
+    assert read_record(folder / "sent.json") == made_up_record()
+
+
+def test_every_edit_of_a_number_is_found_out(folder):
+    text = (folder / RECORD).read_text()
+    for before, after in (("23.7", "13.7"), ('"fail"', '"pass"'), ("physical", "emulated")):
+        assert text.count(before) == 1
+        (folder / RECORD).write_text(text.replace(before, after))
+        with pytest.raises(AlteredError, match="was changed after it was sealed"):
+            read_record(folder / RECORD)
+
+
+def test_a_page_that_was_edited_is_found_out(folder):
+    place = folder / PAGE
+    place.write_text(place.read_text().replace("nobody drives", "somebody drives"))
+    with pytest.raises(AlteredError, match=r"index\.html is not what was sealed"):
+        check_files(folder, read_record(folder / RECORD))
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../record.json", "x/../../y", "gone"])
+def test_files_outside_of_the_folder_are_not_looked_at(folder, name):
+    record = made_up_record().model_copy(update={"files": {name: "0" * 64}})
+    with pytest.raises(AlteredError):
+        check_files(folder, record)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"schema_version": 2}, "schema 2, this tennis reads 1: update tennis"),
+        ({"schema_version": 0}, "schema 0, this tennis reads 1: begin another folder"),
+        ({"schema_version": None}, "schema None, .*: begin another folder"),
+        ({"steps": 5}, "is no record of schema 1"),
+        ({"who": "somebody"}, r"is no record of schema 1 \(who"),
+        ({"kind": "\x1b[2J"}, "is no record of schema 1"),
+    ],
+)
+def test_old_and_strange_records_take_one_line(folder, change, words):
+    content = made_up_record().model_dump(mode="json") | change
+    content["seal"] = seal_of(content)
+    (folder / RECORD).write_text(json.dumps(content))
+    with pytest.raises(RallyError, match=words) as refused:
+        read_record(folder / RECORD)
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize("text", ["", "null", "[" * 50_000, "{}", "x" * (1 << 20), "\xff"])
+def test_what_is_no_record_takes_one_line(folder, text):
+    (folder / RECORD).write_bytes(text.encode("latin-1"))
+    with pytest.raises(RallyError, match="is no commissioning record"):
+        read_record(folder / RECORD)
+
+
+def test_a_step_that_nobody_knows_is_refused(folder):
+    content = made_up_record().model_dump(mode="json")
+    content["steps"][0]["name"] = "wish"
+    content["seal"] = seal_of(content)
+    (folder / RECORD).write_text(json.dumps(content))
+    with pytest.raises(RallyError, match="has a step 'wish'"):
+        read_record(folder / RECORD)
+
+
+# --- the steps themselves ---
+
+
+def test_each_step_stands_on_earlier_ones():
+    for number, one in enumerate(steps()):
+        assert set(one.after) <= set(names()[:number])
+    assert dependents("jumpers") == {"ping", "reply", "idle", "load", "umpire"}
+
+
+def test_the_pins_of_the_steps_are_those_of_the_wiring():
+    known = wiring()
+    words = {one.name: " ".join((*one.plug, one.warning)) for one in steps()}
+    for name in ("ping", "reply"):
+        wire = known.wire(name)
+        assert f"Pico pin {wire.pico_pin} (GP{wire.pico_gpio})" in words[name]
+        assert f"pin {wire.target_pin} (BCM{wire.target_bcm})" in words[name]
+        assert f"{wire.resistor_ohm} Ω" in words[name]
+    for jumper in known.jumpers:
+        for end in (jumper.origin, jumper.to):
+            assert f"GP{known.wire(end).pico_gpio}" in words["jumpers"]
+
+
+def test_five_volts_are_said_before_a_wire_goes_to_the_target():
+    """Each step that plugs into the target warns, and says what 5 V would destroy."""
+    for one in steps():
+        to_target = any("of the target" in line and "──" in line for line in one.plug)
+        assert bool(one.warning) == to_target, one.name
+        if one.warning:
+            assert "destroy GP3" in one.warning
+
+
+# --- what is made of them ---
+
+
+def test_no_board_is_said_and_a_sent_one_stands_in_the_table(tmp_path):
+    assert tables.boards(tables.records_in(tmp_path)) == tables.NOBODY
+    (tmp_path / "first.json").write_bytes(made_up_record().text())
+    table = tables.boards(tables.records_in(tmp_path))
+    (row,) = (line for line in table.splitlines() if line.startswith("| first "))
+    assert "| 23.7 ns | 21,000 balls/s |" in row
+    assert "reply failed" in row
+    (tmp_path / "forged.json").write_bytes(made_up_record().text().replace(b"23.7", b"3.7"))
+    with pytest.raises(AlteredError):
+        tables.records_in(tmp_path)
+
+
+def test_an_emulated_record_is_called_so_in_the_table():
+    record = made_up_record().model_copy(update={"kind": "emulated"})
+    assert "emulated: " in tables.boards([("x", record)])
+
+
+def test_the_check_list_and_the_symptoms_have_all_there_is():
+    check_list, symptoms = tables.check_list(), tables.symptoms()
+    for one in steps():
+        assert one.title in check_list
+        for failure in one.failures:
+            assert failure.means[1:] in check_list
+            assert (failure.symptom in symptoms) >= failure.in_lesson
+
+
+def test_the_page_escapes_what_a_record_says():
+    text = page(made_up_record())
+    assert "<b>a note" not in text
+    assert "&lt;b&gt;a note" in text
+
+
+def test_an_emulated_page_says_that_nothing_was_measured_on_hardware():
+    record: Record = made_up_record().model_copy(update={"kind": "emulated"})
+    assert "nothing here was measured on hardware" in page(record)
+    assert "nothing here was measured on hardware" not in page(made_up_record())

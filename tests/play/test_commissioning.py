@@ -1,0 +1,482 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Commissioning, end to end and wire by wire: the real firmware on an emulated Pico.
+
+Where no wire is meant, steps are made up (the names of these tests say so), and only what the
+folder keeps is looked at.
+"""
+
+import getpass
+import json
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from serial.tools import list_ports
+
+from tennis.bench.instruments import emulated
+from tennis.cli import cli
+from tennis.commissioning.record import PAGE, RECORD, read_record
+from tennis.commissioning.steps import names, steps
+from tennis.commissioning.tables import boards
+from tennis.errors import AlteredError, RallyError, TennisError, UsageError
+from tennis.listener import listening
+from tennis.pages.labels import Label
+from tennis.pages.labels import page as label_page
+from tennis.play.commissioning import measure as measuring
+from tennis.play.commissioning.commissioning import Commissioning, share
+from tennis.play.commissioning.equipment import Asked, Boards, Emulation
+from tennis.play.commissioning.fleet import commission_all
+from tennis.play.commissioning.measure import Outcome, Work, measure
+from tennis.play.commissioning.wires import Seen, judge_ping, judge_reply
+from tennis.play.fleet import FleetBench
+from tennis.play.known_delays import Amount
+from tennis.play.rally import Watch
+from tests.support.emulated_pico import JUMPERS, EmulatedPico, respond
+from tests.support.fake_brickwall import FakeBrickwall, wires
+from tests.support.mock_target import MockTarget
+from tests.support.sshd import HOST, Sshd
+
+FEW = Amount(each=1, random=64)
+VIRTUAL = Asked(target="virtual", balls=40, amount=FEW)
+
+
+@pytest.fixture(autouse=True)
+def _data_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "data"))
+
+
+# --- end to end ---
+
+
+@pytest.mark.virtual
+def test_an_evening_with_an_emulated_pico_and_a_virtual_target(tmp_path):
+    """All steps, one after the other, the folder opened anew for each; then the file to send."""
+    out = tmp_path / "evening"
+    for _ in names():
+        work = Commissioning(out, VIRTUAL, Watch())
+        if not work.todo():
+            break
+        result = work.do(work.todo()[0])
+        assert result.verdict == "pass", result
+    record = read_record(out / RECORD)
+    assert record.open_steps == []
+    assert record.kind == "emulated"
+    figures = {(r.name, n.name): n.value for r in record.steps for n in r.numbers}
+    assert figures["jumpers", "largest_error_ns"] == figures["jumpers", "loop_ns"] == 0
+    # the firmware's rate with a flash that never misses; benchmarks/brickwall.py measures it, too
+    assert 20_000 < figures["jumpers", "rate_balls_s"] < 60_000
+    assert figures["ping", "counted"] == figures["ping", "pings"] == 20
+    assert figures["reply", "answered"] == 20
+    # the emulated Pico and the virtual bench's own instrument look at the same target
+    for kind in ("interrupt", "scheduling"):
+        assert figures["idle", f"{kind}_times_virtual"] == pytest.approx(1, rel=0.02)
+    assert figures["load", "misses"] == 0
+
+    place, sent = share(out, tmp_path / "sent.json")
+    assert read_record(place) == sent
+    assert "emulated" in boards([("x", sent)])
+    _nothing_private(place.read_text(), str(tmp_path), emulated.SERIAL)
+    _nothing_private((out / PAGE).read_text(), str(tmp_path), emulated.SERIAL)
+
+    # a number that is edited, and sealed again with care, is not that of the rally
+    wrong = [
+        n.model_copy(update={"value": 1.0}) if n.name == "interrupt_median_ns" else n
+        for n in record.result("idle").numbers
+    ]
+    edited = [
+        r.model_copy(update={"numbers": wrong}) if r.name == "idle" else r for r in record.steps
+    ]
+    (out / RECORD).write_bytes(record.model_copy(update={"steps": edited}).text())
+    with pytest.raises(AlteredError, match="interrupt median of the step idle is not its rally's"):
+        share(out, tmp_path / "forged.json")
+    assert not (tmp_path / "forged.json").exists()
+
+
+def _nothing_private(text: str, *more: str) -> None:
+    for word in (getpass.getuser(), socket.gethostname(), str(Path.home()), *more):
+        # a short word is part of others, and everybody has a root
+        if len(word) > 4:
+            assert word not in text, word
+
+
+@pytest.mark.virtual
+def test_the_command_is_left_and_gone_on_with_behind_other_wires(tmp_path):
+    """A Pico on a port; nobody manages the target. The wires are plugged anew in between."""
+    out = tmp_path / "evening"
+
+    def tennis(port: str, *words: str):
+        return CliRunner().invoke(cli, ["commission", "--out", str(out), "--port", port, *words])
+
+    with EmulatedPico(*JUMPERS) as pico:
+        # the whole of it takes an emulated Pico too long
+        done = tennis(pico.url, "--yes", "--step", "pico")
+        assert "ok    a Pico with MicroPython" in done.stdout
+        done = tennis(pico.url, "--yes", "--step", "ping")
+        assert "not measured: first jumpers must pass" in done.stdout
+        assert done.exit_code == 1
+    record = read_record(out / RECORD)
+    assert record.result("target").verdict == "left out"
+    assert record.passed("pico")
+    with EmulatedPico(*respond("answer", rise=1000, width=1250)) as pico:
+        work = Commissioning(out, Asked(port=pico.url), Watch())
+        for name in ("firmware", "jumpers"):
+            work._put(name, Outcome("pass", "made up: another test measures it"))
+        work.save()
+        done = tennis(pico.url, "--yes", "--step", "ping", "--step", "reply")
+        assert done.stdout.count("CAREFUL  Pins 2 and 4 of the target are 5 V") == 2
+        assert "no target was named, which could count" in done.stdout
+        assert "the line rests low, 20 of 20 pings are answered" in done.stdout
+        _nothing_private((out / RECORD).read_text(), pico.plain_url, str(tmp_path))
+
+
+# --- wire by wire: the firmware's own pads ---
+
+WIRES = {
+    "no ping wire": ("ping", ("--ping", "20"), "missing"),
+    "no reply wire": ("reply", ("--reply", "21"), "missing"),
+    "swapped": ("reply", ("--ping", "3", "--reply", "2"), "swapped"),
+    "the ping in the reply's pin": ("ping", ("--ping", "20", "--reply", "2"), "swapped"),
+    "joined": ("ping", ("--connect", "2-3"), "joined"),
+    "joined as well": ("reply", ("--connect", "2-3"), "joined"),
+    "still jumpers": ("ping", ("--connect", "2-6,7-3", "--reply", "21"), "jumpers"),
+    "held high": ("reply", respond("held"), "held high"),
+}
+
+
+@pytest.mark.virtual
+@pytest.mark.parametrize("case", WIRES)
+def test_each_wire_once(tmp_path, case):
+    name, plugged, failure = WIRES[case]
+    # an option that is said twice counts as it was said last
+    outcome = measure(name, Work(Emulation(VIRTUAL, plugged), tmp_path, Watch()))
+    assert (outcome.verdict, outcome.failure) == ("fail", failure), outcome
+    assert outcome.advice
+
+
+def seen(answered=20, counted: int | None = 20, balls=20, **pads) -> Seen:
+    known = wires(reply=pads.pop("reply", (0, 0)), ping=pads.pop("ping", (1, 0)))
+    known["ping"] |= {"pulled_up": pads.pop("released", 1), "pulled_down": 0}
+    return Seen({**known, **pads}, balls, answered, counted)
+
+
+@pytest.mark.parametrize(
+    ("what", "ping", "reply"),
+    [
+        (seen(), "", ""),
+        # a target's own pull-down at its ping line holds the released wire: it is no swapped one
+        (seen(released=0), "", ""),
+        (seen(released=0, reply=(1, 0), answered=0), "", "missing"),
+        (seen(released=0, reply=(1, 0), answered=0, counted=0), "swapped", "swapped"),
+        (seen(reply=(1, 0), answered=0, counted=0), "missing", "missing"),
+        (seen(reply=(1, 0), answered=0), "", "missing"),
+        (seen(reply=(1, 1), answered=0), "", "held high"),
+        (seen(ping=(0, 0), balls=0, answered=0, counted=0), "short", "no answers"),
+        (seen(ping=(1, 1), balls=0, answered=0, counted=0), "short", "no answers"),
+        (seen(ping_to_reply=True, balls=0), "joined", "joined"),
+        (seen(ping_to_listen=True), "jumpers", ""),
+        (seen(counted=13), "wrong count", ""),
+        (seen(counted=41), "wrong count", ""),
+        (seen(answered=19), "", "no answers"),
+        (seen(counted=None), "", ""),
+        (seen(counted=None, answered=0, reply=(1, 0), released=0), "", "missing"),
+        (seen(counted=None, answered=0, balls=0), "", "no answers"),
+    ],
+)
+def test_what_pads_counts_and_answers_mean(what, ping, reply):
+    assert (judge_ping(what), judge_reply(what)) == (ping, reply)
+
+
+def test_every_failure_of_a_wire_is_one_that_the_steps_explain():
+    known = {one.name: {failure.name for failure in one.failures} for one in steps()}
+    judged = {
+        "ping": {"jumpers", "joined", "short", "swapped", "missing", "wrong count"},
+        "reply": {"joined", "held high", "swapped", "missing", "no answers"},
+    }
+    assert judged == {name: known[name] for name in judged}
+
+
+# --- a managed target: SSH is real, its kernel is a mock ---
+
+
+@pytest.fixture
+def managed(tmp_path, monkeypatch):
+    target = MockTarget(tmp_path)
+    sshd = Sshd(tmp_path, target.programs, target.environment)
+    monkeypatch.setenv("TENNIS_SSH_CONFIG", str(sshd.config))
+    yield target
+    sshd.stop()
+
+
+def counting(target: MockTarget, *, every: int = 1):
+    """Return a fake Brickwall's balls, of which the mock target counts each so many."""
+    counter = target.state / "sys/bus/platform/drivers/racquet/racquet/pings"
+
+    def ball(index: int, clock: int) -> tuple[int, int, int]:
+        if index % every == 0:
+            counter.write_text(f"{int(counter.read_text()) + 1}\n")
+        return clock, 625, 1250
+
+    return ball
+
+
+@pytest.mark.parametrize(("every", "failure"), [(1, ""), (2, "wrong count"), (99, "wrong count")])
+def test_a_mock_target_counts_the_pings(managed, tmp_path, every, failure):
+    with FakeBrickwall(ball=counting(managed, every=every)) as fake:
+        fake.wires = wires(reply=(0, 0))
+        equipment = Boards(Asked(target=HOST, port=fake.port))
+        outcome = measure("ping", Work(equipment, tmp_path, Watch()))
+    assert (outcome.verdict, outcome.failure) == ("fail" if failure else "pass", failure), outcome
+    # it was not loaded before, and is not now
+    assert managed.loaded == []
+    assert managed.log == ["modprobe racquet", "rmmod racquet"]
+
+
+def test_a_racquet_that_a_mock_target_had_loaded_stays(managed, tmp_path):
+    (managed.state / "sys/module/racquet/parameters").mkdir(parents=True)
+    with FakeBrickwall(ball=counting(managed)) as fake:
+        fake.wires = wires(reply=(0, 0))
+        equipment = Boards(Asked(target=HOST, port=fake.port))
+        assert measure("reply", Work(equipment, tmp_path, Watch())).verdict == "pass"
+    assert managed.loaded == ["racquet"]
+    assert "rmmod racquet" not in managed.log
+
+
+def test_a_mock_target_without_rights_or_out_of_reach(managed, tmp_path):
+    sudo = managed.programs / "sudo"
+    sudo.write_text("#!/bin/sh\necho 'sudo: a password is required' >&2; exit 1\n")
+    sudo.chmod(0o755)
+    identity = managed.programs / "id"
+    identity.write_text("#!/bin/sh\necho 1000\n")
+    identity.chmod(0o755)
+    outcome = measure("target", Work(Boards(Asked(target=HOST)), tmp_path, Watch()))
+    assert (outcome.verdict, outcome.failure) == ("fail", "rights"), outcome
+    assert "sudo asks for a password" in f"{outcome.reason} {outcome.advice}"
+    away = Boards(Asked(target="no-such-host.invalid"))
+    outcome = measure("target", Work(away, tmp_path, Watch()))
+    assert (outcome.verdict, outcome.failure) == ("fail", "unreachable"), outcome
+
+
+# --- what is plugged in ---
+
+
+class Listed:
+    """A serial port as pyserial lists it."""
+
+    def __init__(self, device: str, vid: int, pid: int) -> None:
+        self.device, self.vid, self.pid = device, vid, pid
+        self.serial_number = self.product = self.description = None
+
+
+PICO = (0x2E8A, 0x0005)
+
+
+@pytest.mark.parametrize(
+    ("listed", "failure", "words"),
+    [
+        ([], "none", "no Pico is found"),
+        ([("/dev/ttyACM0", 0x239A, 0x80F4)], "circuitpython", "CircuitPython"),
+        ([("/dev/ttyACM0", 0x2E8A, 0x000B)], "circuitpython", "CircuitPython"),
+        ([(f"/dev/ttyACM{n}", *PICO) for n in range(3)], "several", "there are 3 Picos"),
+    ],
+)
+def test_what_is_plugged_in_is_said(monkeypatch, tmp_path, listed, failure, words):
+    monkeypatch.setattr(list_ports, "comports", lambda: [Listed(*one) for one in listed])
+    outcome = measure("pico", Work(Boards(Asked()), tmp_path, Watch()))
+    assert (outcome.verdict, outcome.failure) == ("fail", failure)
+    assert words in outcome.reason
+
+
+# --- the folder, with steps that are made up ---
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """Let each step pass at once; a test may put other outcomes in."""
+    outcomes = {name: Outcome("pass", f"{name} is made up", serial="e66") for name in names()}
+
+    def made(name: str):
+        def step(_: Work) -> Outcome:
+            if isinstance(outcomes[name], TennisError):
+                raise outcomes[name]
+            return replace(outcomes[name])
+
+        return step
+
+    monkeypatch.setattr(measuring, "MEASURES", {name: made(name) for name in names()})
+    return outcomes
+
+
+@pytest.fixture
+def whole(tmp_path, made_up):  # noqa: ARG001
+    work = Commissioning(tmp_path / "c", VIRTUAL, Watch())
+    for name in work.todo():
+        work.do(name)
+    return tmp_path / "c"
+
+
+def again(out: Path, asked: Asked = VIRTUAL) -> Commissioning:
+    return Commissioning(out, asked, Watch())
+
+
+def test_a_made_up_step_that_fails_takes_what_stands_on_it_along(whole, made_up):
+    made_up["jumpers"] = Outcome("fail", "made up to fail")
+    said: list[str] = []
+    with listening(said.append):
+        work = again(whole)
+        work.do("jumpers")
+    assert said == ["to be done again: ping, reply, idle, load"]
+    assert again(whole).todo() == ["jumpers", "ping", "reply", "idle", "load"]
+    with pytest.raises(UsageError, match=r"the step ping stands on jumpers: .*--step jumpers"):
+        again(whole).do("ping")
+    made_up["jumpers"] = Outcome("pass", "made up to pass", serial="e66")
+    again(whole).do("jumpers")
+    assert again(whole).todo() == ["ping", "reply", "idle", "load"]
+
+
+def test_another_made_up_pico_is_noticed(whole, made_up):
+    made_up["reply"] = Outcome("pass", "x", serial="f00d")
+    result = again(whole).do("reply")
+    assert (result.verdict, result.reason) == ("fail", "another Pico than in the steps before")
+    made_up["pico"] = Outcome("pass", "x", serial="f00d")
+    again(whole).do("pico")
+    # what the target said is its own
+    assert again(whole).todo() == ["firmware", "jumpers", "ping", "reply", "idle", "load"]
+    assert "f00d" not in (whole / RECORD).read_text()
+
+
+def test_a_made_up_record_of_older_firmware_is_done_again_from_there(whole, made_up):
+    made_up["firmware"] = Outcome("pass", "x", serial="e66", facts={"firmware_sha256": "0" * 64})
+    again(whole).do("firmware")
+    said: list[str] = []
+    with listening(said.append):
+        assert again(whole).todo() == ["firmware", "jumpers", "ping", "reply", "idle", "load"]
+    assert len(said) == 1
+    assert "are to be done again" in said[0]
+
+
+def test_a_made_up_record_is_about_one_target_and_one_kind(whole):
+    with pytest.raises(UsageError, match="is about another target"):
+        again(whole, replace(VIRTUAL, target="virtual:rt"))
+    with pytest.raises(UsageError, match="is about emulated hardware, and this is physical"):
+        again(whole, Asked(target="bench-1"))
+
+
+def test_a_made_up_error_is_one_line_of_the_record_and_tells_no_names(tmp_path, made_up):
+    asked = Asked(target="pi@secret-host", port="/dev/ttyACM7")
+    made_up["pico"] = UsageError("secret-host and /dev/ttyACM7 are gone", next_step="look there")
+    work = Commissioning(tmp_path / "c", asked, Watch())
+    result = work.do("pico")
+    assert (result.verdict, result.reason, result.advice) == (
+        "fail",
+        "… and … are gone",
+        "look there",
+    )
+    for file in (RECORD, PAGE, "state.json"):
+        text = (tmp_path / "c" / file).read_text()
+        assert not {"secret-host", "ttyACM7"} & {w for w in ("secret-host", "ttyACM7") if w in text}
+
+
+def test_a_made_up_folder_that_is_damaged_is_refused(whole, tmp_path):
+    (whole / "state.json").write_text("{")
+    with pytest.raises(RallyError, match=r"state\.json cannot be read: begin another folder"):
+        again(whole)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine").touch()
+    with pytest.raises(UsageError, match=r"exists and holds no record\.json"):
+        again(tmp_path / "other")
+
+
+def test_a_made_up_evening_at_the_prompt(tmp_path, made_up):
+    """Enter measures, a failure can be done again, q leaves, and the same command goes on."""
+    out = str(tmp_path / "c")
+    made_up["jumpers"] = Outcome("fail", "made up to fail", "plug it in")
+
+    def evening(typed: str):
+        return CliRunner().invoke(cli, ["commission", "virtual", "--out", out], input=typed)
+
+    done = evening("\n\n\n\nq\n")  # pico, firmware, jumpers, again, leave
+    assert done.exit_code == 1
+    assert done.stdout.count("FAIL  made up to fail") == 2
+    assert "still to do: jumpers, target, kernel, ping" in done.stdout
+    made_up["jumpers"] = Outcome("pass", "made up to pass", serial="e66")
+    done = evening("\n" * 7)
+    assert done.exit_code == 0, done.stdout
+    assert f"tennis commission --share {out}" in done.stdout
+    done = evening("")
+    assert "9 of 9 steps passed" in done.stdout
+    # the end of the input leaves, too
+    made_up["reply"] = Outcome("fail", "x")
+    again(Path(out)).do("reply")
+    done = evening("")
+    assert done.exit_code == 1
+
+
+def test_yes_ends_at_the_first_made_up_failure(tmp_path, made_up):
+    made_up["ping"] = Outcome("fail", "made up to fail", "plug it in")
+    words = ["commission", "virtual", "--yes", "--out", str(tmp_path / "c")]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 1
+    assert "-> plug it in" in done.stdout
+    assert "The reply wire" not in done.stdout
+
+
+def test_what_cannot_be_meant():
+    for words, why in (
+        ([], "say where to keep the record"),
+        (["--out", "x", "--analyser", "fx2lafw"], "--analyser belongs to --umpire"),
+        (["virtual", "--share", "x"], "--share measures nothing"),
+    ):
+        done = CliRunner().invoke(cli, ["commission", *words])
+        assert isinstance(done.exception, UsageError)
+        assert why in str(done.exception)
+
+
+def test_a_room_of_made_up_benches_and_one_that_fails(tmp_path, made_up):
+    made_up["target"] = UsageError("it is off", next_step="switch it on")
+
+    def make(out: Path, asked: Asked, watch: Watch) -> Commissioning:
+        if out.name == "bench-2":
+            raise UsageError("its folder is somebody else's")
+        return Commissioning(out, replace(asked, target="virtual"), watch)
+
+    benches = [FleetBench(f"bench-{n}", None, f"bench-{n}", f"/dev/x{n}") for n in (1, 2, 3)]
+
+    def results(wires: str) -> dict[str, str]:
+        found = commission_all(benches, tmp_path / "room", Asked(), wires, make)
+        return {result.bench: result.trouble for result in found}
+
+    first = results("jumpers")
+    assert first == {"bench-1": "", "bench-2": "its folder is somebody else's", "bench-3": ""}
+    second = results("target")
+    assert second["bench-1"] == second["bench-3"] == "target: it is off -> switch it on"
+    made_up["target"] = Outcome("pass", "x")
+    assert results("target")["bench-3"] == ""
+    record = read_record(tmp_path / "room" / "bench-3" / RECORD)
+    assert record.open_steps == []
+
+
+def test_the_second_round_of_made_up_benches_names_the_first(tmp_path, made_up):  # noqa: ARG001
+    def make(out: Path, asked: Asked, watch: Watch) -> Commissioning:
+        return Commissioning(out, replace(asked, target="virtual"), watch)
+
+    bench = FleetBench("bench-1", None, "bench-1", "/dev/x1")
+    (result,) = commission_all([bench], tmp_path / "room", Asked(), "target", make)
+    assert result.trouble.startswith("ping: first jumpers must pass (--wires jumpers")
+
+
+def test_a_label_has_name_serial_and_wires():
+    text = label_page([Label("bench-1", "e6605838833f8a2b"), Label("<b>2", "")])
+    assert "e6605838833f8a2b" in text
+    assert text.count('class="label"') == 2
+    assert "<b>2" not in text
+    assert text.count("pin 13  BCM27") == 2
+    assert text.count('class="write"') == 1
+
+
+def test_a_record_is_json_that_people_can_read(whole):
+    content = json.loads((whole / RECORD).read_text())
+    assert list(content) == sorted(content)
+    assert {step["name"] for step in content["steps"]} == set(names()) - {"umpire"}
