@@ -11,7 +11,9 @@ garbage a reader looks for the next magic whose CRC fits, so a broken byte costs
 
 Kinds: HELLO (JSON about the instrument, first), BALLS (records of ``BALL``), EVENTS (records of
 ``EVENT``), END (``END``: why the rally ended, and the counters of the instrument), ANSWER (JSON:
-the answer to a command; its sequence number is the command's, and it is no frame of the rally).
+the answer to a command; its sequence number is the command's, and it is no frame of the rally),
+PLACES (records of ``PLACE``, one for each processor of the target; only of an instrument that sees
+them, before the END of a whole rally).
 
 A command is a line of ASCII from the host, at most ``LINE_MAX`` bytes, with the CRC-32 of all
 before the space in front of the ``#``::
@@ -30,6 +32,7 @@ BALLS = 2
 EVENTS = 3
 END = 4
 ANSWER = 5
+PLACES = 6
 
 HEADER = "<2sBBIH"
 HEADER_SIZE = struct.calcsize(HEADER)
@@ -61,6 +64,9 @@ OVERRUNS = {
     3: "no_ping",  # the ping pad does not rise: it is held low or high from outside
     4: "undecided",  # closed loop: a ball was served while the last one waited for its answer
 }
+
+# balls that rose there, that fell there, that found this processor at work when they were served
+PLACE = "<III"
 
 # reason, balls, misses, strays, doubles, late serves, the clock (ticks)
 END_FORMAT = "<IIIIIIQ"

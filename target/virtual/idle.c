@@ -50,6 +50,7 @@ static void pass_time(void *cpu, uint64_t data)
 	/* first busy again: a timer that is set by another one would move the clock at once */
 	async_run_on_cpu(cpu, pass_time, 0);
 	qemu_clock_run_timers(QEMU_CLOCK_VIRTUAL);
+	processors_rested();
 }
 
 static void waits(unsigned int index, void *data)

@@ -18,9 +18,10 @@
 #include <unistd.h>
 
 #include "machine.h"
+#include "processors.h"
 
 /* --- wire.py's frames --- */
-enum { HELLO = 1, BALLS, EVENTS, END };
+enum { HELLO = 1, BALLS, EVENTS, END, PLACES = 6 };
 enum { EVENT_READY = 1, EVENT_STRAY, EVENT_DOUBLE, EVENT_LATE_SERVE };
 enum { COMPLETE, NO_ANSWER, TARGET_ENDED, NEVER_READY };
 #define NONE_TICKS UINT32_MAX
@@ -40,6 +41,9 @@ struct __attribute__((packed)) ball {
 struct __attribute__((packed)) event {
 	uint64_t when;
 	uint32_t what, value;
+};
+struct __attribute__((packed)) place {
+	uint32_t pings, replies, busy;
 };
 struct __attribute__((packed)) end {
 	uint32_t reason, balls, misses, strays, doubles, late_serves;
@@ -79,6 +83,7 @@ static unsigned int unanswered; /* misses in a row, the first of them served at:
 static int64_t unanswered_since;
 static struct ball current;
 static struct end sum;
+static struct place places[CPUS_MAX]; /* of each of several processors */
 static struct ball ball_buffer[BALLS_A_FRAME];
 static unsigned int buffered;
 static uint32_t sequence;
@@ -137,9 +142,20 @@ static struct deadline timeout_end = { .met = time_out }, ready_end = { .met = n
 static struct deadline over_end = { .met = end_qemu }, silence_end = { .met = silent };
 static struct deadline wire_end = { .met = pass_on };
 
+/* Where pings were taken and answered, and which processors they found at work. */
+static void send_places(void)
+{
+	int count = processors_count();
+
+	if (count > 1)
+		send_frame(PLACES, places, count * sizeof(places[0]));
+}
+
 static void end_rally(int reason, int64_t now)
 {
 	flush_balls();
+	if (reason == COMPLETE)
+		send_places();
 	sum.reason = reason;
 	sum.when = now;
 	send_frame(END, &sum, sizeof(sum));
@@ -206,6 +222,8 @@ static void serve(int64_t now)
 	served_at = now;
 	current = (struct ball){ now, NONE_TICKS, NONE_TICKS };
 	state = SERVED;
+	for (int i = 0; i < processors_count(); i++)
+		places[i].busy += processors_is_busy(i);
 	machine_set_ping(now, true);
 	deadline_set(&pulse_end, now + pulse);
 	deadline_set(&timeout_end, now + timeout);
@@ -275,6 +293,8 @@ static void silent(int64_t now)
 
 static void reply_edge(int64_t now, bool up)
 {
+	int where = machine_answers();
+
 	if (loop_back)
 		deadline_set(&wire_end, now + instruction);
 	if (state == LISTENING) {
@@ -287,8 +307,12 @@ static void reply_edge(int64_t now, bool up)
 		current.rise = now - served_at;
 		state = RAISED;
 		counted_up = false;
+		if (where >= 0)
+			places[where].pings++;
 	} else if (state == RAISED && !up) {
 		current.fall = now - served_at;
+		if (where >= 0)
+			places[where].replies++; /* before the ball is closed: it may be the last */
 		close_ball(now);
 	} else {
 		count_edge(now, up);

@@ -56,6 +56,11 @@ bool machine_reply_is_up(void)
 	return reply_up;
 }
 
+int machine_answers(void)
+{
+	return answer_max ? -1 : processors_executing();
+}
+
 static struct deadline *earliest(void)
 {
 	struct deadline *first = NULL;

@@ -23,7 +23,6 @@
 
 #include "machine.h"
 
-#define CPUS_MAX 8
 #define CLOSE_NS 50000
 #define ATTRIBUTES_ALL (-1)
 /* Until QEMU 8.0 a vCPU whose turn comes at the deadline finds no time left. */
@@ -39,6 +38,7 @@ extern void *timerlist_new(int clock, void (*notify)(void *opaque, int clock), v
 extern void qdev_connect_gpio_out_named(void *device, const char *name, int line, qemu_irq irq);
 extern void rcu_add_force_rcu_notifier(void *notifier);
 extern void rcu_remove_force_rcu_notifier(void *notifier);
+extern __thread void *current_cpu;
 extern char timers_state[];
 
 int64_t turn_ns = 2000, fine_turn_ns = 100;
@@ -47,7 +47,7 @@ static void *cpus[CPUS_MAX];
 static int cpu_count;
 static int usual_shift; /* an instruction takes 1 << usual_shift ns */
 static qemu_timer turn;
-static bool taking_turns;
+static bool taking_turns, resting;
 static int64_t turn_ends, close_until;
 
 /* --- the clock's rate: QEMU's TimersState, as far as it is looked at --- */
@@ -91,8 +91,34 @@ static void set_rate(int running)
 
 void processors_rest(void)
 {
+	resting = true;
 	if (cpu_count > 1)
 		set_rate(1);
+}
+
+void processors_rested(void)
+{
+	resting = false;
+}
+
+int processors_count(void)
+{
+	return cpu_count;
+}
+
+int processors_executing(void)
+{
+	for (int i = 0; i < cpu_count; i++) {
+		if (cpus[i] == current_cpu)
+			return i;
+	}
+	return -1;
+}
+
+/* What rests has work queued (idle.c), and QEMU takes it for busy. */
+bool processors_is_busy(int number)
+{
+	return !resting && !cpu_thread_is_idle(cpus[number]);
 }
 
 /* --- turns --- */

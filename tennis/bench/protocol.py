@@ -9,7 +9,15 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from tennis.bench.fitting import Capabilities
 from tennis.rally.journal import Frame
-from tennis.rally.manifest import BenchKind, Fault, Instrument, LoadRecord, SerialLine, Target
+from tennis.rally.manifest import (
+    BenchKind,
+    Fault,
+    Instrument,
+    LoadRecord,
+    OnProcessor,
+    SerialLine,
+    Target,
+)
 from tennis.rally.plan import Plan
 
 
@@ -23,6 +31,8 @@ class RunRecord:
     faults: list[Fault] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     line: SerialLine | None = None
+    # where pings came, as the target counted; empty: it did not, but the instrument may have
+    where: list[OnProcessor] = field(default_factory=list)
     # what is checked behind the last ball, and was not; empty: nothing, or the rally did not end
     unchecked: str = ""
     # what to do here about a fault, by its code: said behind its message

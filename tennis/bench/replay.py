@@ -115,6 +115,7 @@ class ReplayBench:
             target=manifest.target,
             load=manifest.load,
             line=manifest.line,
+            where=manifest.counts.where if self._whole else [],
             faults=list(manifest.faults) if self._whole else [],
             events=[event for event in self.recording.each_event() if event.get("what") not in own],
         )

@@ -35,7 +35,7 @@ from tennis.rally import Rally, open_folder
 from tennis.rally.balls import records
 from tennis.rally.folder import BALLS, CAPTURE, CONSOLE, EVENTS, MANIFEST, part_path
 from tennis.rally.journal import Frame, Journal
-from tennis.rally.manifest import Counts, Manifest, StrictModel
+from tennis.rally.manifest import Manifest, StrictModel
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain, quoted
 from tennis.umpire.simulate import SimulatedRally
@@ -235,6 +235,8 @@ def first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[st
         target_other.add("kernel")
     # once a rally did not say it, nor do its versions
     unsaid = CYCLE in changed and claimed.load.cycle_ns is None
+    # nor where pings came, which a rally does not say either that did not come to its end
+    uncounted = (bool(changed) or claimed.ended != "complete") and not claimed.counts.where
     pairs: list[tuple[str, Any, Any]] = []
     if "tennis" not in changed:
         pairs.append(("tool tennis", claimed.tool.tennis, replayed.tool.tennis))
@@ -248,6 +250,7 @@ def first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[st
                 for key in type(ours).model_fields
                 if not (name == "target" and key in target_other)
                 and not (unsaid and (name, key) == ("load", "cycle_ns"))
+                and not (uncounted and (name, key) == ("counts", "where"))
             ]
         else:
             pairs.append((name, ours, theirs))
@@ -283,7 +286,9 @@ def _cut(rally: Rally, again: Rally, known: RunRecord) -> Manifest:
             "target": known.target,
             "load": known.load,
             "line": known.line,
-            "counts": Counts(balls=rally.balls, misses=rally.misses, **counts),
+            "counts": again.manifest.counts.model_copy(
+                update={"balls": rally.balls, "misses": rally.misses, **counts}
+            ),
             "ended": "fault" if faults else "interrupted",
             "faults": faults,
             "suspect": bool(faults),

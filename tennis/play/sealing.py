@@ -22,7 +22,7 @@ from tennis.rally.balls import batches_from_frames, records
 from tennis.rally.folder import CONSOLE, Rally, part_path
 from tennis.rally.inside import is_drill_complete
 from tennis.rally.journal import Frame, Journal
-from tennis.rally.manifest import Counts, Fault, Manifest, Tool
+from tennis.rally.manifest import Counts, Fault, Manifest, OnProcessor, Tool
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import seal
 from tennis.rally.text import plain
@@ -92,6 +92,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
         *_faults(known, outcome, counted, noted),
         *_reported(known, noted),
         *_contradictions(plan, counted, totals),
+        *_elsewhere(plan, totals.where),
     ]
     faults = list(dict.fromkeys(faults))  # of a replay: those that were recorded are found again
     if totals.backwards:
@@ -135,6 +136,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
             balls=0,  # balls and misses are counted when the table is written
             misses=0,
             **instrument_counts(noted),
+            where=totals.where or _told(known, totals),
         ),
         line=known.line,
         ended=ended,
@@ -186,10 +188,12 @@ class _Totals:
     misses: int
     backwards: int  # balls that were served before the one before them
     noted: collections.Counter[str]  # the instrument's events by name, also where no END came
+    where: list[OnProcessor]  # as the instrument saw it; empty: it did not, or not to the end
 
 
 def _totals(journal: Journal) -> _Totals:
     balls = misses = backwards = last = 0
+    where: list[OnProcessor] = []
     noted: collections.Counter[str] = collections.Counter()
     for frame in journal.frames():
         if frame.kind == wire.EVENTS:
@@ -204,18 +208,50 @@ def _totals(journal: Journal) -> _Totals:
             if served.size:
                 backwards += int((served[1:] < served[:-1]).sum()) + bool(served[0] < last)
                 last = served[-1]
-    return _Totals(balls, misses, backwards, noted)
+        elif frame.kind == wire.PLACES:
+            where = _places(frame.payload)
+    return _Totals(balls, misses, backwards, noted, where)
+
+
+def _places(payload: bytes) -> list[OnProcessor]:
+    """Return the records of a PLACES frame. Raises RallyError."""
+    places = enumerate(_records(wire.PLACE, payload, "processors"))
+    return [
+        OnProcessor(processor=number, pings=pings, replies=replies, busy=busy)
+        for number, (pings, replies, busy) in places
+    ]
+
+
+def _told(known: RunRecord, totals: _Totals) -> list[OnProcessor]:
+    """Return where pings came as the target says, unless it saw a part of them only."""
+    whole = sum(one.pings for one in known.where) >= totals.balls - totals.misses
+    return known.where if whole else []
+
+
+def _elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
+    """Yield that pings did not come where they were put: what was counted is believed."""
+    if plan.interrupt_cpu is None:
+        return
+    elsewhere = [one for one in where if one.pings and one.processor != plan.interrupt_cpu]
+    if elsewhere:
+        came = ", ".join(f"{one.pings} on processor {one.processor}" for one in elsewhere)
+        text = f"--interrupt-cpu {plan.interrupt_cpu}, and pings were taken elsewhere: {came}"
+        yield Fault(code="counted_elsewhere", message=text)
 
 
 def _unpacked(payload: bytes) -> Iterator[tuple[int, int, int]]:
     """Return the records of an EVENTS frame: when, what, value. Raises RallyError."""
-    if len(payload) % wire.EVENT_SIZE:
+    return _records(wire.EVENT, payload, "events")
+
+
+def _records(form: str, payload: bytes, what: str) -> Iterator[Any]:
+    if len(payload) % struct.calcsize(form):
         raise RallyError(
-            f"a frame holds {len(payload)} bytes, not a whole number of events: "
+            f"a frame holds {len(payload)} bytes, not a whole number of {what}: "
             "it was written by another version of the instrument",
             next_step="update the instrument",
         )
-    return struct.iter_unpack(wire.EVENT, payload)
+    return struct.iter_unpack(form, payload)
 
 
 def _name(what: int, value: int) -> str:

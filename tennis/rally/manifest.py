@@ -281,6 +281,15 @@ class Drill(StrictModel):
     period_ns: Annotated[int, Field(ge=1000, lt=2**32)]  # from one repetition to the next
 
 
+class OnProcessor(StrictModel):
+    """What was counted on one processor of the target; None: nobody counted that."""
+
+    processor: Cpu
+    pings: Count  # that the top half took there
+    replies: Count | None  # that the bottom half gave there
+    busy: Count | None  # balls that found it at work when they were served, whatever it did
+
+
 class Counts(StrictModel):
     """What happened to the balls, as the instrument counted."""
 
@@ -290,6 +299,8 @@ class Counts(StrictModel):
     doubles: Count
     late_serves: Count = 0
     runts: Count = 0  # pulses of one tick, dropped and counted as strays, too
+    # of a whole rally; empty: the target has one processor, or nobody counted
+    where: Annotated[list[OnProcessor], Field(max_length=4096)] = []
 
     @field_validator("misses")
     @classmethod

@@ -22,7 +22,7 @@ from tennis.stats.intervals import (
     quantile_rank,
     quantile_ranks,
 )
-from tennis.units import NS_PER_S, format_ns, tick_ns, ticks_to_ns
+from tennis.units import NS_PER_S, format_count, format_ns, tick_ns, ticks_to_ns
 
 QUANTILES = {
     "q1": Fraction(1, 4),
@@ -100,6 +100,7 @@ class Summary:
     strays: int
     doubles: int
     late_serves: int
+    where: list[dict[str, int | None]]  # of each processor what was counted; empty: nothing
     loop: str  # "closed" or "open"
     given_up_ns: int | None  # so long a missed ball was waited for, at least; None: nobody knows
     suspect: bool
@@ -134,6 +135,9 @@ class Summary:
         sentences = [
             f"{bench} Strays: {self.strays}, doubles: {self.doubles}, late: {self.late_serves}."
         ]
+        if self.where:
+            told = "; ".join(map(_on_processor, self.where))
+            sentences.append(f"Counted on each processor: {told}.")
         if self.unfinished:
             sentences.append(f"{self.unfinished}.")
         if not self.balls:
@@ -170,6 +174,16 @@ class Summary:
         return sentences
 
 
+def _on_processor(counted: dict[str, int | None]) -> str:
+    """Say what was counted on a processor."""
+    words = [f"{counted['processor']} took {format_count(counted['pings'] or 0, 'ping')}"]
+    if counted["replies"] is not None:
+        words.append(f"gave {format_count(counted['replies'], 'reply', 'replies')}")
+    if counted["busy"] is not None:
+        words.append(f"was at work when {format_count(counted['busy'], 'ball')} came")
+    return ", ".join(words)
+
+
 def percent(share: float) -> str:
     """Write a small share with two digits: ``0.06 %``, ``0.00003 %``."""
     return f"{Decimal(f'{100 * share:.2g}'):f} %"
@@ -192,6 +206,7 @@ def summarize(rally: Rally) -> Summary:
         strays=counts.strays,
         doubles=counts.doubles,
         late_serves=counts.late_serves,
+        where=[one.model_dump() for one in counts.where],
         loop=manifest.protocol.loop,
         given_up_ns=manifest.given_up_ns,
         suspect=manifest.suspect,

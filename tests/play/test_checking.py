@@ -18,7 +18,7 @@ from tennis.play.capture import simulated
 from tennis.play.checking import COMPARED_OTHERWISE, NOT_COMPARED, compare, first_difference
 from tennis.rally import open_folder
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CAPTURE, CONSOLE, EVENTS, MANIFEST, Rally
-from tennis.rally.manifest import Fault, Health, Manifest, StrictModel
+from tennis.rally.manifest import Fault, Health, Manifest, OnProcessor, StrictModel
 from tennis.rally.opening import SIZE_LIMITS
 from tennis.rally.sealing import _manifest_bytes
 from tennis.umpire.simulate import SimulatedRally
@@ -90,6 +90,18 @@ def test_what_is_not_compared_of_a_manifest_is_a_short_list():
     other = mine.model_copy(update={"tool": mine.tool.model_copy(update={"tennis": "9"})})
     assert first_difference(other, mine, []) == "its tool tennis is 9, and was 0 now"
     assert not first_difference(other, mine, ["tennis"])  # which is said
+
+
+def test_where_pings_came_is_compared_unless_nobody_counted_then():
+    replayed, altered = (
+        manifest(balls=10, where=[OnProcessor(processor=0, pings=count, replies=count, busy=2)])
+        for count in (10, 9)
+    )
+    assert "its counts where" in first_difference(altered, replayed, [])
+    assert "its counts where" in first_difference(altered, replayed, ["bench_sha256"])
+    older = manifest(balls=10)
+    assert "its counts where" in first_difference(older, replayed, [])
+    assert not first_difference(older, replayed, ["bench_sha256"])  # of a Tennis before
 
 
 @pytest.mark.parametrize("name", sorted({*SIZE_LIMITS, CAPTURE} - {MANIFEST, BALLS}))

@@ -26,6 +26,7 @@ from tennis.rally.manifest import (
     Instrument,
     LoadRecord,
     Manifest,
+    OnProcessor,
     Priority,
     Protocol,
     Target,
@@ -93,6 +94,10 @@ def manifest(  # every argument is a fact that some test changes
     release: str = "6.12.0-synthetic",
     serial: str | None = None,
     cycle_ns: int | None = None,
+    processors: Any = None,
+    interrupt_cpu: int | None = None,
+    load_cpus: str | None = None,
+    where: Sequence[OnProcessor] = (),
 ) -> Manifest:
     """Return a manifest without files, as ``seal`` takes it."""
     if tasks == "as the rules want them":
@@ -117,6 +122,8 @@ def manifest(  # every argument is a fact that some test changes
             config_sha256=digest(f"config {kernel}"),
             command_line="console=ttyAMA0",
             added=added,
+            processors=processors,
+            interrupt_cpu=interrupt_cpu,
             module=module,
             module_sha256=digest("racquet"),
             top_half=top_half,
@@ -130,6 +137,7 @@ def manifest(  # every argument is a fact that some test changes
             name=load,
             command=STRESS if load == "stress" else "",
             tasks=tasks,
+            cpus=load_cpus,
             cycle_ns=cycle_ns,
         ),
         protocol=protocol
@@ -145,7 +153,13 @@ def manifest(  # every argument is a fact that some test changes
             settle_ns=1_000_000_000,
         ),
         drill=drill,
-        counts=Counts(balls=0, misses=0, strays=strays, doubles=doubles),
+        counts=Counts(
+            balls=0,
+            misses=0,
+            strays=strays,
+            doubles=doubles,
+            where=list(where),
+        ),
         ended=ended or ("fault" if faults else "complete"),
         faults=list(faults),
         suspect=bool(faults),

@@ -40,6 +40,7 @@ from tennis.rally.manifest import (
     BenchKind,
     Drill,
     LoadRecord,
+    OnProcessor,
     Priority,
     Protocol,
     Target,
@@ -456,6 +457,10 @@ class PiBench:
             # the target's own words are the cause of what the instrument saw
             faults=[*report.faults, *changes(before, after), *known.faults],
             events=[*events, *known.events, *report.events],
+            where=[
+                OnProcessor(processor=cpu, pings=pings, replies=None, busy=None)
+                for cpu, pings in sorted(report.pings.items())
+            ],
             unchecked=report.unchecked(plan.witness)
             or ("" if after else "what the target is (governor, power, heat)"),
         )

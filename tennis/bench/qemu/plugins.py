@@ -82,7 +82,10 @@ def _needed_symbols() -> set[str]:
 
 def _externs(path: Path) -> set[str]:
     """Return the functions and the data that a source takes from QEMU."""
-    return set(re.findall(r"^extern .*?\b\*?(\w+)[(\[]", path.read_text(), flags=re.MULTILINE))
+    # of data only arrays and what each thread has its own of: the plugin's own headers have others
+    names = r"^extern (?:__thread .*?\b\*?(\w+);|.*?\b\*?(\w+)[(\[])"
+    found = re.finditer(names, path.read_text(), flags=re.MULTILINE)
+    return {match[1] or match[2] for match in found}
 
 
 def exported_symbols(program: Path) -> set[str]:

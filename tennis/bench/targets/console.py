@@ -27,6 +27,7 @@ EXPECTED = (
 FAULTS_MAX = 100
 TASKS_MAX = 100
 CEILINGS_MAX = 64
+PROCESSORS_MAX = 256
 HEALTH_MAX = 64
 OVER = "over_s"  # the fact that the guest was told of the rally's end
 # facts of a check of the load that went well: before the first ball, and behind the last
@@ -43,6 +44,7 @@ class ConsoleReport:
     tasks: list[tuple[str, str, int]] = field(default_factory=list)
     ceilings: list[tuple[str, int]] = field(default_factory=list)  # of SLOTH's resources
     health: dict[str, Health] = field(default_factory=dict)
+    pings: dict[int, int] = field(default_factory=dict)  # processor -> those that it took
     faults: list[Fault] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
     witness_ended: bool = False  # all that it saw is there
@@ -112,6 +114,8 @@ def _read_line(raw: str, report: ConsoleReport) -> None:
             and (resource := re.fullmatch(r"(\S+) (\d{1,2})", rest))
         ):
             report.ceilings.append((resource[1], int(resource[2])))
+        elif kind == "pings" and (came := re.fullmatch(r"(\d{1,3}) (\d{1,12})", rest)):
+            _add_pings(int(came[1]), int(came[2]), report)
         elif kind == "health":
             _read_health(rest, report)
         report.witness_ended |= text == WITNESS_ENDS
@@ -131,6 +135,12 @@ def _read_fact(name: str, value: str, report: ConsoleReport) -> None:
         report.facts.pop(OVER, None)
         report.facts.pop(HEALTH_AFTER, None)
     report.facts[name] = value
+
+
+def _add_pings(processor: int, times: int, report: ConsoleReport) -> None:
+    """Add what one processor took: a rally that goes on tells of each of its parts."""
+    if processor in report.pings or len(report.pings) < PROCESSORS_MAX:
+        report.pings[processor] = report.pings.get(processor, 0) + times
 
 
 def _read_health(rest: str, report: ConsoleReport) -> None:

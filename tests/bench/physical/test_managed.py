@@ -38,6 +38,7 @@ from tennis.play.rally import NothingPlayedError, Observer, Watch, play, resume
 from tennis.rally import Rally, open_rally
 from tennis.rally.folder import AFTER, CONSOLE, JOURNAL
 from tennis.rally.journal import Journal
+from tennis.rally.manifest import OnProcessor
 from tests.support.emulated_pico import EmulatedPico, respond
 from tests.support.fake_brickwall import FakeBrickwall
 from tests.support.mock_target import MockTarget, running
@@ -238,6 +239,8 @@ def test_interrupt_and_load_are_pinned_and_let_go(bench):
     assert "modprobe racquet bottom_half=tasklet interrupt_cpu=1" in bench.target.log
     manifest = rally.manifest
     assert (manifest.target.interrupt_cpu, manifest.load.cpus, manifest.faults) == (1, "0", [])
+    # with the 12 before the first ball; who gave the replies, and who was at work, nobody counts
+    assert manifest.counts.where == [OnProcessor(processor=1, pings=612, replies=None, busy=None)]
 
 
 @pytest.mark.parametrize(
@@ -291,6 +294,7 @@ def test_pings_that_leave_their_processor_make_the_rally_suspect(bench):
     rally = bench.play(interrupt_cpu=1, observe=at(100, lambda: bench.target.interrupts([3, 600])))
     assert faults(rally) == ["counted_elsewhere"]
     assert "600 to CPU 1, 3 to CPU 0" in rally.manifest.faults[0].message
+    assert [(one.processor, one.pings) for one in rally.manifest.counts.where] == [(0, 3), (1, 600)]
 
 
 def test_pings_of_an_earlier_rally_do_not_hide_where_these_come(bench):

@@ -8,7 +8,9 @@ from click.testing import CliRunner
 
 from tennis.bench.registry import bench_for
 from tennis.bench.virtual.bench import Extras
+from tennis.checkout import ROOT
 from tennis.cli.match import match
+from tennis.course.starters import solved
 from tennis.errors import UsageError
 from tennis.gaps import gap_ns
 from tennis.match.folder import open_match
@@ -28,6 +30,11 @@ def open_and_record(path):
     record_stages(open_folder(path))
 
 
+def counted(rally, what):
+    """Return what was counted, of processor 0 and of processor 1."""
+    return [getattr(one, what) for one in rally.manifest.counts.where]
+
+
 HOG = {"load": "hog", "load_options": {"hold_us": 200, "period_us": 1000}, "processors": 2}
 
 
@@ -39,6 +46,7 @@ def test_the_same_seed_gives_the_same_folder(tmp_path):
     assert rally.label.endswith("2 processors")
     assert (rally.misses, rally.manifest.suspect) == (0, False)
     assert check_rally(rally.path).balls == 300
+    assert counted(rally, "pings") == counted(rally, "replies") == [300, 0]
     for told in (explain, open_and_record):
         with pytest.raises(UsageError, match="balls are explained of one"):
             told(rally.path)
@@ -75,6 +83,7 @@ def test_known_answers_are_exact_whatever_runs(tmp_path, load):
         error = np.array(balls[name]) - wanted
         assert error.min() >= 0
         assert error.max() <= 2
+    assert counted(rally, "pings") == counted(rally, "replies") == [0, 0]  # no processor answered
 
 
 @virtual
@@ -84,6 +93,10 @@ def test_an_isolated_processor_is_left_alone(tmp_path):
     assert rally.misses == 0
     assert rally.manifest.target.interrupt_cpu == 1
     assert rally.label.endswith("2 processors / interrupt on 1")
+    assert counted(rally, "pings") == counted(rally, "replies") == [0, 200]
+    busy = counted(rally, "busy")
+    assert busy[0] > 150
+    assert busy[1] <= 2  # a tick of the kernel's, now and then
     latest = max(rally.interrupt.values[-1], rally.scheduling.values[-1])
     assert latest < 10_000  # ns; not isolated it is a millisecond
 
@@ -97,6 +110,34 @@ def test_a_hog_holds_up_its_own_processor_only(tmp_path):
     assert here.interrupt.values[-1] > 100_000
     assert there.interrupt.values[-1] < 20_000
     assert there.manifest.load.cpus == "0"
+    for rally, pings in ((here, [150, 0]), (there, [0, 150])):
+        busy = counted(rally, "busy")
+        assert 15 <= busy[0] <= 50  # of each millisecond 200 us
+        assert busy[1] <= 2
+        assert counted(rally, "pings") == counted(rally, "replies") == pings
+
+
+@virtual
+def test_threads_of_every_processor_have_their_priority_and_answer_where_the_ping_is(tmp_path):
+    plan = {"kernel": "rt", "bottom_half": "thread", "processors": 2, "interrupt_cpu": 1}
+    priorities = "irq=90,ksoftirqd=50,ktimers=40,rcuc=2"
+    rally = played(tmp_path / "r", balls=60, top_half="forced", priorities=priorities, **plan)
+    tasks = {task.task: (task.policy, task.priority) for task in rally.manifest.target.tasks}
+    for name, priority in (("ksoftirqd", 50), ("ktimers", 40), ("rcuc", 2)):
+        assert [tasks[f"{name}/{cpu}"] for cpu in (0, 1)] == [("SCHED_FIFO", priority)] * 2
+    assert counted(rally, "pings") == counted(rally, "replies") == [0, 60]
+
+
+@virtual
+def test_what_is_counted_is_believed(tmp_path):
+    """A Racquet of somebody's own that does not move its interrupt, as lab 3's."""
+    source = tmp_path / "racquet.c"
+    source.write_text(solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text()))
+    rally = played(tmp_path / "r", racquet=source, processors=2, interrupt_cpu=1, balls=60)
+    assert rally.manifest.suspect
+    assert [fault.code for fault in rally.manifest.faults] == ["counted_elsewhere"]
+    said = rally.manifest.faults[0].message
+    assert said == "--interrupt-cpu 1, and pings were taken elsewhere: 60 on processor 0"
 
 
 NAMES = [f"mainline-hog-default-tasklet-{setting}" for setting in ("beside", "apart")]
