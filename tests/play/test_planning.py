@@ -247,6 +247,7 @@ def test_a_witness_that_cannot_look_on(tmp_path, options, witness, words):
         ("CONFIG_EVL", {"priorities": "chrt"}, "--priorities chrt .*racquet_evl answers: use nat"),
         ("CONFIG_XENOMAI", {"bottom_half": "tasklet"}, "--bottom-half tasklet .*cobalt.*use thre"),
         ("CONFIG_XENOMAI", {"priorities": "default"}, "--priorities default .*use native"),
+        ("CONFIG_EVL", {"processors": 2}, "--processors 2: a kernel of flavour evl plays with one"),
         ("CONFIG_SMP", {"priorities": "native"}, "--priorities native .*use default or chrt"),
     ],
 )

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tennis.bench import flavours, witnesses
+from tennis.bench import flavours, isolation, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.configuration import Flavour
 from tennis.bench.findings import Finding
@@ -250,6 +250,7 @@ class PiBench:
             if found and found.verdict == "bad":
                 raise BenchError(f"{host}: {found.found}", next_step=found.advice)
         _check_place(plan, seen, host)
+        _check_witness_place(plan, seen)
         return flavour
 
     def _check_packages(self, plan: Plan, load: load_folder.Load) -> None:
@@ -492,6 +493,19 @@ def _check_place(plan: Plan, seen: snapshot.Snapshot, host: str) -> None:
         raise BenchError(
             f"{host} is a {model}: all of its pings come to processor 0",
             next_step="leave --interrupt-cpu out, or use a Pi 4 or 5",
+        )
+
+
+def _check_witness_place(plan: Plan, seen: snapshot.Snapshot) -> None:
+    """Refuse a witness on the isolated processor of the ping: it would be what runs there."""
+    isolated = isolation.cpus_of(seen.line("isolated") or "", 0)
+    if plan.witness == "none" or not isolated:
+        return
+    if plan.interrupt_cpu is None or plan.interrupt_cpu in isolated:
+        raise UsageError(
+            f"--witness {plan.witness}: it runs on the ping's processor, which is isolated there "
+            f"({seen.line('isolated')}), and would be its only load",
+            next_step="leave it out, or say --interrupt-cpu with another processor",
         )
 
 

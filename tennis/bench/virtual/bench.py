@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from tennis import __version__
-from tennis.bench import configuration, flavours, witnesses
+from tennis.bench import configuration, flavours, isolation, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
 from tennis.bench.instruments import emulated
@@ -35,7 +35,7 @@ from tennis.bench.virtual.pico_session import PicoSession
 from tennis.digests import sha256_of
 from tennis.errors import UsageError
 from tennis.rally.folder import CONSOLE
-from tennis.rally.manifest import OWN, BenchKind, Instrument, LoadRecord, Priority, Target
+from tennis.rally.manifest import CORES, OWN, BenchKind, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
 
 BOARD = "QEMU virt, {processors} Cortex-A57, PL061"
@@ -103,6 +103,12 @@ class VirtualBench:
             kernel = catalogue.find(plan.kernel)
             player = flavours.player_on(kernel.flavour, plan.stage)
             _check_witness(plan, kernel)
+            if plan.processors > 1 and kernel.flavour in CORES:
+                raise UsageError(
+                    f"--processors {plan.processors}: a kernel of flavour {kernel.flavour} plays "
+                    "with one processor: what its second core does on another was never tried",
+                    next_step="leave it out",
+                )
             if plan.beneath != "none":
                 _check_beneath(plan, kernel)
             elif plan.racquet:
@@ -237,25 +243,17 @@ def _check(plan: Plan) -> None:
             next_step=f"use --instruction-ns {plan.processors}",
         )
     for option, cpus in (
-        ("--interrupt-cpu", _cpus(plan.interrupt_cpu)),
-        ("--load-cpus", _cpus(plan.load_cpus)),
+        ("--interrupt-cpu", {plan.interrupt_cpu} - {None}),
+        ("--load-cpus", isolation.cpus_of(plan.load_cpus or "", plan.processors)),
     ):
         if missing := sorted(cpus - set(range(plan.processors))):
             raise UsageError(
                 f"{option}: the target has no processor {missing[0]}",
                 next_step=f"use 0 to {plan.processors - 1}, or more --processors",
             )
+    isolation.check(plan.command_line, plan.processors)
     if plan.instrument != "pico" and protocol.timeout_ns > instrument.TIMEOUT_MAX_NS:
         raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
-
-
-def _cpus(cpus: int | str | None) -> set[int]:
-    """Return the processors that a number or a list (0,2-3) names."""
-    found: set[int] = set()
-    for part in str(cpus).split(",") if cpus is not None else ():
-        first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
 
 
 def _check_witness(plan: Plan, kernel: catalogue.Kernel) -> None:

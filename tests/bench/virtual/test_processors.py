@@ -185,6 +185,12 @@ def test_a_match_plays_its_settings(tmp_path):
         ({"processors": 2, "load_cpus": "0-3"}, "--load-cpus: the target has no processor 2"),
         ({"interrupt_cpu": 1}, "the target has no processor 1"),
         ({"processors": 2, "instrument": "pico"}, "--instrument pico does not go with it"),
+        ({"processors": 2, "command_line": "isolcpus=0"}, "the kernel needs processor 0"),
+        ({"command_line": "isolcpus=1"}, "has no processor 1: say --processors 2"),
+        (
+            {"processors": 2, "interrupt_cpu": 1, "command_line": "maxcpus=1"},
+            "1 of --processors 2 would run",
+        ),
         ({"processors": 2, "witness": "cyclictest"}, "--witness does not go with it"),
         ({"processors": 2, "beneath": "sloth"}, "--beneath sloth does not go with it"),
         ({"processors": 2, "stages": True}, "does not go with it"),
