@@ -6,15 +6,16 @@
  * the same messages in give the same messages out.
  *
  * A message is u8 kind, u32 length, payload (little endian). The host writes WRITE (bytes for the
- * serial port), AT_READY (bytes to be sent when the link says that the target is ready), GO (u64:
- * run for so many cycles at most, 0 for any number) and QUIT. GO is answered by exactly one of
+ * serial port), AT_READY (bytes to be sent when the link says that the target is ready), RESPOND
+ * (a script, as of --respond: from now on that target is at the pads), GO (u64: run for so many
+ * cycles at most, 0 for any number) and QUIT. GO is answered by exactly one of
  * DATA (bytes from the serial port; the board stops as soon as there are any), TIME (u64: the
  * cycle that the limit came to) or FAULT (text). A NOTE (text) may come before that answer:
  * why the target at the link has ended (target_ended, never_ready), or a horizon that it missed.
  */
 import { EndOfPipe, readExactly, writeAll } from './pipes.mjs';
 
-const FROM_HOST = { WRITE: 1, GO: 2, AT_READY: 3, QUIT: 4 };
+const FROM_HOST = { WRITE: 1, GO: 2, AT_READY: 3, QUIT: 4, RESPOND: 5 };
 const TO_HOST = { DATA: 1, TIME: 2, FAULT: 3, NOTE: 4 };
 const HEADER_SIZE = 5;
 
@@ -41,8 +42,9 @@ function cycleBytes(cycle) {
  * @param {import('./board.mjs').Board} board
  * @param {[number, number]} descriptors from and to the host
  * @param {import('./link.mjs').Link | null} link to a target in QEMU
+ * @param {(text: string) => void} respond lets another scripted target be at the pads
  */
-export function serveLockstep(board, [in_fd, out_fd], link) {
+export function serveLockstep(board, [in_fd, out_fd], link, respond) {
   const writeMessage = (kind, payload) => writeAll(out_fd, encode(kind, payload));
   let received = [];
   board.onSerial = (data) => {
@@ -76,7 +78,8 @@ export function serveLockstep(board, [in_fd, out_fd], link) {
       else if (kind === FROM_HOST.AT_READY) {
         if (!link) throw new Error('AT_READY without --link');
         link.at_ready = new Uint8Array(payload);
-      } else if (kind === FROM_HOST.QUIT) break;
+      } else if (kind === FROM_HOST.RESPOND) respond(payload.toString());
+      else if (kind === FROM_HOST.QUIT) break;
       else throw new Error(`a message of kind ${kind}, which there is not`);
     }
   } catch (error) {

@@ -187,7 +187,8 @@ function main() {
       ? targetOf(values.target, values.console)
       : values.link && new QemuPipes(...descriptorsOf(values.link, '--link'));
     const host = descriptorsOf(argument ?? '3,4', 'lockstep');
-    serveLockstep(board, host, link ? new Link(board, pins, link) : null);
+    const replace = (text) => respond(board, parseScript(text), pins);
+    serveLockstep(board, host, link ? new Link(board, pins, link) : null, replace);
   } else fail(`a mode is needed: tcp PORT or lockstep\n${USAGE}`);
 }
 

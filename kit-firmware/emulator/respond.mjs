@@ -7,8 +7,8 @@
  * All times are whole clk_sys cycles at the pads: `rise` from the rise of the ping to the rise of
  * the reply, `width` from there to its fall. `glitches`: besides, up to `runts` pulses of one cycle
  * in each of three phases (before the rise, while up, up to `after` cycles after the fall), `spaces`
- * cycles apart. `pulses`: of itself, `count` of them from cycle `from` on, `period` cycles apart, each
- * up to a fifth of that later, as a target that answers nobody.
+ * cycles apart. `pulses`: of itself, `count` of them from cycle `from` on (of now), `period` cycles
+ * apart, each up to a fifth of that later, as a target that answers nobody.
  */
 import { appendFileSync, writeFileSync } from 'node:fs';
 
@@ -45,8 +45,14 @@ export function parseScript(text) {
   return script;
 }
 
-/** Let a scripted target play on a board. */
+/** The scripted target of a board, of which there is one. */
+const listeners = new WeakMap();
+
+/** Let a scripted target play on a board, in place of the one before. */
 export function respond(board, script, { ping, reply }) {
+  const before = listeners.get(board);
+  if (before) board.pad_listeners.splice(board.pad_listeners.indexOf(before), 1);
+  listeners.delete(board);
   board.drive(reply, script.kind === 'held' ? 1 : 0);
   if (script.kind === 'silent' || script.kind === 'held') return;
   if (script.log) writeFileSync(script.log, '');
@@ -54,7 +60,7 @@ export function respond(board, script, { ping, reply }) {
     for (let n = 0; n < script.count; n++) {
       const late = draw(script.seed, 2 * n, 0, Math.max(1, Math.floor(script.period / 5)));
       const width = draw(script.seed, 2 * n + 1, ...script.width);
-      const rise = script.from + n * script.period + late;
+      const rise = board.cycle + script.from + n * script.period + late;
       board.drive(reply, 1, rise);
       board.drive(reply, 0, rise + width);
       if (script.log) appendFileSync(script.log, `${rise} ${width}\n`);
@@ -68,7 +74,7 @@ export function respond(board, script, { ping, reply }) {
     board.drive(reply, 0, cycle + rise + width);
   };
 
-  board.pad_listeners.push((mask, cycle) => {
+  const listener = (mask, cycle) => {
     if (!(mask & (1 << ping)) || !board.level(ping)) return;
     let { rise, width } = script;
     // a line for each ping that reached the target, as the Racquet counts them
@@ -106,5 +112,7 @@ export function respond(board, script, { ping, reply }) {
     // again after a pause as long as the first answer, or as the script says
     if (script.kind === 'twice') pulse(cycle, rise + width + (script.pause ?? width), width);
     ball++;
-  });
+  };
+  board.pad_listeners.push(listener);
+  listeners.set(board, listener);
 }

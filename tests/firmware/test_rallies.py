@@ -3,6 +3,7 @@
 """The Brickwall's firmware on an emulated Pico: every ball exact to the cycle, whatever happens."""
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,8 @@ from tennis.gaps import gap_ns
 from tests.support.emulated_pico import JUMPERS, respond
 from tests.support.firmware_host import NONE, PLAY, Host, Played
 
-pytestmark = pytest.mark.virtual
+# all on one worker: most share a Pico, which boots for longer than it plays
+pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("brickwall")]
 
 MHZ_125, MHZ_250 = 125_000_000, 250_000_000
 UNDECIDED = 4
@@ -21,6 +23,22 @@ UNDECIDED = 4
 
 def ticks(ns: int | str, hz: int = MHZ_125) -> int:
     return int(ns) * hz // 10**9
+
+
+@pytest.fixture(scope="module")
+def booted() -> Iterator[Host]:
+    with Host() as host:
+        host.ok("hello")
+        yield host
+
+
+@pytest.fixture
+def host(booted) -> Host:
+    """Return a Pico on which others played, and at whose pads a test says who answers."""
+    if booted.ok("hello")["state"] == "playing":  # a test failed
+        booted.tell("stop")
+        booted.finish()
+    return booted
 
 
 def gap_errors(played: Played, hz: int = MHZ_125, **parameters: int | str) -> set[int]:
@@ -85,9 +103,9 @@ def test_answers_of_thirty_seconds_are_as_exact_as_others():
     assert gap_errors(played, **slow) <= {0, 1}
 
 
-def test_frames_end_where_blocks_of_128_balls_end():
-    with Host(*respond("answer", rise=300, width=200)) as host:
-        played = host.play(first=100, balls=400, sequence=7, clock_ticks=1 << 40)
+def test_frames_end_where_blocks_of_128_balls_end(host):
+    host.respond("answer", rise=300, width=200)
+    played = host.play(first=100, balls=400, sequence=7, clock_ticks=1 << 40)
     sizes = [len(payload) // wire.BALL_SIZE for kind, _, payload in played.frames
              if kind == wire.BALLS]  # fmt: skip
     assert sizes == [28, 128, 128, 16]
@@ -99,25 +117,25 @@ def test_frames_end_where_blocks_of_128_balls_end():
     assert 0 < played.balls[0].served - (1 << 40) - settle_and_gap < ticks(2_000_000)
 
 
-def test_nobody_answers():
+def test_nobody_answers(host):
     parameters = {"timeout_ns": 200_000, "give_up_ns": 10_000_000, "balls": 1000}
-    with Host(*respond("silent")) as host:
-        played = host.play(**parameters)
-        assert played.end.reason == "no_answer"
-        assert all(ball[1:] == (NONE, NONE) for ball in played.balls)
-        assert played.end.misses == played.end.balls == len(played.balls)
-        assert gap_errors(played, **parameters) == {0}
-        # as soon as it was clear: not a ball later
-        first, last = played.balls[0], played.balls[-1]
-        assert ticks(10_000_000) < last.served + 25_000 - first.served < ticks(10_330_000)
-        # fewer misses than that are no reason to end
-        played = host.play(balls=19, timeout_ns=200_000, give_up_ns=0)
-        assert played.end.reason == "complete"
+    host.respond("silent")
+    played = host.play(**parameters)
+    assert played.end.reason == "no_answer"
+    assert all(ball[1:] == (NONE, NONE) for ball in played.balls)
+    assert played.end.misses == played.end.balls == len(played.balls)
+    assert gap_errors(played, **parameters) == {0}
+    # as soon as it was clear: not a ball later
+    first, last = played.balls[0], played.balls[-1]
+    assert ticks(10_000_000) < last.served + 25_000 - first.served < ticks(10_330_000)
+    # fewer misses than that are no reason to end
+    played = host.play(balls=19, timeout_ns=200_000, give_up_ns=0)
+    assert played.end.reason == "complete"
 
 
-def test_answers_that_come_twice():
-    with Host(*respond("twice", rise=300, width=200)) as host:
-        played = host.play(balls=200)
+def test_answers_that_come_twice(host):
+    host.respond("twice", rise=300, width=200)
+    played = host.play(balls=200)
     # the play ends with the last ball
     assert played.end[:-1] == ("complete", 200, 0, 0, 199, 0)
     assert [event.what for event in played.events] == ["double"] * 199
@@ -126,18 +144,18 @@ def test_answers_that_come_twice():
         assert event.value == 1
 
 
-def test_a_line_that_is_held():
-    with Host(*respond("held")) as host:
-        played = host.play(balls=30, timeout_ns=100_000)
+def test_a_line_that_is_held(host):
+    host.respond("held")
+    played = host.play(balls=30, timeout_ns=100_000)
     assert played.end[:-1] == ("complete", 30, 30, 0, 0, 0)
     assert [(event.what, event.value) for event in played.events] == [("held", 0)]
     assert played.events[0].when == played.balls[0].served
 
 
-def test_an_answer_that_lasts_too_long():
+def test_an_answer_that_lasts_too_long(host):
     """Rise in time, fall 500 ticks after the timeout: a miss with its rise, and a stray."""
-    with Host(*respond("answer", rise=300, width=12_700)) as host:
-        played = host.play(balls=20, timeout_ns=100_000)
+    host.respond("answer", rise=300, width=12_700)
+    played = host.play(balls=20, timeout_ns=100_000)
     assert {ball[1:] for ball in played.balls} == {(300, NONE)}
     assert played.end[:-1] == ("complete", 20, 20, 19, 0, 0)
     assert [event.when - ball.served for event, ball in
@@ -149,15 +167,15 @@ def test_an_answer_that_lasts_too_long():
     ("seed", "runts", "spaces"),
     [(1, [0, 3], [2, 900]), (2, [0, 2], [2, 60]), (3, [0, 3], [1, 3]), (4, [0, 90], [1, 20])],
 )
-def test_glitches_cost_no_ball_another_ones_answer(seed, runts, spaces, tmp_path):
+def test_glitches_cost_no_ball_another_ones_answer(seed, runts, spaces, tmp_path, host):
     """Pulses and dips of one cycle at random: a ball is right or is missing, and that is said.
 
     The gap is shorter than what is left of a latency, as it is in the tail.
     """
     log = tmp_path / "truth"
     script = {"rise": [20, 8000], "width": [10, 2000], "runts": runts, "spaces": spaces}
-    with Host(*respond("glitches", seed=seed, after=300, log=str(log), **script)) as host:
-        played = host.play(balls=300, gap_min_ns=4000, gap_max_ns=9000, seed=seed)
+    host.respond("glitches", seed=seed, after=300, log=str(log), **script)
+    played = host.play(balls=300, gap_min_ns=4000, gap_max_ns=9000, seed=seed)
     truth = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
     assert [ball[1:] for ball in played.balls] == [ball[:2] for ball in truth[: len(played.balls)]]
     noted = Counter({"runt": 0, "unlisted": 0})
@@ -176,13 +194,13 @@ def test_glitches_cost_no_ball_another_ones_answer(seed, runts, spaces, tmp_path
         assert noted.keys() <= {"runt", "unlisted", "late_serve"}
 
 
-def test_runts_that_have_no_room_are_counted(tmp_path):
+def test_runts_that_have_no_room_are_counted(tmp_path, host):
     log = tmp_path / "truth"
     script = {"rise": [9000, 9900], "width": [900, 901], "runts": [1, 2], "spaces": [4, 900]}
-    with Host(*respond("glitches", seed=5, after=5000, log=str(log), **script)) as host:
-        host.start(balls=2600, gap_min_ns=400_000, gap_max_ns=410_000)
-        host.run_until_quiet(0.3)  # nobody acknowledges: no frame is free for events
-        played = host.finish()
+    host.respond("glitches", seed=5, after=5000, log=str(log), **script)
+    host.start(balls=2600, gap_min_ns=400_000, gap_max_ns=410_000)
+    host.run_until_quiet(0.3)  # nobody acknowledges: no frame is free for events
+    played = host.finish()
     unlisted = [event.value for event in played.events if event.what == "unlisted"]
     listed = sum(event.what == "runt" for event in played.events)
     assert sum(unlisted) > 0
@@ -190,21 +208,21 @@ def test_runts_that_have_no_room_are_counted(tmp_path):
     assert played.end.reason == "complete"
 
 
-def test_an_answer_before_the_ping_ends():
-    with Host(*respond("answer", rise=20, width=30)) as host:
-        played = host.play(balls=200, pulse_ns=5_000)
+def test_an_answer_before_the_ping_ends(host):
+    host.respond("answer", rise=20, width=30)
+    played = host.play(balls=200, pulse_ns=5_000)
     assert {ball[1:] for ball in played.balls} == {(20, 50)}
     assert played.end[:-1] == ("complete", 200, 0, 0, 0, 0)
 
 
-def test_the_open_loop_keeps_its_grid():
-    with Host(*respond("answer", rise=3000, width=200)) as host:
-        played = host.play(balls=500, loop="open", period_ns=80_000)
-        assert {b.served - a.served for a, b in pairwise(played.balls)} == {10_000}
-        assert {ball[1:] for ball in played.balls} == {(3000, 3200)}
-        assert played.end[:-1] == ("complete", 500, 0, 0, 0, 0)
-        # an answer later than the period is a miss, and is the next ball's
-        played = host.play(balls=20, loop="open", period_ns=25_000, timeout_ns=100_000)
+def test_the_open_loop_keeps_its_grid(host):
+    host.respond("answer", rise=3000, width=200)
+    played = host.play(balls=500, loop="open", period_ns=80_000)
+    assert {b.served - a.served for a, b in pairwise(played.balls)} == {10_000}
+    assert {ball[1:] for ball in played.balls} == {(3000, 3200)}
+    assert played.end[:-1] == ("complete", 500, 0, 0, 0, 0)
+    # an answer later than the period is a miss, and is the next ball's
+    played = host.play(balls=20, loop="open", period_ns=25_000, timeout_ns=100_000)
     assert {b.served - a.served for a, b in pairwise(played.balls)} == {3125}
     assert played.balls[0][1:] == (3000, NONE)
 
@@ -213,16 +231,16 @@ LISTEN = {
     **{"loop": "listen", "pulse_ns": 0, "gap_min_ns": 0, "gap_max_ns": 0, "settle_ns": 0},
     **{"timeout_ns": 4_000_000_000, "give_up_ns": 1_500_000_000},
 }
-FROM = 3 * MHZ_125  # it has booted by then, and listens
+FROM = MHZ_125 // 10  # it listens by then
 
 
 @pytest.mark.parametrize("rate_hz", [1_000, 20_000])
-def test_it_only_listens(rate_hz, tmp_path):
+def test_it_only_listens(rate_hz, tmp_path, host):
     """Every pulse to the cycle; the truth is what the emulator did at the pad."""
     log = tmp_path / "truth"
     about = {"period": MHZ_125 // rate_hz, "width": [3, 2000], "from": FROM, "count": 1500}
-    with Host(*respond("pulses", seed=5, log=str(log), **about)) as host:
-        played = host.play(balls=1500, **LISTEN)
+    host.respond("pulses", seed=5, log=str(log), **about)
+    played = host.play(balls=1500, **LISTEN)
     truth = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
     assert played.end[:-1] == ("complete", 1500, 0, 0, 0, 0)
     assert played.events == []
@@ -232,20 +250,20 @@ def test_it_only_listens(rate_hz, tmp_path):
     assert len(offsets) == 1
 
 
-def test_silence_ends_listening():
+def test_silence_ends_listening(host):
     about = {"period": 12_500, "width": [3, 2000], "from": FROM, "count": 40}
-    with Host(*respond("pulses", seed=5, **about)) as host:
-        played = host.play(balls=100, **LISTEN)
-        assert played.end[:-1] == ("no_answer", 40, 0, 0, 0, 0)
-        assert len(played.balls) == 40
-        assert host.play(balls=100, **LISTEN).end.reason == "no_answer"  # it is ready again
+    host.respond("pulses", seed=5, **about)
+    played = host.play(balls=100, **LISTEN)
+    assert played.end[:-1] == ("no_answer", 40, 0, 0, 0, 0)
+    assert len(played.balls) == 40
+    assert host.play(balls=100, **LISTEN).end.reason == "no_answer"  # it is ready again
 
 
-def test_runts_are_no_pulses_and_are_counted(tmp_path):
+def test_runts_are_no_pulses_and_are_counted(tmp_path, host):
     log = tmp_path / "truth"
     about = {"period": 12_500, "width": [1, 4], "from": FROM, "count": 300}
-    with Host(*respond("pulses", seed=5, log=str(log), **about)) as host:
-        played = host.play(balls=300, **LISTEN)
+    host.respond("pulses", seed=5, log=str(log), **about)
+    played = host.play(balls=300, **LISTEN)
     widths = [int(line.split()[1]) for line in log.read_text().splitlines()]
     runts = widths.count(1)
     assert runts > 50
@@ -254,51 +272,51 @@ def test_runts_are_no_pulses_and_are_counted(tmp_path):
     assert [(event.what, event.value) for event in played.events] == [("runt", 1)] * runts
 
 
-def test_pulses_that_come_too_fast_are_an_overrun():
+def test_pulses_that_come_too_fast_are_an_overrun(host):
     """Nothing may be lost in silence."""
     about = {"period": 250, "width": [3, 100], "from": FROM, "count": 20_000}
-    with Host(*respond("pulses", seed=5, **about)) as host:
-        played = host.play(balls=20_000, **LISTEN)
+    host.respond("pulses", seed=5, **about)
+    played = host.play(balls=20_000, **LISTEN)
     assert played.end.reason == "instrument_fault"
     assert [event.what for event in played.events][-1:] == ["overrun"]
 
 
-def test_a_play_is_stopped_and_another_one_begins():
-    with Host(*respond("answer", rise=300, width=200)) as host:
-        for _ in range(3):
-            host.start(balls=1_000_000)
-            host.run(0.05)
-            assert host.ask("play", **PLAY)["code"] == "playing"
-            assert host.ok("hello")["state"] == "playing"
-            assert host.ok("status")["balls"] > 0
-            host.tell("stop")
-            played = host.finish()
-            assert played.end.reason == "stopped"
-            assert played.end.balls == len(played.balls)
-            assert played.end.misses == played.end.strays == 0
-            host.run_until_quiet(0.02)
-            assert host.ok("hello")["state"] == "idle"
-        assert host.ask("stop")["code"] == "idle"
-        assert host.play(balls=70).end[:-1] == ("complete", 70, 0, 0, 0, 0)
-
-
-def test_frames_are_held_until_they_are_acknowledged():
-    """Nobody acknowledges: it pauses. Then it goes on, and says how late it was."""
-    with Host(*respond("answer", rise=300, width=200)) as host:
-        host.start(balls=3000)
-        host.run_until_quiet(0.3)
-        first = list(host.frames)
-        assert [sequence for _, sequence, _ in first] == list(range(len(first)))
-        assert len(first) <= 20
-        hello = host.ok("hello")
-        assert (hello["oldest_frame"], hello["next_frame"]) == (0, len(first))
-        assert hello["state"] == "playing"
-        host.frames.clear()
-        host.tell("resend", **{"from": 3})
-        host.run_until_quiet(0.05)
-        assert host.frames == first[3:]
-        host.frames[:] = first
+def test_a_play_is_stopped_and_another_one_begins(host):
+    host.respond("answer", rise=300, width=200)
+    for _ in range(3):
+        host.start(balls=1_000_000)
+        host.run(0.05)
+        assert host.ask("play", **PLAY)["code"] == "playing"
+        assert host.ok("hello")["state"] == "playing"
+        assert host.ok("status")["balls"] > 0
+        host.tell("stop")
         played = host.finish()
+        assert played.end.reason == "stopped"
+        assert played.end.balls == len(played.balls)
+        assert played.end.misses == played.end.strays == 0
+        host.run_until_quiet(0.02)
+        assert host.ok("hello")["state"] == "idle"
+    assert host.ask("stop")["code"] == "idle"
+    assert host.play(balls=70).end[:-1] == ("complete", 70, 0, 0, 0, 0)
+
+
+def test_frames_are_held_until_they_are_acknowledged(host):
+    """Nobody acknowledges: it pauses. Then it goes on, and says how late it was."""
+    host.respond("answer", rise=300, width=200)
+    host.start(balls=3000)
+    host.run_until_quiet(0.3)
+    first = list(host.frames)
+    assert [sequence for _, sequence, _ in first] == list(range(len(first)))
+    assert len(first) <= 20
+    hello = host.ok("hello")
+    assert (hello["oldest_frame"], hello["next_frame"]) == (0, len(first))
+    assert hello["state"] == "playing"
+    host.frames.clear()
+    host.tell("resend", **{"from": 3})
+    host.run_until_quiet(0.05)
+    assert host.frames == first[3:]
+    host.frames[:] = first
+    played = host.finish()
     assert played.end[:3] == ("complete", 3000, 0)
     assert {ball[1:] for ball in played.balls} == {(300, 500)}
     late = [event for event in played.events if event.what == "late_serve"]
@@ -325,19 +343,19 @@ def test_a_pause_longer_than_the_stampers_clock():
     assert played.end.clock > pause
 
 
-def test_an_exception_makes_the_rally_suspect_and_nothing_else():
-    with Host(*respond("answer", rise=300, width=200)) as host:
-        host.start(balls=1_000_000)
-        host.run_until_quiet(0.02)
-        answer = host.ask("raise")
-        assert answer["code"] == "exception"
-        assert "RuntimeError" in answer["error"]
-        assert 'File "rally.py", line ' in answer["error"]
-        played = host.finish()
-        assert played.end.reason == "instrument_fault"
-        host.run_until_quiet(0.02)
-        assert host.ask("raise")["code"] == "exception"
-        assert host.play(balls=100).end[:-1] == ("complete", 100, 0, 0, 0, 0)
+def test_an_exception_makes_the_rally_suspect_and_nothing_else(host):
+    host.respond("answer", rise=300, width=200)
+    host.start(balls=1_000_000)
+    host.run_until_quiet(0.02)
+    answer = host.ask("raise")
+    assert answer["code"] == "exception"
+    assert "RuntimeError" in answer["error"]
+    assert 'File "rally.py", line ' in answer["error"]
+    played = host.finish()
+    assert played.end.reason == "instrument_fault"
+    host.run_until_quiet(0.02)
+    assert host.ask("raise")["code"] == "exception"
+    assert host.play(balls=100).end[:-1] == ("complete", 100, 0, 0, 0, 0)
 
 
 def test_a_ping_that_does_not_rise_is_a_fault():
@@ -396,31 +414,23 @@ def test_the_generator_answers_as_it_was_told(source):
         ({"serves": 1}, "parameters"),
     ],
 )
-def test_what_cannot_be_played_is_refused(wrong, code, refusing):
-    answer = refusing.ask("play", **PLAY | wrong)
+def test_what_cannot_be_played_is_refused(wrong, code, host):
+    answer = host.ask("play", **PLAY | wrong)
     assert answer["code"] == code
     assert "\n" not in answer["error"]
-    assert refusing.ok("hello")["state"] == "idle"
+    assert host.ok("hello")["state"] == "idle"
 
 
-@pytest.fixture(scope="module")
-def refusing():
-    with Host() as host:
-        host.ok("hello")
-        yield host
-
-
-def test_the_generator_takes_as_many_pairs_as_it_says(refusing):
+def test_the_generator_takes_as_many_pairs_as_it_says(host):
     widths = {"width_min_ticks": 3, "width_max_ticks": 900}
     given = {"seed": 3, "rise_min_ticks": 2, "rise_max_ticks": 900, **widths, "source": "jumpers"}
     for pairs in (512, 1, 512):
-        assert refusing.ok("generate", pairs=pairs, **given)["pairs"] == pairs
-    assert "512" in refusing.ask("generate", pairs=1024, **given)["error"]
-    refusing.ok("quiet")
+        assert host.ok("generate", pairs=pairs, **given)["pairs"] == pairs
+    assert "512" in host.ask("generate", pairs=1024, **given)["error"]
+    host.ok("quiet")
 
 
-def test_garbage_is_answered_once_a_line_and_forgotten(refusing):
-    host = refusing
+def test_garbage_is_answered_once_a_line_and_forgotten(host):
     for garbage in (
         b"x" * 10_000 + b"\n",
         bytes(range(14, 256)) + b"\n",

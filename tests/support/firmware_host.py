@@ -102,6 +102,10 @@ class Host:
     def __exit__(self, *_: object) -> None:
         self.link.close()
 
+    def respond(self, kind: str, **script: Any) -> None:
+        """Put another scripted target at the pads."""
+        self.link.respond(json.dumps({"kind": kind, **script}).encode())
+
     def run(self, seconds: float) -> bool:
         """Let the Pico run until it says something, at most so long. Says whether it did."""
         data = self.link.read(seconds)

@@ -16,7 +16,7 @@ from tennis.errors import BenchError
 
 HEAD = struct.Struct("<BI")
 U64 = struct.Struct("<Q")
-WRITE, GO, AT_READY, QUIT = 1, 2, 3, 4  # to the emulator
+WRITE, GO, AT_READY, QUIT, RESPOND = 1, 2, 3, 4, 5  # to the emulator
 DATA, TIME, FAULT, NOTE = 1, 2, 3, 4  # from it
 PAYLOAD_MAX = 1 << 24
 
@@ -73,6 +73,10 @@ class LockstepLink:
     def at_ready(self, data: bytes) -> None:
         """Let ``data`` reach the Pico at the moment in which the target gets ready."""
         self._send(AT_READY, data)
+
+    def respond(self, script: bytes) -> None:
+        """Let a scripted target (JSON) be at the Pico's pads from this moment on."""
+        self._send(RESPOND, script)
 
     def reopen(self) -> None:
         """Say that an emulator does not come back."""
