@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """``tennis scoreboard``: a page for the wall."""
 
+import importlib.util
 import secrets
 import socket
 from pathlib import Path
@@ -13,6 +14,7 @@ from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.listener import listening
 
+NEEDED = ("bokeh", "datashader", "pandas", "tornado")
 HERE = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104
 
@@ -80,17 +82,16 @@ def scoreboard(
       tennis scoreboard /srv/rallies --inventory ansible/inventory
       tennis scoreboard /srv/rallies --listen 0.0.0.0 --host lab.example.org
     """
-    try:
-        from tennis.scoreboard.board import Board
-        from tennis.scoreboard.explaining import Explaining
-        from tennis.scoreboard.server import Scoreboard
-    except ModuleNotFoundError as error:
-        if error.name not in {"bokeh", "datashader", "pandas", "tornado"}:
-            raise
-        raise UsageError(
-            f"the scoreboard needs {error.name}, which is not installed",
-            next_step="scripts/setup.sh --scoreboard",
-        ) from error
+    for name in NEEDED:
+        if importlib.util.find_spec(name) is None:
+            raise UsageError(
+                f"the scoreboard needs {name}, which is not installed",
+                next_step="scripts/setup.sh --scoreboard",
+            )
+    from tennis.scoreboard.board import Board
+    from tennis.scoreboard.explaining import Explaining
+    from tennis.scoreboard.server import Scoreboard
+
     if listen in EVERYWHERE and not hosts:
         hosts = (socket.gethostname(),)
     wanted = token or explain or listen not in HERE

@@ -10,11 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
-import datashader
 import numpy as np
-import pandas as pd
-from datashader import transfer_functions
-from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import NDArray
 
 from tennis import style
@@ -117,6 +113,12 @@ class Points:
         return self._drawn[asked]
 
     def _draw(self, window: Window, latency: str, size: tuple[int, int]) -> Drawn:
+        # a second and a half of processor time: not before somebody looks at a rally's balls
+        import datashader  # noqa: PLC0415
+        import pandas as pd  # noqa: PLC0415
+        from datashader import transfer_functions  # noqa: PLC0415
+        from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415
+
         first = int(np.searchsorted(self.served_s, window.from_s, side="left"))
         end = int(np.searchsorted(self.served_s, window.to_s, side="right"))
         values = self.latency_ns[latency][first:end]
