@@ -14,6 +14,7 @@ import pytest
 
 from tennis.bench import programs
 from tennis.checkout import ROOT
+from tennis.course.notebook_runner import without_grammars
 from tennis.listener import listening
 from tests.support import tiers
 from tests.support.processor_seconds import ProcessorSeconds
@@ -22,6 +23,7 @@ MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "")
 # where programs may be that no package holds: built here, made by a test, Python's own
 OURS = (ROOT, Path(tempfile.gettempdir()), Path.home() / ".cache", Path(sys.prefix))
 LISTED = {program.name for program in programs.programs()}
+without_grammars()  # each worker imports the notebooks' tests
 DISPENSABLE = {"fc-list"}  # matplotlib asks it once for its list of fonts, and does without it
 
 

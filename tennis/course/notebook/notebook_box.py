@@ -14,6 +14,7 @@ from tennis.bench import box
 from tennis.checkout import ROOT
 from tennis.course import recorded
 from tennis.course.labs import LABS
+from tennis.course.notebook_runner import without_grammars
 from tennis.course.work import NOTEBOOK
 from tennis.errors import BenchError
 from tennis.rally.text import plain
@@ -82,6 +83,7 @@ def _runner_result(content: bytes) -> RunnerResult | None:
 
 def _executed(content: bytes) -> Any:
     """Read the executed notebook; None where there is none that can be read."""
+    without_grammars()
     import nbformat  # noqa: PLC0415 (of the stage lab)
 
     try:

@@ -17,8 +17,17 @@ CELL_S = 120
 WORDS_MAX = 300
 
 
+def without_grammars() -> None:
+    """Let jsonschema do without its grammars of addresses, which no notebook's schema has.
+
+    It builds 38 of them when it is imported: a second of processor time.
+    """
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+
 def execute(notebook: Path, folder: Path) -> tuple[Any, str]:
     """Return the executed notebook, and what went wrong in which cell; empty: nothing."""
+    without_grammars()
     import jupytext  # type: ignore[import-untyped]  # noqa: PLC0415 (of the stage lab)
     from nbclient import NotebookClient  # noqa: PLC0415
     from nbclient.exceptions import CellControlSignal, CellExecutionError  # noqa: PLC0415
