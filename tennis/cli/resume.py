@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tennis.cli import drill, rally
+from tennis.cli import rally
 from tennis.cli.completion import Folder, kernels
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.progress import quiet_option, shown
@@ -64,12 +64,15 @@ def resume(
 
     stop = Stop()
     plan = player.begun_plan(folder)
-    what = drill if plan.drill else rally
-    label = "drill" if plan.drill else "rally"
+    tell, label = rally.tell, "rally"
+    if plan.drill:
+        from tennis.cli import drill
+
+        tell, label = drill.tell, "drill"
     with listening(warn), shown(label) as observe, rally.ended_at_once(folder):
         bench = bench_again(
             folder, plan, kernel=kernel, racquet=racquet, port=port, target=target, holder=holder
         )
         with prediction_sealed(folder):
             played = player.resume(bench, folder, player.Watch(observe, stop))
-    what.tell(played)
+    tell(played)

@@ -11,8 +11,6 @@ from fractions import Fraction
 from functools import cache
 from math import ceil
 
-from scipy.special import bdtr
-
 CONFIDENCE = Fraction(95, 100)
 # With fewer answers 3/N is above a tenth: nothing worth saying.
 BOUND_FROM = 30
@@ -49,6 +47,8 @@ def quantile_ranks(
 
 def _cdf(k: int, n: int, p: Fraction) -> float:
     """Return the probability of at most k successes in n trials."""
+    from scipy.special import bdtr  # noqa: PLC0415 (most commands do without SciPy)
+
     return 0.0 if k < 0 else float(bdtr(k, n, float(p)))
 
 

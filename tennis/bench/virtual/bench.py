@@ -243,7 +243,7 @@ def _check(plan: Plan) -> None:
             next_step=f"use --instruction-ns {plan.processors}",
         )
     for option, cpus in (
-        ("--interrupt-cpu", {plan.interrupt_cpu} - {None}),
+        ("--interrupt-cpu", set() if plan.interrupt_cpu is None else {plan.interrupt_cpu}),
         ("--load-cpus", isolation.cpus_of(plan.load_cpus or "", plan.processors)),
     ):
         if missing := sorted(cpus - set(range(plan.processors))):

@@ -83,6 +83,6 @@ def _round(name: str, work: Commissioning, steps: Sequence[str]) -> BenchResult:
 def labels(inventory: Path | None) -> list[Label]:
     """Return a label for each bench of an inventory; who does not answer has no serial number."""
     return [
-        Label(look.bench.name, look.picos[0] if len(look.picos) == 1 else "")
-        for look in state.look(read_inventory(inventory))
+        Label(seen.bench.name, seen.picos[0] if len(seen.picos) == 1 else "")
+        for seen in state.poll(read_inventory(inventory))
     ]
