@@ -14,7 +14,7 @@ import pytest
 
 from tennis.bench import programs
 from tennis.checkout import ROOT
-from tennis.course.notebook_runner import without_grammars
+from tennis.course.notebook.notebook_runner import without_grammars
 from tennis.listener import listening
 from tests.support import tiers
 from tests.support.processor_seconds import ProcessorSeconds

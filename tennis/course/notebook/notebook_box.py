@@ -14,7 +14,7 @@ from tennis.bench import box
 from tennis.checkout import ROOT
 from tennis.course import recorded
 from tennis.course.labs import LABS
-from tennis.course.notebook_runner import without_grammars
+from tennis.course.notebook.notebook_runner import without_grammars
 from tennis.course.work import NOTEBOOK
 from tennis.errors import BenchError
 from tennis.rally.text import plain
