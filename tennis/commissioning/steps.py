@@ -304,14 +304,15 @@ def steps() -> tuple[Step, ...]:
                 ),
                 Failure(
                     "swapped",
-                    "nobody drives the reply wire, and something holds the ping wire low",
+                    "no answer, no ping counted, and something holds the ping wire low",
                     "ping and reply are swapped at the target",
                     f"ping goes to pin {ping.target_pin}, reply to pin {reply.target_pin}",
                 ),
                 Failure(
                     "no answers",
                     "the reply wire is low, and pings are not answered",
-                    "it is in a ground pin beside, or the target is busy beyond all measure",
+                    "it is in a ground pin beside; or it ends nowhere, and the resistor of a Pico "
+                    "2 holds the line low",
                     f"count again: pin {reply.target_pin} of the target",
                     in_lesson=True,
                 ),

@@ -177,6 +177,9 @@ def seen(answered=20, counted: int | None = 20, balls=20, **pads) -> Seen:
         (seen(ping=(1, 1), balls=0, answered=0, counted=0), "short", "no answers"),
         (seen(ping_to_reply=True, balls=0), "joined", "joined"),
         (seen(ping_to_listen=True), "jumpers", ""),
+        # the resistor of a Pico 2 holds a line low that nobody drives
+        (seen(answered=0, counted=0, released=0), "swapped", "swapped"),
+        (seen(answered=0), "", "no answers"),
         (seen(counted=13), "wrong count", ""),
         (seen(counted=41), "wrong count", ""),
         (seen(answered=19), "", "no answers"),
@@ -232,6 +235,16 @@ def test_a_mock_target_counts_the_pings(managed, tmp_path, every, failure):
     # it was not loaded before, and is not now
     assert managed.loaded == []
     assert managed.log == ["modprobe racquet", "rmmod racquet"]
+
+
+def test_a_racquet_without_lines_on_a_mock_target_is_unloaded(managed, tmp_path):
+    (managed.state / "no-lines").touch()
+    with FakeBrickwall() as fake:
+        fake.wires = wires(reply=(0, 0))
+        equipment = Boards(Asked(target=HOST, port=fake.port))
+        outcome = measure("ping", Work(equipment, tmp_path, Watch()))
+    assert "it has no lines" in f"{outcome.reason} {outcome.advice}", outcome
+    assert managed.loaded == []
 
 
 def test_a_racquet_that_a_mock_target_had_loaded_stays(managed, tmp_path):
@@ -362,6 +375,19 @@ def test_a_made_up_record_is_about_one_target_and_one_kind(whole):
         again(whole, replace(VIRTUAL, target="virtual:rt"))
     with pytest.raises(UsageError, match="is about emulated hardware, and this is physical"):
         again(whole, Asked(target="bench-1"))
+
+
+def test_a_target_that_is_named_later_is_asked(tmp_path, made_up):  # noqa: ARG001
+    asked = Asked(port="socket://127.0.0.1:1")
+    work = again(tmp_path / "c", asked)
+    assert work.todo() == ["pico", "firmware", "jumpers", "ping", "reply", "idle", "load"]
+    with pytest.raises(UsageError, match="the step target takes a target: name one"):
+        work.do("target")
+    for name in work.todo():
+        work.do(name)
+    assert "2 left out" in work.record.summary
+    later = again(tmp_path / "c", replace(asked, target="bench-1"))
+    assert later.todo() == ["target", "kernel"]
 
 
 def test_a_made_up_error_is_one_line_of_the_record_and_tells_no_names(tmp_path, made_up):

@@ -233,7 +233,7 @@ class Commissioning:
     def _discreet(self) -> Callable[[str], str]:
         """Return what takes names of people, machines, ports and Picos out of words."""
         private = dict.fromkeys(self.equipment.private, "…")
-        private |= {socket.gethostname(): "…", str(self.out.resolve()): "…", str(self.out): "…"}
+        private |= {socket.gethostname(): "…", str(self.out.resolve()): "…", f"{self.out}/": "…/"}
         private[str(Path.home())] = "~"
         with contextlib.suppress(OSError, KeyError):
             private[getpass.getuser()] = "…"

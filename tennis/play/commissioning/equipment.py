@@ -6,7 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -14,8 +14,9 @@ from typing import Any, Literal, Protocol
 from tennis.bench.fleet import leases
 from tennis.bench.fleet.inventory import connect
 from tennis.bench.instruments import emulated
-from tennis.bench.instruments.brickwall import Brickwall, Hello, NobodyError
+from tennis.bench.instruments.brickwall import Brickwall, Hello
 from tennis.bench.instruments.flash import flash, interpreter
+from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import bootsel, picos, ports, the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import Patience
@@ -37,10 +38,15 @@ MEET_S = 2.0
 # of an emulated target: cycles from the ping to the answer, and its length
 RISE, WIDTH = 1000, 1250
 # where the Racquet counts: as target/agent looks for it. Tests have another place for /sys
-LOAD = (
-    "sys=${TENNIS_SYS:-/sys}; [ -d $sys/module/{module} ] && echo loaded; modprobe {module} || "
-    "exit; cat $sys/bus/platform/drivers/*racquet*/*/pings"
-)
+LOAD = """
+sys=${TENNIS_SYS:-/sys} loaded=
+[ -d $sys/module/MODULE ] && loaded=loaded
+modprobe MODULE || exit
+cat $sys/bus/platform/drivers/*racquet*/*/pings > /dev/null 2>&1 && echo "$loaded" && exit
+[ "$loaded" ] || rmmod MODULE
+echo "it has no lines: put the overlay in, or options into /etc/modprobe.d (docs/racquet.md)" >&2
+exit 1
+"""
 PINGS = "cat ${TENNIS_SYS:-/sys}/bus/platform/drivers/*racquet*/*/pings"
 
 
@@ -135,9 +141,14 @@ class Boards:
             _refuse_what_is_plugged_in()
         port = the_port(self._asked.port)
         self.private.add(port)
-        with suppress(NobodyError), self._open(port) as brickwall:
-            hello = brickwall.hello(patience_s=MEET_S)
-            return Found(hello.micropython, hello.board, hello.unique_id)
+        try:
+            with self._open(port) as brickwall:
+                hello = brickwall.hello(patience_s=MEET_S)
+                return Found(hello.micropython, hello.board, hello.unique_id)
+        except LinkLostError:
+            raise
+        except BenchError:  # nobody, or firmware of another day: what the prompt says counts
+            pass
         try:
             return Found(interpreter(port), "", "")
         except BenchError as error:
@@ -182,7 +193,7 @@ class Boards:
         with self._connect() as target:
             leases.refuse_if_held(target, leases.holder_of(self._asked.holder), playing=False)
             module = target.facts(config=False).module
-            load = LOAD.replace("{module}", module)
+            load = LOAD.replace("MODULE", module)
             told = target.run(load, what="loading the Racquet", root=True).split()
             try:
                 yield lambda: _count(target)

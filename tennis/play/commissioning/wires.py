@@ -103,9 +103,11 @@ def judge_reply(seen: Seen) -> str:
     """Name the failure of the reply wire; empty: none."""
     if seen.pads["ping_to_reply"]:
         return "joined"
+    # without a count nobody knows: a target's own pull-down may hold its ping low
+    if seen.counted == 0 and seen.ping_held_low and not seen.answered:
+        return "swapped"
     if seen.resting == "high":
         return "held high"
     if seen.resting == "floating":
-        # without a count nobody knows: a target's own pull-down may hold its ping low
-        return "swapped" if seen.counted == 0 and seen.ping_held_low else "missing"
+        return "missing"
     return "" if seen.answered == seen.balls and seen.balls else "no answers"

@@ -56,7 +56,7 @@ def examine_pico(port: str) -> Iterator[Finding]:
             )
         else:
             brickwall.command("quiet")  # a verification that was killed left the generator on
-            yield from wire_findings(brickwall.wires())
+            yield from wire_findings(brickwall.wires(), hello.board)
     except TennisError as error:
         yield _bad("Brickwall", error)
     finally:
@@ -121,8 +121,11 @@ def _identity(hello: Hello, port: str) -> Iterator[Finding]:
     )
 
 
-def wire_findings(seen: dict[str, Any]) -> Iterator[Finding]:
-    """Yield what the Brickwall's pads tell about the wires; ``seen`` is what ``wires`` answers."""
+def wire_findings(seen: dict[str, Any], board: str = "") -> Iterator[Finding]:
+    """Yield what the Brickwall's pads tell about the wires; ``seen`` is what ``wires`` answers.
+
+    ``board`` is what the Brickwall calls itself: some have a resistor on the reply line.
+    """
     known = wiring()
     ping, reply = known.wire("ping"), known.wire("reply")
     driven = (seen["ping"]["high"], seen["ping"]["low"])
@@ -167,12 +170,19 @@ def wire_findings(seen: dict[str, Any]) -> Iterator[Finding]:
             "look for the short between them: the Brickwall would measure its own ping",
         )
     else:
-        yield _resting(seen)
+        yield _resting(seen, board)
 
 
-def _resting(seen: dict[str, Any]) -> Finding:
+def _resting(seen: dict[str, Any], board: str) -> Finding:
     """Say who drives the reply line while nobody serves."""
     pulled = (seen["reply"]["pulled_up"], seen["reply"]["pulled_down"])
+    if pulled == (0, 0) and wiring().to_ground_words(board):
+        return Finding(
+            "note",
+            "reply wire",
+            "held low: by a Racquet at rest, or only by the resistor of erratum E9",
+            "play a few balls: with no answer the wire is dead (tennis commission --step reply)",
+        )
     if pulled == (0, 0):
         return Finding("good", "reply wire", "held low, as by a Racquet at rest")
     if pulled == (1, 1):

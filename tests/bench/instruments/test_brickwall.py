@@ -864,6 +864,13 @@ def test_swapped_wires_are_asked_for():
     assert "are both wires swapped?" in [*wire_findings(seen)][-1].advice
 
 
+def test_the_resistor_of_a_pico_2_holds_a_dead_wire_low():
+    (last,) = wire_findings(wires((0, 0)), "Raspberry Pi Pico2 with RP2350")
+    assert (last.verdict, "only by the resistor" in last.found) == ("note", True)
+    (last,) = wire_findings(wires((0, 0)), "Raspberry Pi Pico with RP2040")
+    assert last.verdict == "good"
+
+
 def test_wires_that_tell_nothing(fake):
     for said in ({}, {"ping": 1}, wires((2, "x"))):
         fake.wires = said
