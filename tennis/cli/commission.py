@@ -14,7 +14,6 @@ from tennis.cli.completion import Folder
 from tennis.cli.inventory import holder_option, inventory_option
 from tennis.cli.numbers import Whole
 from tennis.cli.progress import quiet_option, shown
-from tennis.cli.stop import Stop
 from tennis.cli.words import echo, paragraph
 from tennis.commissioning.steps import names, step
 from tennis.errors import UsageError
@@ -104,10 +103,14 @@ def commission(  # the rest is what was asked for
         listening(lambda line: echo(f"tennis: {line}", err=True)),
         shown("commission") as observe,
     ):
-        work = Commissioning(out, Asked(**asked), Watch(observe, Stop()))
+        work = Commissioning(out, Asked(**asked), Watch(observe))
         if not yes:
             _overview(console, work)
-        left = _go_through(console, work, list(wanted), yes=yes)
+        try:
+            left = _go_through(console, work, list(wanted), yes=yes)
+        except KeyboardInterrupt:  # whatever was done to the target is undone by now
+            echo("tennis: this step was not measured; the same command goes on with it", err=True)
+            raise
         work.save()
     echo(f"\n{quoted(out)}: {work.record.summary}; open {quoted(out / 'index.html')}")
     if still := work.todo():

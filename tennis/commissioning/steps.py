@@ -107,7 +107,8 @@ def steps() -> tuple[Step, ...]:
                     "none",
                     "no Pico is found",
                     "the cable only charges, the socket has no power, or the Pico has no program",
-                    f"use another cable and another socket; then {UF2}",
+                    "use another cable and another socket, then another Pico; a new one has no "
+                    "MicroPython: hold BOOTSEL while you plug it in, and do the step again",
                     in_lesson=True,
                 ),
                 Failure("bootsel", "a Pico waits in BOOTSEL mode", "it has no MicroPython", UF2),

@@ -35,7 +35,7 @@ def check_list() -> str:
         parts.append("\n".join(f"- {line}" for line in step.plug))
         if step.warning:
             parts.append(f":::{{warning}}\n{step.warning}\n:::")
-        parts.append(f"- [ ] Measured: {step.measures}.\n- [ ] Passes if {step.passes}.")
+        parts.append(f"- Measured: {step.measures}.\n- [ ] Passes if {step.passes}.")
         if step.failures:
             parts.append(
                 "\n".join(

@@ -103,6 +103,16 @@ def _nothing_private(text: str, *more: str) -> None:
 
 
 @pytest.mark.virtual
+def test_an_analyser_looks_on(tmp_path):
+    """On the virtual bench the capture is made from the rally."""
+    outcome = measure("umpire", Work(Emulation(VIRTUAL), tmp_path, Watch()))
+    assert outcome.verdict == "pass", outcome
+    found = {number.name: number.value for number in outcome.numbers}
+    assert found["balls"] == 40
+    assert abs(found["interrupt_bias_ns"]) < 50
+
+
+@pytest.mark.virtual
 def test_the_command_is_left_and_gone_on_with_behind_other_wires(tmp_path):
     """A Pico on a port; nobody manages the target. The wires are plugged anew in between."""
     out = tmp_path / "evening"
@@ -438,6 +448,21 @@ def test_a_made_up_evening_at_the_prompt(tmp_path, made_up):
     again(Path(out)).do("reply")
     done = evening("")
     assert done.exit_code == 1
+
+
+def test_a_made_up_step_that_is_interrupted_is_not_kept(tmp_path, made_up, monkeypatch):
+    out = tmp_path / "c"
+
+    def interrupted(_: Work) -> Outcome:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(measuring.MEASURES, "jumpers", interrupted)
+    words = ["commission", "virtual", "--yes", "--out", str(out)]
+    done = CliRunner().invoke(cli, words)
+    assert "the same command goes on with it" in done.stderr
+    assert read_record(out / RECORD).open_steps[0] == "jumpers"
+    monkeypatch.setitem(measuring.MEASURES, "jumpers", lambda _: made_up["jumpers"])
+    assert CliRunner().invoke(cli, words).exit_code == 0
 
 
 def test_yes_ends_at_the_first_made_up_failure(tmp_path, made_up):

@@ -122,6 +122,19 @@ def test_a_lease_from_beginning_to_end(room):
     assert done.stdout == "bench-1: free already: nobody held it\n"
 
 
+def test_labels_have_the_serial_numbers_of_the_picos_that_answer(room, tmp_path):
+    sheet = tmp_path / "labels.html"
+    done = tennis("benches", "labels", "--out", str(sheet))
+    assert done.exit_code == 0, done.output
+    assert sheet.read_text().count("e6605838833f8a2b") == 2  # one machine is both benches
+    assert isinstance(tennis("benches", "labels", "--out", str(sheet)).exception, UsageError)
+    # a second Pico there: nobody knows which one is the bench's
+    (room.root / "dev/serial/by-id" / PICO.replace("8a2b", "8a2c")).touch()
+    done = tennis("benches", "labels", "--force", "--out", str(sheet))
+    assert done.stdout.endswith("no serial number: bench-1, bench-2\n")
+    assert "e6605838833f8a2b" not in sheet.read_text()
+
+
 def test_an_expired_lease_is_saved_by_the_next(room):
     tennis("benches", "lease", "bench-1", "--for", "1m", "--as", "red")
     (room.home / "data" / "balls").write_text("red's")
