@@ -16,6 +16,9 @@ from tennis.bench.instruments.brickwall import Brickwall, NobodyError
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.errors import BenchError
+from tennis.play.commissioning.equipment import Asked, Boards
+from tennis.play.commissioning.measure import Work, measure
+from tennis.play.rally import Watch
 
 PROMPT = b"raw REPL; CTRL-B to exit\r\n"
 
@@ -54,7 +57,18 @@ def _strange_files(line, said):
         os.write(line, b"\x04\xff\xfe\x00\n\x04\x04>")
 
 
+def _circuitpython(line, said):
+    """A CircuitPython that says what it is, and knows no SHA-256."""
+    if b"\x05A\x01" in said:
+        os.write(line, b"R\x01\x00\x40\x01")
+    elif said.endswith(b"\x01"):
+        os.write(line, PROMPT + b">")
+    elif said.endswith(b"\x04"):
+        os.write(line, b"\x04circuitpython RP2040 9 1 4\r\n\x04\x04>")
+
+
 ANSWERS = {
+    "circuitpython": _circuitpython,
     "silent": _silent,
     "echo": _echo,
     "prompt only": _prompt_only,
@@ -146,3 +160,12 @@ def test_a_prompt_is_not_waited_for_without_end(kind, said, monkeypatch):
     with strange(kind) as name, pytest.raises(BenchError, match=said) as raised:
         flashing.flash(name)
     assert "\n" not in str(raised.value)
+
+
+def test_a_pico_with_circuitpython_is_called_by_its_name(tmp_path):
+    """A stand-in for it: neither the flash nor a commissioning takes it for a Pico without use."""
+    with strange("circuitpython") as name:
+        with pytest.raises(BenchError, match=r"has CircuitPython: put MicroPython 1\.25"):
+            flashing.interpreter(name)
+        outcome = measure("pico", Work(Boards(Asked(port=name)), tmp_path, Watch()))
+    assert (outcome.verdict, outcome.failure) == ("fail", "circuitpython"), outcome
