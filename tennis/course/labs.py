@@ -6,6 +6,7 @@ Each number of a lab has one owner, its ``lab.toml``. Handouts, notebooks and ch
 """
 
 import re
+import shlex
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -26,9 +27,13 @@ from tennis.rally.edited import EditedError, toml_of
 from tennis.rally.manifest import (
     Beneath,
     BottomHalf,
+    CommandLine,
+    Cpu,
+    CpuList,
     Drill,
     DrillContext,
     DrillName,
+    Processors,
     Sha256,
     TopHalf,
 )
@@ -122,6 +127,10 @@ class LabRally(StrictPart):
     rate_hz: Annotated[float, Field(gt=0, le=1e6)] | None = None  # an open loop's
     gap_us: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None  # closed: ends
     boot: Annotated[int, Field(ge=0, le=1000)] = 0  # added to the seed: another boot
+    processors: Processors = 1
+    interrupt_cpu: Cpu | None = None  # where the ping is taken; None: where the kernel put it
+    load_cpus: CpuList | None = None
+    command_line: CommandLine = ""  # added to the kernel's
     racquet: FileName | None = None  # the student's own, one of the lab's files
     drill: LabDrill | None = None  # what the target does in place of answering
     # the seal of a rally in the lab's own folder `recorded`, the same for all students: it is
@@ -142,6 +151,14 @@ class LabRally(StrictPart):
             return {"gap_min_us": self.gap_us[0], "gap_max_us": self.gap_us[1]}
         return {}
 
+    @property
+    def placing(self) -> dict[str, Any]:
+        """Return where all of it runs, as ``plan_of`` has it; nothing: on the one processor."""
+        usual = {"processors": 1, "interrupt_cpu": None, "load_cpus": None, "command_line": ""}
+        return {
+            name: value for name, none in usual.items() if (value := getattr(self, name)) != none
+        }
+
     def options(self, seed: int) -> list[str]:
         """Return the command's options that play it, with a student's seed."""
         words = under_load(self)
@@ -158,6 +175,8 @@ class LabRally(StrictPart):
         for option, default in usual.items():
             if getattr(self, option) != default:
                 words += [f"--{option.replace('_', '-')}", getattr(self, option)]
+        for name, value in self.placing.items():
+            words += [f"--{name.replace('_', '-')}", shlex.quote(str(value))]
         if self.racquet is not None:
             words += ["--racquet", self.racquet]
         if self.rate_hz is not None:

@@ -154,7 +154,7 @@ def _named(asked: LabRally) -> dict[str, Any]:
         settings["racquet"] = Path(asked.racquet)
     else:
         settings |= {"top_half": asked.top_half, "bottom_half": asked.bottom_half}
-    return settings | asked.serving
+    return settings | asked.serving | asked.placing
 
 
 def _so_far(progress: Progress) -> str:

@@ -102,6 +102,15 @@ def computed(lab: Lab, work: Path) -> dict[str, float]:  # noqa: PLR0911 (a lab 
             return {"waited": 100 * waited.mean(), "latest": us(work / "mainline").max()}
         case 11:
             return {"factor": 800_000 / 5_000}
+        case 12:
+            counts = json.loads((work / "moved" / "manifest.json").read_text())["counts"]
+            slow, own = (us(work / name).max() for name in ("shared", "own"))
+            late, rt = (
+                (us(work / name) + us(work / name, scheduling=True)).max()
+                for name in ("beside", "rt-beside")
+            )
+            crowd = 100 * counts["where"][1]["busy"] / counts["balls"]
+            return {"crowd": crowd, "worth": slow / own, "saved": late / rt}
         case 7:
             boots = [us(work / f"boot-{number}") for number in range(1, 5)]
             return {"level": at(np.concatenate(boots), 0.999)}
@@ -176,6 +185,24 @@ def test_a_wrong_answer_fails(path, tmp_path):
     same_file = {f"check_answered[{q.id}]" for q in lab.questions if q.kind == "file"}
     expected = {wrong["check"]} | (same_file if wrong.get("starter") else set())
     assert others - computed_ones <= expected
+
+
+@pytest.mark.parametrize(
+    ("about", "verdict", "words"),
+    [
+        ({"bench": "pi", "interrupt_cpu": 3}, "pass", ""),  # as provisioning puts it there
+        ({"interrupt_cpu": 0}, "fail", "its interrupt is on processor 0, not where the kernel"),
+        ({"processors": 2}, "fail", "its number of processors is 2, not 1"),
+        ({"added": "nohz=off"}, "fail", "its addition to the command line is nohz=off, not none"),
+    ],
+)
+def test_where_a_rally_ran_is_asked_of_the_virtual_bench(tmp_path, about, verdict, words):
+    """A board has processors and a place of its own."""
+    lab = load_lab("04-under-load")
+    work = make_work(tmp_path / "w", lab, "zoe", rallies={"mainline-idle": about})
+    found = results(work)["check_rally[mainline-idle]"]
+    assert found.verdict == verdict
+    assert words in (found.message or "")
 
 
 def test_recorded_rallies_are_nobodys_work(tmp_path):

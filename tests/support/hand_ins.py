@@ -21,7 +21,7 @@ from tennis.course.starters import solved
 from tennis.match.folder import MatchRecord
 from tennis.match.plan import parse_plan
 from tennis.play.schedule import scheduled_rallies
-from tennis.rally.manifest import OWN
+from tennis.rally.manifest import OWN, OnProcessor
 from tennis.stats.pairing import pairing
 from tennis.sweep.folder import SweepRecord as RecordOfSweep
 from tennis.sweep.search import next_rate
@@ -124,6 +124,11 @@ def make_work(
             "gap_us": asked.gap_us,
             "bench": "virtual",
             "module": OWN if asked.racquet else "racquet",
+            "processors": asked.processors if asked.processors > 1 else None,
+            "interrupt_cpu": asked.interrupt_cpu,
+            "load_cpus": asked.load_cpus,
+            "added": asked.command_line,
+            "where": counted(asked),
         }
         settings = {**settings, **about}
         gap_us = settings.pop("gap_us")
@@ -134,6 +139,17 @@ def make_work(
             }
         make_rally(folder / asked.name, **{**settings, "rate_hz": settings["rate_hz"] or None})
     return folder
+
+
+def counted(asked: LabRally) -> list[OnProcessor]:
+    """Make up what was counted: pings and replies on one processor, and work on both."""
+    here = asked.interrupt_cpu or 0
+    answers = [asked.balls if cpu == here else 0 for cpu in range(asked.processors)]
+    return [
+        OnProcessor(processor=cpu, pings=count, replies=count, busy=asked.balls // (2 + cpu))
+        for cpu, count in enumerate(answers)
+        if asked.processors > 1
+    ]
 
 
 def make_lab_drill(folder: Path, asked: LabRally, seed: int, **about: Any) -> None:

@@ -76,4 +76,5 @@ def _plan(lab: Lab, asked: LabRally, balls: int | None) -> Plan:
         balls=min(balls or asked.balls, asked.balls),
         seed=lab.handout_seed + asked.boot,
         **asked.serving,
+        **asked.placing,
     )

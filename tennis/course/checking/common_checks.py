@@ -240,6 +240,7 @@ def _settings(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]
         ("priorities", target.priorities, asked.priorities),
         ("rate", rally.manifest.protocol.rate_hz, asked.rate_hz),
     ]
+    pairs += _places(rally, asked)
     if asked.gap_us is not None:
         protocol = rally.manifest.protocol
         gaps = f"{protocol.gap_min_ns / 1000:g} to {protocol.gap_max_ns / 1000:g} us"
@@ -247,6 +248,26 @@ def _settings(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]
     for name, value in asked.load_options.items():
         pairs.append((f"load's {name}", load.options.get(name), value))
     return pairs
+
+
+def _places(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]:
+    """Return where all of it must have run; a board has processors and a place of its own."""
+    target, virtual = rally.manifest.target, rally.manifest.bench == "virtual"
+    pairs: list[tuple[str, object, object]] = []
+    if virtual:
+        pairs.append(("number of processors", target.processors or 1, asked.processors))
+    if virtual or asked.interrupt_cpu is not None:
+        pairs.append(("interrupt", _on(target.interrupt_cpu), _on(asked.interrupt_cpu)))
+    if virtual or asked.load_cpus:
+        pairs.append(("load", _on(rally.manifest.load.cpus), _on(asked.load_cpus)))
+    if virtual or asked.command_line:
+        added = (target.added or "none", asked.command_line or "none")
+        pairs.append(("addition to the command line", *added))
+    return pairs
+
+
+def _on(cpus: int | str | None) -> str:
+    return "where the kernel put it" if cpus is None else f"on processor {cpus}"
 
 
 def _racquet(asked: LabRally) -> str:
