@@ -44,7 +44,7 @@ int machine_install(qemu_plugin_id_t id, int argc, char **argv,
 		    const struct instrument *instrument);
 int64_t machine_now(void);
 bool machine_reply_is_up(void);
-int machine_answers(void); /* the processor that drives the reply line now; -1: none of the guest's */
+int machine_answers(void); /* the processor that drives the reply line now; -1: no code does */
 void machine_set_ping(int64_t now, bool up);
 void machine_say_over(void); /* raises the over line, for good */
 void deadline_set(struct deadline *deadline, int64_t when);

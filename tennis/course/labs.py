@@ -176,7 +176,7 @@ class LabRally(StrictPart):
             if getattr(self, option) != default:
                 words += [f"--{option.replace('_', '-')}", getattr(self, option)]
         for name, value in self.placing.items():
-            words += [f"--{name.replace('_', '-')}", shlex.quote(str(value))]
+            words += [f"--{name.replace('_', '-')}", str(value)]
         if self.racquet is not None:
             words += ["--racquet", self.racquet]
         if self.rate_hz is not None:
@@ -188,7 +188,7 @@ class LabRally(StrictPart):
 
     def command(self, seed: int) -> str:
         """Return the command that plays it, with a student's seed."""
-        return " ".join([self.verb, *self.options(seed), "--out", self.name])
+        return f"{self.verb} {shlex.join(self.options(seed))} --out {self.name}"
 
     def shown(self, seed: int) -> str:
         """Return the command as people read and copy it: behind a prompt, in short lines."""

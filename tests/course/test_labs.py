@@ -124,6 +124,9 @@ def test_a_command_is_shown_in_short_lines_and_stays_the_same(rally):
     assert all(len(line) <= 78 for line in shown.splitlines())
     words = shlex.split(shown.removeprefix("$ ").replace("\\\n", " "))
     assert words == shlex.split(rally.command(4_294_967_295 - rally.boot))
+    # a notebook gives them to a program, and no shell takes quotes away
+    options = rally.options(4_294_967_295 - rally.boot)
+    assert words == [*rally.verb.split(), *options, "--out", rally.name]
 
 
 def test_no_solution_lacks_an_answer(tmp_path):
