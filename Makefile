@@ -3,6 +3,9 @@
 #
 # The one door. `make` alone lists what there is.
 
+# each `tennis` that a test starts would compile Tennis again, and each of pytest's workers all tests
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 SPHINX := $(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --jobs auto
 PYTEST := $(BIN)/pytest
@@ -75,13 +78,16 @@ lint: setup-test ## style, types, tiers, shell, C, licences: one line each
 setup-lab:
 	@$(if $(READY),:,scripts/setup.sh --lab)
 
-.PHONY: docs
-docs: setup-lab ## build the students' book, also as PDF, the reference book and slides; warnings are errors
+.PHONY: books
+books: setup-lab
 	@$(SPHINX) -b html handouts handouts/_build/html && echo "docs: handouts/_build/html/index.html"
+	@$(SPHINX) -b html docs docs/_build/html && echo "docs: docs/_build/html/index.html"
+
+.PHONY: docs
+docs: books ## build the students' book, also as PDF, the reference book and slides; warnings are errors
 	@$(SPHINX) -b singlehtml -t print -d handouts/_build/.printed handouts handouts/_build/print && \
 	    $(BIN)/weasyprint --quiet handouts/_build/print/index.html handouts/_build/labs.pdf && \
 	    echo "docs: handouts/_build/labs.pdf"
-	@$(SPHINX) -b html docs docs/_build/html && echo "docs: docs/_build/html/index.html"
 	@$(SPHINX) -b html slides slides/_build/html && echo "docs: slides/_build/html/index.html"
 # students have no exam
 ifneq ($(wildcard exam/conf.py),)

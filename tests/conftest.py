@@ -75,6 +75,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     idle += [line for line in known if not (ROOT / line.file).is_file()]
     if idle:
         pytest.exit(f"tests/tiers.toml: {idle[0].file}: no test is {idle[0].name}", 3)
+    if lost := tiers.lost(items, known, set() if chosen else files):
+        words = ", ".join(lost)
+        pytest.exit(f'tests/tiers.toml: no case in make test, say ["*"] if so: {words}', 3)
 
     def boots(item: pytest.Item) -> bool:
         return any(map(item.get_closest_marker, ("provision", "virtual")))

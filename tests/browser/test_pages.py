@@ -64,7 +64,7 @@ def browser() -> Iterator[Browser]:
 
 def make_books() -> None:
     """Bring both books up to date where they are read: they lead to each other."""
-    command = ["make", "READY=1", "docs"]
+    command = ["make", "READY=1", "books"]
     made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
 

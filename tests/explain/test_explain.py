@@ -437,6 +437,10 @@ def test_a_rally_is_what_it_claims_to_be(hog, tmp_path):
     made_up = with_manifest(hog, tmp_path / "made-up", target=target)
     with pytest.raises(RallyError, match=r"does not repeat: its target version is .*made up, and"):
         check_rally(made_up.path)
+
+
+@virtual
+def test_its_load_is_what_it_claims_to_be(hog, tmp_path):
     load = hog.manifest.load.model_copy(update={"command": "sleep 1"})
     with pytest.raises(RallyError, match="its load command is sleep 1, and was"):
         check_rally(with_manifest(hog, tmp_path / "load", load=load).path)

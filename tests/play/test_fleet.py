@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """A match on several benches: each rally is there once, whatever becomes of a bench.
 
-The benches here are virtual ones in one process, as no test has several boards: who plays what,
-and what happens when one fails, is the same. What only boards show is on the physical check-list.
+The benches here are virtual ones in one process, as no test has several boards, and play SLOTH,
+which boots in no time: who plays what, and what happens when one fails, is the same. What only
+boards show is on the physical check-list.
 """
 
 import contextlib
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench.virtual.bench import VirtualBench
+from tennis.bench.sloth.bench import SlothBench
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan
@@ -25,7 +26,7 @@ from tests.support.terminal import run
 virtual = pytest.mark.virtual
 
 
-class Board(VirtualBench):
+class Board(SlothBench):
     """A bench that counts, and that fails when it is told to."""
 
     def __init__(self, fails=lambda _: False, gate=None):
@@ -43,7 +44,7 @@ class Board(VirtualBench):
 
 def match(repetitions):
     plan = MatchPlan(
-        kernels={"mainline": KernelAxis()},
+        kernels={"sloth": KernelAxis()},
         loads={"idle": LoadAxis()},
         balls=40,
         repetitions=repetitions,

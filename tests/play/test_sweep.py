@@ -22,8 +22,8 @@ pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("sweep")]
 
 HOLD_US, PERIOD_US = 100, 3700
 WORDS = (
-    *("sweep", "--kernel", "rt", "--balls", "600", "--seed", "7", "--from-hz", "20000"),
-    *("--to-hz", "150000", "--rates-per-decade", "2", "--resolution-percent", "60", "--quiet"),
+    *("sweep", "--kernel", "rt", "--balls", "600", "--seed", "7", "--from-hz", "50000"),
+    *("--to-hz", "150000", "--rates-per-decade", "2", "--resolution-percent", "80", "--quiet"),
 )
 
 
@@ -49,21 +49,21 @@ def test_a_real_kernel_breaks_where_its_answer_takes_a_period(whole):
     """rt lowers the line some 9.4 us after a ping: with pings 7 us apart no reply can be told."""
     swept = open_sweep(whole)
     assert list(swept.rates) == sorted(swept.rates)
-    answer_ns = swept.rates[20_000].interrupt_ns.median + swept.rates[20_000].scheduling_ns.median
-    assert swept.rates[20_000].share > 0.99
+    answer_ns = swept.rates[50_000].interrupt_ns.median + swept.rates[50_000].scheduling_ns.median
+    assert swept.rates[50_000].share > 0.99
     assert swept.rates[150_000].share < 0.1
     assert swept.breaking.holds_hz < 1e9 / answer_ns
-    assert swept.breaking.breaks_hz / swept.breaking.holds_hz <= 1.6
+    assert swept.breaking.breaks_hz / swept.breaking.holds_hz <= 1.8
     said = (whole.parent / "said.txt").read_text()
     assert f"Pairing breaks between {swept.breaking.holds_hz:,}" in said
     assert "599 pings a rate are judged" in said
 
 
 def test_each_rate_is_a_rally(whole):
-    rally = open_rally(whole / "20000-hz")
-    assert rally.manifest.protocol.rate_hz == 20_000
-    assert rally.manifest.protocol.timeout_ns == 50_000
-    assert pairing(rally) == open_sweep(whole).rates[20_000]
+    rally = open_rally(whole / "50000-hz")
+    assert rally.manifest.protocol.rate_hz == 50_000
+    assert rally.manifest.protocol.timeout_ns == 20_000
+    assert pairing(rally) == open_sweep(whole).rates[50_000]
 
 
 def test_a_hog_takes_the_share_that_it_must(tmp_path):
@@ -87,9 +87,7 @@ def test_a_hog_takes_the_share_that_it_must(tmp_path):
 
 def test_what_is_missing_is_played_and_the_rest_stays(whole, copy):
     """As after Ctrl-C or a crash: the same command, the same folder."""
-    names = sorted(path.name for path in copy.glob("*-hz"))
-    shutil.rmtree(copy / names[0])
-    shutil.rmtree(copy / "20000-hz", ignore_errors=True)
+    shutil.rmtree(copy / "50000-hz")
     done = run(*WORDS, "--out", copy)
     assert done.exit_code == 0, done.output
     assert "played" in done.output or "Pairing breaks" in done.output
@@ -151,9 +149,9 @@ def test_other_folders_are_named(whole, tmp_path):
         done = run(command, whole)
         assert done.exit_code == 1
         assert "is a sweep" in done.output, done.output
-    done = run("plot", whole, whole / "20000-hz")
-    assert "20000-hz is a rally, and" in done.output
-    done = run(*WORDS, "--out", whole / "20000-hz")
+    done = run("plot", whole, whole / "50000-hz")
+    assert "50000-hz is a rally, and" in done.output
+    done = run(*WORDS, "--out", whole / "50000-hz")
     assert "holds something else than a sweep" in done.output
 
 
@@ -174,11 +172,11 @@ def test_stats_and_pictures(whole, tmp_path):
 
 
 def test_somebody_elses_folder_is_checked(copy):
-    (copy / "70000-hz").symlink_to(copy / "20000-hz")
+    (copy / "70000-hz").symlink_to(copy / "50000-hz")
     with pytest.raises(RallyError, match="70000-hz is a link"):
         open_sweep(copy)
     (copy / "70000-hz").unlink()
-    shutil.copytree(copy / "20000-hz", copy / "70000-hz")
+    shutil.copytree(copy / "50000-hz", copy / "70000-hz")
     with pytest.raises(RallyError, match=r"70000-hz is not a rally of this sweep \(protocol"):
         open_sweep(copy)
 

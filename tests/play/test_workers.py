@@ -26,7 +26,7 @@ from tests.support.patience import processor_s, wait_until
 pytestmark = pytest.mark.virtual
 
 TENNIS = str(Path(sys.executable).with_name("tennis"))
-NAME = "mainline-idle-default-tasklet"
+NAME = "sloth-idle-native-task"  # it boots in no time
 LIMIT_S = 300.0  # of processor time: 3,000 balls of an idle target take a tenth
 
 
@@ -37,7 +37,7 @@ def silent(_: str) -> Iterator[Observer]:
 
 def match(repetitions: int) -> Match:
     plan = MatchPlan(
-        kernels={"mainline": KernelAxis()},
+        kernels={"sloth": KernelAxis()},
         loads={"idle": LoadAxis()},
         balls=40,
         repetitions=repetitions,
@@ -71,7 +71,7 @@ def test_workers_play_the_same_match_and_go_on_with_it(tmp_path):
 def test_workers_of_a_match_that_was_killed_end(tmp_path):
     """kill -9 of the match alone: its workers seal what they play and end; nothing is lost."""
     (tmp_path / "plan.toml").write_text(
-        'kernels = ["mainline"]\nloads = ["idle"]\nballs = 3000\nrepetitions = 3\n'
+        'kernels = ["sloth"]\nloads = ["idle"]\nballs = 3000\nrepetitions = 3\n'
     )
     out = tmp_path / "m"
     words = [TENNIS, "match", "plan.toml", "--out", str(out), "--workers", "2"]

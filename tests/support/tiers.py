@@ -14,6 +14,7 @@ from tennis.checkout import ROOT
 
 TIERS = ROOT / "tests" / "tiers.toml"
 ORDER = ("release", "more", "slow")
+LATER = ("release", "more")  # not with `make test`
 
 
 @dataclass(frozen=True)
@@ -61,3 +62,21 @@ def mark(items: Iterable[pytest.Item], known: Iterable[Line], whole: set[str]) -
                 waiting.add(item)
                 item.add_marker(line.tier)
     return idle
+
+
+def lost(items: Iterable[pytest.Item], known: Iterable[Line], whole: set[str]) -> list[str]:
+    """Return the tests of ``whole`` files, marked, of which `make test` has no case by accident.
+
+    A promise is in `make test` unless its test waits as a whole: with the parameters "*".
+    """
+    waits = {(line.file, line.test) for line in known if line.tier in LATER and line.parameters == "*"}
+    here: dict[tuple[str, str], bool] = {}
+    for item in items:
+        name = item.path.relative_to(ROOT).as_posix(), item.name.partition("[")[0]
+        later = any(map(item.get_closest_marker, LATER))
+        here[name] = here.get(name, False) or not later
+    return [
+        f"{file}: {test}"
+        for (file, test), some in here.items()
+        if not some and file in whole and not {(file, test), (file, "*")} & waits
+    ]

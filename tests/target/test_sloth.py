@@ -237,7 +237,7 @@ def test_a_ping_at_any_instruction_of_the_services(tmp_path, core, count):
 
 @pytest.mark.parametrize("core", ["m3", "m0"])
 def test_a_ceiling_that_is_too_low_is_found_by_the_storm(tmp_path, core):
-    balls, _ = played(tmp_path, "storm", core, balls=200, defines={"SHARED": 1}, **STORM)
+    balls, _ = played(tmp_path, "storm", core, balls=50, defines={"SHARED": 1}, **STORM)
     assert np.mean(balls["fall"] == wire.NONE_TICKS) > 0.5
 
 

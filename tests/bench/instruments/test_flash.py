@@ -8,8 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tennis.bench.instruments import emulated, firmware, micropython, verifications
+from tennis.cli import cli
+from tennis.play import verify
+from tennis.play.known_delays import Amount
 from tests.support.emulated_pico import JUMPERS, PLUG, EmulatedPico, respond
 
 pytestmark = pytest.mark.virtual
@@ -116,11 +120,13 @@ def test_the_doctor_tells_one_dead_wire_from_the_other(wires, code, words):
     assert done.returncode == code
 
 
-def test_the_firmware_measures_known_delays_to_the_tick():
-    done = tennis("brickwall", "verify", "--bench", "virtual", "--balls", 5, "--json")
-    found = json.loads(done.stdout)
+@pytest.mark.parametrize(("each", "random"), [(1, 192), (5, 5000)])
+def test_the_firmware_measures_known_delays_to_the_tick(each, random, monkeypatch):
+    monkeypatch.setattr(verify, "Amount", lambda each: Amount(each, random))
+    words = ["brickwall", "verify", "--bench", "virtual", "--balls", str(each), "--json"]
+    found = json.loads(CliRunner().invoke(cli, words).stdout)
     assert (found["verdict"], found["largest_error_ticks"]) == ("pass", 0), found["reason"]
-    assert found["balls"] == 34 * 5 + 5000
+    assert found["balls"] == 34 * each + random
     kept = verifications.read(found["instrument"]["unique_id"])
     assert (kept.verdict, kept.kind, kept.source) == ("pass", "emulated", "jumpers")
 

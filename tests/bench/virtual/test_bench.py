@@ -58,7 +58,7 @@ def busy_processors() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("kernel", "load", "bottom_half", "balls"),
     [
-        ("mainline", "idle", "tasklet", 20_000),  # the guest sleeps between the balls
+        ("mainline", "idle", "tasklet", 10_000),  # the guest sleeps between the balls
         ("mainline", "stress", "user", 600),
         ("rt", "stress", "thread", 600),
         ("rt", "stress", "thread", 5000),
@@ -82,9 +82,9 @@ def test_what_is_no_kernel_does_not_wait_for_ever(of_a_pico, tmp_path, monkeypat
     image.write_bytes(bytes(1 << 16))
     kernel = replace(catalogue.find("mainline"), image=image)
     monkeypatch.setattr(catalogue, "find", lambda _: kernel)
-    extras = Extras(patience=Patience(first_word_s=4.0))
+    extras = Extras(patience=Patience(first_word_s=1.0))
     more = {"instrument": "pico"} if of_a_pico else {}
-    with pytest.raises(BenchError, match="the kernel said nothing within 4 s"):
+    with pytest.raises(BenchError, match="the kernel said nothing within 1 s"):
         played(tmp_path / "r", extras, balls=10, **more)
 
 
@@ -108,7 +108,7 @@ def test_an_open_loop_draws_no_gaps(tmp_path):
 @pytest.mark.parametrize("hold_us", [100, 400])
 def test_known_answer(tmp_path, kernel, hold_us):
     options = {"hold_us": hold_us}
-    rally = played(tmp_path / "r", kernel=kernel, load="hog", load_options=options, balls=8000)
+    rally = played(tmp_path / "r", kernel=kernel, load="hog", load_options=options, balls=4000)
     worst_us = rally.interrupt.values[-1] / 1000
     assert hold_us * 0.9 < worst_us < hold_us * 1.1
     # 1 in 37 balls falls into a hold of 100 us; those wait, evenly spread over it
@@ -130,7 +130,10 @@ def test_the_top_half_goes_where_preempt_rt_puts_it(tmp_path, kernel, bottom_hal
     assert (rally.balls, rally.misses, rally.manifest.suspect) == (200, 0, False)
     target = rally.manifest.target
     assert (target.top_half, target.bottom_half) == ("forced", bottom_half)
+    # without --priorities they are the kernel's own
     assert {t.task: t.priority for t in target.tasks if t.task.startswith("irq/")} == threads
+    tasks = {t.task: (t.policy, t.priority) for t in target.tasks}
+    assert tasks["ksoftirqd/0"] == ("SCHED_OTHER", 0)
     assert rally.interrupt.at(1) > 4000  # of a hard interrupt nearly all are below: see the next
     assert rally.label.endswith("/ forced")
 
@@ -214,17 +217,10 @@ def test_every_kernel_answers_from_every_bottom_half(tmp_path, kernel, bottom_ha
     assert rally.interrupt.at(100) < 4000
 
 
-def test_default_priorities_are_the_kernels_own(tmp_path):
-    rally = played(tmp_path / "r", kernel="rt", bottom_half="thread", balls=50)
-    tasks = {t.task: (t.policy, t.priority) for t in rally.manifest.target.tasks}
-    assert tasks["ksoftirqd/0"] == ("SCHED_OTHER", 0)
-    assert [p for n, p in tasks.items() if n.startswith("irq/")] == [("SCHED_FIFO", 50)]
-
-
 def test_the_thesis_main_result(tmp_path):
     """Under stress mainline's worst case explodes and PREEMPT_RT's does not."""
-    mainline = played(tmp_path / "mainline", load="stress", balls=3000)
-    rt = played(tmp_path / "rt", kernel="rt", load="stress", balls=3000)
+    mainline = played(tmp_path / "mainline", load="stress", balls=1000)
+    rt = played(tmp_path / "rt", kernel="rt", load="stress", balls=1000)
     assert mainline.interrupt.values[-1] > 20 * rt.interrupt.values[-1]
     # and without priorities its bottom half is no better than mainline's
     assert rt.scheduling.values[-1] > 100 * rt.interrupt.values[-1]
@@ -257,11 +253,10 @@ def test_a_slow_rally_is_not_given_up_for_one_miss(tmp_path):
 @pytest.mark.parametrize("loop", [{"loop": "closed"}, {"loop": "open", "rate_hz": 10_000}])
 def test_the_ping_itself_costs_no_time(tmp_path, loop):
     """However long a ping is up, an idle target answers its beginning: tick for tick."""
-    lengths_us = (0.5, 1, 40)
+    lengths_us = (0.5, 40)
     rallies = [played(tmp_path / f"{us}", balls=300, pulse_us=us, **loop) for us in lengths_us]
-    assert [rally.misses for rally in rallies] == [0, 0, 0]
-    for which in (interrupt_ticks(rally) for rally in rallies[1:]):
-        assert which == interrupt_ticks(rallies[0])
+    assert [rally.misses for rally in rallies] == [0, 0]
+    assert interrupt_ticks(rallies[1]) == interrupt_ticks(rallies[0])
 
 
 def test_open_loop_serves_at_a_fixed_rate(tmp_path):
@@ -296,9 +291,9 @@ def test_faulty_answers_are_counted_as_what_they_are(tmp_path):
 @pytest.mark.parametrize("kernel", ["mainline", "rt"])
 @pytest.mark.parametrize("bottom_half", ["tasklet", "thread", "workqueue", "user"])
 def test_module_reloads_under_fire(tmp_path, kernel, bottom_half):
-    """Fifty times in and out while pings come at 20 kHz; the kernel does not complain."""
+    """In and out again and again while pings come at 20 kHz; the kernel does not complain."""
     reload = f"""
-    for i in $(seq 50); do
+    for i in $(seq 20); do
       [ {bottom_half} = user ] && {{ kill $(pidof racquet-user); sleep 0.05; }}
       rmmod racquet || exit 1
       insmod /tennis/racquet.ko bottom_half={bottom_half} gpiochip=9030000.pl061 reply_line=1 ||
@@ -322,8 +317,8 @@ def test_module_reloads_under_fire(tmp_path, kernel, bottom_half):
         settle_s=0,
     )
     console = rally.console()
-    assert "reloads: 50 pings: " in console
-    counted = console.split("reloads: 50 pings: ")[1].splitlines()[0].split()
+    assert "reloads: 20 pings: " in console
+    counted = console.split("reloads: 20 pings: ")[1].splitlines()[0].split()
     pings, replies = int(counted[0]), int(counted[2])
     assert pings > 100
     assert replies > 100
@@ -346,23 +341,15 @@ def test_lines_from_a_device_tree_node(tmp_path):
     node = (ROOT / "target" / "overlays" / "virtual.dtsi").read_bytes()
     to_blob = ["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", merged]
     subprocess.run(to_blob, input=own + node, check=True)
-    rally = play(
-        VirtualBench(Extras(device_tree=merged)),
-        plan,
-        tmp_path / "r",
-        Watch(),
-    )
-    assert (rally.balls, rally.misses) == (100, 0)
-    assert "racquet racquet: interrupt" in rally.console()
-
     # lines named twice: refused in one line, and the kernel does not complain
     twice = "insmod /tennis/racquet.ko gpiochip=9030000.pl061 && echo it was loaded; true"
     extras = Extras(device_tree=merged, files={"/tennis/before": script(twice)})
-    rally = play(VirtualBench(extras), plan, tmp_path / "twice", Watch())
+    rally = play(VirtualBench(extras), plan, tmp_path / "r", Watch())
+    assert (rally.balls, rally.misses) == (100, 0)
+    assert "racquet racquet: interrupt" in rally.console()
     assert "the device tree names the lines already" in rally.console()
     assert "it was loaded" not in rally.console()
     assert [e for e in rally.events if e["what"] == "console_warning"] == []
-    assert rally.misses == 0
 
 
 def test_what_cannot_be_loaded_is_refused(tmp_path):

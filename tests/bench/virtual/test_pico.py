@@ -7,7 +7,9 @@ import pytest
 
 from tennis.bench.virtual.bench import Extras
 from tennis.gaps import gap_ns
+from tennis.rally import open_rally
 from tests.bench.virtual.test_bench import FAULTS
+from tests.support.shared import made_once
 from tests.support.virtual import guest_module, played, table
 
 pytestmark = pytest.mark.virtual
@@ -39,22 +41,35 @@ def test_known_answers_are_measured_within_a_tick(tmp_path, instrument, resoluti
         assert error.max() < resolution_ns
 
 
-@pytest.mark.parametrize(("kernel", "load"), [("mainline", "idle"), ("rt", "stress")])
-def test_same_seed_gives_the_same_bytes(tmp_path, kernel, load):
-    plan = {"kernel": kernel, "load": load, "balls": 400, "seed": 7, "instrument": "pico"}
-    first, second = (played(tmp_path / name, **plan) for name in ("first", "second"))
+@pytest.fixture(
+    scope="module",
+    params=[("mainline", "idle"), ("rt", "stress")],
+    ids=["mainline-idle", "rt-stress"],
+)
+def twice(request, tmp_path_factory):
+    """Return a plan, and what each instrument saw of it."""
+    kernel, load = request.param
+    plan = {"kernel": kernel, "load": load, "balls": 1500, "bottom_half": "thread", "seed": 7}
+
+    def make(folder):
+        for name in ("builtin", "pico"):
+            played(folder / name, instrument=name, **plan)
+
+    made = made_once(tmp_path_factory, f"twice-{kernel}", make)
+    return plan, {name: open_rally(made / name) for name in ("builtin", "pico")}
+
+
+def test_same_seed_gives_the_same_bytes(twice, tmp_path):
+    plan, rallies = twice
+    first, second = rallies["pico"], played(tmp_path / "r", instrument="pico", **plan)
     assert not first.manifest.suspect
     assert first.manifest.files == second.manifest.files
     assert first.manifest.counts.late_serves == 0
 
 
-@pytest.mark.parametrize(("kernel", "load"), [("mainline", "idle"), ("rt", "stress")])
-def test_both_instruments_agree_about_a_kernel(tmp_path, kernel, load):
+def test_both_instruments_agree_about_a_kernel(twice):
     """The gaps differ by the Pico's few cycles, so single balls do; their distribution does not."""
-    plan = {"kernel": kernel, "load": load, "balls": 1500, "bottom_half": "thread"}
-    rallies = {
-        name: played(tmp_path / name, instrument=name, **plan) for name in ("builtin", "pico")
-    }
+    _, rallies = twice
     for which in (0, 1):
         builtin, pico = (times_ns(rally)[which] for rally in rallies.values())
         for quantile in (0.1, 0.25, 0.5, 0.75, 0.9):
