@@ -6,7 +6,7 @@
 #
 #   scripts/setup.sh           what `make demo` needs
 #   scripts/setup.sh --pico    also what the emulated Pico needs (tennis brickwall verify --bench virtual)
-#   scripts/setup.sh --lab     also what a student's lab needs: JupyterLab, checks, the books
+#   scripts/setup.sh --lab     also what a student's labs need: JupyterLab, checks, the books, SLOTH's compiler
 #   scripts/setup.sh --provision   also what provisioning targets needs (docs/provisioning.md)
 #   scripts/setup.sh --cluster also what a match on many machines needs (docs/cluster.md)
 #   scripts/setup.sh --store   also what tennis store needs

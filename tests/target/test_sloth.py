@@ -173,7 +173,7 @@ def test_more_levels_than_armv6_m_has(tmp_path):
 
 def test_without_the_compiler(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BenchError, match=r"arm-none-eabi-gcc is not installed; .*--pico"):
+    with pytest.raises(BenchError, match=r"arm-none-eabi-gcc is not installed; .*--lab"):
         image(HERE / "orders.c", CORES["m3"])
 
 
