@@ -19,7 +19,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from tennis.course.authoring.sessions import SESSIONS, Planned, load_sessions
+from tennis.course.authoring.sessions import SESSIONS, Planned, load_sessions, needs_of
 from tennis.course.labs import LABS
 from tennis.errors import TennisError
 
@@ -27,11 +27,6 @@ from tennis.errors import TennisError
 def name_of(planned: Planned) -> str:
     """Return how a session is called: its lab's number and title, or its own title."""
     return f"Lab {planned.lab.number}, {planned.title}" if planned.lab else planned.title
-
-
-def needs_of(planned: Planned) -> str:
-    """Return the numbers of the labs that come before."""
-    return ", ".join(f"{int(slug[:2])}" for slug in planned.session.needs)
 
 
 def plan(term: list[Planned]) -> str:

@@ -335,7 +335,8 @@ def _show_questions(lab: "Lab", asked: "list[QuestionReport]") -> None:
     table.add_column("right", ratio=1)
     for one in asked:
         answer = Text("yes" if one.answered else "no", STYLES["pass" if one.answered else "fail"])
-        style = {"yes": STYLES["pass"], "no": STYLES["fail"]}.get(one.right, "dim")
+        styles = {"yes": "pass", "no": "fail", "waits": "inconclusive"}
+        style = STYLES[styles.get(one.right, "not run")]
         right = Text(one.right if one.answered else "", style)
         said = (one.understood, one.why if one.answered else "")
         cells = [

@@ -6,12 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 
 import pytest
 
 from tennis.checkout import ROOT
 from tennis.course import load_lab
+from tennis.course.authoring.sessions import load_sessions
 
 PAGE = "# A page\n\n"
 ALL = "\n```{lab-questions}\n```\n"
@@ -43,8 +45,24 @@ def test_values_questions_and_commands(tmp_path):
     assert f"{balls:,} balls" in html
     assert f"--balls {balls}" in re.sub(r"<[^>]*>", "", html)
     assert f"{lab.minutes} minutes · {lab.points} points" in html
+    (session,) = (one.session for one in load_sessions() if one.session.slug == lab.slug)
+    text = " ".join(re.sub(r"<[^>]*>", "", html).split())
+    assert "Know before: " + " ".join(session.before) in unescape(text)
+    for goal in session.goals:
+        assert goal in unescape(text)
     for question in lab.questions:
         assert html.count(f'id="question-{question.id}"') == 1
+
+
+def test_what_comes_before_and_what_is_done_at_home(tmp_path):
+    name = "11-the-report"
+    (planned,) = (one for one in load_sessions() if one.session.slug == name)
+    html, said = build(tmp_path, PAGE + "```{lab-facts}\n```\n" + ALL, name)
+    assert said == ""
+    assert planned.session.needs
+    assert planned.home_minutes
+    assert "Lab 5, 7." in html
+    assert f" minutes ({planned.home_minutes} of them at home) · " in html
 
 
 @pytest.mark.parametrize(

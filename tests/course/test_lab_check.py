@@ -6,12 +6,15 @@ import json
 import re
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from tennis.cli import cli
 from tennis.course import load_lab
+from tennis.course.checking import answered
 from tennis.course.checking import running as checking
 from tests.support.hand_ins import make_work, zipped
 
@@ -69,6 +72,27 @@ def test_it_says_what_an_answer_lacks(told):
     assert read["prediction"].startswith("'about 3' is no number")
     assert read["thesis"] == "'2,786' may be 2786 or 2.786: write one of these"
     assert read["culprit"] == "6 words, 1 of them different: say why, too"
+
+
+@pytest.mark.parametrize("first", ["pass", "fail"])
+def test_a_question_waits_for_what_this_machine_lacks(first):
+    """Lab 3 without the kernel that watches: nobody may take it for judged, nor for right."""
+    lab = load_lab("03-write-the-racquet")
+
+    def result(check: str, verdict: str, **more: Any) -> checking.Result:
+        told = {"check": check, "question": "clean", "verdict": verdict, "message": check}
+        told |= {"rationale": "", "hint": "", "seconds": 0}
+        return checking.Result.model_validate(told | more)
+
+    results = [
+        result("check_answered[clean]", "pass"),
+        result("check_earlier", first),
+        result("check_clean", "not run", not_here=True),
+    ]
+    report = SimpleNamespace(results=results)
+    (clean,) = (one for one in answered.questions(lab, report) if one.question == "clean")
+    wanted = ("waits", "check_clean") if first == "pass" else ("no", "check_earlier")
+    assert (clean.answered, clean.right, clean.why) == (True, *wanted)
 
 
 def test_submit_refuses_what_check_says(told):

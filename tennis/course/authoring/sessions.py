@@ -95,6 +95,11 @@ class Term(StrictPart):
         return Planned(session=session, lab=lab, room_minutes=room, home_minutes=work - room)
 
 
+def needs_of(planned: Planned) -> str:
+    """Return the numbers of the labs that come before: ``5, 7``."""
+    return ", ".join(f"{int(slug[:2])}" for slug in planned.session.needs)
+
+
 def load_sessions(path: Path = SESSIONS) -> list[Planned]:
     """Return the term's sessions in their order. Raises LabError where the file is not usable."""
     try:

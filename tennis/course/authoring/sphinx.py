@@ -6,7 +6,8 @@ On the page ``01-first-serve`` its lab is meant; elsewhere ``01-first-serve:`` g
 
 - ``{lab}`parameters.balls``` writes a value, ``{lab}`recorded.NAME.interrupt``` (or scheduling)
   median, 99 % and maximum of a recorded rally in microseconds, computed from its folder.
-- ``{lab-facts}`` writes minutes, points and what the lab is about.
+- ``{lab-facts}`` writes minutes, points and what the lab is about; of a lab that is a session of the
+  term, what to know before, and what one can do afterwards.
 - ``{lab-console}`` is a console block in which ``{balls}`` stands for ``parameters.balls``.
 - ``{lab-rallies} NAME...`` shows the commands of the lab's rallies (without an argument: all).
 - ``{lab-questions} ID...`` asks questions (without an argument: all that the page has not asked).
@@ -37,6 +38,7 @@ from tennis.course.labs import (
     write,
 )
 from tennis.course.recorded import Kind, figures_us, place
+from tennis.course.sessions import SESSIONS, Planned, load_sessions, needs_of
 from tennis.course.work import starter_of
 from tennis.errors import TennisError
 from tennis.publications import result
@@ -119,14 +121,25 @@ class LabDirective(SphinxDirective):
 
 
 class LabFacts(LabDirective):
-    """``{lab-facts}``: minutes and points in one line, and what the lab is about."""
+    """``{lab-facts}``: minutes and points in one line, what the lab is about, and its goals."""
 
     def content_of(self, lab: Lab) -> list[nodes.Node]:
-        """Return a paragraph each."""
+        """Return a paragraph each, and a list of goals."""
+        self.env.note_dependency(str(SESSIONS))
+        planned = next((one for one in load_sessions() if one.session.slug == lab.slug), None)
         facts = nodes.paragraph(classes=["lab-facts"])
         facts += nodes.strong(text=f"Lab {lab.number}")
-        facts += nodes.Text(f" · {lab.minutes} minutes · {count(lab.points, 'point')}")
-        return [facts, *self.markdown(lab.about)]
+        home = f" ({planned.home_minutes} of them at home)" if planned and planned.home_minutes else ""
+        facts += nodes.Text(f" · {lab.minutes} minutes{home} · {count(lab.points, 'point')}")
+        return [facts, *self.markdown(lab.about), *(self.goals(planned) if planned else [])]
+
+    def goals(self, planned: Planned) -> list[nodes.Node]:
+        """Return what to know before, and what one can do afterwards."""
+        before = [*planned.session.before]
+        if planned.session.needs:
+            before.append(f"Lab {needs_of(planned)}.")
+        lines = ["**Know before**: " + " ".join(before), "", "**Afterwards you can**", ""]
+        return self.markdown("\n".join([*lines, *(f"- {one}" for one in planned.session.goals)]))
 
 
 class LabConsole(LabDirective):

@@ -15,7 +15,7 @@ from tennis.course.checking.running import UNSEALED, Report, Result
 from tennis.course.labs import Lab, Question
 
 ANSWERED, SEALED = "check_answered", UNSEALED[1]
-Right = Literal["yes", "no", "not judged here"]
+Right = Literal["yes", "no", "waits", "not judged here"]
 
 
 class QuestionReport(BaseModel):
@@ -55,6 +55,9 @@ def _judged(question: Question, results: Sequence[Result]) -> tuple[Right, str]:
     failed = next((one for one in results if one.verdict == "fail"), None)
     if failed is not None:
         return "no", failed.message
+    waiting = next((one for one in results if one.not_here), None)
+    if waiting is not None:  # what has passed so far is not all that is asked
+        return "waits", waiting.message
     undecided = next((one for one in results if one.verdict != "pass"), None)
     if undecided is not None:
         return "not judged here", undecided.message
