@@ -5,13 +5,14 @@
 import sys
 from pathlib import Path
 
-from tennis import style
+from tennis import __version__, style
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "docs" / "_extensions"))
 
 project = "Tennis: the labs"
 author = "The Tennis authors"
 copyright = author  # noqa: A001 (Sphinx wants this name)
+release = __version__
 language = "en"
 
 extensions = [
@@ -29,6 +30,8 @@ exclude_patterns = ["_build"]
 # the book as one page is printed: make docs
 printed = tags.has("print")  # type: ignore[name-defined]  # noqa: F821 (Sphinx brings it)
 html_theme = "basic" if printed else "furo"
+if printed:
+    pygments_style = "friendly"  # that theme colours no code
 html_theme_options = {} if printed else style.book_theme()
 html_title = "Tennis: the labs"
 html_static_path = ["../docs/_static"]

@@ -4,6 +4,7 @@
 
 from tennis.course.checks import check, expect, level_ns, near, number
 from tennis.course.work import Work
+from tennis.stats.balls import latencies_ns
 
 BOOTS = ("boot-1", "boot-2", "boot-3", "boot-4")
 
@@ -20,3 +21,15 @@ def check_level(work: Work) -> None:
     right_us = level_ns((work.rallies[name] for name in BOOTS), 1000) / 1000
     value = number(work, "level")
     expect(near(value, right_us, 5), f"{value:g} µs: your rallies say otherwise")
+
+
+@check(question="late", needs=["check_answered[late]", "check_rally[open]"])
+def check_late(work: Work) -> None:
+    """The share is that of your own rally, to 2 percent; what was missed is late.
+
+    Hint: an edge that did not come is null in the table, and no comparison finds it.
+    """
+    limit_ns = 1000 * float(str(work.lab.parameters["limit_us"]))
+    late = latencies_ns(work.rallies["open"], "interrupt") > limit_ns  # a missed one is infinite
+    value = number(work, "late")
+    expect(near(value, 100 * float(late.mean()), 2), f"{value:g} %: your rally says otherwise")

@@ -305,7 +305,7 @@ def _printed(opened: "Work", *, partial: bool) -> bool:
 def _wait_for_trials(lab: "Lab") -> None:
     """Say what takes its time."""
     if lab.files:
-        echo("tennis: your module is built, and tried on real kernels: half a minute", err=True)
+        echo("tennis: your files are built and tried: up to half a minute", err=True)
 
 
 def _folder(lab: "Lab") -> Path:

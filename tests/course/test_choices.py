@@ -113,7 +113,7 @@ def test_a_number_names_a_choice():
 @pytest.mark.parametrize("slug", OF_0_2)
 def test_letters_of_0_2_mean_what_they_meant(slug):
     lab = load_lab(slug)
-    asked = {q.id: right for one, q, right in ASKED if one.slug == slug}
+    asked = {q.id: right for one, q, right in ASKED if one.slug == slug and right.letters}
     assert set(asked) == set(OF_0_2[slug])
     for name, letter in OF_0_2[slug].items():
         assert chosen_by_letter(lab.question(name), letter, asked[name].letters) == (

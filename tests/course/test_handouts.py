@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tennis.checkout import ROOT
-from tennis.course import load_lab
+from tennis.course import load_course, load_lab
 from tennis.course.authoring.sessions import load_sessions
 
 PAGE = "# A page\n\n"
@@ -86,6 +86,18 @@ def test_a_page_of_no_lab(tmp_path):
     html, said = build(tmp_path, PAGE + "{lab}`01-first-serve:title`", "welcome")
     assert said == ""
     assert load_lab("01-first-serve").title in html
+
+
+@pytest.mark.parametrize("slug", [lab.slug for lab in load_course()[1]])
+def test_a_handout_shows_what_one_should_see(slug):
+    """A picture or an output beside the commands; small enough for a slow network."""
+    text = (ROOT / "handouts" / f"{slug}.md").read_text()
+    pictures = re.findall(r"^```\{figure\} (\S+)\n:alt: (.+)$", text, re.MULTILINE)
+    assert len(pictures) == text.count("{figure}")  # each says what it shows
+    for name, alt in pictures:
+        assert (ROOT / "handouts" / name).stat().st_size < 100_000
+        assert len(alt) > 40
+    assert [name for name, _ in pictures if "ball.svg" not in name] or "```text\n" in text
 
 
 def test_the_book_needs_nothing_from_elsewhere(tmp_path):

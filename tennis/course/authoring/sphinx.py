@@ -6,8 +6,8 @@ On the page ``01-first-serve`` its lab is meant; elsewhere ``01-first-serve:`` g
 
 - ``{lab}`parameters.balls``` writes a value, ``{lab}`recorded.NAME.interrupt``` (or scheduling)
   median, 99 % and maximum of a recorded rally in microseconds, computed from its folder.
-- ``{lab-facts}`` writes minutes, points and what the lab is about; of a lab that is a session of the
-  term, what to know before, and what one can do afterwards.
+- ``{lab-facts}`` writes minutes, points and what the lab is about; of a lab that is a session of
+  the term, what to know before, and what one can do afterwards.
 - ``{lab-console}`` is a console block in which ``{balls}`` stands for ``parameters.balls``.
 - ``{lab-rallies} NAME...`` shows the commands of the lab's rallies (without an argument: all).
 - ``{lab-questions} ID...`` asks questions (without an argument: all that the page has not asked).
@@ -129,7 +129,9 @@ class LabFacts(LabDirective):
         planned = next((one for one in load_sessions() if one.session.slug == lab.slug), None)
         facts = nodes.paragraph(classes=["lab-facts"])
         facts += nodes.strong(text=f"Lab {lab.number}")
-        home = f" ({planned.home_minutes} of them at home)" if planned and planned.home_minutes else ""
+        home = (
+            f" ({planned.home_minutes} of them at home)" if planned and planned.home_minutes else ""
+        )
         facts += nodes.Text(f" · {lab.minutes} minutes{home} · {count(lab.points, 'point')}")
         return [facts, *self.markdown(lab.about), *(self.goals(planned) if planned else [])]
 
@@ -222,8 +224,8 @@ class LabQuestions(LabDirective):
         line += nodes.literal(question.id, question.id)
         box += self.markdown(lab.fill(question.text))
         for choice in (question.choices or {}).values():  # their numbers are each student's own
-            item = nodes.paragraph(classes=["lab-choice"])
-            item += nodes.Text(f"\N{WHITE CIRCLE}  {choice}")
+            item = nodes.container(classes=["lab-choice"])
+            item += self.markdown(f"\N{WHITE CIRCLE}\N{NO-BREAK SPACE} {choice}")
             box += item
         box += line
         return box
@@ -303,7 +305,9 @@ class LabTable(SphinxDirective):
             self.env.note_dependency(str(LABS / lab.slug / "lab.toml"))
             title = f"[{lab.number}. {lab.title}]({lab.slug}.md)"
             rows.append(f"| {title} | {lab.about} | {lab.minutes} | {lab.points} |")
-        return self.parse_text_to_nodes("\n".join(rows))
+        table = nodes.container(classes=["lab-table"])
+        table += self.parse_text_to_nodes("\n".join(rows))
+        return [table]
 
 
 def count(number: int, word: str) -> str:
