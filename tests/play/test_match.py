@@ -337,7 +337,9 @@ def test_a_damaged_rally_is_kept_and_said(tmp_path, path, whole):
 
 
 def test_a_kernel_that_is_missing_is_reported_and_may_come_later(tmp_path, path):
-    path.write_text('balls = 50\nloads = ["idle"]\n[kernels.sloth]\n[kernels.own]\noptional = true\n')
+    path.write_text(
+        'balls = 50\nloads = ["idle"]\n[kernels.sloth]\n[kernels.own]\noptional = true\n'
+    )
     out = tmp_path / "m"
     done = tennis("match", path, "--out", out)
     assert done.returncode == 0, done.stderr

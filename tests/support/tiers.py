@@ -69,7 +69,9 @@ def lost(items: Iterable[pytest.Item], known: Iterable[Line], whole: set[str]) -
 
     A promise is in `make test` unless its test waits as a whole: with the parameters "*".
     """
-    waits = {(line.file, line.test) for line in known if line.tier in LATER and line.parameters == "*"}
+    waits = {
+        (line.file, line.test) for line in known if line.tier in LATER and line.parameters == "*"
+    }
     here: dict[tuple[str, str], bool] = {}
     for item in items:
         name = item.path.relative_to(ROOT).as_posix(), item.name.partition("[")[0]

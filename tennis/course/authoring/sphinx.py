@@ -27,6 +27,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from sphinx.util.typing import ExtensionMetadata, OptionSpec
 
+from tennis.course.authoring.sessions import SESSIONS, Planned, load_sessions, needs_of
 from tennis.course.labs import (
     LABS,
     Lab,
@@ -38,7 +39,6 @@ from tennis.course.labs import (
     write,
 )
 from tennis.course.recorded import Kind, figures_us, place
-from tennis.course.sessions import SESSIONS, Planned, load_sessions, needs_of
 from tennis.course.work import starter_of
 from tennis.errors import TennisError
 from tennis.publications import result
