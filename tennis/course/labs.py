@@ -351,8 +351,9 @@ class Lab(StrictPart):
             value: Value = getattr(self, first)
             return value
         raise LabError(
-            f"lab {self.slug} has no {path!r}; use title, about, minutes, points, number, slug or "
-            f"parameters.NAME with one of {', '.join(self.parameters)}"
+            f"lab {self.slug} has no {path!r}",
+            next_step="use title, about, minutes, points, number, slug or parameters.NAME with one "
+            f"of {', '.join(self.parameters)}",
         )
 
 
@@ -382,7 +383,7 @@ def load_lab(slug: str, labs: Path = LABS) -> Lab:
         raise LabError(f"there is no lab {slug!r} in {labs}; there are {known}")
     content = read_toml(path)
     if "slug" in content:
-        raise LabError(f"{path}: slug: the folder's name is the slug; leave it out")
+        raise LabError(f"{path}: slug: the folder's name is the slug", next_step="leave it out")
     try:
         return Lab.model_validate(content | {"slug": slug})
     except ValidationError as error:

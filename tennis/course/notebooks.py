@@ -35,6 +35,7 @@ from tennis.units import format_ns
 
 VARIABLE = "TENNIS_RALLY"
 SHOWN_EVERY_S = 0.5
+NAME_IT = "play it, and name it so"
 BALLS = 500  # of a rally that the notebook plays itself
 
 
@@ -77,7 +78,7 @@ def rallies(lab: Lab) -> list[Rally]:
         missing += [] if rally else [asked.name]
     if missing:
         where = VARIABLE if given else "the folder of the notebook"
-        raise LabError(f"{where} has no rally {write(missing)}: play it, and name it so")
+        raise LabError(f"{where} has no rally {write(missing)}", next_step=NAME_IT)
     return chosen
 
 
@@ -197,7 +198,7 @@ def sweep(lab: Lab) -> Sweep:
     if found:
         return open_sweep(found[0])
     if given:
-        raise LabError(f"{VARIABLE} has no sweep: play it, and name it so")
+        raise LabError(f"{VARIABLE} has no sweep", next_step=NAME_IT)
     folder = tempfile.TemporaryDirectory(prefix="tennis-")
     _folders.append(folder)
     out = Path(folder.name) / lab.sweep.name

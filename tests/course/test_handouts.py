@@ -68,7 +68,7 @@ def test_what_comes_before_and_what_is_done_at_home(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{lab}`parameters.bulls`" + ALL, "has no 'parameters.bulls'; use title"),
+        ("{lab}`parameters.bulls`" + ALL, "has no 'parameters.bulls': use title"),
         ("{lab}`09-none:title`" + ALL, "there is no lab '09-none'"),
         ("```{lab-questions} edges none\n```\n" + ALL, "has no question 'none'"),
         ("```{lab-questions} edges\n```\n", "question 'bound' of lab.toml is asked 0 times"),

@@ -71,7 +71,11 @@ def test_a_lab_is_read(tmp_path):
         ("minutes = 30", "", "minutes: Field required"),
         ("minutes = 30", "minutes = 30\nhours = 1", "hours: Extra inputs are not permitted"),
         ("minutes = 30", "minutes =", "is not TOML"),
-        ("minutes = 30", 'minutes = 30\nslug = "x"', "slug: the folder's name is the slug"),
+        (
+            "minutes = 30",
+            'minutes = 30\nslug = "x"',
+            "slug: the folder's name is the slug: leave it out",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(tmp_path, old, new, message):
@@ -100,7 +104,7 @@ def test_a_lab_that_the_course_forgot(tmp_path):
 @pytest.mark.parametrize("path", ["points.x", "parameters", "parameters.seed", "questions", ""])
 def test_a_value_that_is_not_there(tmp_path, path):
     write(tmp_path, SOUND)
-    with pytest.raises(LabError, match=r"has no .*; use title"):
+    with pytest.raises(LabError, match=r"has no .*: use title"):
         load_lab("01-a-lab", tmp_path).value(path)
 
 

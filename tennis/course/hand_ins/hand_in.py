@@ -399,7 +399,7 @@ def _take(
 
 def _check_packing(info: zipfile.ZipInfo, name: str) -> None:
     if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-        raise HandInError(f"{name} is packed in a way that is not taken: use zip")
+        raise HandInError(f"{name} is packed in a way that is not taken", next_step="use zip")
 
 
 def is_file(info: zipfile.ZipInfo) -> bool:

@@ -30,9 +30,11 @@ def open_capture(path: Path, wires: Wires = USUAL) -> Capture:
         try:
             head = file.read(4096)
         except UnicodeError as error:
-            raise CaptureError(f"{path} is no text in UTF-16: export it again") from error
+            raise CaptureError(
+                f"{path} is no text in UTF-16", next_step="export it again"
+            ) from error
     if not head:
-        raise CaptureError(f"{path} is empty: capture again")
+        raise CaptureError(f"{path} is empty", next_step="capture again")
     if head.startswith(b"PK"):
         capture = open_srzip(path, wires)
     elif head.lstrip().startswith(b"$") or VCD.search(head):

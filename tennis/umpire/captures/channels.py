@@ -58,8 +58,8 @@ def chosen(
             found[wire] = _channel_named(path, shown, word)
     if len(alive) < 2 and None in found:
         raise CaptureError(
-            f"{path} holds {len(alive)} of the two channels that are needed: "
-            "capture the ping wire and the reply wire at once"
+            f"{path} holds {len(alive)} of the two channels that are needed",
+            next_step="capture the ping wire and the reply wire at once",
         )
     for wire in (0, 1):
         if found[wire] is None:

@@ -90,7 +90,8 @@ class Capture:
             count += batch.ticks.size
             if count > MAX_EDGES:
                 raise CaptureError(
-                    f"{self.path} has more than {MAX_EDGES} edges: capture a shorter rally"
+                    f"{self.path} has more than {MAX_EDGES} edges",
+                    next_step="capture a shorter rally",
                 )
             if batch.ticks.size:
                 yield batch

@@ -120,10 +120,11 @@ def read_heading(path: Path) -> Heading:
         with opened_text(path) as file:
             head = file.read(HEAD)
     except UnicodeError as error:
-        raise CaptureError(f"{path} is no text in UTF-16: {DAMAGED}") from error
+        raise CaptureError(f"{path} is no text in UTF-16", next_step=DAMAGED) from error
     if b"\0" in head:
         raise CaptureError(
-            f"{path} is neither a sigrok session (.sr) nor VCD nor CSV: export it as one of them"
+            f"{path} is neither a sigrok session (.sr) nor VCD nor CSV",
+            next_step="export it as one of them",
         )
     raw = head.splitlines(keepends=True)
     if raw and not raw[-1].endswith((b"\n", b"\r")):
@@ -143,8 +144,8 @@ def read_heading(path: Path) -> Heading:
                     return _understood(path, offset, delimiter, lines[:at], lines[at:])
         offset += len(raw[at])
     raise CaptureError(
-        f"{path} is neither a sigrok session (.sr) nor VCD nor a table of numbers: export the "
-        "capture as one of them"
+        f"{path} is neither a sigrok session (.sr) nor VCD nor a table of numbers",
+        next_step="export the capture as one of them",
     )
 
 
@@ -167,7 +168,9 @@ def _check_last_heading(path: Path, number: int, row: list[str], columns: int) -
     full = [cell for cell in row if cell]
     if len(row) == columns and full and (value(row[0]) or all(map(value, full))):
         text = plain(",".join(row), 60)
-        raise CaptureError(f"{path}: line {number} ({text}) is no row of numbers: {DAMAGED}")
+        raise CaptureError(
+            f"{path}: line {number} ({text}) is no row of numbers", next_step=DAMAGED
+        )
 
 
 def _understood(

@@ -62,7 +62,7 @@ def open_srzip(path: Path, wires: Wires) -> Capture:
         notes.append(f"its samples are counted at the {rate_words(asked)} of --rate-mhz")
     bits = [names[place][0] for place in which]
     if max(bits) >= 8 * unit:
-        raise CaptureError(f"{path} names more channels than its samples hold: {DAMAGED}")
+        raise CaptureError(f"{path} names more channels than its samples hold", next_step=DAMAGED)
 
     def read(capture: Capture) -> Iterator[Edges]:
         return _read(capture, members, unit, (bits[0], bits[1]))
@@ -93,13 +93,14 @@ class _archive:  # noqa: N801 (a context manager that reads as a word)
         try:
             self.zip = zipfile.ZipFile(self.path)
         except DAMAGE as error:
-            raise CaptureError(f"{self.path} is not a whole zip file: {DAMAGED}") from error
+            raise CaptureError(f"{self.path} is not a whole zip file", next_step=DAMAGED) from error
         for info in self.zip.infolist():
             if info.compress_type not in METHODS:
                 self.zip.close()
                 raise CaptureError(
                     f"{self.path} is packed in a way that sigrok does not use (method "
-                    f"{info.compress_type}): capture again"
+                    f"{info.compress_type})",
+                    next_step="capture again",
                 )
         return self.zip
 
@@ -111,9 +112,9 @@ class _archive:  # noqa: N801 (a context manager that reads as a word)
     ) -> None:
         self.zip.close()
         if isinstance(error, RuntimeError) and "encrypted" in str(error):
-            raise CaptureError(f"{self.path} is encrypted: capture again") from error
+            raise CaptureError(f"{self.path} is encrypted", next_step="capture again") from error
         if isinstance(error, DAMAGE) and not isinstance(error, CaptureError):
-            raise CaptureError(f"{self.path} cannot be unpacked: {DAMAGED}") from error
+            raise CaptureError(f"{self.path} cannot be unpacked", next_step=DAMAGED) from error
 
 
 # what a damaged zip file does to zipfile; an OSError is a place before the file's beginning
@@ -137,12 +138,12 @@ def _check_directory(path: Path) -> None:
         tail = file.read()
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or at + 22 > len(tail):
-        raise CaptureError(f"{path} is not a whole zip file: {DAMAGED}")
+        raise CaptureError(f"{path} is not a whole zip file", next_step=DAMAGED)
     entries, directory = struct.unpack_from("<HI", tail, at + 10)
     # zipfile believes the larger form whenever it is there, so that is what must be bounded
     if at >= 76 and tail[at - 20 : at - 16] == b"PK\x06\x07":
         if tail[at - 76 : at - 72] != b"PK\x06\x06":
-            raise CaptureError(f"{path} is not a whole zip file: {DAMAGED}")
+            raise CaptureError(f"{path} is not a whole zip file", next_step=DAMAGED)
         entries, directory = struct.unpack_from("<QQ", tail, at - 76 + 32)
     if entries > MAX_MEMBERS or directory > MAX_DIRECTORY:
         raise CaptureError(
@@ -176,9 +177,9 @@ def _device(path: Path, archive: zipfile.ZipFile) -> configparser.SectionProxy:
     try:
         parser.read_string("\n".join(line.strip() for line in metadata.splitlines()))
     except configparser.Error as error:
-        raise CaptureError(f"{path}: its metadata cannot be read: {DAMAGED}") from error
+        raise CaptureError(f"{path}: its metadata cannot be read", next_step=DAMAGED) from error
     if not parser.has_section("device 1"):
-        raise CaptureError(f"{path} names no device: {DAMAGED}")
+        raise CaptureError(f"{path} names no device", next_step=DAMAGED)
     return parser["device 1"]
 
 
@@ -191,7 +192,7 @@ def _names(path: Path, device: configparser.SectionProxy) -> list[tuple[int, str
             names.append((int(number[1]) - 1, plain(value or "", 40)))
     if not names and any(key.startswith("analog") for key in device):
         raise CaptureError(
-            f"{path} holds analog channels only: export them as CSV, which is read, too"
+            f"{path} holds analog channels only", next_step="export them as CSV, which is read, too"
         )
     return sorted(names)
 
@@ -199,7 +200,9 @@ def _names(path: Path, device: configparser.SectionProxy) -> list[tuple[int, str
 def _whole(path: Path, device: configparser.SectionProxy, key: str, low: int, high: int) -> int:
     text = device.get(key) or ""
     if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
-        raise CaptureError(f"{path}: {key} is {plain(text, 20)!a}, not {low} to {high}: {DAMAGED}")
+        raise CaptureError(
+            f"{path}: {key} is {plain(text, 20)!a}, not {low} to {high}", next_step=DAMAGED
+        )
     return int(text)
 
 
@@ -211,7 +214,7 @@ def _rate(path: Path, text: str | None) -> Fraction | None:
         hz = Fraction(match[1]) * UNITS[(match[2] or "Hz").lower()]
         return sampling_rate(path, hz) if hz else None
     if text:
-        raise CaptureError(f"{path}: its samplerate is {plain(text, 20)!a}: {DAMAGED}")
+        raise CaptureError(f"{path}: its samplerate is {plain(text, 20)!a}", next_step=DAMAGED)
     return None
 
 
@@ -229,9 +232,11 @@ def _members(
             members.append(f"{base}-{len(members) + 1}")
         held = sum(name.startswith(f"{base}-") for name in sizes)
         if held > len(members):
-            raise CaptureError(f"{path} lacks {plain(base, 20)}-{len(members) + 1}: {DAMAGED}")
+            raise CaptureError(
+                f"{path} lacks {plain(base, 20)}-{len(members) + 1}", next_step=DAMAGED
+            )
     if not members:
-        raise CaptureError(f"{path} holds no samples: capture again")
+        raise CaptureError(f"{path} holds no samples", next_step="capture again")
     if sum(sizes[name] for name in members) > MAX_TICKS:
         raise CaptureError(
             f"{path} holds more than {MAX_TICKS} samples: it is no capture of a rally, or one at "
@@ -261,7 +266,7 @@ def _read(
                     capture.end_ticks = changes.samples
                     yield edges
     if left:
-        raise CaptureError(f"{capture.path} ends within a sample: {DAMAGED}")
+        raise CaptureError(f"{capture.path} ends within a sample", next_step=DAMAGED)
 
 
 class Changes:

@@ -69,7 +69,7 @@ def open_table(path: Path, wires: Wires, *, single: bool = False) -> Capture:
     picked, notes = _columns(form, wires, single=single)
     first = next(_blocks(form, picked), None)
     if first is None or first[1].size < 2:
-        raise CaptureError(f"{path} holds no samples: {DAMAGED}")
+        raise CaptureError(f"{path} holds no samples", next_step=DAMAGED)
     notes += form.notes
     _check_alive(form, picked, first)
     if form.rate_hz is not None:
@@ -235,15 +235,15 @@ def _blocks(form: Heading, picked: tuple[int, int]) -> Iterator[Block]:
                     yield time, values[0], values[1]
         except (pa.ArrowException, ValueError, UnicodeError) as error:
             why = plain(str(error).splitlines()[0], 100)
-            raise CaptureError(f"{form.path} cannot be read ({why}): {DAMAGED}") from error
+            raise CaptureError(f"{form.path} cannot be read ({why})", next_step=DAMAGED) from error
 
 
 def _check_column(form: Heading, whole: object, rows: int, what: str) -> None:
     good = np.asarray(whole, np.bool_)
     if not good.all():
         raise CaptureError(
-            f"{form.path}: row {rows + int(np.argmin(good)) + 1} of its samples lacks a {what}: "
-            f"{DAMAGED}"
+            f"{form.path}: row {rows + int(np.argmin(good)) + 1} of its samples lacks a {what}",
+            next_step=DAMAGED,
         )
 
 
@@ -259,7 +259,7 @@ def _clock(form: Heading, first: Block, stated_rate_hz: Fraction | None) -> _Clo
         return _Clock(sampling_rate(path, rate), form.times != "counts", counted=counted)
     span = float(times[-1] - times[0])
     if not span > 0:
-        raise CaptureError(f"{path}: its time does not go on: {DAMAGED}")
+        raise CaptureError(f"{path}: its time does not go on", next_step=DAMAGED)
     said = form.interval_s
     if said is not None and (stretched := _stretched(form, times, said)) is not None:
         return _Clock(sampling_rate(path, 1 / said), rows=False, per_tick=stretched)
@@ -272,7 +272,7 @@ def _clock(form: Heading, first: Block, stated_rate_hz: Fraction | None) -> _Clo
             next_step="write it into the heading of their column, as in Time [ns]",
         )
     if span > MAX_SECONDS:
-        raise CaptureError(f"{path} is longer than any rally: {DAMAGED}")
+        raise CaptureError(f"{path} is longer than any rally", next_step=DAMAGED)
     if even:
         interval = span / (times.size - 1)
         if said is not None and abs(interval / float(said) - 1) < EVEN:
@@ -328,7 +328,7 @@ def _read(
         count = np.arange(rows, rows + all_values[0].size, dtype=np.int64)
         rows += count.size
         if rows > MAX_TICKS:
-            raise CaptureError(f"{form.path} is longer than any rally: {DAMAGED}")
+            raise CaptureError(f"{form.path} is longer than any rally", next_step=DAMAGED)
         kept = gap.whole(all_times, count, all_values)
         if kept.start == kept.stop:
             continue
@@ -357,11 +357,11 @@ def _read(
 def _check_order(form: Heading, times: NDArray[np.float64], last: float, *, exact: bool) -> None:
     if times[0] < last:
         raise CaptureError(
-            f"{form.path}: its time goes back: several records in one file cannot be "
-            "checked; export them one by one"
+            f"{form.path}: its time goes back: several records in one file cannot be checked",
+            next_step="export them one by one",
         )
     if exact and np.any(np.diff(times) < 0):
-        raise CaptureError(f"{form.path}: its time goes back: {DAMAGED}")
+        raise CaptureError(f"{form.path}: its time goes back", next_step=DAMAGED)
 
 
 def _ticks(
@@ -377,7 +377,7 @@ def _ticks(
             _check_even(capture, float(since[-1]), int(count[-1]))
         return count
     if since[-1] / clock.per_tick > MAX_SECONDS * float(clock.hz):
-        raise CaptureError(f"{form.path} is longer than any rally: {DAMAGED}")
+        raise CaptureError(f"{form.path} is longer than any rally", next_step=DAMAGED)
     return clock.ticks(since)
 
 

@@ -31,7 +31,9 @@ def open_pair(
         for path, name in zip((ping, reply), names, strict=True)
     )
     if first.tick_hz != second.tick_hz:
-        raise CaptureError(f"{ping} and {reply} were not sampled at one rate: capture both at once")
+        raise CaptureError(
+            f"{ping} and {reply} were not sampled at one rate", next_step="capture both at once"
+        )
 
     def read(capture: Capture) -> Iterator[Edges]:
         yield from _side_by_side(capture, first, second)
@@ -69,7 +71,8 @@ def _side_by_side(capture: Capture, first: Capture, second: Capture) -> Iterator
         capture.end_ticks = done
     if abs(first.end_ticks - second.end_ticks) > 1:
         raise CaptureError(
-            f"{first.path} and {second.path} are not of the same length: capture both at once"
+            f"{first.path} and {second.path} are not of the same length",
+            next_step="capture both at once",
         )
     yield _cut(held, max(known) + 1)
 

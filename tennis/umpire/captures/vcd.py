@@ -53,19 +53,21 @@ def open_vcd(path: Path, wires: Wires) -> Capture:
         try:
             head = file.read(MAX_HEADER)
         except UnicodeError as error:
-            raise CaptureError(f"{path} is no text in UTF-16: {DAMAGED}") from error
+            raise CaptureError(f"{path} is no text in UTF-16", next_step=DAMAGED) from error
     end = re.search(rb"\$enddefinitions\s+\$end", head)
     if not end:
-        raise CaptureError(f"{path} has no end of its definitions: {DAMAGED}")
+        raise CaptureError(f"{path} has no end of its definitions", next_step=DAMAGED)
     text = head[: end.end()].decode("utf-8", errors="replace")
     scale = re.search(TIMESCALE, text, re.IGNORECASE)
     if not scale or not Fraction(scale[1]):
-        raise CaptureError(f"{path} has no timescale: {DAMAGED}")
+        raise CaptureError(f"{path} has no timescale", next_step=DAMAGED)
     rate = sampling_rate(path, Fraction(10 ** SECONDS[scale[2].lower()]) / Fraction(scale[1]))
     bits = _bits(text)
     names = [plain(bit.name, 40) for bit in bits]
     if len(bits) < 2 and re.search(r"\$var\s+real\s", text):
-        raise CaptureError(f"{path} holds voltages: export them as CSV, which is read, too")
+        raise CaptureError(
+            f"{path} holds voltages", next_step="export them as CSV, which is read, too"
+        )
     which, notes = chosen(path, names, wires)
 
     def read(capture: Capture) -> Iterator[Edges]:
@@ -152,7 +154,9 @@ def _words(path: Path, start: int) -> Iterator[list[bytes]]:
             cut = max(block.rfind(b"\n"), block.rfind(b" ")) + 1
             rest = block[cut:]
             if len(rest) > MAX_WORD:
-                raise CaptureError(f"{path} has a word of more than {MAX_WORD} bytes: {DAMAGED}")
+                raise CaptureError(
+                    f"{path} has a word of more than {MAX_WORD} bytes", next_step=DAMAGED
+                )
             yield block[:cut].split()
 
 
@@ -247,11 +251,13 @@ class _Changes:
         elif word == b"$comment":
             self._text = True
         elif word[0] not in b"01xXzZ$":
-            raise CaptureError(f"{path} holds {plain(repr(word[:20]), 24)}: {DAMAGED}")
+            raise CaptureError(f"{path} holds {plain(repr(word[:20]), 24)}", next_step=DAMAGED)
 
     def _pass(self, now: int) -> None:
         if self._timed and now < self.now:
-            raise CaptureError(f"{self._capture.path}: its time goes back to {now}: {DAMAGED}")
+            raise CaptureError(
+                f"{self._capture.path}: its time goes back to {now}", next_step=DAMAGED
+            )
         if self.begun and self.first is None:
             self.first = now
         if self.begun and self.gone and now > self.now and self.ended is None:
@@ -277,10 +283,10 @@ def _read(capture: Capture, start: int, ping: _Bit, reply: _Bit) -> Iterator[Edg
             end = changes.now if changes.ended is None else changes.ended
             capture.end_ticks = end - (changes.first or 0)
             if capture.end_ticks > MAX_SECONDS * capture.tick_hz:
-                raise CaptureError(f"{capture.path} is longer than any rally: {DAMAGED}")
+                raise CaptureError(f"{capture.path} is longer than any rally", next_step=DAMAGED)
             yield edges
     except UnicodeError as error:
-        raise CaptureError(f"{capture.path} is no text in UTF-16: {DAMAGED}") from error
+        raise CaptureError(f"{capture.path} is no text in UTF-16", next_step=DAMAGED) from error
     for wire, name in enumerate((capture.ping, capture.reply)):
         if not changes.begun and (changes.level[wire] is None or wire in changes.gone):
             raise MissingError(
@@ -292,5 +298,5 @@ def _read(capture: Capture, start: int, ping: _Bit, reply: _Bit) -> Iterator[Edg
 
 def _time(path: Path, word: bytes) -> int:
     if not word[1:].isdigit() or len(word) > 20 or int(word[1:]) > MAX_TIME:
-        raise CaptureError(f"{path} holds the time {plain(repr(word[:24]), 30)}: {DAMAGED}")
+        raise CaptureError(f"{path} holds the time {plain(repr(word[:24]), 30)}", next_step=DAMAGED)
     return int(word[1:])
