@@ -12,13 +12,10 @@ from pydantic import ValidationError
 
 from tennis.bench import flavours
 from tennis.bench import loads as load_folder
-from tennis.bench.kernels import catalogue
-from tennis.bench.protocol import RegisteredBench
-from tennis.bench.registry import bench_with, can, is_named
+from tennis.bench.registry import can
 from tennis.errors import UsageError
 from tennis.match.plan import (
     RALLIES_MAX,
-    KernelAxis,
     LoadAxis,
     MatchPlan,
     NotPlayed,
@@ -28,22 +25,16 @@ from tennis.match.plan import (
     first_problem,
     repeated,
 )
+from tennis.play.match_kernels import MatchKernel
 from tennis.play.planning import CONTEXTS, drill_plan, plan_of
 from tennis.rally import command_line as parameters
 from tennis.rally import priorities as priority_map
 from tennis.rally.cycles import balls_for, cycle_words
 from tennis.rally.manifest import THREADED, BottomHalf, Drill, Priorities, TopHalf
-from tennis.rally.plan import UNKNOWN, InstructionNs, Plan
+from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain
 from tennis.replicate.rules import replication
-
-# a kernel that is called one of these must be one: verdicts go by the names
-CALLED: dict[str, set[flavours.Player]] = {
-    "mainline": {"mainline"},
-    "rt": {"rt"},
-    "xenomai": {"evl", "cobalt"},
-}
 
 
 def scheduled_rallies(
@@ -62,7 +53,7 @@ def scheduled_rallies(
         raise UsageError(
             f"--kernel {name}=...: the plan has no kernel {name!a}", next_step="use one of its"
         )
-    known = {name: _Kernel(plan, name, given.get(name), beside) for name in sorted(named)}
+    known = {name: MatchKernel(plan, name, given.get(name), beside) for name in sorted(named)}
     _check_loads(plan, known)
     _check_drills(plan)
     scheduled: list[ScheduledRally] = []
@@ -175,7 +166,7 @@ def _check_settings(plan: MatchPlan) -> None:
         )
 
 
-def _check_loads(plan: MatchPlan, known: "Mapping[str, _Kernel]") -> None:
+def _check_loads(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> None:
     """Raise UsageError for a load that is not there, or an option it does not have."""
     wanted = [(name, load.options) for name, load in plan.loads.items()]
     wanted += [(rally.load, rally.load_options) for rally in plan.rally]
@@ -221,90 +212,6 @@ def _check_drills(plan: MatchPlan) -> None:
                 )
 
 
-class _Kernel:
-    """A kernel of the plan: where it is, and what flavour it has.
-
-    ``own``: the bench whose own kernel it is, such as SLOTH's; None: Linux. ``flavour``: None
-    where only that bench knows what its kernel has, and refuses the rest.
-    """
-
-    def __init__(self, plan: MatchPlan, name: str, given: str | None, beside: Path) -> None:
-        self._of = plan
-        self.name = name
-        self.axis = plan.kernels.get(name, KernelAxis())
-        self.place = given or self.axis.tree
-        self.there = self.place is not None or not self.axis.optional
-        self.own: type[RegisteredBench] | None = None
-        self.flavour: flavours.Player | None = (
-            "evl" if name == "xenomai" else "mainline"
-        )  # until it is known
-        if not self.there:
-            return
-        if plan.bench == "virtual":
-            origin = self._find(None if given else beside)
-        else:
-            origin = self._on_target(plan)
-        if self.flavour not in CALLED.get(name, {self.flavour}):
-            what = f"a kernel of flavour {self.flavour}" if self.flavour else "no kernel of Linux"
-            raise UsageError(
-                f"kernels.{name}: {origin} is {what}: "
-                f"call it otherwise, or give one that is configured as {name}"
-            )
-
-    def _find(self, beside: Path | None) -> str:
-        """Find a kernel of the virtual bench; a folder in the plan is relative to ``beside``."""
-        if beside and self.axis.tree and not is_named(self.axis.tree):
-            self.place = str(beside / self.axis.tree)
-        self.own = bench_with(self.place or self.name, "virtual")
-        if self.own is not None:
-            self.flavour = "sloth" if self.own.can.system == "sloth" else None
-            return self.own.can.name
-        try:
-            kernel = catalogue.find(self.place or self.name)
-        except UsageError as error:
-            hint = f"a plan's own kernel: --kernel {self.name}=DIR"
-            raise UsageError(f"kernels.{self.name}: {error} ({hint})") from error
-        self.flavour = kernel.flavour
-        return kernel.origin
-
-    def _on_target(self, plan: MatchPlan) -> str:
-        """Take the name for a flavour that the target has: it says itself whether it does."""
-        name = self.place or self.name
-        flavours_there = [flavour for flavour in flavours.RACQUETS if flavour == name]
-        if not flavours_there:
-            raise UsageError(
-                f'kernels.{self.name}: on bench = "{plan.bench}" a kernel is one of '
-                f"{', '.join(flavours.RACQUETS)} (also as tree, or --kernel {self.name}=...)"
-            )
-        self.flavour = flavours_there[0]
-        return name
-
-    @property
-    def system(self) -> load_folder.System:
-        """Return whose loads it takes."""
-        return self.own.can.system if self.own else "linux"
-
-    @property
-    def instruction_ns(self) -> InstructionNs | None:
-        """Return how long an instruction takes; None: its bench cannot choose it."""
-        takes = "instruction_ns" in self.own.can.takes if self.own else self._of.bench == "virtual"
-        return self._of.instruction_ns if takes else None
-
-    @property
-    def has_drills(self) -> bool:
-        """Return whether a drill can be done on it."""
-        return "drill" in self.own.can.takes if self.own else self.flavour in {"mainline", "rt"}
-
-    @property
-    def usual(self) -> tuple[Priorities, TopHalf, BottomHalf]:
-        """Return priorities, top half and bottom half where nobody says which."""
-        if self.flavour is None:
-            made = plan_of(kernel=self.place or self.name)
-            return made.priorities, made.top_half, made.bottom_half
-        racquet = flavours.racquet_of(self.flavour)
-        return racquet.priorities[0], racquet.top_halves[0], racquet.bottom_halves[0]
-
-
 @dataclass
 class _Combination:
     """A combination; ``why``: why it is not played."""
@@ -346,7 +253,7 @@ class _Combination:
         return parts
 
 
-def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Combination]:
+def _combinations(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> Iterator[_Combination]:
     """Yield what the plan asks for; ``why`` says why it is not played."""
     for name, axis in plan.kernels.items() if plan.rallies else ():
         priorities, top_half, bottom_half = known[name].usual
@@ -378,7 +285,7 @@ def _combinations(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Co
         yield combination
 
 
-def _drills(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Combination]:
+def _drills(plan: MatchPlan, known: Mapping[str, MatchKernel]) -> Iterator[_Combination]:
     """Yield the drills that the plan asks for; ``why`` says why one is not done."""
     for axis, name in (
         (drill, name) for drill in plan.drill for name in drill.kernels or plan.kernels
@@ -399,7 +306,7 @@ def _drills(plan: MatchPlan, known: Mapping[str, _Kernel]) -> Iterator[_Combinat
             yield combination
 
 
-def _why_not(plan: MatchPlan, combination: _Combination, known: Mapping[str, _Kernel]) -> str:
+def _why_not(plan: MatchPlan, combination: _Combination, known: Mapping[str, MatchKernel]) -> str:
     """Say why the plan leaves a combination out; empty where it does not.
 
     Of what is only about answers, such as a bottom half, a drill has none: that skips no drill.
@@ -418,7 +325,7 @@ def _why_not(plan: MatchPlan, combination: _Combination, known: Mapping[str, _Ke
     return why
 
 
-def _impossible(kernel: _Kernel, combination: _Combination) -> str:  # noqa: PLR0911 (a reason each)
+def _impossible(kernel: MatchKernel, combination: _Combination) -> str:  # noqa: PLR0911 (a reason each)
     """Say why a combination cannot be played; empty where it can."""
     if combination.load not in load_folder.names(kernel.system):
         return f"the load {combination.load} is not for {load_folder.CALLED[kernel.system]}"
@@ -450,7 +357,7 @@ def _impossible(kernel: _Kernel, combination: _Combination) -> str:  # noqa: PLR
 
 
 def _scheduled(
-    plan: MatchPlan, kernel: _Kernel, combination: _Combination, repetition: int
+    plan: MatchPlan, kernel: MatchKernel, combination: _Combination, repetition: int
 ) -> ScheduledRally:
     # the first has no number, so that a match can be gone on with for more of them
     name = combination.name + (f"-r{repetition}" if repetition > 1 else "")

@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A kernel that a match's plan names: where it is, whose it is, and what is usual on it."""
+
+from pathlib import Path
+
+from tennis.bench import flavours
+from tennis.bench import loads as load_folder
+from tennis.bench.kernels import catalogue
+from tennis.bench.protocol import RegisteredBench
+from tennis.bench.registry import bench_with, is_named
+from tennis.errors import UsageError
+from tennis.match.plan import KernelAxis, MatchPlan
+from tennis.play.planning import plan_of
+from tennis.rally.manifest import BottomHalf, Priorities, TopHalf
+from tennis.rally.plan import InstructionNs
+
+# a kernel that is called one of these must be one: verdicts go by the names
+CALLED: dict[str, set[flavours.Player]] = {
+    "mainline": {"mainline"},
+    "rt": {"rt"},
+    "xenomai": {"evl", "cobalt"},
+}
+
+
+class MatchKernel:
+    """A kernel of the plan: where it is, and what flavour it has.
+
+    ``own``: the bench whose own kernel it is, such as SLOTH's; None: Linux. ``flavour``: None
+    where only that bench knows what its kernel has, and refuses the rest.
+    """
+
+    def __init__(self, plan: MatchPlan, name: str, given: str | None, beside: Path) -> None:
+        self._of = plan
+        self.name = name
+        self.axis = plan.kernels.get(name, KernelAxis())
+        self.place = given or self.axis.tree
+        self.there = self.place is not None or not self.axis.optional
+        self.own: type[RegisteredBench] | None = None
+        self.flavour: flavours.Player | None = (
+            "evl" if name == "xenomai" else "mainline"
+        )  # until it is known
+        if not self.there:
+            return
+        if plan.bench == "virtual":
+            origin = self._find(None if given else beside)
+        else:
+            origin = self._on_target(plan)
+        if self.flavour not in CALLED.get(name, {self.flavour}):
+            what = f"a kernel of flavour {self.flavour}" if self.flavour else "no kernel of Linux"
+            raise UsageError(
+                f"kernels.{name}: {origin} is {what}: "
+                f"call it otherwise, or give one that is configured as {name}"
+            )
+
+    def _find(self, beside: Path | None) -> str:
+        """Find a kernel of the virtual bench; a folder in the plan is relative to ``beside``."""
+        if beside and self.axis.tree and not is_named(self.axis.tree):
+            self.place = str(beside / self.axis.tree)
+        self.own = bench_with(self.place or self.name, "virtual")
+        if self.own is not None:
+            self.flavour = "sloth" if self.own.can.system == "sloth" else None
+            return self.own.can.name
+        try:
+            kernel = catalogue.find(self.place or self.name)
+        except UsageError as error:
+            hint = f"a plan's own kernel: --kernel {self.name}=DIR"
+            raise UsageError(f"kernels.{self.name}: {error} ({hint})") from error
+        self.flavour = kernel.flavour
+        return kernel.origin
+
+    def _on_target(self, plan: MatchPlan) -> str:
+        """Take the name for a flavour that the target has: it says itself whether it does."""
+        name = self.place or self.name
+        flavours_there = [flavour for flavour in flavours.RACQUETS if flavour == name]
+        if not flavours_there:
+            raise UsageError(
+                f'kernels.{self.name}: on bench = "{plan.bench}" a kernel is one of '
+                f"{', '.join(flavours.RACQUETS)} (also as tree, or --kernel {self.name}=...)"
+            )
+        self.flavour = flavours_there[0]
+        return name
+
+    @property
+    def system(self) -> load_folder.System:
+        """Return whose loads it takes."""
+        return self.own.can.system if self.own else "linux"
+
+    @property
+    def instruction_ns(self) -> InstructionNs | None:
+        """Return how long an instruction takes; None: its bench cannot choose it."""
+        takes = "instruction_ns" in self.own.can.takes if self.own else self._of.bench == "virtual"
+        return self._of.instruction_ns if takes else None
+
+    @property
+    def has_drills(self) -> bool:
+        """Return whether a drill can be done on it."""
+        return "drill" in self.own.can.takes if self.own else self.flavour in {"mainline", "rt"}
+
+    @property
+    def usual(self) -> tuple[Priorities, TopHalf, BottomHalf]:
+        """Return priorities, top half and bottom half where nobody says which."""
+        if self.flavour is None:
+            made = plan_of(kernel=self.place or self.name)
+            return made.priorities, made.top_half, made.bottom_half
+        racquet = flavours.racquet_of(self.flavour)
+        return racquet.priorities[0], racquet.top_halves[0], racquet.bottom_halves[0]
