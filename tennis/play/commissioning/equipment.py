@@ -141,14 +141,14 @@ class Boards:
             _refuse_what_is_plugged_in()
         port = the_port(self._asked.port)
         self.private.add(port)
-        try:
-            with self._open(port) as brickwall:
+        with self._open(port) as brickwall:
+            try:
                 hello = brickwall.hello(patience_s=MEET_S)
                 return Found(hello.micropython, hello.board, hello.unique_id)
-        except LinkLostError:
-            raise
-        except BenchError:  # nobody, or firmware of another day: what the prompt says counts
-            pass
+            except LinkLostError:
+                raise
+            except BenchError:
+                pass  # nobody, or firmware of another day: what the prompt says counts
         try:
             return Found(interpreter(port), "", "")
         except BenchError as error:

@@ -27,6 +27,7 @@ from tennis.bench.physical import managed
 from tennis.bench.targets.ssh import SshError
 from tennis.checkout import ROOT
 from tennis.cli import cli
+from tennis.commissioning.record import read_record
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.play.doctor.target import examine_target
@@ -133,6 +134,25 @@ def test_labels_have_the_serial_numbers_of_the_picos_that_answer(room, tmp_path)
     done = tennis("benches", "labels", "--force", "--out", str(sheet))
     assert done.stdout.endswith("no serial number: bench-1, bench-2\n")
     assert "e6605838833f8a2b" not in sheet.read_text()
+
+
+def test_a_room_without_picos_is_commissioned_as_far_as_it_goes(room, tmp_path):
+    words = ["benches", "commission", "--wires", "jumpers", "--out", str(tmp_path / "room")]
+    assert "bench-1 has no tennis_port in the inventory" in str(tennis(*words).exception)
+    hosts = room.inventory / "hosts.yml"
+    text = hosts.read_text()
+    for number in (1, 2):
+        port = f"socket://127.0.0.1:{number}"
+        text = text.replace(f"bench-{number}: {{", f'bench-{number}: {{tennis_port: "{port}", ')
+    hosts.write_text(text)
+    inventory._list_inventory.cache_clear()
+    done = tennis(*words)
+    assert done.exit_code == 1
+    for bench in ("bench-1", "bench-2"):
+        assert f"{bench}: 0 of 9 steps passed, pico failed" in done.stdout
+        record = read_record(tmp_path / "room" / bench / "record.json")
+        assert "nobody listens there" in record.result("pico").reason
+        assert bench not in (tmp_path / "room" / bench / "record.json").read_text()
 
 
 def test_an_expired_lease_is_saved_by_the_next(room):
