@@ -5,9 +5,9 @@
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -77,6 +77,7 @@ class Asked:
     analyser: str | None = None
     umpire: bool = False
     balls: int = 2000
+    serving: Mapping[str, float] = field(default_factory=dict)  # what else a rally's balls take
     holder: str | None = None
     amount: Amount | None = None  # of known delays
 
@@ -225,6 +226,7 @@ class Boards:
             target=target,
             port=asked.port,
             balls=asked.balls,
+            **asked.serving,
             load=load if target else None,
             umpire=umpire or None,
             analyser=asked.analyser if umpire else None,
@@ -299,6 +301,7 @@ class Emulation:
             instrument="pico",
             load=load,
             balls=self._asked.balls,
+            **self._asked.serving,
             umpire=umpire or None,
         )
         return bench_for(plan), plan

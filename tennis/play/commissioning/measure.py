@@ -307,9 +307,7 @@ def _beside_virtual(work: Work, name: str, load_name: str, outcome: Outcome, ral
             bench="virtual",
             kernel=target.kernel if target.kernel in {"mainline", "rt"} else "mainline",
             load=load_name,
-            balls=rally.manifest.protocol.balls,
-            seed=rally.manifest.protocol.seed,
-        )
+        ).model_copy(update={"protocol": rally.manifest.protocol})
         beside = play(bench_for(plan), plan, virtual, work.watch)
     except (BenchError, UsageError) as error:
         outcome.notes.append(f"not compared with the virtual bench: {plain(str(error), 300)}")
