@@ -70,7 +70,8 @@ def commission(  # the rest is what was asked for
     Each step says what to plug, measures, and says what it found: the Pico and its firmware, known
     delays over its own wires, the target and its kernel, wire by wire, two short rallies beside the
     virtual bench. TARGET is one of the inventory, a host as ssh knows it, or `virtual`, which needs
-    no hardware. Without TARGET the steps that log in are left out.
+    no hardware. Without TARGET it is asked for once; where there is none, the steps that log in
+    are left out.
 
     The folder keeps a sealed record and a page after each step. Leave at any time: the same command
     goes on. The exit code is 0 if all steps have passed.
@@ -98,6 +99,8 @@ def commission(  # the rest is what was asked for
         raise UsageError("say where to keep the record", next_step="--out DIR")
     if asked["analyser"] and not asked["umpire"]:
         raise UsageError("--analyser belongs to --umpire")
+    if not yes and not wanted and asked["target"] is None and not (out / "record.json").exists():
+        asked |= _what_is_there(umpire=asked["umpire"])
     console = Console(highlight=False)
     with (
         listening(lambda line: echo(f"tennis: {line}", err=True)),
@@ -115,10 +118,22 @@ def commission(  # the rest is what was asked for
     echo(f"\n{quoted(out)}: {work.record.summary}; open {quoted(out / 'index.html')}")
     if still := work.todo():
         if not wanted:
-            echo(f"still to do: {', '.join(still)}; the same command goes on")
+            target = f"{asked['target']} " if asked["target"] else ""
+            again = f"tennis commission {target}--out {quoted(out)}"
+            echo(f"still to do: {', '.join(still)}; to go on: {again}")
         sys.exit(1)
     if not left:
         echo(f"to send what was measured: tennis commission --share {quoted(out)}")
+
+
+def _what_is_there(*, umpire: bool) -> dict[str, Any]:
+    """Ask for what the command line did not name."""
+    echo("What is there? A Pico, and its wires: they are looked for. Besides:")
+    target = click.prompt(
+        "a target, as ssh or the inventory knows it (Enter: none)", default="", show_default=False
+    )
+    analyser = umpire or _answer("a logic analyser on the wires? y, or Enter: none", "y") == "y"
+    return {"target": str(target).strip() or None, "umpire": analyser}
 
 
 def _overview(console: Console, work: Any) -> None:

@@ -446,7 +446,9 @@ def test_a_made_up_evening_at_the_prompt(tmp_path, made_up):
     done = evening("\n\n\n\nq\n")  # pico, firmware, jumpers, again, leave
     assert done.exit_code == 1
     assert done.stdout.count("FAIL  made up to fail") == 2
-    assert "still to do: jumpers, target, kernel, ping" in done.stdout
+    assert (
+        "still to do: jumpers, target, kernel, ping, reply, idle, load; to go on: " in done.stdout
+    )
     made_up["jumpers"] = Outcome("pass", "made up to pass", serial="e66")
     done = evening("\n" * 7)
     assert done.exit_code == 0, done.stdout
@@ -458,6 +460,21 @@ def test_a_made_up_evening_at_the_prompt(tmp_path, made_up):
     again(Path(out)).do("reply")
     done = evening("")
     assert done.exit_code == 1
+
+
+def test_what_is_there_is_asked_once(tmp_path, made_up):  # noqa: ARG001
+    """Without TARGET a new folder asks for it, and for an analyser; a made-up evening goes on."""
+    out = str(tmp_path / "c")
+    done = CliRunner().invoke(cli, ["commission", "--out", out], input="virtual\ny\n\nq\n")
+    assert "a logic analyser on the wires?" in done.stdout
+    left = "firmware, jumpers, target, kernel, ping, reply, idle, load, umpire"
+    assert f"still to do: {left}; to go on: tennis commission virtual --out {out}" in done.stdout
+    done = CliRunner().invoke(cli, ["commission", "--out", out], input="q\n")
+    assert isinstance(done.exception, UsageError)
+    assert "What is there?" not in done.stdout
+    # who has neither answers with Enter
+    done = CliRunner().invoke(cli, ["commission", "--out", f"{out}2"], input="\n\nq\n")
+    assert "still to do: pico, firmware, jumpers, ping, reply, idle, load;" in done.stdout
 
 
 def test_a_made_up_step_that_is_interrupted_is_not_kept(tmp_path, made_up, monkeypatch):
