@@ -242,8 +242,9 @@ def _check(plan: Plan) -> None:
             f"part of {plan.instruction_ns} ns, which must be a whole nanosecond",
             next_step=f"use --instruction-ns {plan.processors}",
         )
+    ping = set[int]() if plan.interrupt_cpu is None else {plan.interrupt_cpu}
     for option, cpus in (
-        ("--interrupt-cpu", set() if plan.interrupt_cpu is None else {plan.interrupt_cpu}),
+        ("--interrupt-cpu", ping),
         ("--load-cpus", isolation.cpus_of(plan.load_cpus or "", plan.processors)),
     ):
         if missing := sorted(cpus - set(range(plan.processors))):
