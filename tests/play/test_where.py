@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Where pings were taken: what the instrument or the target counted, and what is made of it."""
+
+import collections
+import struct
+from types import SimpleNamespace
+
+import pytest
+
+from tennis.errors import RallyError
+from tennis.play import sealing
+from tennis.play.planning import plan_of
+from tennis.rally.manifest import OnProcessor
+
+
+def on(processor, pings):
+    return OnProcessor(processor=processor, pings=pings, replies=None, busy=None)
+
+
+def test_a_frame_has_a_record_for_each_processor():
+    payload = struct.pack("<6I", 1, 2, 3, 4, 5, 6)
+    first, second = sealing._places(payload)
+    assert (first.processor, first.pings, first.replies, first.busy) == (0, 1, 2, 3)
+    assert (second.processor, second.pings, second.replies, second.busy) == (1, 4, 5, 6)
+    with pytest.raises(RallyError, match="13 bytes, not a whole number of processors"):
+        sealing._places(payload[:13])
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"), [([60, 38], True), ([100, 12], True), ([60, 37], False), ([], False)]
+)
+def test_a_part_of_a_targets_counts_is_none(told, kept):
+    """Of a rally that went on after a break only the parts are told that came to their end."""
+    counts = [on(processor, pings) for processor, pings in enumerate(told)]
+    totals = sealing._Totals(100, 2, 0, collections.Counter(), [])
+    assert sealing._told(SimpleNamespace(where=counts), totals) == (counts if kept else [])
+
+
+def test_pings_elsewhere_are_a_fault_where_a_place_was_asked_for():
+    asked = plan_of(processors=4, interrupt_cpu=1)
+    (fault,) = sealing._elsewhere(asked, [on(0, 7), on(1, 90), on(2, 0), on(3, 3)])
+    assert fault.code == "counted_elsewhere"
+    assert fault.message.endswith("taken elsewhere: 7 on processor 0, 3 on processor 3")
+    assert not list(sealing._elsewhere(asked, [on(0, 0), on(1, 100)]))
+    assert not list(sealing._elsewhere(asked, []))
+    assert not list(sealing._elsewhere(plan_of(processors=4), [on(0, 7), on(1, 90)]))
