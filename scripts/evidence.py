@@ -8,14 +8,18 @@ Verdicts first, as `tennis replicate` has them; then what the median boot's ball
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tennis.comparison.boots import Boot
 from tennis.comparison.played import LATENCIES, read_side
 from tennis.comparison.rallies import boot_of
 from tennis.comparison.sides import Side
 from tennis.match.folder import open_match
+from tennis.rally import Rally
+from tennis.rally.cycles import balls_in_whole_cycles
 from tennis.replicate.verdicts import Claim, Replication, number, with_interval
+from tennis.stats.balls import latencies_ns
 from tennis.units import format_ns
 
 LEVELS = (2, 100, 1000, 10_000)
@@ -37,7 +41,7 @@ def verdicts(replications: Mapping[str, Replication]) -> list[list[str]]:
 
 
 def _parts(claim: Claim) -> list[tuple[tuple[str, ...], str]]:
-    found = []
+    found: list[tuple[tuple[str, ...], str]] = []
     several = claim.kind == "conclusion"
     judged = [(part, part.says if several else claim.title) for part in claim.parts]
     beside = [(part, f"{part.says if several else claim.title}, hard") for part in claim.beside]
@@ -53,12 +57,15 @@ def _parts(claim: Claim) -> list[tuple[tuple[str, ...], str]]:
 
 
 def levels(matches: Mapping[str, Path]) -> list[list[str]]:
-    """Return a row for each cell and latency: the median boot's levels, and the latest ball."""
+    """Return three rows for each cell: the median boot's levels, and the latest ball.
+
+    Interrupt latency, scheduling latency, and both: until the bottom half has answered.
+    """
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for name, path in matches.items():
         for cell in sorted(read_side(path), key=lambda cell: cell.name):
-            for latency in LATENCIES:
-                side = Side([boot_of(rally, latency) for rally in cell.rallies])
+            for latency, boots_of_it in _boots(cell.rallies).items():
+                side = Side(boots_of_it)
                 times = [side.median(n).estimate for n in LEVELS if side.has(n)]
                 text = " / ".join(map(format_ns, [*times, max(side.latest())]))
                 boots = len(cell.rallies)
@@ -67,6 +74,20 @@ def levels(matches: Mapping[str, Path]) -> list[list[str]]:
                 )
     head = ["cell", "latency", *matches]
     return [head, *([*row, *(found.get(n, "") for n in matches)] for row, found in rows.items())]
+
+
+def _boots(rallies: Sequence[Rally]) -> dict[str, list[Boot]]:
+    """Return the boots of a cell by latency, in ns; both: until the bottom half has answered."""
+    boots: dict[str, list[Boot]] = {
+        latency: [boot_of(rally, latency) for rally in rallies] for latency in LATENCIES
+    }
+    return boots | {"both": [_both(rally) for rally in rallies]}
+
+
+def _both(rally: Rally) -> Boot:
+    whole = balls_in_whole_cycles(rally)
+    interrupt, scheduling = latencies_ns(rally, "interrupt"), latencies_ns(rally, "scheduling")
+    return Boot.of((interrupt + scheduling)[:whole])
 
 
 def printed(rows: list[list[str]]) -> str:
