@@ -42,7 +42,7 @@ test-all: setup-test ## what make test leaves out: the same promises on more ker
 	@$(PYTEST) -q -m "more and not provision" $(WORKERS)
 
 .PHONY: unit
-unit: setup-test ## the quick tests: no kernel, no browser (TESTS= chooses files)
+unit: setup-unit ## the quick tests: no kernel, no browser (TESTS= chooses files); its setup is small
 	@$(PYTEST) -q --numprocesses auto -m "not virtual $(if $(TESTS),,and not slow) and not more and not provision and not release" $(TESTS)
 
 INPUTS := 1000000
@@ -61,6 +61,10 @@ SUITES :=
 provision-test: setup-test ## provision a whole system in QEMU as users do; build a kernel, and install it there (long)
 	@ANSIBLE_STRATEGY=linear $(PYTEST) -q -m "provision or release"
 
+.PHONY: setup-unit
+setup-unit:
+	@$(if $(READY),:,scripts/setup.sh --unit)
+
 .PHONY: setup-test
 setup-test:
 	@$(if $(READY),:,scripts/setup.sh --test)
@@ -71,7 +75,7 @@ benchmarks: setup-test ## run the benchmarks: ratios, measured side by side
 		echo "== $$file"; $(BIN)/python "$$file" || failed=1; done; exit $$failed
 
 .PHONY: lint
-lint: setup-test ## style, types, tiers, shell, C, licences: one line each
+lint: setup-unit ## style, types, tiers, shell, C, licences: one line each
 	@scripts/lint.sh
 
 .PHONY: setup-lab

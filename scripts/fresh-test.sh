@@ -112,6 +112,7 @@ test_suite() {
         step "$suite" "$root" "$play scoreboard /tmp --port 8585 & for n in \$(seq 60); do sleep 1; python3 -c 'import urllib.request as r; print(r.urlopen(\"http://127.0.0.1:8585/explorer?rally=first\").status)' && exit; done; exit 1"
         step "$suite" "$root" "scripts/setup.sh --lab"
         step "$suite" "$root" "make docs && $play lab start 01 --as Ada && { tennis lab check 01 || true; } && cd lab-01 && jupyter lab --version"
+        step "$suite" "$root" "scripts/setup.sh --unit"
         step "$suite" "$root" "scripts/setup.sh --pico"
         step "$suite" "$root" "$play brickwall verify --bench virtual --balls 2"
         step "$suite" "$root" "scripts/setup.sh --provision"

@@ -11,6 +11,7 @@
 #   scripts/setup.sh --cluster also what a match on many machines needs (docs/cluster.md)
 #   scripts/setup.sh --store   also what tennis store needs
 #   scripts/setup.sh --scoreboard  also what tennis scoreboard needs
+#   scripts/setup.sh --unit    what `make unit` needs: no kernels, no emulated Pico, no browser
 #   scripts/setup.sh --test    also what `make test` needs; all of the others are part of it
 #   scripts/setup.sh --plan    say what would be done, and do nothing (with or without the others)
 #
@@ -93,6 +94,7 @@ wanted_packages() {
         case $stage in
             base) ;;
             lab) [[ -n $WITH_LAB ]] || continue ;;
+            unit) [[ -n $WITH_UNIT ]] || continue ;;
             pico) [[ -n $WITH_PICO ]] || continue ;;
             provision) [[ -n $WITH_PROVISION ]] || continue ;;
             test) [[ -n $WITH_TESTS ]] || continue ;;
@@ -227,7 +229,7 @@ install_emulator() {
 
 main() {
     local groups=() megabytes=130 plan_only="" missing=() kernels=("${KERNELS[@]}") todo=()
-    WITH_TESTS="" WITH_LAB="" WITH_PICO="" WITH_PROVISION=""
+    WITH_TESTS="" WITH_UNIT="" WITH_LAB="" WITH_PICO="" WITH_PROVISION=""
     while [[ $# -gt 0 ]]; do
         case $1 in
             --pico) WITH_PICO=yes ;;
@@ -236,13 +238,17 @@ main() {
             --cluster) groups+=(cluster) megabytes=150 ;;
             --store) groups+=(store) megabytes=150 ;;
             --scoreboard) groups+=(scoreboard) megabytes=230 ;;
+            --unit)
+                groups+=("${TEST_GROUPS[@]}") megabytes=400 kernels=()
+                WITH_UNIT=yes WITH_LAB=yes
+                ;;
             --test)
                 groups+=("${TEST_GROUPS[@]}") megabytes=400
-                WITH_TESTS=yes WITH_LAB=yes WITH_PICO=yes WITH_PROVISION=yes kernels+=("${TEST_KERNELS[@]}")
+                WITH_TESTS=yes WITH_UNIT=yes WITH_LAB=yes WITH_PICO=yes WITH_PROVISION=yes kernels+=("${TEST_KERNELS[@]}")
                 ;;
             --plan) plan_only=yes ;;
             -h | --help)
-                sed -n '5,19s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
+                sed -n '5,20s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
                 exit 0
                 ;;
             *)
@@ -266,7 +272,7 @@ main() {
             say "This will install:"
             printf '  %s\n' "${todo[@]}"
         fi
-        say "and keep in $CACHE, unless they are there:" \
+        [[ ${#kernels[@]} == 0 ]] || say "and keep in $CACHE, unless they are there:" \
             "Debian's arm64 kernels (${kernels[*]}), about 100 MB each to download."
         [[ -z $WITH_PICO ]] || say "MicroPython for the emulated Pico, 10 MB to download and a minute to build."
     fi
@@ -281,7 +287,7 @@ main() {
 
     [[ ${#missing[@]} == 0 ]] || install_packages "${missing[@]}"
     python_is_ready "${groups[@]}" || install_python "${groups[@]}"
-    .venv/bin/tennis kernels fetch "${kernels[@]}"
+    [[ ${#kernels[@]} == 0 ]] || .venv/bin/tennis kernels fetch "${kernels[@]}"
     if [[ -n $WITH_PICO ]]; then
         emulator_is_ready || install_emulator
         .venv/bin/python -m tennis.bench.instruments.micropython

@@ -24,22 +24,27 @@ MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "")
 OURS = (ROOT, Path(tempfile.gettempdir()), Path.home() / ".cache", Path(sys.prefix))
 LISTED = {program.name for program in programs.programs()}
 without_grammars()  # each worker imports the notebooks' tests
+UNIT = {"system", "base", "lab", "unit"}  # the stages that scripts/setup.sh --unit installs
 DISPENSABLE = {"fc-list"}  # matplotlib asks it once for its list of fonts, and does without it
 
 
-def pytest_sessionstart() -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     """Name what is missing before minutes of work."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         sys.addaudithook(_listed_only)
         return
-    wanted = [
-        p for p in programs.programs() if p.name != "-" and p.when in {"always", "absent", MACHINE}
-    ]
+    sys.addaudithook(_listed_only)
+    if session.config.args_source is pytest.Config.ArgsSource.ARGS:
+        return  # of some files: what one of them starts is named then
+    here = {"always", "absent", MACHINE}
+    wanted = [p for p in programs.programs() if p.name != "-" and p.when in here]
+    stage = "test"
+    if "not virtual" in session.config.getoption("markexpr"):  # `make unit`
+        stage, wanted = "unit", [p for p in wanted if p.stage in UNIT]
     missing = [program for program in wanted if not programs.find(program.name)]
     if missing:
         words = ", ".join(f"{program.name} (package {program.package})" for program in missing)
-        pytest.exit(f"not installed: {words}; run scripts/setup.sh --test", 3)
-    sys.addaudithook(_listed_only)
+        pytest.exit(f"not installed: {words}; run scripts/setup.sh --{stage}", 3)
 
 
 def _listed_only(event: str, arguments: tuple[object, ...]) -> None:

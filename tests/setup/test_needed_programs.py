@@ -21,7 +21,8 @@ from tests.conftest import MACHINE
 
 STAGES = {stage: ["base", stage] for stage in ("lab", "pico", "provision")}
 STAGES["base"] = ["base"]
-STAGES["test"] = ["base", "lab", "pico", "provision", "test"]
+STAGES["unit"] = ["base", "lab", "unit"]
+STAGES["test"] = ["base", "lab", "pico", "provision", "unit", "test"]
 STARTERS = {"run", "Popen", "check_output", "check_call", "call", "which", "find"}
 WORD = re.compile(r"[a-z][a-z0-9+._-]*")
 

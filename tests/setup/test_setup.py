@@ -100,6 +100,16 @@ def test_the_plan_for_the_tests(run):
     assert "(mainline rt mainline-6.1 rt-6.1 mainline-7 rt-7)" in run("--test", "--plan").stdout
 
 
+def test_the_plan_for_the_quick_tests_leaves_out_what_is_large(run):
+    said = run("--unit", "--plan").stdout
+    packages = set(said.split("with apt-get:\n")[1].splitlines()[0].split())
+    assert {"qemu-system-arm", "bubblewrap", "sigrok-cli"} <= packages
+    assert not {"chromium", "cmake", "gcc-arm-none-eabi", "mmdebstrap"} & packages
+    assert "Python packages" in said
+    assert "kernels" not in said
+    assert "MicroPython" not in said
+
+
 def test_arm64_needs_no_cross_compiler(run):
     said = run("--test", "--plan", dpkg="echo arm64").stdout
     assert "qemu-system-arm" in said

@@ -39,7 +39,7 @@ def write(
 
 
 def _run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    assert shutil.which("sigrok-cli"), "sigrok-cli is not installed: scripts/setup.sh --test"
+    assert shutil.which("sigrok-cli"), "sigrok-cli is not installed: scripts/setup.sh --unit"
     return subprocess.run(
         ["sigrok-cli", *map(str, words)],
         env=os.environ | {"SIGROKDECODE_DIR": str(ROOT / "umpire/decoder")},
