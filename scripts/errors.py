@@ -13,12 +13,12 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-WITHOUT_MAX = 303
+WITHOUT_MAX = 301
 BASE = "TennisError"
 # how a next step begins
 STEP = re.compile(
-    r"[:;] (?:add|build|check|choose|free|give|go on|install|leave|look|make|mend|move|name|play"
-    r"|plug|put|remove|run|say|see|set|shorten|take|try|update|use|wait)\b"
+    r"[:;] (?:add|boot|build|check|choose|free|give|go on|install|leave|look|make|mend|move|name"
+    r"|play|plug|put|remove|run|say|see|set|shorten|take|try|update|use|wait)\b"
 )
 
 

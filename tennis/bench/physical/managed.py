@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tennis.bench import flavours, isolation, witnesses
+from tennis.bench import flavours, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.configuration import Flavour
 from tennis.bench.findings import Finding
@@ -23,13 +23,20 @@ from tennis.bench.fitting import Capabilities
 from tennis.bench.fleet import boot, inventory, leases, state
 from tennis.bench.kernels import boards, modules, requirements
 from tennis.bench.patience import USUAL, Patience
+from tennis.bench.physical import drills
 from tennis.bench.physical.differences import changes, kept_snapshot, other_interrupts
 from tennis.bench.physical.managed_session import PiSession, SetUpSteps
+from tennis.bench.physical.refusals import (
+    refuse_packages,
+    refuse_target,
+    refuse_witness,
+    seconds_of,
+)
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.protocol import Access, Position, RunRecord, Session
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.agent_session import AgentSession
-from tennis.bench.targets.console import LIMIT_BYTES, Console
+from tennis.bench.targets.console import Console
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, UsageError
 from tennis.listener import say
@@ -38,27 +45,17 @@ from tennis.rally.folder import AFTER, BEFORE, CONSOLE, PEER
 from tennis.rally.manifest import (
     THREADED,
     BenchKind,
-    Drill,
     LoadRecord,
     OnProcessor,
     Priority,
-    Protocol,
     Target,
 )
 from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.text import plain
-from tennis.units import NS_PER_S
 
 MANAGED = "managed by tennis over SSH"
 INSTALLED = "/usr/local/lib/tennis/loads"  # on the target, where provisioning puts the loads
 RACQUET_USER = ROOT / "target" / "racquet" / "racquet-user.c"
-DRILLS = ROOT / "target" / "drills"
-# what a witness tells, packed and in base64: a sample of each millisecond, a stamp of each ball
-SAMPLE_BYTES, STAMP_BYTES = 6, 8
-TRACERS = (
-    "mount -t tracefs tracing /sys/kernel/tracing 2> /dev/null; "
-    "cat /sys/kernel/tracing/available_tracers"
-)
 
 
 class PiBench:
@@ -144,9 +141,9 @@ class PiBench:
             held = leases.refuse_if_held(self.target, self._holder)
             self._say_if_lease_ends(plan, held)
             seen = self._seen = self.target.facts()
-            flavour = self._check(plan, seen)
-            self._check_packages(plan, load)
-            self._check_witness(plan, flavour)
+            flavour = refuse_target(plan, seen, self.target.host)
+            refuse_packages(plan, load, self.target)
+            refuse_witness(plan, flavour, self.target)
             builds, tasks = self._builds_there(load, flavour)
             findings = self._unsound(seen, flavour)
             for finding in findings:
@@ -160,7 +157,7 @@ class PiBench:
                 "target_config_sha256": seen.config_sha256 or UNKNOWN,
                 "target_module": seen.module,
                 "target_module_sha256": known.get(f"{seen.module}.sha256", UNKNOWN),
-                **(_drill_versions(plan.drill) if plan.drill else {}),
+                **(drills.versions_of(plan.drill) if plan.drill else {}),
                 "load": load.command,
                 **load_folder.cycle_version(load, None),
                 **({"load_builds": " ".join(builds)} if builds else {}),
@@ -221,81 +218,6 @@ class PiBench:
                 tasks = told[2]
                 load_folder.check_tasks(f"{self.target.host}: {place}", tasks, flavour)
         return builds, tasks
-
-    def _check(self, plan: Plan, seen: snapshot.Snapshot) -> Flavour:
-        """Refuse what cannot be played. Raises UsageError, BenchError."""
-        host, flavour = self.target.host, seen.flavour
-        if plan.kernel not in {UNKNOWN, *flavours.RACQUETS}:
-            raise UsageError(
-                f"--kernel {plan.kernel} with --target",
-                next_step=f"use {', '.join(flavours.RACQUETS)}, the flavour that runs there",
-            )
-        if plan.kernel not in {UNKNOWN, flavour}:
-            raise BenchError(
-                f"{host} runs {flavour} ({seen.line('release')}), not {plan.kernel}: "
-                f"boot it with `tennis benches boot {host} {plan.kernel}`"
-            )
-        if plan.drill is None:
-            flavours.check(flavour, plan.top_half, plan.bottom_half, plan.priorities)
-        elif flavour not in {"mainline", "rt"}:
-            raise UsageError(f"drills are for Linux so far: {host} runs {flavour}")
-        running = seen.line("command_line") or ""
-        missing = [word for word in plan.command_line.split() if word not in running.split()]
-        if missing:
-            raise BenchError(
-                f"{host} was booted without {' '.join(missing)}: it has {plain(running)}",
-                next_step="put it into the target's cmdline.txt, and reboot",
-            )
-        for found in (boards.gpio_lock(seen), requirements.check_module(seen)):
-            if found and found.verdict == "bad":
-                raise BenchError(f"{host}: {found.found}", next_step=found.advice)
-        _check_place(plan, seen, host)
-        _check_witness_place(plan, seen)
-        return flavour
-
-    def _check_packages(self, plan: Plan, load: load_folder.Load) -> None:
-        needed = [*load.packages, *witnesses.packages(plan.witness)]
-        if not needed:
-            return
-        names = " ".join(needed)
-        done = self.target.attempt(
-            f"dpkg-query -W -f '${{db:Status-Status}} ${{Package}}\\n' {names}"
-        )
-        here = {line.split()[1] for line in done.output.splitlines() if line.startswith("inst")}
-        missing = [name for name in needed if name not in here]
-        if missing:
-            whom = f"the load {load.name}" if missing[0] in load.packages else "--witness"
-            raise BenchError(
-                f"{self.target.host} lacks what {whom} needs: there, as root, run "
-                f"`apt-get install {' '.join(missing)}`"
-            )
-
-    def _check_witness(self, plan: Plan, flavour: str) -> None:
-        """Refuse a witness that cannot look on, or that would tell more than is kept."""
-        if plan.witness == "none":
-            return
-        if flavour not in {"mainline", "rt"}:
-            raise UsageError(
-                f"--witness {plan.witness} with {flavour}: Linux does not see that core's pings, "
-                "and nothing else ties the target's clock to the instrument's",
-                next_step="start the core's own latency test there yourself",
-            )
-        protocol = plan.protocol
-        told = SAMPLE_BYTES * 1000 * seconds_of(protocol) + STAMP_BYTES * protocol.balls
-        if told > LIMIT_BYTES // 2:
-            balls = int(protocol.balls * (LIMIT_BYTES // 2) / told)
-            raise UsageError(
-                f"--balls {protocol.balls} with --witness: it would see more than is kept",
-                next_step=f"use --balls {balls} or fewer",
-            )
-        if plan.witness != "cyclictest":
-            tracers = self.target.attempt(TRACERS, root=True).output.split()
-            if plan.witness not in tracers:
-                raise BenchError(
-                    f"--witness {plan.witness}: the kernel of {self.target.host} lacks that tracer",
-                    next_step="use --witness cyclictest, or a kernel with "
-                    f"{witnesses.OPTIONS[plan.witness]}",
-                )
 
     @staticmethod
     def _unsound(seen: snapshot.Snapshot, flavour: str) -> list[Finding]:
@@ -370,13 +292,13 @@ class PiBench:
         if plan.witness != "none":
             files["witness"] = witnesses.SCRIPT
         if plan.drill:
-            files.update(_drill_files(plan.drill))
+            files.update(drills.files_of(plan.drill))
         (folder / AFTER).unlink(missing_ok=True)
         agent.doing = f"copying to {self.target.host}"
         agent.copy(
             files,
             {
-                "module": _module(plan, seen),
+                "module": drills.module_of(plan, seen),
                 # Xenomai's have one bottom half only, and no parameter for it
                 "module_parameters": _module_parameters(plan, seen.module),
                 "bottom_half": plan.bottom_half,
@@ -471,70 +393,6 @@ class PiBench:
         """Return what is unsound, without the configuration, which cannot change."""
         names = ("CONFIG_", "configuration", "kernel:")
         return [f for f in cls._unsound(seen, flavour) if not f.words.startswith(names)]
-
-
-def seconds_of(protocol: Protocol) -> float:
-    """Return how long a rally takes at least."""
-    between_ns = (protocol.gap_min_ns + protocol.gap_max_ns) / 2
-    if protocol.rate_hz:
-        between_ns = NS_PER_S / protocol.rate_hz
-    return (protocol.settle_ns + protocol.balls * between_ns) / NS_PER_S
-
-
-def _check_place(plan: Plan, seen: snapshot.Snapshot, host: str) -> None:
-    """Refuse a processor for the ping that cannot be. Raises UsageError, BenchError."""
-    if plan.interrupt_cpu is None:
-        return
-    if plan.drill is not None:
-        raise UsageError(
-            "--interrupt-cpu moves the ping, and a drill gets none", next_step="leave it out"
-        )
-    if model := boards.fixed_interrupts(seen):
-        raise BenchError(
-            f"{host} is a {model}: all of its pings come to processor 0",
-            next_step="leave --interrupt-cpu out, or use a Pi 4 or 5",
-        )
-
-
-def _check_witness_place(plan: Plan, seen: snapshot.Snapshot) -> None:
-    """Refuse a witness on the isolated processor of the ping: it would be what runs there."""
-    isolated = isolation.cpus_of(seen.line("isolated") or "", 0)
-    if plan.witness == "none" or not isolated:
-        return
-    if plan.interrupt_cpu is None or plan.interrupt_cpu in isolated:
-        raise UsageError(
-            f"--witness {plan.witness}: it runs on the ping's processor, which is isolated there "
-            f"({seen.line('isolated')}), and would be its only load",
-            next_step="leave it out, or say --interrupt-cpu with another processor",
-        )
-
-
-def _in_kernel(drill: Drill) -> bool:
-    return drill.context in {"kernel", "hrtimer"}
-
-
-def _module(plan: Plan, seen: snapshot.Snapshot) -> str:
-    """Return which module is loaded; empty where a drill is a process."""
-    if plan.drill is None:
-        return seen.module
-    return plan.drill.name if _in_kernel(plan.drill) else ""
-
-
-def _drill_files(drill: Drill) -> dict[str, bytes | Path]:
-    """Return what the target needs of a drill: a program, or what its module is built from."""
-    if _in_kernel(drill):
-        return {f"drill-source/{path.name}": path for path in sorted(DRILLS.iterdir())}
-    return {"drill": modules.program(DRILLS / f"{drill.name}.c")}
-
-
-def _drill_versions(drill: Drill) -> dict[str, str]:
-    """Return what must stay the same of a drill; of a module, which is built there, its sources."""
-    content = (
-        path if isinstance(path, bytes) else path.read_bytes()
-        for _, path in sorted(_drill_files(drill).items())
-    )
-    sha256 = hashlib.sha256(b"".join(content)).hexdigest()
-    return {"target_module": f"drill {drill.name}", "target_module_sha256": sha256}
 
 
 def _installed(part: str, program: str, flavour: str) -> str:
