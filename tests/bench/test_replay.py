@@ -14,7 +14,7 @@ from tennis.errors import RallyError, UsageError
 from tennis.play.planning import bench_again, replay_of
 from tennis.play.rally import Watch, begun_plan, play, resume
 from tennis.rally import open_rally, part_path
-from tennis.rally.manifest import Fault
+from tennis.rally.manifest import Fault, OnProcessor
 from tennis.rally.sealing import can_go_on
 from tests.support.synthetic import make_rally
 
@@ -40,8 +40,14 @@ def recorded(tmp_path, **about):
 
 @pytest.mark.parametrize("tick_hz", [1_000_000_000, 125_000_000, 133_000_000])
 def test_nothing_is_changed(tmp_path, tick_hz):
+    where = [OnProcessor(processor=3, pings=1_710, replies=None, busy=None)]
     recording = recorded(
-        tmp_path, tick_hz=tick_hz, bench="pi", console="a console\n", versions={"kernel": "k"}
+        tmp_path,
+        tick_hz=tick_hz,
+        bench="pi",
+        console="a console\n",
+        versions={"kernel": "k"},
+        where=where,
     )
     again = replayed(recording, tmp_path / "again")
     before, after = recording.manifest, again.manifest
