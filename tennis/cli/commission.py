@@ -98,7 +98,7 @@ def commission(  # the rest is what was asked for
     if out is None:
         raise UsageError("say where to keep the record", next_step="--out DIR")
     if asked["analyser"] and not asked["umpire"]:
-        raise UsageError("--analyser belongs to --umpire")
+        raise UsageError("--analyser is for --umpire", next_step="say both")
     if not yes and not wanted and asked["target"] is None and not (out / "record.json").exists():
         asked |= _what_is_there(umpire=asked["umpire"])
     console = Console(highlight=False)

@@ -167,7 +167,10 @@ def read_record(path: Path) -> Record:
     known = names()
     for result in record.steps:
         if result.name not in known:
-            raise RallyError(f"{path} has a step {plain(result.name, 40)!a}, which is none")
+            raise RallyError(
+                f"{path} has a step {plain(result.name, 40)!a}, which is none",
+                next_step="use the original",
+            )
     return record
 
 

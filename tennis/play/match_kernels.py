@@ -49,8 +49,8 @@ class MatchKernel:
         if self.flavour not in CALLED.get(name, {self.flavour}):
             what = f"a kernel of flavour {self.flavour}" if self.flavour else "no kernel of Linux"
             raise UsageError(
-                f"kernels.{name}: {origin} is {what}: "
-                f"call it otherwise, or give one that is configured as {name}"
+                f"kernels.{name}: {origin} is {what}",
+                next_step=f"call it otherwise, or give one that is configured as {name}",
             )
 
     def _find(self, beside: Path | None) -> str:

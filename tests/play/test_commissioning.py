@@ -505,7 +505,7 @@ def test_yes_ends_at_the_first_made_up_failure(tmp_path, made_up):
 def test_what_cannot_be_meant():
     for words, why in (
         ([], "say where to keep the record"),
-        (["--out", "x", "--analyser", "fx2lafw"], "--analyser belongs to --umpire"),
+        (["--out", "x", "--analyser", "fx2lafw"], "--analyser is for --umpire"),
         (["virtual", "--share", "x"], "--share measures nothing"),
     ):
         done = CliRunner().invoke(cli, ["commission", *words])

@@ -267,7 +267,7 @@ def _check_interpreter(board: SerialTransport, port: str) -> str:
     except ValueError as error:
         raise _strange(port) from error
     if name == "circuitpython":
-        raise BenchError(f"the Pico on {port} has CircuitPython: {UF2}")
+        raise BenchError(f"the Pico on {port} has CircuitPython", next_step=UF2)
     if platform != "rp2":
         raise BenchError(
             f"the board on {port} is no Pico but {plain(platform, 20)}", next_step="use a Pico"

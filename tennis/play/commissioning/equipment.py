@@ -53,7 +53,7 @@ PINGS = "cat ${TENNIS_SYS:-/sys}/bus/platform/drivers/*racquet*/*/pings"
 class StepError(BenchError):
     """A step failed in a way that its list of failures names."""
 
-    def __init__(self, failure: str, message: str, next_step: str) -> None:
+    def __init__(self, failure: str, message: str, *, next_step: str) -> None:
         super().__init__(message, next_step=next_step)
         self.failure = failure
 
@@ -154,8 +154,9 @@ class Boards:
             return Found(interpreter(port), "", "")
         except BenchError as error:
             if "CircuitPython" in str(error):
-                _, _, advice = str(error).partition(": ")
-                raise StepError("circuitpython", "a Pico with CircuitPython", advice) from error
+                raise StepError(
+                    "circuitpython", "a Pico with CircuitPython", next_step=error.next_step
+                ) from error
             raise
 
     def flash(self) -> Hello:
@@ -321,15 +322,21 @@ def _refuse_what_is_plugged_in() -> None:
         raise StepError(
             "several",
             f"there are {len(found)} Picos ({names})",
-            "unplug the others, or name the Brickwall with --port",
+            next_step="unplug the others, or name the Brickwall with --port",
         )
     if found:
         return
     if bootsel():
-        raise StepError("bootsel", "a Pico waits in BOOTSEL mode", "put MicroPython onto it")
+        raise StepError(
+            "bootsel", "a Pico waits in BOOTSEL mode", next_step="put MicroPython onto it"
+        )
     if any(port.circuitpython for port in ports()):
-        raise StepError("circuitpython", "a Pico with CircuitPython", "put MicroPython onto it")
-    raise StepError("none", "no Pico is found", "use a cable that carries data, and another socket")
+        raise StepError(
+            "circuitpython", "a Pico with CircuitPython", next_step="put MicroPython onto it"
+        )
+    raise StepError(
+        "none", "no Pico is found", next_step="use a cable that carries data, and another socket"
+    )
 
 
 def _count(target: SshTarget) -> int:
@@ -344,5 +351,4 @@ def _count(target: SshTarget) -> int:
 
 
 def _named(failure: str, error: TennisError) -> StepError:
-    message, _, advice = str(error).rpartition(": ")
-    return StepError(failure, message or advice, advice if message else "log in by hand")
+    return StepError(failure, error.message, next_step=error.next_step or "log in by hand")
