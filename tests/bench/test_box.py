@@ -202,13 +202,13 @@ def test_a_box_that_cannot_be_made_is_the_hosts_fault(boxed):
 
 
 def test_a_box_that_somebody_ends_is_the_hosts_fault(boxed, monkeypatch):
-    ends = box._Held._look_at_memory
+    ends = box._Held._watch_memory
 
     def end(held):
         ends(held)
         held._kill()
 
-    monkeypatch.setattr(box._Held, "_look_at_memory", end)
+    monkeypatch.setattr(box._Held, "_watch_memory", end)
     with pytest.raises(BenchError, match="cannot be run in a box here"):
         boxed("time.sleep(60)")
 

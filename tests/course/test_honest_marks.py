@@ -278,7 +278,7 @@ def test_what_differs_is_played_twice_before_anybody_is_accused(monkeypatch, tmp
         if words := said.pop(0):
             raise RallyError(words)
 
-    monkeypatch.setattr(replays.checking, "check", played)
+    monkeypatch.setattr(replays.checking, "check_rally", played)
     opened = work.read(folder)
 
     def judge(*words: str) -> None:

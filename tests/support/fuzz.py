@@ -590,7 +590,7 @@ def boxes(_: Path) -> Callable[[random.Random], None]:
     book = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
 
     def run(rng: random.Random) -> None:
-        notebook_box._told(damaged(told, rng))
+        notebook_box._runner_result(damaged(told, rng))
         notebook_box._executed(damaged(book, rng))
 
     return run
