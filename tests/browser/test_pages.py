@@ -175,6 +175,22 @@ def test_a_page(browser, pages, kind, screen):
     context.close()
 
 
+def test_a_telephone_shows_all_of_a_lab_on_the_first_page(browser, pages):
+    """Minutes and points are not cut off, and what a lab is about is no column of single words."""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(pages["handouts/index"].as_uri())
+    cells = page.locator(".lab-table td")
+    assert cells.count() == 4 * page.locator(".lab-table tbody tr").count() > 0
+    for cell in cells.all():
+        box = cell.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390, cell.inner_text()
+        line = float(cell.evaluate("cell => parseFloat(getComputedStyle(cell).lineHeight)"))
+        assert box["height"] < 4.5 * line, cell.inner_text()
+    page.close()
+
+
 def test_the_books_lead_to_each_other(browser, pages):
     page = browser.new_page()
     for book, link, title in (

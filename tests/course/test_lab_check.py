@@ -51,6 +51,7 @@ def test_answered_and_right_are_two_things(told):
     asked = {one["question"]: (one["answered"], one["right"]) for one in told["questions"]}
     assert asked == {
         "prediction": (False, "not judged here"),
+        "median": (True, "not judged here"),
         "growth": (True, "no"),
         "network": (True, "not judged here"),
         "culprit": (False, "not judged here"),
