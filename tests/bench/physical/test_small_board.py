@@ -18,6 +18,8 @@ from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.errors import BenchError, RallyError
+from tennis.play.commissioning.equipment import Asked, Boards
+from tennis.play.commissioning.measure import Work, measure
 from tennis.play.doctor.target import examine_target
 from tennis.play.planning import drill_plan, plan_of
 from tennis.play.rally import NothingPlayedError, Watch, play
@@ -25,7 +27,7 @@ from tennis.rally import Rally, witness
 from tennis.rally.folder import CONSOLE
 from tennis.rally.inside import read_inside
 from tennis.rally.manifest import Drill
-from tests.support.fake_brickwall import FakeBrickwall
+from tests.support.fake_brickwall import FakeBrickwall, wires
 from tests.support.small_board import HOST, SmallBoard
 
 # all on one worker: they share a machine
@@ -241,6 +243,20 @@ def test_the_doctor_looks_at_the_board(target):
         assert (found["tracer"].verdict, found["tracer"].found[:8]) == ("bad", "function")
     finally:
         target.run("echo nop > /sys/kernel/tracing/current_tracer", what="tracing")
+
+
+def test_a_commissioning_counts_pings_there_and_leaves_the_board_as_it_was(target, tmp_path):
+    """The fake instrument pings nobody: the Racquet of a real kernel says so."""
+    before = state(target)
+    with FakeBrickwall() as fake:
+        fake.wires = wires(reply=(0, 0))
+        work = Work(Boards(Asked(target=HOST, port=fake.port)), tmp_path, Watch())
+        assert measure("target", work).verdict == "pass"
+        kernel = measure("kernel", work)
+        ping = measure("ping", work)
+    assert kernel.facts["flavour"] == "mainline"
+    assert (ping.failure, {n.name: n.value for n in ping.numbers}["counted"]) == ("missing", 0)
+    assert state(target) == before
 
 
 @pytest.mark.usefixtures("target")
