@@ -98,7 +98,7 @@ def test_the_folder_and_its_page(whole):
     seeds = {open_rally(whole / name).manifest.protocol.seed for name in NAMES}
     assert len(seeds) == 4
     page = (whole / "report.html").read_text()
-    assert page.count("Virtual bench: virtual time, 2 ns per instruction") > 10
+    assert page.count("Virtual bench: virtual time, 2 ns per instruction") >= 10
 
 
 def test_what_was_published_is_judged_behind_it(tmp_path, path):
