@@ -5,7 +5,7 @@
 import pytest
 
 from tennis.bench import isolation
-from tennis.bench.physical.managed import _check_witness_place
+from tennis.bench.physical.refusals import _check_witness_place
 from tennis.bench.targets.snapshot import Snapshot
 from tennis.errors import UsageError
 from tennis.play.planning import plan_of
