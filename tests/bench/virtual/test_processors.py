@@ -146,7 +146,7 @@ kernels = ["mainline"]
 balls = 60
 processors = 2
 [loads.hog]
-options = { hold_us = 300 }
+options = { hold_us = 200, period_us = 1000 }
 [settings.beside]
 load_cpus = "0"
 interrupt_cpu = 0
