@@ -472,7 +472,8 @@ def test_a_brickwall_that_hangs_boots_again():
         host.link.write(b"\x04")  # a new heap: a second service may not fit beside the first
         host.run_until_quiet(1)
         host.execute(
-            "import rally, service\nrally.Rally.raise_now = lambda _: [0 for _ in iter(int, 1)]"
+            "import gc, rally, service\ngc.collect()\n"
+            "rally.Rally.raise_now = lambda _: [0 for _ in iter(int, 1)]"
         )
         host.link.write(b"service.Service().run()\x04")
         host.run_until_quiet(0.5)

@@ -180,8 +180,8 @@ def kernel(work: Work) -> Outcome:
     seen = work.equipment.facts()
     findings = list(examine_facts(seen))
     if work.equipment.kind == "emulated" and not seen.pairs("modules"):
-        # the virtual bench brings a Racquet along when it plays
-        findings = [finding for finding in findings if finding.what != "Racquet"]
+        # the virtual bench brings a Racquet and its lines along when it plays
+        findings = [finding for finding in findings if finding.what not in {"Racquet", "lines"}]
     bad = [finding for finding in findings if finding.verdict == "bad"]
     outcome = Outcome("pass", f"{seen.line('release') or 'a kernel'} would spoil no rally")
     outcome.facts = {"flavour": seen.flavour, **_told(seen, "release", "version", "clocksource")}

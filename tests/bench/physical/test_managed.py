@@ -183,10 +183,7 @@ def test_a_rally_on_a_mock_target(bench):
     assert not snapshot.read(rally.file("target-after.txt").read_text()).config
     what = [event["what"] for event in rally.events]
     assert {"racquet", "unsound", "load_health"} <= set(what)
-    # this machine is no Pi: that is said before the rally
-    assert (
-        any("architecture: x86_64" in line for line in bench.said) or os.uname().machine != "x86_64"
-    )
+    assert any(line.startswith("unsound: ") for line in bench.said)  # this machine is no bench
 
     assert "managed by tennis over SSH" in report([rally])
 
