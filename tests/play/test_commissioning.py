@@ -71,8 +71,8 @@ def test_an_evening_with_an_emulated_pico_and_a_virtual_target(tmp_path):
     assert 20_000 < figures["jumpers", "rate_balls_s"] < 60_000
     assert figures["ping", "counted"] == figures["ping", "pings"] == 20
     assert figures["reply", "answered"] == 20
-    # the emulated Pico and the virtual bench's own instrument look at the same target, which wakes in
-    # one of two ways, 70 ns apart: of 40 balls the median is either
+    # the emulated Pico and the virtual bench's own instrument look at the same target, which wakes
+    # in one of two ways, 70 ns apart: of 40 balls the median is either
     for kind in ("interrupt", "scheduling"):
         assert figures["idle", f"{kind}_times_virtual"] == pytest.approx(1, rel=0.06)
 
