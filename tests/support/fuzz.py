@@ -34,6 +34,8 @@ from tennis.bench.fleet.leases import who_else
 from tennis.bench.instruments import verifications
 from tennis.bench.instruments.arq import Receiver
 from tennis.bench.targets.console import Console
+from tennis.commissioning import record as commissioning
+from tennis.commissioning.tables import boards
 from tennis.course import load_lab, predictions, work
 from tennis.course.hand_ins import downloads, hand_in, integrity
 from tennis.course.hand_ins.platforms import sent
@@ -43,6 +45,10 @@ from tennis.errors import TennisError
 from tennis.explain import stages
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
+from tennis.pages.commission import page
+from tennis.play.commissioning.commissioning import STATE, Commissioning
+from tennis.play.commissioning.equipment import Asked
+from tennis.play.rally import Watch
 from tennis.rally import open_folder, open_rally
 from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.inside import read_inside
@@ -62,6 +68,7 @@ from tennis.umpire import Wires, open_capture
 from tests.support.captures import ball, sigrok, write
 from tests.support.hand_ins import make_sweep, make_work, zipped
 from tests.support.made_up_class import hand_in_of, packed
+from tests.support.made_up_commissioning import made_up_record
 from tests.support.made_up_journals import MadeUpRally, some_balls
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
@@ -584,6 +591,33 @@ def verifications_kept(scratch: Path) -> Callable[[random.Random], None]:
     return files(place, content, lambda: verifications.read("E66058"))
 
 
+def commissionings(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage a commissioning record that somebody sent, seal it again, and read and show it."""
+    place = scratch / commissioning.RECORD
+    whole = made_up_record().text()
+
+    def run(rng: random.Random) -> None:
+        data = damaged(whole, rng)
+        with contextlib.suppress(ValueError, TypeError, RecursionError, AttributeError):
+            # with a seal that is right, so that what lies behind it is looked at
+            content = {**json.loads(data), "seal": None}
+            data = json.dumps({**content, "seal": seal_of(content)}).encode()
+        place.write_bytes(data)
+        record = commissioning.read_record(place)
+        boards([("x", record)])
+        page(record)
+
+    return run
+
+
+def commissioning_states(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage what a commissioning's folder knows of its Pico and its target."""
+    asked, folder = Asked(target="virtual"), scratch / "evening"
+    Commissioning(folder, asked, Watch()).save()
+    place = folder / STATE
+    return files(place, place.read_bytes(), lambda: Commissioning(folder, asked, Watch()))
+
+
 def boxes(_: Path) -> Callable[[random.Random], None]:
     """Damage what a notebook leaves in its box."""
     told = json.dumps({"cells": 3, "error": "no"}).encode()
@@ -624,6 +658,8 @@ TARGETS: dict[str, Target] = {
     "inventory": inventories,
     "lease": leases,
     "verification": verifications_kept,
+    "commissioning": commissionings,
+    "commissioning-state": commissioning_states,
 }
 # an input of these takes so many times as long as one of a file
 SLOW = {"hand-in": 10, "store": 40, "sweep": 10, "match": 10, "drill": 4, "box": 4, "witness": 4}
@@ -657,6 +693,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "bench/virtual/guest.py": "tests/course/test_module_trial.py makes its records up",
     "bench/virtual/initramfs.py": OURS,
     "bench/virtual/profiler.py": OURS,
+    "commissioning/record.py": ("commissioning",),
     "course/marks/class_list.py": ("class-list",),
     "course/checking/running.py": "the checks' own process, whose results are its own",
     "course/marks/deadline.py": ("rules",),
@@ -676,6 +713,9 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "play/checking.py": ("rally",),
     "play/cluster/rally.py": "a cluster's client, which is trusted",
     "play/cluster/tasks.py": OURS,
+    "play/commissioning/commissioning.py": ("commissioning-state",),
+    "play/commissioning/measure.py": ("frames",),
+    "play/commissioning/wires.py": ("frames",),
     "play/listening.py": ("frames",),
     "play/planning.py": OURS,
     "play/rally.py": ("begun",),

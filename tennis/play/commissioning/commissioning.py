@@ -34,7 +34,7 @@ from tennis.pages.commission import page
 from tennis.play.commissioning.equipment import Asked, Equipment, equipment_for
 from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.rally import Watch
-from tennis.rally.disk import write_whole, writing
+from tennis.rally.disk import open_regular, write_whole, writing
 from tennis.rally.folder import MANIFEST, part_path
 from tennis.rally.manifest import Sha256, StrictModel
 from tennis.rally.opening import open_rally
@@ -42,6 +42,7 @@ from tennis.rally.text import plain, quoted
 from tennis.stats.summary import summarize
 
 STATE = "state.json"  # of this folder only: it is not sent
+STATE_MAX = 1 << 12  # bytes: two hashes
 RALLIES = ("idle", "load", "umpire")
 
 
@@ -102,7 +103,8 @@ class Commissioning:
     def _opened(self) -> Record:
         record = read_record(self.out / RECORD)
         try:
-            self._state = State.model_validate_json((self.out / STATE).read_bytes())
+            with open_regular(self.out / STATE, links=False) as file:
+                self._state = State.model_validate_json(file.read(STATE_MAX))
         except (OSError, ValidationError) as error:
             raise RallyError(
                 f"{self.out / STATE} cannot be read", next_step="begin another folder with --out"
