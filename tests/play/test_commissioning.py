@@ -110,7 +110,9 @@ def test_the_evening_ends_with_a_load(tmp_path):
     found = {number.name: number.value for number in outcome.numbers}
     assert (found["balls"], found["misses"]) == (40, 0)
     assert outcome.facts["load"] == "stress"
-    assert found["interrupt_times_virtual"] == pytest.approx(1, rel=0.05)
+    # of 40 balls the median is one that came upon a process, or one that came upon the kernel: they
+    # differ by a tenth
+    assert found["interrupt_times_virtual"] == pytest.approx(1, rel=0.15)
 
 
 @pytest.mark.virtual
