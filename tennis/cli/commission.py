@@ -85,7 +85,7 @@ def commission(  # the rest is what was asked for
     """
     from tennis.play.commissioning.commissioning import Commissioning
     from tennis.play.commissioning.commissioning import share as write_shared
-    from tennis.play.commissioning.equipment import Asked
+    from tennis.play.commissioning.equipment import CommissionRequest
     from tennis.play.rally import Watch
 
     if share is not None:
@@ -106,7 +106,7 @@ def commission(  # the rest is what was asked for
         listening(lambda line: echo(f"tennis: {line}", err=True)),
         shown("commission") as observe,
     ):
-        work = Commissioning(out, Asked(**asked), Watch(observe))
+        work = Commissioning(out, CommissionRequest(**asked), Watch(observe))
         if not yes:
             _overview(console, work)
         try:

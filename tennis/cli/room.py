@@ -90,13 +90,13 @@ def commission_benches(
       tennis benches commission --out room
       tennis benches commission --targets bench-3 --out room
     """
-    from tennis.play.commissioning.equipment import Asked
+    from tennis.play.commissioning.equipment import CommissionRequest
     from tennis.play.commissioning.fleet import commission_all
     from tennis.play.fleet import fleet_of
 
     place = inventory or group
     benches = fleet_of(targets, place, holder)
-    asked = Asked(inventory=place, balls=balls, holder=holder)
+    asked = CommissionRequest(inventory=place, balls=balls, holder=holder)
     bad = 0
     with listening(lambda line: echo(f"tennis: {line}", err=True)):
         for result in commission_all(benches, out, asked, wires):  # type: ignore[arg-type] # checked by click

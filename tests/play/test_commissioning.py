@@ -27,10 +27,10 @@ from tennis.pages.labels import Label
 from tennis.pages.labels import page as label_page
 from tennis.play.commissioning import measure as measuring
 from tennis.play.commissioning.commissioning import Commissioning, share
-from tennis.play.commissioning.equipment import Asked, Boards, Emulation
+from tennis.play.commissioning.equipment import Boards, CommissionRequest, Emulation
 from tennis.play.commissioning.fleet import commission_all
 from tennis.play.commissioning.measure import Outcome, Work, measure
-from tennis.play.commissioning.wires import Seen, judge_ping, judge_reply
+from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply
 from tennis.play.fleet import FleetBench
 from tennis.play.known_delays import Amount
 from tennis.play.rally import Watch
@@ -42,7 +42,7 @@ from tests.support.sshd import HOST, Sshd
 FEW = Amount(each=1, random=64)
 # an emulated Pico takes its time over a second of rest
 QUICK = {"settle_s": 0.01, "gap_min_us": 100, "gap_max_us": 200}
-VIRTUAL = Asked(target="virtual", balls=40, amount=FEW, serving=QUICK)
+VIRTUAL = CommissionRequest(target="virtual", balls=40, amount=FEW, serving=QUICK)
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +145,7 @@ def test_the_command_is_left_and_gone_on_with_behind_other_wires(tmp_path):
     assert record.result("target").verdict == "left out"
     assert record.passed("pico")
     with EmulatedPico(*respond("answer", rise=1000, width=1250)) as pico:
-        work = Commissioning(out, Asked(port=pico.url), Watch())
+        work = Commissioning(out, CommissionRequest(port=pico.url), Watch())
         for name in ("firmware", "jumpers"):
             work._put(name, Outcome("pass", "made up: another test measures it"))
         work.save()
@@ -180,10 +180,10 @@ def test_each_wire_once(tmp_path, case):
     assert outcome.advice
 
 
-def seen(answered=20, counted: int | None = 20, balls=20, **pads) -> Seen:
+def seen(answered=20, counted: int | None = 20, balls=20, **pads) -> WireTrial:
     known = wires(reply=pads.pop("reply", (0, 0)), ping=pads.pop("ping", (1, 0)))
     known["ping"] |= {"pulled_up": pads.pop("released", 1), "pulled_down": 0}
-    return Seen({**known, **pads}, balls, answered, counted)
+    return WireTrial({**known, **pads}, balls, answered, counted)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def counting(target: MockTarget, *, every: int = 1):
 def test_a_mock_target_counts_the_pings(managed, tmp_path, every, failure):
     with FakeBrickwall(ball=counting(managed, every=every)) as fake:
         fake.wires = wires(reply=(0, 0))
-        equipment = Boards(Asked(target=HOST, port=fake.port))
+        equipment = Boards(CommissionRequest(target=HOST, port=fake.port))
         outcome = measure("ping", Work(equipment, tmp_path, Watch()))
     assert (outcome.verdict, outcome.failure) == ("fail" if failure else "pass", failure), outcome
     # it was not loaded before, and is not now
@@ -265,7 +265,7 @@ def test_a_racquet_without_lines_on_a_mock_target_is_unloaded(managed, tmp_path)
     (managed.state / "no-lines").touch()
     with FakeBrickwall() as fake:
         fake.wires = wires(reply=(0, 0))
-        equipment = Boards(Asked(target=HOST, port=fake.port))
+        equipment = Boards(CommissionRequest(target=HOST, port=fake.port))
         outcome = measure("ping", Work(equipment, tmp_path, Watch()))
     assert "it has no lines" in f"{outcome.reason} {outcome.advice}", outcome
     assert managed.loaded == []
@@ -275,7 +275,7 @@ def test_a_racquet_that_a_mock_target_had_loaded_stays(managed, tmp_path):
     (managed.state / "sys/module/racquet/parameters").mkdir(parents=True)
     with FakeBrickwall(ball=counting(managed)) as fake:
         fake.wires = wires(reply=(0, 0))
-        equipment = Boards(Asked(target=HOST, port=fake.port))
+        equipment = Boards(CommissionRequest(target=HOST, port=fake.port))
         assert measure("reply", Work(equipment, tmp_path, Watch())).verdict == "pass"
     assert managed.loaded == ["racquet"]
     assert "rmmod racquet" not in managed.log
@@ -288,10 +288,10 @@ def test_a_mock_target_without_rights_or_out_of_reach(managed, tmp_path):
     identity = managed.programs / "id"
     identity.write_text("#!/bin/sh\necho 1000\n")
     identity.chmod(0o755)
-    outcome = measure("target", Work(Boards(Asked(target=HOST)), tmp_path, Watch()))
+    outcome = measure("target", Work(Boards(CommissionRequest(target=HOST)), tmp_path, Watch()))
     assert (outcome.verdict, outcome.failure) == ("fail", "rights"), outcome
     assert "sudo asks for a password" in f"{outcome.reason} {outcome.advice}"
-    away = Boards(Asked(target="no-such-host.invalid"))
+    away = Boards(CommissionRequest(target="no-such-host.invalid"))
     outcome = measure("target", Work(away, tmp_path, Watch()))
     assert (outcome.verdict, outcome.failure) == ("fail", "unreachable"), outcome
 
@@ -321,7 +321,7 @@ PICO = (0x2E8A, 0x0005)
 )
 def test_what_is_plugged_in_is_said(monkeypatch, tmp_path, listed, failure, words):
     monkeypatch.setattr(list_ports, "comports", lambda: [Listed(*one) for one in listed])
-    outcome = measure("pico", Work(Boards(Asked()), tmp_path, Watch()))
+    outcome = measure("pico", Work(Boards(CommissionRequest()), tmp_path, Watch()))
     assert (outcome.verdict, outcome.failure) == ("fail", failure)
     assert words in outcome.reason
 
@@ -354,7 +354,7 @@ def whole(tmp_path, made_up):  # noqa: ARG001
     return tmp_path / "c"
 
 
-def again(out: Path, asked: Asked = VIRTUAL) -> Commissioning:
+def again(out: Path, asked: CommissionRequest = VIRTUAL) -> Commissioning:
     return Commissioning(out, asked, Watch())
 
 
@@ -398,11 +398,11 @@ def test_a_made_up_record_is_about_one_target_and_one_kind(whole):
     with pytest.raises(UsageError, match="is about another target"):
         again(whole, replace(VIRTUAL, target="virtual:rt"))
     with pytest.raises(UsageError, match="is about emulated hardware, and this is physical"):
-        again(whole, Asked(target="bench-1"))
+        again(whole, CommissionRequest(target="bench-1"))
 
 
 def test_a_target_that_is_named_later_is_asked(tmp_path, made_up):  # noqa: ARG001
-    asked = Asked(port="socket://127.0.0.1:1")
+    asked = CommissionRequest(port="socket://127.0.0.1:1")
     work = again(tmp_path / "c", asked)
     assert work.todo() == ["pico", "firmware", "jumpers", "ping", "reply", "idle", "load"]
     with pytest.raises(UsageError, match="the step target takes a target: name one"):
@@ -415,7 +415,7 @@ def test_a_target_that_is_named_later_is_asked(tmp_path, made_up):  # noqa: ARG0
 
 
 def test_a_made_up_error_is_one_line_of_the_record_and_tells_no_names(tmp_path, made_up):
-    asked = Asked(target="pi@secret-host", port="/dev/ttyACM7")
+    asked = CommissionRequest(target="pi@secret-host", port="/dev/ttyACM7")
     made_up["pico"] = UsageError("secret-host and /dev/ttyACM7 are gone", next_step="look there")
     work = Commissioning(tmp_path / "c", asked, Watch())
     result = work.do("pico")
@@ -519,7 +519,7 @@ def test_what_cannot_be_meant():
 def test_a_room_of_made_up_benches_and_one_that_fails(tmp_path, made_up):
     made_up["target"] = UsageError("it is off", next_step="switch it on")
 
-    def make(out: Path, asked: Asked, watch: Watch) -> Commissioning:
+    def make(out: Path, asked: CommissionRequest, watch: Watch) -> Commissioning:
         if out.name == "bench-2":
             raise UsageError("its folder is somebody else's")
         return Commissioning(out, replace(asked, target="virtual"), watch)
@@ -527,7 +527,7 @@ def test_a_room_of_made_up_benches_and_one_that_fails(tmp_path, made_up):
     benches = [FleetBench(f"bench-{n}", None, f"bench-{n}", f"/dev/x{n}") for n in (1, 2, 3)]
 
     def results(wires: str) -> dict[str, str]:
-        found = commission_all(benches, tmp_path / "room", Asked(), wires, make)
+        found = commission_all(benches, tmp_path / "room", CommissionRequest(), wires, make)
         return {result.bench: result.trouble for result in found}
 
     first = results("jumpers")
@@ -541,11 +541,11 @@ def test_a_room_of_made_up_benches_and_one_that_fails(tmp_path, made_up):
 
 
 def test_the_second_round_of_made_up_benches_names_the_first(tmp_path, made_up):  # noqa: ARG001
-    def make(out: Path, asked: Asked, watch: Watch) -> Commissioning:
+    def make(out: Path, asked: CommissionRequest, watch: Watch) -> Commissioning:
         return Commissioning(out, replace(asked, target="virtual"), watch)
 
     bench = FleetBench("bench-1", None, "bench-1", "/dev/x1")
-    (result,) = commission_all([bench], tmp_path / "room", Asked(), "target", make)
+    (result,) = commission_all([bench], tmp_path / "room", CommissionRequest(), "target", make)
     assert result.trouble.startswith("ping: first jumpers must pass (--wires jumpers")
 
 

@@ -47,7 +47,7 @@ from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
 from tennis.pages.commission import page
 from tennis.play.commissioning.commissioning import STATE, Commissioning
-from tennis.play.commissioning.equipment import Asked
+from tennis.play.commissioning.equipment import CommissionRequest
 from tennis.play.rally import Watch
 from tennis.rally import open_folder, open_rally
 from tennis.rally.folder import JOURNAL, PLAN
@@ -612,7 +612,7 @@ def commissionings(scratch: Path) -> Callable[[random.Random], None]:
 
 def commissioning_states(scratch: Path) -> Callable[[random.Random], None]:
     """Damage what a commissioning's folder knows of its Pico and its target."""
-    asked, folder = Asked(target="virtual"), scratch / "evening"
+    asked, folder = CommissionRequest(target="virtual"), scratch / "evening"
     Commissioning(folder, asked, Watch()).save()
     place = folder / STATE
     return files(place, place.read_bytes(), lambda: Commissioning(folder, asked, Watch()))

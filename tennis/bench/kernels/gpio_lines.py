@@ -3,7 +3,7 @@
 """Where a target's Racquet gets its two lines from, and which GPIO chips could have them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tennis.bench.findings import Finding
@@ -29,12 +29,11 @@ class GpioChip:
 
 
 @dataclass(frozen=True)
-class _Lines:
-    """The lines that a loaded Racquet holds: offsets in their chip."""
+class RacquetLines:
+    """The lines that a loaded Racquet holds."""
 
     chip: str
-    ping: int
-    reply: int
+    offsets: Mapping[str, int]  # in the chip, of "ping" and "reply"
 
 
 def gpio_chips(snapshot: Snapshot) -> list[GpioChip]:
@@ -44,9 +43,10 @@ def gpio_chips(snapshot: Snapshot) -> list[GpioChip]:
 
 def check_lines(snapshot: Snapshot) -> Finding:
     """Say which lines the Racquet has, or which chips could give it two."""
-    held = _held(snapshot)
+    held = racquet_lines(snapshot)
     if held:
-        told = f"ping is line {held.ping}, reply line {held.reply} of {held.chip}"
+        ping, reply = held.offsets["ping"], held.offsets["reply"]
+        told = f"ping is line {ping}, reply line {reply} of {held.chip}"
         return Finding("good", "lines", told)
     named = snapshot.lines("racquet_lines")
     nodes = [line for line in named if line.startswith("device-tree ")]
@@ -141,9 +141,10 @@ def _chips(snapshot: Snapshot) -> Iterator[tuple[GpioChip, list[tuple[str, int]]
     yield from found
 
 
-def _held(snapshot: Snapshot) -> _Lines | None:
+def racquet_lines(snapshot: Snapshot) -> RacquetLines | None:
+    """Return the lines that a loaded Racquet holds; None if the target tells of none."""
     for chip, lines in _chips(snapshot):
         offsets = dict(lines)
         if {"ping", "reply"} <= offsets.keys():
-            return _Lines(plain(chip.label, 60), offsets["ping"], offsets["reply"])
+            return RacquetLines(plain(chip.label, 60), offsets)
     return None

@@ -31,7 +31,7 @@ from tennis.digests import sha256_of
 from tennis.errors import AlteredError, RallyError, UsageError
 from tennis.listener import say
 from tennis.pages.commission import page
-from tennis.play.commissioning.equipment import Asked, Equipment, equipment_for
+from tennis.play.commissioning.equipment import CommissionRequest, Equipment, equipment_for
 from tennis.play.commissioning.measure import Outcome, Work, measure
 from tennis.play.rally import Watch
 from tennis.rally.disk import open_regular, write_whole, writing
@@ -69,7 +69,7 @@ class Commissioning:
     """
 
     def __init__(
-        self, out: Path, asked: Asked, watch: Watch, equipment: Equipment | None = None
+        self, out: Path, asked: CommissionRequest, watch: Watch, equipment: Equipment | None = None
     ) -> None:
         self.out, self.asked, self._watch = out, asked, watch
         self.equipment = equipment or equipment_for(asked)

@@ -68,7 +68,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CommissionRequest:
     """What a person asked for."""
 
     target: str | None = None
@@ -125,7 +125,7 @@ class Equipment(Protocol):
 class Boards:
     """A real Pico on a port (or one behind a socket), and a board, or none that is managed."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: CommissionRequest) -> None:
         self._asked = asked
         self.kind: Literal["physical", "emulated"] = (
             "emulated" if "://" in (asked.port or "") else "physical"
@@ -246,7 +246,7 @@ class Emulation:
 
     kind: Literal["physical", "emulated"] = "emulated"
 
-    def __init__(self, asked: Asked, wires: tuple[str, ...] = ()) -> None:
+    def __init__(self, asked: CommissionRequest, wires: tuple[str, ...] = ()) -> None:
         self._asked = asked
         self._wires = wires
         self._kernel = (asked.target or VIRTUAL).partition(":")[2] or "mainline"
@@ -308,7 +308,7 @@ class Emulation:
         return bench_for(plan), plan
 
 
-def equipment_for(asked: Asked) -> Equipment:
+def equipment_for(asked: CommissionRequest) -> Equipment:
     """Return what there is to measure with."""
     virtual = asked.target is not None and asked.target.partition(":")[0] == VIRTUAL
     return Emulation(asked) if virtual else Boards(asked)

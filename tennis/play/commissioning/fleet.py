@@ -13,7 +13,7 @@ from tennis.bench.fleet.inventory import read_inventory
 from tennis.errors import TennisError
 from tennis.pages.labels import Label
 from tennis.play.commissioning.commissioning import Commissioning
-from tennis.play.commissioning.equipment import Asked
+from tennis.play.commissioning.equipment import CommissionRequest
 from tennis.play.fleet import FleetBench
 from tennis.play.rally import Watch
 from tennis.rally.disk import writing
@@ -23,7 +23,7 @@ ROUNDS = {
     "jumpers": ("pico", "firmware", "jumpers"),
     "target": ("pico", "firmware", "target", "kernel", "ping", "reply", "idle", "load"),
 }
-Make = Callable[[Path, Asked, Watch], Commissioning]
+Make = Callable[[Path, CommissionRequest, Watch], Commissioning]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class BenchResult:
 def commission_all(
     benches: Sequence[FleetBench],
     out: Path,
-    asked: Asked,
+    asked: CommissionRequest,
     wires: Literal["jumpers", "target"],
     make: Make = Commissioning,
 ) -> Iterator[BenchResult]:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """What each step of a commissioning measures, and how it is judged."""
 
-import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -11,13 +10,14 @@ from typing import Any
 
 from tennis import wire
 from tennis.bench.instruments.brickwall import Brickwall, Hello, Play
+from tennis.bench.kernels.gpio_lines import racquet_lines
 from tennis.bench.registry import bench_for
 from tennis.bench.targets.snapshot import Snapshot
 from tennis.commissioning.record import Number, StepVerdict
 from tennis.commissioning.steps import step
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.play.commissioning.equipment import Equipment, StepError
-from tennis.play.commissioning.wires import Seen, judge_ping, judge_reply, look
+from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply, try_wires
 from tennis.play.doctor.target import examine_facts
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
@@ -202,23 +202,16 @@ def _told(seen: Snapshot, *names: str) -> dict[str, str]:
 
 
 def _lines(seen: Snapshot) -> dict[str, str]:
-    """Return the GPIO chip and lines that a loaded Racquet has, as the kernel tells them."""
-    facts, chip = {}, ""
-    for line in seen.lines("gpio"):
-        if line.startswith("gpiochip"):
-            chip = plain(line.rpartition(",")[2].strip(" :"), 60)
-        elif match := re.search(r"gpio-\d+ \((?P<line>[^|)]*)\|(?P<use>ping|reply) *\)", line):
-            name = plain(match["line"], 40)
-            facts[f"{match['use']}_line"] = f"{name} of {chip}" if name else chip
-    return facts
+    """Return the lines that a loaded Racquet has, as the kernel tells them."""
+    held = racquet_lines(seen)
+    if held is None:
+        return {}
+    return {f"{use}_line": f"{line} of {held.chip}" for use, line in held.offsets.items()}
 
 
 def ping(work: Work) -> Outcome:
     """Look at the ping wire, with the help of the target's count."""
-    with work.equipment.wired() as (brickwall, count):
-        serial = brickwall.hello().unique_id
-        seen = look(brickwall, count)
-    outcome = _wires(seen, serial)
+    seen, outcome = _wires(work)
     if failure := judge_ping(seen):
         return outcome.failed(failure, "ping", seen.short if failure == "short" else "")
     if seen.counted is None:
@@ -231,10 +224,7 @@ def ping(work: Work) -> Outcome:
 
 def reply(work: Work) -> Outcome:
     """Look at both wires."""
-    with work.equipment.wired() as (brickwall, count):
-        serial = brickwall.hello().unique_id
-        seen = look(brickwall, count)
-    outcome = _wires(seen, serial)
+    seen, outcome = _wires(work)
     if failure := judge_reply(seen):
         if failure == "missing" and seen.counted is None and seen.ping_held_low:
             outcome.notes.append("something holds the ping wire low: are both wires swapped?")
@@ -245,14 +235,18 @@ def reply(work: Work) -> Outcome:
     return outcome
 
 
-def _wires(seen: Seen, serial: str) -> Outcome:
+def _wires(work: Work) -> tuple[WireTrial, Outcome]:
+    """Try both wires; return what was seen, and an outcome with its numbers."""
+    with work.equipment.wired() as (brickwall, count):
+        serial = brickwall.hello().unique_id
+        seen = try_wires(brickwall, count)
     outcome = Outcome("pass", "", serial=serial)
     outcome.number("pings", "pings served", seen.balls, "")
     outcome.number("answered", "answered", seen.answered, "")
     if seen.counted is not None:
         outcome.number("counted", "counted by the target", seen.counted, "")
     outcome.facts = {"reply_at_rest": seen.resting}
-    return outcome
+    return seen, outcome
 
 
 def idle(work: Work) -> Outcome:

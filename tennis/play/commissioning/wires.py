@@ -29,7 +29,7 @@ TRIAL = Play(
 
 
 @dataclass(frozen=True)
-class Seen:
+class WireTrial:
     """What a trial of the wires saw."""
 
     pads: dict[str, Any]  # as ``wires`` of the Brickwall answers
@@ -60,7 +60,7 @@ class Seen:
         return {(0, 0): "low", (1, 1): "high"}.get(pulled, "floating")
 
 
-def look(brickwall: Brickwall, count: Callable[[], int | None]) -> Seen:
+def try_wires(brickwall: Brickwall, count: Callable[[], int | None]) -> WireTrial:
     """Test the pads, serve some balls, and let the target count. Raises BenchError."""
     brickwall.end_play()  # of a host that was killed
     brickwall.command("quiet")
@@ -81,10 +81,10 @@ def look(brickwall: Brickwall, count: Callable[[], int | None]) -> Seen:
             )
     after = count()
     counted = None if before is None or after is None else after - before
-    return Seen(pads, balls, answered, counted)
+    return WireTrial(pads, balls, answered, counted)
 
 
-def judge_ping(seen: Seen) -> str:
+def judge_ping(seen: WireTrial) -> str:
     """Name the failure of the ping wire, where the reply wire need not be plugged; empty: none."""
     if seen.jumpers:
         return "jumpers"
@@ -99,7 +99,7 @@ def judge_ping(seen: Seen) -> str:
     return ""
 
 
-def judge_reply(seen: Seen) -> str:
+def judge_reply(seen: WireTrial) -> str:
     """Name the failure of the reply wire; empty: none."""
     if seen.pads["ping_to_reply"]:
         return "joined"

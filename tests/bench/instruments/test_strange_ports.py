@@ -16,7 +16,7 @@ from tennis.bench.instruments.brickwall import Brickwall, NobodyError
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.errors import BenchError
-from tennis.play.commissioning.equipment import Asked, Boards
+from tennis.play.commissioning.equipment import Boards, CommissionRequest
 from tennis.play.commissioning.measure import Work, measure
 from tennis.play.rally import Watch
 
@@ -167,5 +167,5 @@ def test_a_pico_with_circuitpython_is_called_by_its_name(tmp_path):
     with strange("circuitpython") as name:
         with pytest.raises(BenchError, match=r"has CircuitPython: put MicroPython 1\.25"):
             flashing.interpreter(name)
-        outcome = measure("pico", Work(Boards(Asked(port=name)), tmp_path, Watch()))
+        outcome = measure("pico", Work(Boards(CommissionRequest(port=name)), tmp_path, Watch()))
     assert (outcome.verdict, outcome.failure) == ("fail", "circuitpython"), outcome

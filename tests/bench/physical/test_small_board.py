@@ -18,7 +18,7 @@ from tennis.bench.physical.managed import PiBench
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import SshTarget
 from tennis.errors import BenchError, RallyError
-from tennis.play.commissioning.equipment import Asked, Boards
+from tennis.play.commissioning.equipment import Boards, CommissionRequest
 from tennis.play.commissioning.measure import Work, measure
 from tennis.play.doctor.target import examine_target
 from tennis.play.planning import drill_plan, plan_of
@@ -250,7 +250,7 @@ def test_a_commissioning_counts_pings_there_and_leaves_the_board_as_it_was(targe
     before = state(target)
     with FakeBrickwall() as fake:
         fake.wires = wires(reply=(0, 0))
-        work = Work(Boards(Asked(target=HOST, port=fake.port)), tmp_path, Watch())
+        work = Work(Boards(CommissionRequest(target=HOST, port=fake.port)), tmp_path, Watch())
         assert measure("target", work).verdict == "pass"
         kernel = measure("kernel", work)
         ping = measure("ping", work)
