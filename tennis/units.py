@@ -24,7 +24,10 @@ def ticks_to_ns(ticks: int | NDArray[np.int64], tick_hz: int) -> int | NDArray[n
     Exact for every clock whose period is a whole number of nanoseconds (125 MHz, 1 GHz).
     """
     ratio = Fraction(NS_PER_S, tick_hz)
-    return (ticks * ratio.numerator * 2 + ratio.denominator) // (2 * ratio.denominator)
+    # whole periods first: at 133,333,333 Hz, 35 s of ticks times a billion is beyond 64 bits
+    periods, rest = divmod(ticks, ratio.denominator)
+    rounded = (rest * ratio.numerator * 2 + ratio.denominator) // (2 * ratio.denominator)
+    return periods * ratio.numerator + rounded
 
 
 def tick_ns(tick_hz: int) -> float:

@@ -1,12 +1,15 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Times in words: three digits, and the unit that fits."""
+"""Ticks in nanoseconds; times in words: three digits, and the unit that fits."""
 
+from fractions import Fraction
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tennis.units import format_count, format_ns, format_round_ns, format_us
+from tennis.units import format_count, format_ns, format_round_ns, format_us, ticks_to_ns
 
 SIZES = {"ns": 1, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
@@ -66,3 +69,14 @@ def test_published_figures(us, words):
 def test_counts():
     assert [format_count(n, "ball") for n in (0, 1, 2)] == ["0 balls", "1 ball", "2 balls"]
     assert [format_count(n, "miss", "misses") for n in (1, 2)] == ["1 miss", "2 misses"]
+
+
+@given(
+    st.sampled_from([1_000_000_000, 150_000_000, 133_333_333, 125_000_000, 24_000_001]),
+    st.integers(0, 10**15),
+)
+def test_ticks_of_any_clock_and_any_length(tick_hz, ticks):
+    """Eleven days at a clock whose period is no whole number of ns: arrays have 64 bits."""
+    exact = Fraction(ticks * 1_000_000_000, tick_hz)
+    assert abs(ticks_to_ns(ticks, tick_hz) - exact) <= Fraction(1, 2)
+    assert ticks_to_ns(np.array([ticks]), tick_hz).tolist() == [ticks_to_ns(ticks, tick_hz)]

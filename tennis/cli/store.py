@@ -241,7 +241,8 @@ def query(place: Path | str, sql: str, kind: str, seconds: int, memory_mb: int) 
         except pa.ArrowException as error:
             raise UsageError(plain(str(error), 200), next_step="use --format json") from error
     elif kind == "json":
-        echo(json.dumps(found.to_pylist(), indent=1, default=str))
+        rows = [_without_infinities(row) for row in found.to_pylist()]
+        echo(json.dumps(rows, indent=1, default=str, allow_nan=False))
     else:
         _print(found)
 
@@ -394,9 +395,11 @@ def export(place: Path | str, where: tuple[str, ...], out: Path, *, force: bool)
 
 
 def _without_infinities(value: Any) -> Any:
-    """Return a value as JSON has it: null stands for what is among the missed balls."""
+    """Return a value as JSON has it: null stands for a missed ball, and for no number."""
     if isinstance(value, dict):
         return {name: _without_infinities(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_without_infinities(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A figure of a store comes from bytes whose hash was checked, within bounds; from nothing else."""
 
+import json
 import os
 import signal
 import time
@@ -224,3 +225,11 @@ def test_a_question_s_limits_are_options(store):
         assert isinstance(done.exception, UsageError), done.exception
         assert said in str(done.exception)
         assert words[0] in str(done.exception)
+
+
+def test_an_answer_in_json_is_json(store):
+    """NaN and Infinity are no JSON: a strict reader would stop there."""
+    sql = "SELECT 'nan'::DOUBLE AS no, ['inf'::DOUBLE, 1.5] AS several, 2 AS two"
+    done = CliRunner().invoke(cli, ["store", "query", str(store.path), sql, "--format", "json"])
+    (row,) = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert row == {"no": None, "several": [None, 1.5], "two": 2}
