@@ -22,7 +22,8 @@ import time
 from dataclasses import replace
 
 from tennis import wire
-from tennis.bench.instruments.brickwall import Brickwall, Play
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.instruments.commands import Play
 from tennis.play.verify import jumpered_pico
 
 TARGET_BALLS_A_S = 20_000

@@ -94,6 +94,7 @@ def capture(  # the rest is what was asked for
           --seconds 60 --out wires.sr
     """
     from tennis.bench.instruments import sigrok
+    from tennis.bench.instruments.acquisition import capturing, wait
 
     rate = round(rate_mhz * 1e6) if rate_mhz else None
     if out.exists() or out.is_symlink():
@@ -105,8 +106,8 @@ def capture(  # the rest is what was asked for
     how = f"{chosen.rate_hz / 1e6:g} MHz, ping {chosen.ping}, reply {chosen.reply}"
     echo(f"capturing with {name} ({chosen.analyser.spec}), {how}", err=True)
     stop = Stop()
-    with sigrok.capturing(chosen, out) as under_way:
-        sigrok.wait(under_way, stop)
+    with capturing(chosen, out) as under_way:
+        wait(under_way, stop)
     if under_way.trouble:
         echo(f"tennis: {under_way.trouble}", err=True)
     echo(f"{out}: {under_way.samples} samples, {under_way.seconds:.3f} s")

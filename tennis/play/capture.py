@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tennis.bench.instruments import sigrok
+from tennis.bench.instruments.acquisition import capturing
 from tennis.errors import UsageError
 from tennis.listener import say
 from tennis.rally.folder import CAPTURE
@@ -61,7 +62,7 @@ def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
         yield trouble
         return
     chosen = _chosen(plan)
-    with sigrok.capturing(chosen, part / CAPTURE) as capture:
+    with capturing(chosen, part / CAPTURE) as capture:
         yield trouble
         if not chosen.analyser.continuous and capture.running:
             say("waiting for what the analyser holds in its memory")

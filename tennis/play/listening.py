@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis import wire
-from tennis.bench.instruments.brickwall import Brickwall, Play
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.instruments.commands import Play
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.errors import BenchError

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from tennis import wire
-from tennis.bench.instruments.brickwall import Hello
+from tennis.bench.instruments.commands import Hello
 from tennis.play.known_delays import DelaySetting
 from tennis.play.loop_delay import CRYSTALS, STATISTICS_TICKS, WANDER, Clocks, Common, Loop, common
 from tennis.rally.manifest import Verdict, VerificationRecord

@@ -21,7 +21,8 @@ from typing import Literal
 
 from tennis import wire
 from tennis.bench.instruments import emulated, verifications
-from tennis.bench.instruments.brickwall import Brickwall, CommandError, Hello, Play
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.instruments.commands import CommandError, Hello, Play
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink

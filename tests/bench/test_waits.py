@@ -11,7 +11,7 @@ from tennis.checkout import ROOT
 ENDS = {
     "bench/box.py": {"wait": "it was just killed"},
     "bench/instruments/emulated_clock.py": {"recv": "the socket was made with a timeout"},
-    "bench/instruments/sigrok.py": {"wait": "it was killed in the loop before"},
+    "bench/instruments/acquisition.py": {"wait": "it was killed in the loop before"},
     "bench/sloth/beneath.py": {"subprocess.run": "dtc reads what it is given, and ends"},
     "bench/targets/agent_session.py": {
         "wait": "in a thread: close kills the process",

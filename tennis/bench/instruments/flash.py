@@ -15,7 +15,8 @@ from mpremote.transport import TransportError
 from mpremote.transport_serial import SerialTransport
 
 from tennis.bench.instruments import firmware
-from tennis.bench.instruments.brickwall import Brickwall, CommandError, Hello, NobodyError
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.instruments.commands import CommandError, Hello, NobodyError
 from tennis.bench.instruments.emulated_clock import parted
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import bootsel, picos, the_port

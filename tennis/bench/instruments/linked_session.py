@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tennis import wire
-from tennis.bench.instruments.brickwall import Brickwall, Hello, play_of
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.instruments.commands import Hello, play_of
 from tennis.bench.instruments.lockstep import LockstepLink
 from tennis.bench.targets.console import Console
 from tennis.rally.journal import Frame

@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 from tennis import __version__
 from tennis.bench.fitting import Capabilities
 from tennis.bench.instruments import firmware, verifications
-from tennis.bench.instruments.brickwall import Brickwall, Hello, Play, play_of
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.instruments.commands import Hello, Play, play_of
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import USUAL, Patience

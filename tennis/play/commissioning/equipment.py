@@ -14,7 +14,8 @@ from typing import Any, Literal, Protocol
 from tennis.bench.fleet import leases
 from tennis.bench.fleet.inventory import connect
 from tennis.bench.instruments import emulated
-from tennis.bench.instruments.brickwall import Brickwall, Hello
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.instruments.commands import Hello
 from tennis.bench.instruments.flash import flash, interpreter
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import bootsel, picos, ports, the_port

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tennis import wire
-from tennis.bench.instruments.brickwall import Brickwall, Hello, Play
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.instruments.commands import Hello, Play
 from tennis.bench.kernels.gpio_lines import racquet_lines
 from tennis.bench.registry import bench_for
 from tennis.bench.targets.snapshot import Snapshot

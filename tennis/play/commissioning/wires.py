@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tennis import wire
-from tennis.bench.instruments.brickwall import Brickwall, Play
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.instruments.commands import Play
 from tennis.errors import BenchError
 
 BALLS = 20

@@ -8,7 +8,8 @@ from typing import Any
 
 from tennis.bench.findings import Finding
 from tennis.bench.instruments import firmware, verifications
-from tennis.bench.instruments.brickwall import Brickwall, Hello
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.instruments.commands import Hello
 from tennis.bench.instruments.ports import bootsel, picos, the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.errors import TennisError

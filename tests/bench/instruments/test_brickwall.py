@@ -17,7 +17,8 @@ import pytest
 
 from tennis import wire
 from tennis.bench.instruments import ports, verifications
-from tennis.bench.instruments.brickwall import Brickwall, play_of
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.instruments.commands import play_of
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.ports import Port
 from tennis.bench.instruments.serial_link import SerialLink

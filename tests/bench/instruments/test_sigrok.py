@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench.instruments import sigrok, sigrok_decoder
+from tennis.bench.instruments import acquisition, sigrok, sigrok_decoder
+from tennis.bench.instruments.acquisition import capturing, wait
 from tennis.errors import BenchError, UsageError
 from tennis.play.capture import needed_s, warnings, watching
 from tennis.play.planning import plan_of
@@ -153,7 +154,7 @@ def test_a_capture_of_the_pattern_generator_is_whole(tmp_path):
     """Real samples of libsigrok's demo driver, through the pipe, into a session that it reads."""
     out = tmp_path / "demo.sr"
     chosen = sigrok.settings("demo", rate_hz=1_000_000, ping="D1", reply="D6")
-    with sigrok.capturing(chosen, out) as capture:
+    with capturing(chosen, out) as capture:
         time.sleep(0.3)
     assert not capture.trouble
     assert capture.samples > 100_000
@@ -168,8 +169,8 @@ def test_a_capture_of_the_pattern_generator_is_whole(tmp_path):
 
 def test_a_capture_for_so_long_has_that_length(tmp_path):
     chosen = sigrok.settings("demo", rate_hz=1_000_000, seconds=0.25)
-    with sigrok.capturing(chosen, tmp_path / "demo.sr") as capture:
-        sigrok.wait(capture)
+    with capturing(chosen, tmp_path / "demo.sr") as capture:
+        wait(capture)
     assert capture.samples == 250_000
     assert not capture.trouble
 
@@ -185,7 +186,7 @@ def test_an_analyser_that_is_unplugged_leaves_what_it_saw(tmp_path, path_of, sec
     chosen = sigrok.settings("demo", rate_hz=1_000_000, seconds=seconds)
     path_of(DIES)
     out = tmp_path / "half.sr"
-    with sigrok.capturing(chosen, out) as capture:
+    with capturing(chosen, out) as capture:
         while capture.running:
             time.sleep(0.01)
     assert "stopped by itself (usb gone)" in capture.trouble
@@ -199,7 +200,7 @@ def test_one_that_gives_no_sample_is_told_and_leaves_nothing(tmp_path, path_of):
     path_of("echo no permission >&2; exit 1")
     with (
         pytest.raises(BenchError, match="no permission"),
-        sigrok.capturing(chosen, tmp_path / "none.sr"),
+        capturing(chosen, tmp_path / "none.sr"),
     ):
         pass
     assert not (tmp_path / "none.sr").exists()
@@ -237,7 +238,7 @@ def test_an_analyser_that_cannot_stream_samples_for_the_rallys_length(
     """A stand-in: nothing comes before its memory is full, which is after the rally's end."""
     log = tmp_path / "log"
     path_of(MEMORY.format(log=log))
-    monkeypatch.setattr(sigrok, "FIRST_SAMPLES_S", 0.1)
+    monkeypatch.setattr(acquisition, "FIRST_SAMPLES_S", 0.1)
     asked = {"bench": "pi", "umpire": True, "analyser": "buffer", "pulse_us": 10}
     plan = plan_of(**asked, balls=10)
     assert "does not say how large that is" in warnings(plan)[0]

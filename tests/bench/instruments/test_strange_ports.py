@@ -12,7 +12,8 @@ import tty
 import pytest
 
 from tennis.bench.instruments import flash as flashing
-from tennis.bench.instruments.brickwall import Brickwall, NobodyError
+from tennis.bench.instruments.brickwall import Brickwall
+from tennis.bench.instruments.commands import NobodyError
 from tennis.bench.instruments.link import LinkLostError
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.errors import BenchError

@@ -1,0 +1,116 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a Brickwall is told to play, what it says of itself and its wires, and what it refuses."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from tennis.errors import BenchError
+from tennis.rally.manifest import Protocol
+from tennis.rally.text import plain
+
+# it is shown to people and kept in manifests: nothing in it may move a cursor
+Said = Annotated[str, AfterValidator(lambda text: plain(text, 100))]
+
+
+class Hello(BaseModel):
+    """What a Brickwall says about itself."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    instrument: Said
+    firmware: Said
+    firmware_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    micropython: Said
+    board: Said
+    unique_id: str = Field(pattern="^[0-9A-Za-z_-]{1,64}$")  # names a verification record, too
+    clock_hz: int = Field(ge=10**6, le=10**10)
+    tick_hz: int = Field(ge=10**6, le=10**10)
+    boot: Said
+    state: Said
+    rally: Said | None = None
+    next_frame: int = 0
+    oldest_frame: int = 0
+    pins: dict[str, int] = {}
+
+
+class Driven(BaseModel):
+    """The level of a pad that is driven high, and low; and pulled, which firmware of 0.2 omits."""
+
+    high: Literal[0, 1]
+    low: Literal[0, 1]
+    pulled_up: Literal[0, 1] | None = None
+    pulled_down: Literal[0, 1] | None = None
+
+
+class Pulled(BaseModel):
+    """The level of a pad that is pulled up, and down."""
+
+    pulled_up: Literal[0, 1]
+    pulled_down: Literal[0, 1]
+
+
+class PadReadings(BaseModel):
+    """What the Brickwall's pads tell about the wires."""
+
+    ping: Driven
+    reply: Pulled
+    listen: Pulled
+    ping_to_reply: bool
+    ping_to_listen: bool
+    answer_to_reply: bool
+    listen_to_reply: bool
+
+
+@dataclass(frozen=True)
+class Play:
+    """What the command ``play`` takes."""
+
+    balls: int
+    seed: int
+    loop: str
+    gap_min_ns: int
+    gap_max_ns: int
+    period_ns: int
+    pulse_ns: int
+    timeout_ns: int
+    settle_ns: int
+    give_up_ns: int
+    rally: str = ""
+    first: int = 0
+    sequence: int = 0
+    clock_ticks: int = 0
+
+
+def play_of(protocol: Protocol) -> Play:
+    """Return the parameters of a rally that is played from its beginning."""
+    return Play(
+        balls=protocol.balls,
+        seed=protocol.seed,
+        loop=protocol.loop,
+        gap_min_ns=protocol.gap_min_ns,
+        gap_max_ns=protocol.gap_max_ns,
+        period_ns=protocol.period_ns,
+        pulse_ns=protocol.pulse_ns,
+        timeout_ns=protocol.timeout_ns,
+        settle_ns=protocol.settle_ns,
+        give_up_ns=protocol.give_up_ns,
+    )
+
+
+class CommandError(BenchError):
+    """The Brickwall refused a command; ``code`` is the firmware's word for why."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class NobodyError(BenchError):
+    """No Brickwall is on the port; ``silent`` where nothing at all is."""
+
+    def __init__(self, message: str, *, silent: bool) -> None:
+        super().__init__(message)
+        self.silent = silent
