@@ -12,8 +12,8 @@ import pytest
 from tennis.checkout import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
-import prose  # noqa: E402
-import prose_texts  # noqa: E402
+import prose
+import prose_texts
 
 RULES = {rule.name: rule for rule in prose.read_rules()}
 EXAMPLES = tomllib.loads(prose.RULES.read_text())
