@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tennis.bench.cache import once
-from tennis.bench.debian import Suite, host_architecture
 from tennis.bench.sloth.application import application
 from tennis.bench.sloth.image import CORES, RP2040, RP2350, SLOTH, image
 from tennis.bench.sloth.uf2 import uf2
@@ -19,6 +17,7 @@ from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.play.planning import plan_of
 from tennis.wiring import wiring
+from tests.support import pico_sdk
 
 BOARDS = {"rp2040": "board-rp2040.h", "rp2350": "board-rp2350.h"}
 # what target/sloth says -> what the pico-sdk says; {pin} is each pin that is used
@@ -83,14 +82,8 @@ OF_RP2350 = {
 
 @pytest.fixture(scope="module")
 def sdk() -> Path:
-    """Return the pico-sdk's sources, of Debian's package, fetched once."""
-
-    def fetch(folder: Path) -> None:
-        suite = Suite("trixie", host_architecture())
-        suite.update()
-        suite.unpack([suite.package("pico-sdk-source")], folder)
-
-    return once("tests", "pico-sdk", fetch) / "usr" / "src" / "pico-sdk" / "src"
+    """Return the pico-sdk's sources."""
+    return pico_sdk.sdk()
 
 
 def evaluated(chip: str, ours: dict[str, str], sdk: Path, tmp_path: Path) -> list[tuple[int, int]]:

@@ -1,0 +1,229 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The firmware's registers are those of both chips: no emulator has an RP2350's.
+
+Each function of ``registers.py`` runs as it does on the chip, upon a memory that writes down what
+is read and written. The chip's own description (SVD) says what that is.
+"""
+
+import importlib.util
+import re
+import sys
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+from adafruit_pioasm import Program
+
+from tennis.checkout import ROOT
+from tennis.wiring import wiring
+from tests.support import pio_programs
+from tests.support.pico_sdk import CHIPS, Chip, chip, sdk
+
+FIRMWARE = ROOT / "kit-firmware"
+PIN = 6
+CHANNELS = 12  # an RP2350 has four more, and MicroPython gives the first that is free
+
+Access = tuple[str, str, dict[str, int]]  # read, RW, SET, CLR, XOR; a register; its fields
+
+
+class Memory:
+    """``machine.mem32`` of a chip: registers hold what they have after a reset, or were given."""
+
+    def __init__(self, of: Chip) -> None:
+        self.of = of
+        self.held: dict[str, int] = {}
+        self.accesses: list[Access] = []
+
+    def __getitem__(self, address: int) -> int:
+        register, alias = self.of.at(address)
+        assert alias == "RW", f"{register.name} is read through {alias}"
+        value = self.held.get(register.name, register.reset)
+        self.accesses.append(("read", register.name, register.read(value)))
+        return value
+
+    def __setitem__(self, address: int, value: int) -> None:
+        register, alias = self.of.at(address)
+        assert 0 <= value < 1 << 32
+        self.accesses.append((alias, register.name, register.read(value)))
+
+
+def load(name: str) -> tuple[Any, Memory]:
+    """Return the firmware's ``registers.py`` as a chip loads it, and that chip's memory."""
+    memory = Memory(chip(name))
+    machine = ModuleType("machine")
+    vars(machine).update(mem32=memory)
+    path = FIRMWARE / "brickwall/registers.py"
+    spec = importlib.util.spec_from_file_location(f"registers_{name}", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    board = mock.patch.object(sys.implementation, "_machine", f"a {name.upper()}", create=True)
+    with mock.patch.dict(sys.modules, {"machine": machine}), board:
+        spec.loader.exec_module(module)
+    return module, memory
+
+
+# each function that touches a register -> what that must be; PIO's machines are bits 0 to 3
+ALL_MACHINES = {"SM_ENABLE": 0xF}
+TOUCHES: dict[str, tuple[Callable[[Any], object], list[Access]]] = {
+    "start_all": (lambda r: r.start_all(r.PIO1), [("RW", "PIO1.CTRL", ALL_MACHINES)]),
+    "stop_all": (lambda r: r.stop_all(r.PIO1), [("CLR", "PIO1.CTRL", ALL_MACHINES)]),
+    "forget_stalls": (
+        lambda r: r.forget_stalls(r.PIO0),
+        [("RW", "PIO0.FDEBUG", {"RXSTALL": 0xF})],
+    ),
+    "bypass_synchroniser": (
+        lambda r: (r.bypass_synchroniser(PIN, True), r.bypass_synchroniser(PIN, False)),
+        [
+            (alias, "PIO0.INPUT_SYNC_BYPASS", {"INPUT_SYNC_BYPASS": 1 << PIN})
+            for alias in ("SET", "CLR")
+        ],
+    ),
+    "bypassed": (lambda r: r.bypassed(PIN), [("read", "PIO0.INPUT_SYNC_BYPASS", {})]),
+    "end_watchdog": (lambda r: r.end_watchdog(), [("CLR", "WATCHDOG.CTRL", {"ENABLE": 1})]),
+}
+# those that return an address or a number: the tests below say which
+RETURNS = {"stalls", "transfer_count", "read_and_start", "tx_request", "rx_request"}
+# by MicroPython's own names; and the RP2040's regulator, below
+OTHERS = {"stop_dma", "core_voltages", "set_core_voltage"}
+
+
+def test_each_function_is_looked_at():
+    module, _ = load("rp2040")
+    functions = {name for name in dir(module) if callable(getattr(module, name))}
+    assert functions == TOUCHES.keys() | RETURNS | OTHERS
+
+
+def test_no_other_file_of_the_firmware_names_a_register():
+    for path in sorted(FIRMWARE.glob("[bg]*/*.py")):
+        if path.name != "registers.py":
+            text = path.read_text(encoding="utf-8")
+            assert re.findall(r"\bmem(?:8|16|32)\b|\b0x[45][0-9A-Fa-f]{7}\b", text) == [], path
+
+
+@pytest.mark.parametrize("name", CHIPS)
+@pytest.mark.parametrize("function", TOUCHES)
+def test_a_function_touches_the_register_that_it_names(name, function):
+    module, memory = load(name)
+    touch, accesses = TOUCHES[function]
+    touch(module)
+    assert memory.accesses == accesses
+
+
+@pytest.mark.parametrize("name", CHIPS)
+def test_a_bypass_is_read_back(name):
+    module, memory = load(name)
+    memory.held["PIO0.INPUT_SYNC_BYPASS"] = 1 << PIN
+    assert (module.bypassed(PIN), module.bypassed(PIN + 1)) == (1, 0)
+
+
+@pytest.mark.parametrize("name", CHIPS)
+def test_what_dma_is_given(name):
+    """The balls' numbers come from these counts: another register's would be silently wrong."""
+    module, _ = load(name)
+    for number in range(CHANNELS):
+        channel = SimpleNamespace(channel=number)
+        count, alias = chip(name).at(module.transfer_count(channel))
+        assert (count.name, alias) == (f"DMA.CH{number}_TRANS_COUNT", "RW")
+        begin, alias = chip(name).at(module.read_and_start(channel))
+        assert (begin.name, alias) == (f"DMA.CH{number}_AL3_READ_ADDR_TRIG", "RW")
+    stall, alias = chip(name).at(module.stalls(module.PIO1))
+    assert (stall.name, alias) == ("PIO1.FDEBUG", "RW")
+    # ``balls.look`` takes these bits of it
+    assert stall.fields["RXSTALL"].mask == 0xF
+
+
+@pytest.mark.parametrize("name", CHIPS)
+def test_a_count_of_transfers_is_a_count_only(name):
+    """On an RP2350 the bits above it choose a mode: a ring that never ends, or triggers itself."""
+    register = chip(name)["DMA.CH0_TRANS_COUNT"]
+    counts = [pio_programs.load("generator").TRANSFERS, 64]
+    text = (FIRMWARE / "brickwall/stampers.py").read_text(encoding="utf-8")
+    (bits,) = re.findall(r"^TRANSFERS = const\(\(1 << (\d+)\) - 1\)$", text, re.MULTILINE)
+    counts.append((1 << int(bits)) - 1)
+    field = {"rp2040": "CH0_TRANS_COUNT", "rp2350": "COUNT"}[name]
+    assert [register.read(count) for count in counts] == [{field: count} for count in counts]
+
+
+@pytest.mark.parametrize("name", CHIPS)
+def test_each_machine_asks_dma_by_its_own_number(name):
+    module, _ = load(name)
+    numbers = chip(name)["DMA.CH0_CTRL_TRIG"].fields["TREQ_SEL"].values
+    for machine in range(8):
+        pio, number = divmod(machine, 4)
+        assert module.tx_request(machine) == numbers[f"PIO{pio}_TX{number}"]
+        assert module.rx_request(machine) == numbers[f"PIO{pio}_RX{number}"]
+
+
+def test_the_regulators_voltages():
+    """Only an RP2040's: an RP2350's is another one, behind a password."""
+    module, memory = load("rp2040")
+    text = (sdk() / "rp2_common/hardware_vreg/include/hardware/vreg.h").read_text()
+    levels = dict(re.findall(r"VREG_VOLTAGE_(\d_\d\d) = (0b[01]+)", text))
+    assert module.core_voltages() == [1100, 1150, 1200, 1250, 1300]
+    for millivolts in module.core_voltages():
+        memory.accesses.clear()
+        memory.held.clear()
+        level = int(levels[f"{millivolts // 1000}_{millivolts % 1000 // 10:02}"], 0)
+        # it never says that it is stable: the write, then a thousand looks
+        assert not module.set_core_voltage(millivolts)
+        written = [access for access in memory.accesses if access[0] != "read"]
+        assert written == [("RW", "VREG_AND_CHIP_RESET.VREG", {"VSEL": level, "EN": 1})]
+        memory.held["VREG_AND_CHIP_RESET.VREG"] = 1 << 12 | level << 4 | 1
+        assert chip("rp2040")["VREG_AND_CHIP_RESET.VREG"].fields["ROK"].mask == 1 << 12
+        assert module.set_core_voltage(millivolts)
+    module, memory = load("rp2350")
+    assert module.core_voltages() == []
+    assert "VREG_AND_CHIP_RESET.VREG" not in memory.of
+
+
+@pytest.mark.parametrize("name", CHIPS)
+def test_pio_reaches_the_wires(name):
+    """A wire's GPIO is that bit of PIO's registers only as long as GPIOBASE is 0."""
+    for wire in wiring().wires:
+        values = chip(name)[f"IO_BANK0.GPIO{wire.pico_gpio}_CTRL"].fields["FUNCSEL"].values
+        assert any(word.startswith("pio0") for word in values), wire.name
+    if name == "rp2350":
+        assert chip(name)["PIO0.GPIOBASE"].reset == 0
+
+
+# What an RP2350's PIO adds where an RP2040's has nothing: bits of the instruction, and their value.
+# Encodings: the data sheets of RP2040 (3.4) and RP2350 (11.4).
+ADDED = {
+    "wait jmppin": (0xE060, 0x2060),
+    "wait irq prev, wait irq next": (0xE068, 0x2048),
+    "mov between a FIFO's entry and ISR or OSR": (0xE010, 0x8010),
+    "mov pindirs": (0xE0E0, 0xA060),
+    "irq prev, irq next": (0xE008, 0xC008),
+}
+
+
+def added(word: int) -> list[str]:
+    """Return what an instruction is, if only an RP2350 has it."""
+    return [name for name, (bits, value) in ADDED.items() if word & bits == value]
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("wait 1 jmppin", "wait jmppin"),
+        ("wait 1 irq next 2", "wait irq prev, wait irq next"),
+        ("mov rxfifo[1], isr", "mov between a FIFO's entry and ISR or OSR"),
+        ("mov osr, rxfifo[y]", "mov between a FIFO's entry and ISR or OSR"),
+        ("mov pindirs, x", "mov pindirs"),
+        ("irq prev 3", "irq prev, irq next"),
+    ],
+)
+def test_somebody_elses_assembler_agrees_on_what_was_added(line, name):
+    program = Program(f".program one\n.pio_version 1\n.fifo putget\n{line}")
+    assert [added(word) for word in program.assembled] == [[name]]
+
+
+@pytest.mark.parametrize("program", ["stamp", "serve_closed", "serve_open", "pulse", "answer"])
+def test_a_program_means_the_same_on_both_chips(program):
+    home = pio_programs.load("generator" if program == "answer" else "programs")
+    opcodes = getattr(home, program).opcodes
+    assert opcodes
+    assert [hex(word) for word in opcodes if added(word)] == []
