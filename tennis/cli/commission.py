@@ -42,6 +42,11 @@ SENT = (
 @click.option(
     "--port", metavar="PORT", help="The Pico's serial port. [default: that of the only Pico]"
 )
+@click.option(
+    "--generator-port",
+    metavar="PORT",
+    help="The port of a second Pico, which answers with known delays; takes --port.",
+)
 @click.option("--umpire", is_flag=True, help="Let a logic analyser look on in one more rally.")
 @click.option(
     "--analyser", metavar="SPEC", help="What `sigrok-cli -d` takes. [default: the only one]"
@@ -80,6 +85,7 @@ def commission(  # the rest is what was asked for
     Examples:
       tennis commission bench-1 --out evening
       tennis commission bench-1 --out evening --step ping --step reply
+      tennis commission --out evening --port /dev/ttyACM0 --generator-port /dev/ttyACM1
       tennis commission virtual --yes --balls 200 --out dry-run
       tennis commission --share evening
     """

@@ -43,6 +43,7 @@ class Step:
     jumpers: bool = False  # its picture shows them
     warning: str = ""
     target: bool = False  # there is nothing to do without a target that is reached over SSH
+    second_pico: bool = False  # there is nothing to do without one
     optional: bool = False
 
     def failure(self, name: str) -> Failure:
@@ -74,6 +75,20 @@ def jumper_lines() -> tuple[str, ...]:
         lines.append(
             f"Pico pin {here.pico_pin} (GP{here.pico_gpio}, {here.name}) ──[{here.resistor_ohm} Ω]"
             f"── pin {there.pico_pin} (GP{there.pico_gpio}) of the same Pico"
+        )
+    return tuple(lines)
+
+
+def second_pico_lines() -> tuple[str, ...]:
+    """Say where ground and the far ends of the wires go on a second Pico."""
+    known = wiring()
+    lines = [f"Pico pin {known.ground.pico_pin} (GND) ── pin {known.ground.pico_pin} of the second"]
+    for jumper in known.jumpers:
+        ends = known.wire(jumper.origin), known.wire(jumper.to)
+        here, there = ends if ends[0].target_pin else ends[::-1]
+        lines.append(
+            f"Pico pin {here.pico_pin} (GP{here.pico_gpio}, {here.name}) ──[{here.resistor_ohm} Ω]"
+            f"── pin {there.pico_pin} (GP{there.pico_gpio}, {there.name}) of the second"
         )
     return tuple(lines)
 
@@ -163,6 +178,42 @@ def steps() -> tuple[Step, ...]:
                     "known delays are measured wrong",
                     "the wires are long, a resistor is another one, or the Pico is broken",
                     "use short wires with 330 Ω, then another Pico",
+                ),
+            ),
+        ),
+        Step(
+            name="generator",
+            title="A second Pico agrees",
+            plug=(
+                "With --generator-port only: plug the second Pico in, with this firmware on it",
+                "(tennis brickwall flash --port PORT). The far ends of the wires go there:",
+                *second_pico_lines(),
+            ),
+            measures=(
+                "known delays of another crystal, in any phase: the largest error, the delay of "
+                "the loop, how far the two clocks are apart"
+            ),
+            passes="no ball is further off than the two clocks' ticks allow",
+            after=("jumpers",),
+            second_pico=True,
+            failures=(
+                Failure(
+                    "not ready",
+                    "the second Pico does not answer as a Brickwall",
+                    "it has no firmware, or another one, or --generator-port names another port",
+                    "tennis brickwall flash --port PORT, with the second Pico's port",
+                ),
+                Failure(
+                    "no answers",
+                    "the second Pico answers no ping",
+                    "a wire between the two ends elsewhere, or ground is missing",
+                    "count the pins of both again, plug in ground, then exchange the wires",
+                ),
+                Failure(
+                    "wrong delays",
+                    "the second Pico's delays are measured wrong",
+                    "the wires are long, or one of the two crystals is off",
+                    "use short wires with 330 Ω, then another second Pico",
                 ),
             ),
         ),

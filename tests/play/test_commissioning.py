@@ -34,7 +34,7 @@ from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply
 from tennis.play.fleet import FleetBench
 from tennis.play.known_delays import Amount
 from tennis.play.rally import Watch
-from tests.support.emulated_pico import JUMPERS, EmulatedPico, respond
+from tests.support.emulated_pico import JUMPERS, EmulatedPico, edges, respond
 from tests.support.fake_brickwall import FakeBrickwall, wires
 from tests.support.mock_target import MockTarget
 from tests.support.sshd import HOST, Sshd
@@ -296,6 +296,67 @@ def test_a_mock_target_without_rights_or_out_of_reach(managed, tmp_path):
     assert (outcome.verdict, outcome.failure) == ("fail", "unreachable"), outcome
 
 
+# --- a second Pico ---
+
+
+@pytest.mark.virtual
+def test_a_second_emulated_pico_agrees(tmp_path):
+    """Two crystals 30 ppm apart; wires of 7 ns and pads of 3 ns, there and back."""
+    with EmulatedPico("--second=-30", *edges(wire_ns=7, pad_ns=3)) as pair:
+        asked = CommissionRequest(port=pair.url, generator_port=pair.second_url, amount=FEW)
+        outcome = measure("generator", Work(Boards(asked), tmp_path, Watch()))
+    assert outcome.verdict == "pass", outcome
+    found = {number.name: number.value for number in outcome.numbers}
+    assert found["clocks_apart_ppm"] == pytest.approx(30, abs=0.5)
+    assert found["loop_ns"] == pytest.approx(20, abs=1.5)
+    assert found["balls"] > 64
+
+
+def test_a_second_pico_that_says_nothing_is_not_ready(tmp_path):
+    with FakeBrickwall() as fake, socket.create_server(("127.0.0.1", 0)) as silent:
+        port = f"socket://127.0.0.1:{silent.getsockname()[1]}"
+        asked = CommissionRequest(port=fake.port, generator_port=port)
+        outcome = measure("generator", Work(Boards(asked), tmp_path, Watch()))
+    assert (outcome.verdict, outcome.failure) == ("fail", "not ready"), outcome
+    assert outcome.advice
+
+
+def test_without_a_second_pico_a_made_up_evening_says_so_and_can_have_one_later(tmp_path, made_up):  # noqa: ARG001
+    asked = CommissionRequest(target="bench-1", port="socket://127.0.0.1:1")
+    work = again(tmp_path / "c", asked)
+    result = work.record.result("generator")
+    assert (result.verdict, result.reason) == (
+        "left out",
+        "no second Pico was named (--generator-port)",
+    )
+    assert "generator" not in work.todo()
+    with pytest.raises(UsageError, match="the step generator takes a second Pico: no second Pico"):
+        work.do("generator")
+    for name in work.todo():
+        work.do(name)
+    later = again(tmp_path / "c", replace(asked, generator_port="socket://127.0.0.1:2"))
+    assert later.todo() == ["generator"]
+    later.do("generator")
+    # and one that is not named any longer has been measured all the same
+    assert again(tmp_path / "c", asked).record.passed("generator")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"generator_port": "/dev/ttyACM1"}, "nobody knows which one is the Brickwall: name it"),
+        ({"generator_port": "/dev/ttyACM1", "port": "/dev/ttyACM1"}, "the Brickwall's own port"),
+        (
+            {"generator_port": "/dev/ttyACM1", "target": "virtual"},
+            "a virtual target has one Pico: leave it out",
+        ),
+    ],
+)
+def test_ports_of_two_picos_that_cannot_be_meant(tmp_path, asked, words):
+    with pytest.raises(UsageError, match=words):
+        Commissioning(tmp_path / "c", CommissionRequest(**asked), Watch())
+
+
 # --- what is plugged in ---
 
 
@@ -405,11 +466,11 @@ def test_a_target_that_is_named_later_is_asked(tmp_path, made_up):  # noqa: ARG0
     asked = CommissionRequest(port="socket://127.0.0.1:1")
     work = again(tmp_path / "c", asked)
     assert work.todo() == ["pico", "firmware", "jumpers", "ping", "reply", "idle", "load"]
-    with pytest.raises(UsageError, match="the step target takes a target: name one"):
+    with pytest.raises(UsageError, match="the step target takes a target: no target was named"):
         work.do("target")
     for name in work.todo():
         work.do(name)
-    assert "2 left out" in work.record.summary
+    assert "3 left out" in work.record.summary
     later = again(tmp_path / "c", replace(asked, target="bench-1"))
     assert later.todo() == ["target", "kernel"]
 
@@ -458,7 +519,7 @@ def test_a_made_up_evening_at_the_prompt(tmp_path, made_up):
     assert done.exit_code == 0, done.stdout
     assert f"tennis commission --share {out}" in done.stdout
     done = evening("")
-    assert "9 of 9 steps passed" in done.stdout
+    assert "9 of 10 steps passed, 1 left out" in done.stdout
     # the end of the input leaves, too
     made_up["reply"] = Outcome("fail", "x")
     again(Path(out)).do("reply")

@@ -133,13 +133,22 @@ class Commissioning:
         return record.model_copy(update={"tennis": __version__})
 
     def _leave_out(self) -> None:
-        """Leave out what takes a target, where none is named."""
+        """Leave out what takes a target or a second Pico, if none is named."""
         for name in names():
-            result = self.record.result(name)
-            if step(name).target and not self.equipment.reached and not self.record.passed(name):
-                self._put(name, Outcome("left out", "no target was named"))
-            elif result and result.verdict == "left out" and self.equipment.reached:
+            result, lacking = self.record.result(name), self._lacking(name)
+            named = step(name).second_pico or self.equipment.reached
+            if lacking and not self.record.passed(name):
+                self._put(name, Outcome("left out", lacking))
+            elif not lacking and result and result.verdict == "left out" and named:
                 self.record = self._without(self.record, {name})
+
+    def _lacking(self, name: str) -> str:
+        """Say what was not named that a step takes; empty if nothing is missing."""
+        if step(name).target and not self.equipment.reached:
+            return "no target was named"
+        if step(name).second_pico and not self.equipment.has_second_pico:
+            return "no second Pico was named (--generator-port)"
+        return ""
 
     # --- doing steps ---
 
@@ -160,13 +169,14 @@ class Commissioning:
 
         Raises UsageError where another step must pass first.
         """
+        if lacking := self._lacking(name):
+            what = "a second Pico" if step(name).second_pico else "a target"
+            raise UsageError(f"the step {name} takes {what}: {lacking}", next_step="name one")
         if first := self.missing(name):
             raise UsageError(
                 f"the step {name} stands on {' and '.join(first)}",
                 next_step=f"tennis commission --out {quoted(self.out)} --step {first[0]}",
             )
-        if step(name).target and not self.equipment.reached:
-            raise UsageError(f"the step {name} takes a target", next_step="name one")
         self._clear(name)
         outcome = measure(name, Work(self.equipment, self.out, self._watch))
         outcome = self._same_pico(name, outcome)

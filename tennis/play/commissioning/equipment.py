@@ -18,7 +18,7 @@ from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import Hello
 from tennis.bench.instruments.flash import flash, interpreter
 from tennis.bench.instruments.link import LinkLostError
-from tennis.bench.instruments.ports import bootsel, picos, ports, the_port
+from tennis.bench.instruments.ports import bootsel, checked, picos, ports, the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import Patience
 from tennis.bench.physical.managed import PiBench
@@ -27,7 +27,7 @@ from tennis.bench.registry import bench_for
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.ssh import RemoteError, SshError, SshTarget
 from tennis.bench.virtual.kernel_facts import facts_of
-from tennis.errors import BenchError, TennisError
+from tennis.errors import BenchError, TennisError, UsageError
 from tennis.play.known_delays import Amount
 from tennis.play.planning import plan_of
 from tennis.play.verify import EMULATED_BALLS, jumpered_pico
@@ -36,6 +36,7 @@ from tennis.rally.text import plain
 
 VIRTUAL = "virtual"
 MEET_S = 2.0
+MEET_SECOND_S = 5.0  # it may have been plugged in just now
 # of an emulated target: cycles from the ping to the answer, and its length
 RISE, WIDTH = 1000, 1250
 # where the Racquet counts: as target/agent looks for it. Tests have another place for /sys
@@ -75,6 +76,7 @@ class CommissionRequest:
     target: str | None = None
     inventory: Path | None = None
     port: str | None = None
+    generator_port: str | None = None  # of a second Pico
     analyser: str | None = None
     umpire: bool = False
     balls: int = 2000
@@ -92,6 +94,7 @@ class Equipment(Protocol):
     kind: Literal["physical", "emulated"]
     amount: Amount
     reached: bool  # there is a target that can be asked
+    has_second_pico: bool
     private: set[str]  # words that no record may have
 
     def find(self) -> Found:
@@ -104,6 +107,10 @@ class Equipment(Protocol):
 
     def jumpered(self) -> Any:
         """Return a context with the Brickwall whose wires are jumpers."""
+        ...
+
+    def paired(self) -> Any:
+        """Return a context with the Brickwall and a second Pico."""
         ...
 
     def wired(self) -> Any:
@@ -133,7 +140,9 @@ class Boards:
         )
         self.amount = asked.amount or Amount()
         self.reached = asked.target is not None
-        self.private = {word for word in (asked.port, asked.target) if word}
+        self.has_second_pico = asked.generator_port is not None
+        words = (asked.port, asked.generator_port, asked.target)
+        self.private = {word for word in words if word}
         if asked.target:
             self.private.add(asked.target.rpartition("@")[2])
 
@@ -177,6 +186,20 @@ class Boards:
         """Open the Brickwall."""
         with self._open(the_port(self._asked.port)) as brickwall:
             yield brickwall
+
+    @contextmanager
+    def paired(self) -> Iterator[tuple[Brickwall, Brickwall]]:
+        """Open the Brickwall, and the second Pico, which must have the firmware, too."""
+        assert self._asked.generator_port is not None  # noqa: S101 (left out without one)
+        with (
+            self._open(the_port(self._asked.port)) as brickwall,
+            self._open(checked(self._asked.generator_port)) as second,
+        ):
+            try:
+                self.private.add(second.hello(patience_s=MEET_SECOND_S).unique_id)
+            except BenchError as error:
+                raise _named("not ready", error) from error
+            yield brickwall, second
 
     @contextmanager
     def wired(self) -> Iterator[tuple[Brickwall, Count]]:
@@ -253,6 +276,7 @@ class Emulation:
         self._kernel = (asked.target or VIRTUAL).partition(":")[2] or "mainline"
         self.amount = asked.amount or Amount(EMULATED_BALLS)
         self.reached = True
+        self.has_second_pico = False
         self.private: set[str] = set()
 
     def find(self) -> Found:
@@ -273,6 +297,10 @@ class Emulation:
             yield brickwall
         finally:
             brickwall.close()
+
+    def paired(self) -> Any:
+        """Refuse: there is one emulated Pico (``equipment_for`` has said so)."""
+        raise NotImplementedError
 
     @contextmanager
     def wired(self) -> Iterator[tuple[Brickwall, Count]]:
@@ -310,8 +338,23 @@ class Emulation:
 
 
 def equipment_for(asked: CommissionRequest) -> Equipment:
-    """Return what there is to measure with."""
+    """Return what there is to measure with. Raises UsageError: ports that cannot be meant."""
     virtual = asked.target is not None and asked.target.partition(":")[0] == VIRTUAL
+    if asked.generator_port and virtual:
+        raise UsageError(
+            "--generator-port is that of a second Pico, and a virtual target has one Pico",
+            next_step="leave it out, or name a board",
+        )
+    if asked.generator_port and asked.generator_port == asked.port:
+        raise UsageError(
+            f"{plain(asked.generator_port, 80)} is the Brickwall's own port",
+            next_step="name the second Pico's port with --generator-port",
+        )
+    if asked.generator_port and not asked.port:
+        raise UsageError(
+            "with two Picos nobody knows which one is the Brickwall",
+            next_step="name it with --port",
+        )
     return Emulation(asked) if virtual else Boards(asked)
 
 

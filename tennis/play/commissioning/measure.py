@@ -22,6 +22,7 @@ from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply, 
 from tennis.play.doctor.target import examine_facts
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
+from tennis.play.verification import Verification
 from tennis.play.verify import keep, verify
 from tennis.rally import Rally
 from tennis.rally.text import plain
@@ -104,25 +105,48 @@ def jumpers(work: Work) -> Outcome:
     """Verify with jumpers, and measure how fast the Pico is."""
     with work.equipment.jumpered() as brickwall:
         found = verify(brickwall, amount=work.equipment.amount)
-        outcome = Outcome("pass", found.reason, serial=found.hello.unique_id)
-        tick_ns = NS_PER_S / found.hello.tick_hz
-        if found.balls:
-            outcome.number("balls", "known delays measured", found.balls, "balls")
-        if found.largest_error_ticks is not None:
-            error = found.largest_error_ticks
-            outcome.number("largest_error_ns", "largest error", error * tick_ns, "ns")
-        if found.loop_ns is not None:
-            outcome.number("loop_ns", "loop of wires and pads", found.loop_ns, "ns")
-        if found.width_ns is not None:
-            outcome.number("width_ns", "edges apart", found.width_ns, "ns")
-        keep(found.record(work.equipment.kind))
+        outcome = _verified(found, work)
         if found.verdict == "pass":
             outcome.number("rate_balls_s", "served and kept", rate(brickwall), "balls/s")
             return outcome
     missing = found.reason.startswith("no jumper")
-    name = "no jumper" if missing else "wrong delays"
-    advice = step("jumpers").failure(name).mend
-    return replace(outcome, verdict="fail", advice=advice, failure=name)
+    return _off(outcome, "jumpers", "no jumper" if missing else "wrong delays")
+
+
+def generator(work: Work) -> Outcome:
+    """Verify with a second Pico: another crystal, and every phase of a tick."""
+    with work.equipment.paired() as (brickwall, second):
+        found = verify(brickwall, generator=second, amount=work.equipment.amount)
+    outcome = _verified(found, work)
+    if found.apart_ppm is not None:
+        outcome.number("clocks_apart_ppm", "clocks apart", round(found.apart_ppm, 2), "ppm")
+    if found.verdict == "pass":
+        return outcome
+    missed = found.largest_error_ticks is None
+    return _off(outcome, "generator", "no answers" if missed else "wrong delays")
+
+
+def _verified(found: Verification, work: Work) -> Outcome:
+    """Return what a verification has measured, and keep its record as ``verify`` does."""
+    outcome = Outcome("pass", found.reason, serial=found.hello.unique_id)
+    tick_ns = NS_PER_S / found.hello.tick_hz
+    if found.balls:
+        outcome.number("balls", "known delays measured", found.balls, "balls")
+    if found.largest_error_ticks is not None:
+        error = found.largest_error_ticks
+        outcome.number("largest_error_ns", "largest error", error * tick_ns, "ns")
+    if found.loop_ns is not None:
+        outcome.number("loop_ns", "loop of wires and pads", found.loop_ns, "ns")
+    if found.width_ns is not None:
+        outcome.number("width_ns", "edges apart", found.width_ns, "ns")
+    keep(found.record(work.equipment.kind))
+    return outcome
+
+
+def _off(outcome: Outcome, where: str, failure: str) -> Outcome:
+    """Return the same as a failure; the verification's own words say what it found."""
+    advice = step(where).failure(failure).mend
+    return replace(outcome, verdict="fail", advice=advice, failure=failure)
 
 
 def rate(brickwall: Brickwall) -> float:
@@ -344,6 +368,7 @@ MEASURES: dict[str, Callable[[Work], Outcome]] = {
     "pico": pico,
     "firmware": flashed,
     "jumpers": jumpers,
+    "generator": generator,
     "target": target,
     "kernel": kernel,
     "ping": ping,
