@@ -29,7 +29,7 @@ LONG = "long sentence"
 
 # where a sentence ends: not behind an initial or an abbreviation
 END = re.compile(
-    r"(?:(?<!\b[A-Z])|(?<=\d [A-Z]))(?<!\bal)(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bno)"
+    r"(?:(?<!\b[A-Z])|(?<=\d [A-Z])|(?<=/[A-Z]))(?<!\bal)(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bno)"
     r"[.!?][)”\"]*\s+(?=[^a-z ])"
 )
 WORD = re.compile(r"`code`|[^\s]*[A-Za-z0-9][^\s]*")
