@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * racquet - your own. The ping line rises: the top half raises the reply line and wakes a kernel
- * thread that belongs to nobody else; that thread lowers it again.
+ * thread of its own; that thread lowers the line again.
  *
- * racquet-device.h has found the two lines and counts. You write what stands at the four gaps.
+ * racquet-device.h has found the two lines and counts. You fill the four gaps.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -19,7 +19,7 @@ static struct kthread_work work; /* what it is to do */
 /* The bottom half: runs in the worker's thread, which may sleep and has a priority. */
 static void racquet_bottom_half(struct kthread_work *unused)
 {
-	/* [gap] 1: lower the reply line, then tell the books (racquet_count_reply). */
+	/* [gap] 1: lower the reply line, then count the reply (racquet_count_reply). */
 	/* [solution] */
 	gpiod_set_value(racquet.reply, 0);
 	racquet_count_reply(&racquet);
@@ -29,7 +29,7 @@ static void racquet_bottom_half(struct kthread_work *unused)
 /* The top half: a hard interrupt. Nothing here may sleep, and every line of it costs latency. */
 static irqreturn_t racquet_top_half(int irq, void *data)
 {
-	/* [gap] 2: raise the line, tell the books (racquet_count_ping), give the worker its work. */
+	/* [gap] 2: raise the line, count the ping (racquet_count_ping), queue the worker's work. */
 	/* [solution] */
 	struct racquet *r = data;
 

@@ -2,10 +2,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * racquet - your own, on SLOTH. The ping's interrupt is the task Raise;
- * Lower, a task below it, enters the ball into the books and lowers the
- * line; Audit, the lowest, goes through the books.
+ * Lower, a task below it, counts the ball in the books (the resource
+ * Books) and lowers the line; Audit, the lowest, checks the books.
  *
- * You write what stands at the gaps, here and in racquet.h. The services
+ * You fill the gaps, here and in racquet.h. The services
  * are in target/sloth/sloth.h.
  */
 #include "sloth.h"
@@ -31,7 +31,7 @@ static void audit(void) /* takes HOLD_US */
 	auditing = false;
 }
 
-static void answer(void) /* torn books are no answer */
+static void answer(void) /* wrong books: no answer */
 {
 	if (!torn)
 		reply_down();
@@ -50,7 +50,7 @@ TASK(Raise)
 
 TASK(Lower)
 {
-	/* [gap] 2: enter_ball() with the books in your hands, then answer(), and end. */
+	/* [gap] 2: call enter_ball() while you hold Books, then answer(), and end. */
 	/* [solution] */
 	GetResource(Books);
 	enter_ball();
@@ -62,7 +62,7 @@ TASK(Lower)
 
 TASK(Audit)
 {
-	/* [gap] 3: audit() with the books in your hands, and end. */
+	/* [gap] 3: call audit() while you hold Books, and end. */
 	/* [solution] */
 	GetResource(Books);
 	audit();
