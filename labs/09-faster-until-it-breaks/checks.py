@@ -13,7 +13,7 @@ from tennis.stats.pairing import pairing
 def check_sweep(work: Work) -> None:
     """The sweep is there, whole, and played as asked, with your seed.
 
-    Hint: README.md in your folder has the command; the same command goes on with what is missing.
+    Hint: README.md in your folder has the command; the same command plays what is missing.
     """
     whole_sweep(work)
 
@@ -25,7 +25,7 @@ def check_sweep_honest(work: Work, replays: bool) -> None:
     Hint: play the sweep yourself, with your own seed, and change nothing in its folder.
     """
     if not replays:
-        raise NotRun("whoever marks plays some of it again")
+        raise NotRun("your teacher plays some of it again")
     play_some_again(work)
 
 

@@ -44,7 +44,7 @@ def check_match_honest(work: Work, replays: bool) -> None:
     Hint: play the match yourself, with your own plan, and change nothing in its folder.
     """
     if not replays:
-        raise NotRun("whoever marks plays some of it again")
+        raise NotRun("your teacher plays some of it again")
     play_some_again(work)
 
 

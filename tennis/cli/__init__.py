@@ -21,7 +21,7 @@ from tennis.errors import TennisError, UsageError
 GROUPS = {
     "Play": {
         "rally": "Serve balls to a target, and keep every one of them.",
-        "resume": "Go on with a rally or a drill that was interrupted.",
+        "resume": "Continue a rally or a drill that was interrupted.",
         "replay": "Play a recorded rally as if it were live.",
         "drill": "Time one service of the target many times, inside and outside.",
         "sweep": "Raise the rate until replies can no longer be told apart.",

@@ -118,7 +118,7 @@ def commission(  # the rest is what was asked for
         try:
             left = _go_through(console, work, list(wanted), yes=yes)
         except KeyboardInterrupt:  # whatever was done to the target is undone by now
-            echo("tennis: this step was not measured; the same command goes on with it", err=True)
+            echo("tennis: this step was not measured; the same command continues with it", err=True)
             raise
         work.save()
     echo(f"\n{quoted(out)}: {work.record.summary}; open {quoted(out / 'index.html')}")

@@ -60,7 +60,7 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     PREEMPT_RT is played as the thesis had it: the handler forced into a thread, the answering
     threads with priorities. Beside it, under stress, stands a driver as it is written today, which
     asks for its thread itself. Ten boots of each, six minutes on two cores. It ends with the story
-    in a few lines, and writes report.html. The same command goes on with what was interrupted.
+    in a few lines, and writes report.html. The same command continues after an interruption.
 
     \b
     Examples:

@@ -99,7 +99,7 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
 
 
 @kernels.command(short_help="Build the kernel that finds what a module does wrong.")
-@click.option("--again", is_flag=True, help="Build it anew, from the newest source.")
+@click.option("--again", is_flag=True, help="Build it again, from the newest source.")
 def debug(again: bool) -> None:
     """Build the kernel that finds what a module does wrong: about ten minutes, once.
 

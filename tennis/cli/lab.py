@@ -263,7 +263,7 @@ def _accept_a_part(opened: "Work", asked: "list[QuestionReport]", *, partial: bo
     if opened.answers.seed not in {None, opened.seed}:
         raise TennisError(
             "nothing was made: answers.toml was made for another name",
-            next_step="put the old name back, or begin anew with `tennis lab start`",
+            next_step="put the old name back, or start again with `tennis lab start`",
         )
     if not there:
         raise TennisError("nothing was made: no question is answered", next_step="answer one")

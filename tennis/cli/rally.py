@@ -251,7 +251,7 @@ def rally(
           --out on-the-board
       tennis rally --bench pi --out a-board-that-nobody-manages
 
-    Ctrl-C ends a rally and seals what was played. `tennis resume` goes on with it, and also after
+    Ctrl-C ends a rally and seals what was played. `tennis resume` continues it, also after
     `kill -9`, a crash or a full disk.
     """
     from tennis.bench.protocol import Access

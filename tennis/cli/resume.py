@@ -47,7 +47,7 @@ def resume(
     target: str | None,
     holder: str | None,
 ) -> None:
-    """Go on with a rally or a drill that was interrupted or killed, or whose disk got full.
+    """Continue a rally or a drill that was interrupted or killed, or whose disk got full.
 
     The plan is its own: only what a folder from somebody else must not decide (a kernel tree, a
     Racquet, a port, a board) is named again. A sweep, a match or a comparison goes on with the

@@ -254,7 +254,7 @@ def _refuse_unknown_links(before: Cell, after: Cell) -> None:
                 f"{rally.path}: nobody recorded whether the PCIe link to the GPIO controller of "
                 "this Raspberry Pi 5 slept between balls, which one load allows and another does "
                 "not: an idle and a loaded rally do not compare without it",
-                next_step="play it anew with --target, as root, on a kernel with CONFIG_PCIEASPM",
+                next_step="play it again with --target, as root, on a kernel with CONFIG_PCIEASPM",
             )
 
 

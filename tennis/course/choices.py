@@ -36,7 +36,7 @@ def chosen(slug: str, question: Question, answer: object, seed: int) -> str:
     written = str(answer).strip().rstrip(".)")
     if not (written.isdecimal() and written.isascii() and int(written[:3]) in known):
         numbers = ", ".join(map(str, known))
-        raise ChoiceError(f"{plain(str(answer), 20)!a} is none of the numbers {numbers}")
+        raise ChoiceError(f"{plain(str(answer), 20)!a} is not one of the numbers {numbers}")
     return known[int(written)]
 
 
@@ -48,6 +48,6 @@ def chosen_by_letter(question: Question, answer: object, letters: Sequence[str])
     known = string.ascii_lowercase[: len(question.choices or {})]
     if len(str(answer)) != 1 or str(answer) not in known:
         listed = ", ".join(known)
-        raise ChoiceError(f"{plain(str(answer), 20)!a} is none of the letters {listed}")
+        raise ChoiceError(f"{plain(str(answer), 20)!a} is not one of the letters {listed}")
     place = known.index(str(answer))
     return letters[place] if place < len(letters) else ""

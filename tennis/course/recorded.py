@@ -26,7 +26,7 @@ def place(lab: Lab, name: str, labs: Path = LABS) -> Path:
 def open_recorded(lab: Lab, asked: LabRally, labs: Path = LABS) -> Rally:
     """Open a recorded rally. Raises LabError if it is not the one that ``lab.toml`` names."""
     path = place(lab, asked.name, labs)
-    anew = "take the labs' folder anew from whoever gave it to you"
+    anew = "ask your teacher for the labs' folder, and replace yours"
     try:
         rally = open_rally(path)
     except RallyError as error:

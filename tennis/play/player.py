@@ -54,7 +54,7 @@ class Player:
         except NothingPlayedError:
             return RallyOutcome("interrupted before the first ball", "interrupted")
         except DiskFullError as error:
-            raise DiskFullError(f"{error}; or go on with the same command") from error
+            raise DiskFullError(f"{error}; or continue with the same command") from error
         except (BenchError, RallyError, UsageError) as error:
             if self.stop():  # while a resumed rally came back to where it had been
                 return RallyOutcome(str(error), "interrupted")

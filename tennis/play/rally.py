@@ -64,7 +64,7 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     if os.path.lexists(part):
         raise UsageError(
             f"{out} was begun and not finished",
-            next_step=f"go on with `tennis resume {quoted(out)}`, or remove {part}",
+            next_step=f"continue with `tennis resume {quoted(out)}`, or remove {part}",
         )
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK | os.X_OK):
         raise RallyError(
@@ -126,13 +126,13 @@ def _refuse_changes(
             raise RallyError(
                 f"{what} with {name} {plain(before.get(name, 'unknown'))}, now it is "
                 f"{now.get(name)}: {why}",
-                next_step="play it anew under another name",
+                next_step="play it again under another name",
             )
 
 
 def _with_a_way_on(error: BenchError, out: Path, plan: Plan) -> BenchError:
     return BenchError(
-        f"{error}; nothing is lost", next_step=f"go on with `{command_again(out, plan)}`"
+        f"{error}; nothing is lost", next_step=f"continue with `{command_again(out, plan)}`"
     )
 
 
@@ -143,7 +143,7 @@ def begun_plan(out: Path) -> Plan:
     if sealed is not None and sealed.manifest.ended == "interrupted" and not can_go_on(sealed):
         raise UsageError(
             f"{out} was interrupted, but {part} is gone: it takes that to go on",
-            next_step="play it anew under another name",
+            next_step="play it again under another name",
         )
     if sealed is not None and not can_go_on(sealed):
         raise UsageError(f"{out} is sealed: there is nothing to resume")
@@ -218,14 +218,14 @@ def play_journal(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: W
                 raise RallyError(
                     f"{out} does not repeat: frame {frame.sequence} is not what it was before; "
                     f"what was played first is still in {part_path(out)}",
-                    next_step="play it anew under another name",
+                    next_step="play it again under another name",
                 )
             watch.observe(progress)
     _close(journal, ending)
     if outcome.interrupted and next(held, None) is not None:
         raise RallyError(
             f"interrupted before {out} was where it had been; nothing is lost",
-            next_step=f"go on with `{command_again(out, plan)}`",
+            next_step=f"continue with `{command_again(out, plan)}`",
         )
     return _sealed(bench, plan, out, journal, outcome)
 
@@ -275,7 +275,7 @@ def _go_on(bench: ResumableBench, plan: Plan, out: Path, journal: Journal, watch
         if outcome.interrupted and progress.first_ball is None:
             raise NothingPlayedError(
                 "interrupted before the next ball; nothing is lost",
-                next_step=f"go on with `{command_again(out, plan)}`",
+                next_step=f"continue with `{command_again(out, plan)}`",
             )
     return _sealed(bench, plan, out, journal, outcome)
 

@@ -98,7 +98,7 @@ def try_setting(
         raise RallyError(
             f"{rally.path} was played with another {plain(', '.join(differ[:3]))}: what differs "
             "could be that, and not the setting",
-            next_step="play it anew",
+            next_step="play it again",
         )
     left = sum(
         finished(place) is None
@@ -146,7 +146,7 @@ def _played(  # noqa: PLR0913, PLR0917 (a plan, and all that its folder is named
     if there.manifest.ended == "interrupted":
         raise RallyError(
             f"{place} was interrupted",
-            next_step=f"go on with `tennis resume {quoted(place)}`, and try again",
+            next_step=f"continue with `tennis resume {quoted(place)}`, and try again",
         )
     if there.manifest.suspect or not there.balls:
         faults = "; ".join(plain(fault.message, 200) for fault in there.manifest.faults[:2])

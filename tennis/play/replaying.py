@@ -258,10 +258,10 @@ def unlike(rally: Rally, text: str, versions: dict[str, str]) -> RallyError:
         more = f" (and {len(changed) - 3} more)" if len(changed) > 3 else ""
         return RallyError(
             f"{head}; versions differ: {differing}{more}; only the same versions can tell",
-            next_step="play it anew",
+            next_step="play it again",
         )
     return RallyError(
         f"{head}, with the same versions: it was altered, or it was played with additions "
         "that it does not record",
-        next_step="play it anew",
+        next_step="play it again",
     )

@@ -81,7 +81,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
     except (KeyError, ValueError) as error:
         why = plain(str(error), 200)
         raise RallyError(
-            f"{part} was not written by tennis ({why})", next_step="play it anew"
+            f"{part} was not written by tennis ({why})", next_step="play it again"
         ) from error
     tick_hz = known.instrument.tick_hz
     counted = counted_end(outcome.end)

@@ -76,7 +76,7 @@ def check_part(part: Path) -> None:
     if strange:
         raise RallyError(
             f"{strange} is a link or something else that tennis does not put there: do not go on "
-            "with this rally, ask whoever sent it"
+            "with this rally, ask the sender"
         )
 
 

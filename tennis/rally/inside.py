@@ -59,7 +59,7 @@ def read_inside(rally: Rally) -> Inside:
     if rally.manifest.ended != "complete":
         raise RallyError(
             f"{rally.path} did not come to its end: the target told nothing of what it measured",
-            next_step="go on with `tennis resume`, or do it again",
+            next_step="continue with `tennis resume`, or do it again",
         )
     path = rally.file(CONSOLE)
     if path is None:

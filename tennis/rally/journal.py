@@ -39,7 +39,7 @@ class Journal:
 
     def __init__(self, part: Path, out: Path) -> None:
         self.path = part / JOURNAL
-        self._then = f"then go on with `tennis resume {out}`"
+        self._then = f"then continue with `tennis resume {out}`"
         with writing(self.path, self._then):
             self._file = self.path.open("a+b", buffering=0)
         try:

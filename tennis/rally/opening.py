@@ -64,7 +64,7 @@ def open_folder(path: Path) -> Rally:
         if path.name and part.is_dir():
             raise RallyError(
                 f"{path} is unfinished",
-                next_step=f"go on with `tennis resume {path}`, which seals it",
+                next_step=f"continue with `tennis resume {path}`, which seals it",
             )
         if path.exists():
             raise RallyError(f"{path} is not a folder", next_step="name the folder of a rally")
@@ -75,7 +75,7 @@ def open_folder(path: Path) -> Rally:
         if path.suffix == ".part":
             raise RallyError(
                 f"{path} is unfinished",
-                next_step=f"go on with `tennis resume {path.with_suffix('')}`",
+                next_step=f"continue with `tennis resume {path.with_suffix('')}`",
             )
         if (path / "sweep.json").is_file():
             raise RallyError(
@@ -171,7 +171,7 @@ def _check_file(path: Path, name: str) -> None:
     if name in {"", ".", "..", MANIFEST} or not name.isprintable() or "/" in name or "\\" in name:
         raise RallyError(
             f"{path / MANIFEST} lists {name[:80]!a}, which is no name of a file in the rally's "
-            "folder: do not use this folder, ask whoever sent it"
+            "folder: do not use this folder, ask the sender"
         )
     try:
         status = (path / name).lstat()

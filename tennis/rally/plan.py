@@ -92,9 +92,9 @@ class Plan(StrictModel):
         journal = part / JOURNAL
         kept = journal.is_file() and journal.stat().st_size > 0
         hint = (
-            f"{journal} still holds the balls: keep {part}, and play the rally anew elsewhere"
+            f"{journal} still holds the balls: keep {part}, and play the rally again elsewhere"
             if kept
-            else f"the rally never began: remove {part} and play it anew"
+            else f"the rally never began: remove {part} and play it again"
         )
         try:
             if not stat.S_ISREG(path.lstat().st_mode) or path.stat().st_size > SIZE_MAX:

@@ -59,7 +59,7 @@ def seal(
     if os.path.lexists(out) and not _waits(out):
         raise UsageError(f"{out} exists", next_step="choose another name for the rally")
     sealed = part / SEALED
-    with writing(out, f"then go on with `tennis resume {out}`"):
+    with writing(out, f"then continue with `tennis resume {out}`"):
         shutil.rmtree(sealed, ignore_errors=True)
         sealed.mkdir()
         written = table.write(sealed / BALLS, balls, manifest.instrument.tick_hz)
@@ -80,7 +80,7 @@ def seal(
         for path in (*sealed.iterdir(), sealed):
             sync(path)
     rally = open_unjudged(sealed)  # what could not be opened again must not be sealed
-    with writing(out, f"then go on with `tennis resume {out}`"):
+    with writing(out, f"then continue with `tennis resume {out}`"):
         earlier = part / INTERRUPTED
         if os.path.lexists(out):
             shutil.rmtree(earlier, ignore_errors=True)

@@ -63,7 +63,7 @@ def samples(rally: Rally) -> list[Samples]:
     told = _unpacked(rally, console)
     found = READERS[witness](told)
     if not found or not all(one.latency.size for one in found):
-        raise RallyError(f"{rally.path}: {witness} told of no sample", next_step="play it anew")
+        raise RallyError(f"{rally.path}: {witness} told of no sample", next_step="play it again")
     if _PING.search(told):
         clock = _by_pings(rally, told)
     else:
@@ -83,7 +83,7 @@ def _by_pings(rally: Rally, told: str) -> ClockOffsets:
     except ValueError as error:
         raise RallyError(
             f"{rally.path}: the target's clock cannot be tied to the instrument's: {error}",
-            next_step="play it anew",
+            next_step="play it again",
         ) from error
 
 
@@ -95,7 +95,7 @@ def _ready_offset(rally: Rally, console: str) -> int:
         raise RallyError(
             f"{rally.path}: nothing ties the target's clock to the instrument's: it does not say "
             "what it showed when the ready line rose, and it stamped no ping",
-            next_step="play it anew",
+            next_step="play it again",
         )
     return ready - int(match[1])
 
@@ -116,7 +116,7 @@ def _unpacked(rally: Rally, console: str) -> str:
         raise RallyError(
             f"{rally.path}: the console does not hold all that the witness told: the rally was "
             "stopped before its last ball, or the witness died",
-            next_step="play it anew",
+            next_step="play it again",
         )
     return text.decode("ascii", "replace")
 

@@ -92,7 +92,7 @@ def find(
         if rally is not None and tasks and rally.manifest.load.tasks not in tasks:
             foreign.append(
                 f"{planned.name} had {_tasks(rally.manifest.load.tasks)}, which do not load "
-                f"{side.kernel}'s core: build {load} for it (docs/loads.md) and play it anew"
+                f"{side.kernel}'s core: build {load} for it (docs/loads.md) and play it again"
             )
             continue
         doubt = _doubt(match, planned, rally)

@@ -284,10 +284,12 @@ class Replication:
         unusable = [sample for sample in every if sample.unusable]
         if unusable:
             reasons = "; ".join(f"{sample.words}: {sample.unusable}" for sample in unusable)
-            return undecided("inconclusive", reasons, "play these rallies anew")
+            return undecided("inconclusive", reasons, "play these rallies again")
         mixed = samples.mixed([rally for sample in every for _, rally in sample.rallies])
         if mixed:
-            return undecided("inconclusive", mixed, "play these rallies anew with one build of all")
+            return undecided(
+                "inconclusive", mixed, "play these rallies again with one build of all"
+            )
         return self._compared(part, source, found, every)
 
     def _compared(

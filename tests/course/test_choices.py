@@ -103,10 +103,10 @@ def test_a_number_names_a_choice():
         for written in (number, str(number), f" {number}) "):
             assert chosen(LAB.slug, QUESTION, written, 5) == name
     for wrong in (0, 5, "b", "", "12", "1.0", "-1", "²", "1 2", "9" * 50, True):
-        with pytest.raises(ChoiceError, match="is none of the numbers 1, 2, 3, 4"):
+        with pytest.raises(ChoiceError, match="is not one of the numbers 1, 2, 3, 4"):
             chosen(LAB.slug, QUESTION, wrong, 5)
     for wrong in ("e", "B", "ab", "", 1):
-        with pytest.raises(ChoiceError, match="is none of the letters a, b, c, d"):
+        with pytest.raises(ChoiceError, match="is not one of the letters a, b, c, d"):
             chosen_by_letter(QUESTION, wrong, ())
 
 

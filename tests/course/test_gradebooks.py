@@ -311,7 +311,7 @@ def test_an_assignment_is_the_one_that_was_meant(tmp_path):
     words = ("grade", tmp_path / "class.zip", "--lab", "1", "--class-list", listed)
     done = CliRunner().invoke(cli, [*map(str, words), "--assignment", "None"])
     assert done.exit_code != 0
-    assert "--assignment None is none of the list's: use First serve, Another" in str(
+    assert "--assignment None is not one of the list's: use First serve, Another" in str(
         done.exception
     )
     listed.write_text(listed.read_text().replace("Another (78)", "First serve II (78)"))

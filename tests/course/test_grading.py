@@ -175,7 +175,7 @@ def test_what_a_bench_does_wrong_costs_no_points(tmp_path):
     report = run_checks(made, blind=False)
     found = {result.check: result for result in report.results}
     assert found["check_rally[rt-idle]"].verdict == "inconclusive"
-    assert "lost edges: play it anew" in found["check_rally[rt-idle]"].message
+    assert "lost edges: play it again" in found["check_rally[rt-idle]"].message
     assert report.points == sum(MARKED.values())
 
 
@@ -469,6 +469,6 @@ def test_a_student_sees_no_answer(tmp_path):
     assert done.exit_code == 0, done.output
     assert "7740" not in done.output
     assert "7,740" not in done.output
-    for words in ("yes: 9160 ns", "whoever marks", "0 of them known to be right"):
+    for words in ("yes: 9160 ns", "your teacher", "0 of them known to be right"):
         assert words in " ".join(done.output.split())
     assert "Not run here, but when it is marked: rally mainline-idle, played again;" in done.output

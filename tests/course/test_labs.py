@@ -220,7 +220,9 @@ def test_another_rally_in_its_place_is_refused(tmp_path):
     lab = load_lab("06-out-of-band")
     asked = next(rally for rally in lab.rallies if rally.name == "evl-stress")
     place = tmp_path / lab.slug / "recorded"
-    with pytest.raises(LabError, match=r"evl-stress does not exist.*: take the labs' folder anew"):
+    with pytest.raises(
+        LabError, match=r"evl-stress does not exist.*: ask your teacher for the labs' folder"
+    ):
         open_recorded(lab, asked, tmp_path)
     shutil.copytree(RECORDED / "evl-hog", place / "evl-stress")
     with pytest.raises(LabError, match=r"is another rally than .*lab.toml names"):

@@ -509,7 +509,7 @@ def test_not_a_rally(tmp_path, monkeypatch, capsys, what, words):
 
 def test_an_unfinished_rally(tmp_path):
     (tmp_path / "r.part").mkdir()
-    with pytest.raises(RallyError, match="is unfinished: go on with"):
+    with pytest.raises(RallyError, match="is unfinished: continue with"):
         explain(tmp_path / "r")
 
 

@@ -551,7 +551,7 @@ def test_a_made_up_step_that_is_interrupted_is_not_kept(tmp_path, made_up, monke
     monkeypatch.setitem(measuring.MEASURES, "jumpers", interrupted)
     words = ["commission", "virtual", "--yes", "--out", str(out)]
     done = CliRunner().invoke(cli, words)
-    assert "the same command goes on with it" in done.stderr
+    assert "the same command continues with it" in done.stderr
     assert read_record(out / RECORD).open_steps[0] == "jumpers"
     monkeypatch.setitem(measuring.MEASURES, "jumpers", lambda _: made_up["jumpers"])
     assert CliRunner().invoke(cli, words).exit_code == 0

@@ -360,7 +360,7 @@ def test_two_builds_in_a_comparison_give_no_verdict(maker, mainline, rt, words):
     found = claim(maker.sealed(), "c1")
     assert found.verdict == ("inconclusive" if words else "confirmed")
     assert words in found.why
-    assert not words or found.parts[0].next == "play these rallies anew with one build of all"
+    assert not words or found.parts[0].next == "play these rallies again with one build of all"
 
 
 @pytest.mark.parametrize(

@@ -273,7 +273,7 @@ def check_module(snapshot: Snapshot) -> Finding:
             "bad",
             "Racquet",
             f"{name} was built for the kernel {made_for}, not for {release} that runs",
-            "build it anew for this kernel, then run depmod there",
+            "build it again for this kernel, then run depmod there",
         )
     return Finding("good", "Racquet", f"{name} for {release}")
 

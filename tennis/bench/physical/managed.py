@@ -238,13 +238,13 @@ class PiBench:
             raise UsageError(
                 "a rally with a witness is played in one go: the target's clock is not the same "
                 "after a break",
-                next_step="play it anew under another name",
+                next_step="play it again under another name",
             )
         if plan.drill and position.balls:
             self.target.close()
             raise UsageError(
                 "a drill on a board is done in one go: what the target measured ended with it",
-                next_step="do it anew under another name",
+                next_step="do it again under another name",
             )
         seen = self._seen or self.target.facts()
         with writing(folder / BEFORE):

@@ -42,7 +42,7 @@ DIAGNOSES = [
     ("Could not resolve hostname", "no such host: check the name, the inventory, ~/.ssh/config"),
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "its host key has changed: was it set up anew? then run `ssh-keygen -R HOST`, `ssh HOST`",
+        "its host key has changed: if you set it up again, run `ssh-keygen -R HOST`, `ssh HOST`",
     ),
     (
         "Host key verification failed|host key is known",

@@ -145,7 +145,7 @@ def _address(facts: Mapping[str, str], name: str) -> int:
         raise BenchError(
             f"the rally's console does not say where {name} was in memory: tennis 0.1 played it, "
             "or it is damaged",
-            next_step="play it anew",
+            next_step="play it again",
         )
     return int(match[1], 16)
 

@@ -41,7 +41,7 @@ def record(
         if part_path(path).exists():
             raise UsageError(
                 f"{path} was begun and not finished",
-                next_step=f"go on with `tennis resume {path}`, or remove {part_path(path)}",
+                next_step=f"continue with `tennis resume {path}`, or remove {part_path(path)}",
             )
         tell(f"{lab.slug}/{asked.name}")
         plan = _plan(lab, asked, balls)

@@ -140,7 +140,7 @@ def check_number(work: Work, question: Question, solution: Solution | None) -> N
     """
     right = solution.of(question.id) if solution else None
     if right is None:
-        raise NotRun("whoever marks knows the number")
+        raise NotRun("your teacher knows the number")
     value = number(work, question.id)
     wanted = float(right.answer) if right.answer is not None else float("nan")
     expect(
@@ -154,7 +154,7 @@ def check_choice(work: Work, question: Question, solution: Solution | None) -> N
     """The choice is right."""
     right = solution.of(question.id) if solution else None
     if right is None:
-        raise NotRun("whoever marks knows the choice")
+        raise NotRun("your teacher knows the choice")
     chosen = choice(work, question.id, right.letters)
     expect(chosen == right.answer, f"{(question.choices or {})[chosen]!r} is not the one")
 
@@ -163,7 +163,7 @@ def check_choice(work: Work, question: Question, solution: Solution | None) -> N
 def check_name(work: Work) -> None:
     """Choices were numbered for the name that stands in answers.toml.
 
-    Hint: put the old name back; for another one begin anew with `tennis lab start`.
+    Hint: put the old name back; for another one start again with `tennis lab start`.
     """
     seed = work.answers.seed  # None: of 0.1 or 0.2, whose choices have letters
     expect(
@@ -176,7 +176,7 @@ def check_name(work: Work) -> None:
 def check_rally(work: Work, asked: LabRally) -> None:
     """Each rally that the lab asks for is there, whole, and played as asked, with your seed.
 
-    Hint: README.md in your folder has the command. A rally that went wrong is played anew: remove
+    Hint: README.md in your folder has the command. A rally that went wrong is played again: remove
     its folder first.
     """
     if asked.name in work.trouble:
@@ -201,7 +201,7 @@ def check_rally(work: Work, asked: LabRally) -> None:
     if rally.manifest.suspect or rally.manifest.ended != "complete":
         faults = [plain(fault.message, 120) for fault in rally.manifest.faults]
         why = (faults or ["it was interrupted"])[0]
-        raise Inconclusive(f"{why}: play it anew")
+        raise Inconclusive(f"{why}: play it again")
     expect(
         rally.balls >= asked.balls,
         f"{rally.balls} balls, and {asked.balls} are asked for",
@@ -282,7 +282,7 @@ def check_honest(work: Work, asked: LabRally, replays: bool) -> None:
     """
     rally = work.rallies[asked.name]
     if not replays:
-        raise NotRun("whoever marks plays it again")
+        raise NotRun("your teacher plays it again")
     if rally.manifest.bench != "virtual":
         raise Inconclusive(
             f"it was played on the bench {rally.manifest.bench}, which does not repeat"
@@ -297,7 +297,7 @@ def check_notebook(work: Work, replays: bool) -> None:
     Hint: in JupyterLab, Kernel, Restart Kernel and Run All Cells.
     """
     if not replays:
-        raise NotRun("whoever marks runs it")
+        raise NotRun("your teacher runs it")
     if not (work.folder / NOTEBOOK).is_file():
         raise Wrong(f"there is no {NOTEBOOK}")
     try:

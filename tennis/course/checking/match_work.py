@@ -54,7 +54,7 @@ def whole_match(work: Work) -> MatchFolder:
         elif difference := another(rally, entry):
             raise InDoubt(f"{entry.name} is another rally: its {difference}")
         elif rally.manifest.suspect or rally.manifest.ended != "complete":
-            raise Inconclusive(f"{entry.name} is suspect, or was interrupted: play it anew")
+            raise Inconclusive(f"{entry.name} is suspect, or was interrupted: play it again")
     if lacking:
         raise Wrong(f"{format_count(len(lacking), 'rally')} of it cannot be used: {lacking[0]}")
     return match

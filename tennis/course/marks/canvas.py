@@ -73,7 +73,7 @@ def assignment(lab: Lab, listed: ClassList | None, asked: str) -> str:
         if known and not several:
             some = ", ".join(plain(title, 60) for title in [*known.values()][:5])
             raise UsageError(
-                f"--assignment {plain(asked, 60)} is none of the list's", next_step=f"use {some}"
+                f"--assignment {plain(asked, 60)} is not one of the list's", next_step=f"use {some}"
             )
     else:
         named = folded(lab.title)

@@ -91,7 +91,7 @@ def seen_by_cluster(
         there = kept(planned, out / planned.name)
         if there is None and part_path(out / planned.name).exists():
             there = RallyOutcome(
-                "begun on this machine: the same command without --cluster goes on with it",
+                "begun on this machine: the same command without --cluster continues it",
                 "unusable",
             )
         if there is None:

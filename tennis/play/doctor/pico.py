@@ -53,7 +53,7 @@ def examine_pico(port: str) -> Iterator[Finding]:
                 "note",
                 "wires",
                 "not tested: the Brickwall plays a rally whose host is gone",
-                "go on with `tennis resume`; a new rally or 'tennis brickwall verify' ends it",
+                "continue with `tennis resume`; a new rally or 'tennis brickwall verify' ends it",
             )
         else:
             brickwall.command("quiet")  # a verification that was killed left the generator on

@@ -486,7 +486,7 @@ def test_an_interrupt_while_a_resumed_rally_is_set_up_keeps_the_rally_on_a_mock_
         bench.play(observe=at(300, lose), balls=2000)
     bench.await_undone()
     again = bench.pi()
-    with pytest.raises(NothingPlayedError, match="nothing is lost: go on with `tennis resume"):
+    with pytest.raises(NothingPlayedError, match="nothing is lost: continue with `tennis resume"):
         resume(again, bench.folder / "r", Watch(stop=lambda: True))
     bench.await_undone()
     again = bench.pi()
@@ -519,7 +519,9 @@ def test_a_signal_while_a_mock_target_is_set_up(bench, tmp_path, number):
 
 def test_a_pico_that_is_unplugged_on_a_mock_target(bench):
     bench.patience = Patience(target_alive_every_s=0.2, reconnect_s=2.0)
-    with pytest.raises(BenchError, match=r"did not come back in 2 s; nothing is lost: go on with"):
+    with pytest.raises(
+        BenchError, match=r"did not come back in 2 s; nothing is lost: continue with"
+    ):
         bench.play(observe=at(300, bench.brickwall.unplug), balls=4000)
     bench.await_undone()
     bench.brickwall.plug_in()
