@@ -24,13 +24,13 @@ from tennis.rally.text import plain
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @click.pass_context
 def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
-    """List the benches of the inventory; hold one, give it back, boot it, restore it.
+    """List the benches of the inventory; lease, release, boot, restore one.
 
-    The list says of each bench its kernel, its Picos, when its Brickwall was verified,
-    when a rally was last put there, who holds it, and whether a rally is being played there; below
-    it, what is wrong with which bench (one that does not answer, too), and what to do. The exit
-    code is 1 if anything is. Asking costs a bench some of its processor's time: not while somebody
-    plays for a maximum.
+    For each bench the list shows its kernel, its Picos, when its Brickwall was verified, when a
+    rally was last put there, who holds it, and whether a rally is being played there. Below the
+    list is what is wrong with a bench (also if it does not answer), and what to do. The exit code
+    is 1 if something is wrong. Each query takes some of the bench's processor time, so do not list
+    benches while somebody measures a maximum.
 
     \b
     Examples:
@@ -86,8 +86,9 @@ def lease(
 ) -> None:
     """Hold bench NAME, or hold it longer: nobody else can play on it until the time is over.
 
-    A lease that has expired costs nothing until somebody else wants the bench. What its holder left
-    on it is put aside first, and where is said. While a rally is played no bench changes hands.
+    You can use a bench after your lease has expired, until somebody else wants it. Then your data
+    are put aside first, and the command says where. A bench never changes hands while a rally is
+    played.
 
     A group that shares an account, or has several machines, plays under one name: --as group-3, or
     TENNIS_HOLDER=group-3 for lease, boot, rally, match and release.
@@ -117,7 +118,7 @@ def lease(
 @holder_option
 @click.pass_obj
 def release(group: Path | None, name: str, inventory: Path | None, holder: str | None) -> None:
-    """Give bench NAME back; what was left on it is put aside, on it.
+    """Give bench NAME back; data that were left on it are put aside, on the bench.
 
     \b
     Examples:

@@ -19,20 +19,20 @@ from tennis.units import format_count
 @click.option(
     "--kernel",
     metavar="DIR",
-    help="The kernel tree that it was played on: what a folder names is not built unasked.",
+    help="The kernel tree that it was played on. A tree that only the folder names is not built.",
 )
 @click.option(
     "--racquet",
     type=click.Path(path_type=Path),
     metavar="FILE.c",
-    help="The Racquet of somebody's own that it was played with.",
+    help="The Racquet that it was played with, if it was not the kit's.",
 )
 @quiet_option
 def check(folder: Path, *, kernel: str | None, racquet: Path | None) -> None:
     """Play a rally or a drill of the virtual bench again, and compare.
 
-    Is it what it claims to be? Every ball, event and file is compared, or named as not compared.
-    A hash in the folder shows damage only. Where anything differs the exit code is 1.
+    Is it what it claims to be? Every ball, event and file is compared, or named as not compared. (A
+    hash in the folder shows only damage.) The exit code is 1 if anything differs.
 
     \b
     Examples:

@@ -47,9 +47,11 @@ SENT = (
     metavar="PORT",
     help="The port of a second Pico, which answers with known delays; takes --port.",
 )
-@click.option("--umpire", is_flag=True, help="Let a logic analyser look on in one more rally.")
+@click.option("--umpire", is_flag=True, help="Record one more rally with a logic analyser, too.")
 @click.option(
-    "--analyser", metavar="SPEC", help="What `sigrok-cli -d` takes. [default: the only one]"
+    "--analyser",
+    metavar="SPEC",
+    help="The analyser, as `sigrok-cli -d` takes it. [default: the only one]",
 )
 @click.option(
     "--balls",
@@ -72,14 +74,14 @@ def commission(  # the rest is what was asked for
 ) -> None:
     """Go through the first evening with a board: plug, measure, know what is wrong.
 
-    Each step says what to plug, measures, and says what it found: the Pico and its firmware, known
+    Each step says what to plug, measures, and shows the result: the Pico and its firmware, known
     delays over its own wires, the target and its kernel, wire by wire, two short rallies beside the
     virtual bench. TARGET is one of the inventory, a host as ssh knows it, or `virtual`, which needs
-    no hardware. Without TARGET it is asked for once; where there is none, the steps that log in
-    are left out.
+    no hardware. Without TARGET the command asks for it once. If you have none, the steps that log
+    in are left out.
 
     The folder keeps a sealed record and a page after each step. Leave at any time: the same command
-    goes on. The exit code is 0 if all steps have passed.
+    continues. The exit code is 0 if all steps have passed.
 
     \b
     Examples:

@@ -41,8 +41,7 @@ WIDE = 400  # columns: a table is never cut
     "--out",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where boots are played and the page is written. [default: compare, if something is "
-    "played]",
+    help="The folder for the boots and the page. [default: compare, if something is played]",
 )
 @click.option("--kernel", metavar="NAME|DIR", help="The kernel of a side that names none.")
 @click.option("--load", metavar="NAME", help="The load of a side that names none.")
@@ -52,7 +51,7 @@ WIDE = 400  # columns: a table is never cut
     type=Whole(0, 2**32 - 1),
     default=1,
     show_default=True,
-    help="From it each pair of boots gets a seed of its own.",
+    help="The first seed. Each pair of boots gets its own seed from it.",
 )
 @click.option(
     "--margin",
@@ -60,7 +59,7 @@ WIDE = 400  # columns: a table is never cut
     default=10.0,
     show_default=True,
     metavar="PERCENT",
-    help="Levels that differ by less are equal.",
+    help="Smaller differences count as equal.",
 )
 @click.option(
     "--boots",
@@ -68,13 +67,13 @@ WIDE = 400  # columns: a table is never cut
     default=32,
     show_default=True,
     metavar="COUNT",
-    help="Play so many boots of each side at most.",
+    help="Play at most this many boots of each side.",
 )
 @click.option(
     "--minutes",
     type=Real(0.1, 10_000),
     metavar="MINUTES",
-    help="Play so long at most. The same command goes on.",
+    help="Stop after this time. The same command continues.",
 )
 @click.option(
     "--workers",
@@ -88,7 +87,7 @@ WIDE = 400  # columns: a table is never cut
     type=click.Choice(["virtual", "pi"]),
     default="virtual",
     show_default=True,
-    help="Where both sides are played; pi takes --target.",
+    help="The bench for both sides. pi needs --target.",
 )
 @click.option("--target", metavar="HOST", help="The board, with --bench pi.")
 @click.option("--port", metavar="PORT", help="The Brickwall's serial port, with --bench pi.")

@@ -31,14 +31,14 @@ course.add_command(release)
 
 
 @course.command(short_help="Play the labs' rallies once, to be replayed.")
-@click.option("--out", type=Folder(), required=True, help="Where they go, a folder a lab.")
+@click.option("--out", type=Folder(), required=True, help="Where they go, one folder for each lab.")
 @click.option("--lab", "number", metavar="LAB", help="Only this one. [default: all]")
 @click.option("--balls", type=Whole(1, 10**7), help="Fewer balls than a lab asks for.")
 @quiet_option
 def record(out: Path, number: str | None, balls: int | None) -> None:
-    """Play the rallies of the labs with the course's own seed: for sessions whose bench is lost.
+    """Play the labs' rallies with the course's own seed, for sessions without a working bench.
 
-    What is there already stays; Ctrl-C, and the same command again, goes on.
+    Rallies that are there already stay. After Ctrl-C, the same command continues.
 
     \b
     Examples:

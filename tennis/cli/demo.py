@@ -55,12 +55,12 @@ MACHINES = (
     help="How many rallies to play at once.",
 )
 def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
-    """Play mainline and PREEMPT_RT, idle and under stress, and tell what was found.
+    """Play mainline and PREEMPT_RT, idle and under stress, and show the result.
 
     PREEMPT_RT is played as the thesis had it: the handler forced into a thread, the answering
-    threads with priorities. Beside it, under stress, stands a driver as it is written today, which
-    asks for its thread itself. Ten boots of each, six minutes on two cores. It ends with the story
-    in a few lines, and writes report.html. The same command continues after an interruption.
+    threads with priorities. Under stress it also plays a driver as people write it today: it asks
+    for its thread itself. It plays ten boots of each, in six minutes on two cores. It ends with the
+    story in a few lines, and writes report.html. The same command continues after an interruption.
 
     \b
     Examples:

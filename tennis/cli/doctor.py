@@ -20,19 +20,20 @@ from tennis.listener import listening
 @click.option(
     "--port",
     metavar="PORT",
-    help="Look at the Brickwall on this port, and its wires, and at nothing else.",
+    help="Check only the Brickwall on this port, and its wires.",
 )
 @click.option(
     "--target",
     metavar="HOST",
-    help="Look at a target, and say what would spoil a rally on it: one of the inventory, a host "
-    "as ssh knows it (NAME or USER@NAME), or `virtual`, `virtual:KERNEL`, which is booted for it.",
+    help="Check a target for what would spoil a rally on it: one of the inventory, a host as "
+    "ssh knows it (NAME or USER@NAME), or `virtual`, `virtual:KERNEL`, which is booted "
+    "for it.",
 )
 @inventory_option
 @click.option(
     "--bench",
     metavar="NAME",
-    help="Look at the history of this bench, in --store: whether it changes over the weeks.",
+    help="Check the history of this bench in --store: does it change over the weeks?",
 )
 @click.option("--store", "place", metavar="STORE", type=StorePlace(), help="The store for --bench.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
@@ -46,17 +47,17 @@ def doctor(
 ) -> None:
     """Check this machine: say what works, what does not, and what to do about it.
 
-    Picos that are plugged in are looked at, too: MicroPython, firmware, clock, verification, wires.
-    With a loop-back plug in place of the target, a dead ping wire is told from a dead reply wire.
-    The exit code is 1 if a rally cannot be played on the virtual bench; with `--port`, there.
+    It also checks the Picos that are plugged in: MicroPython, firmware, clock, verification, wires.
+    With a loop-back plug in place of the target, it can tell a dead ping wire from a dead reply
+    wire. The exit code is 1 if the virtual bench (with `--port`: the board) cannot play a rally.
 
-    With `--target`, a kernel that runs is held against the requirements of its flavour in
+    With `--target`, it compares the running kernel with the requirements of its flavour in
     `target/kernels`: configuration, command line, governor, idle states, tracers, power and heat.
-    What is BAD spoils a rally, and the exit code is 1; a note is worth knowing, as that somebody
-    else holds the bench. Nothing is changed.
+    BAD means that a rally would be spoiled, and the exit code is 1. A note is worth knowing, for
+    example that somebody else holds the bench. The command changes nothing.
 
-    With `--bench`, the rallies of one bench in a store: has a latency, or the share of lost balls,
-    left what was usual (as `tennis store drift` judges)? The exit code is 1 if one has.
+    With `--bench`, it checks the rallies of one bench in a store: has a latency, or the share of
+    lost balls, changed (as `tennis store drift` judges)? The exit code is 1 if one has.
 
     \b
     Examples:

@@ -38,11 +38,11 @@ from tennis.units import format_bytes, format_count, format_ns
     cls=Grouped,
     groups={
         "What to do": ("--context", "--period-us", "--repetitions", "--seed", "--out"),
-        "On what": (
+        "On which target": (
             *("--kernel", "--load", "--load-option", "--command-line", "--instruction-ns"),
             "--instrument",
         ),
-        "Who else looks on": ("--umpire", "--analyser"),
+        "More instruments": ("--umpire", "--analyser"),
         "Another bench": ("--bench", "--target", "--port"),
     },
     moved={"--resume": "tennis resume DIR"},
@@ -53,8 +53,9 @@ from tennis.units import format_bytes, format_count, format_ns
     type=click.Choice(get_args(DrillContext)),
     default="kernel",
     show_default=True,
-    help="Who does it: a process (user), one with SCHED_FIFO 98 and locked memory (user-rt), a "
-    "kernel thread with SCHED_FIFO 98, or, for periodic only, a timer in the hard interrupt.",
+    help="What runs it: a process (user), one with SCHED_FIFO 98 and locked memory (user-rt), "
+    "a kernel thread with SCHED_FIFO 98, or, for periodic only, a timer in the hard "
+    "interrupt.",
 )
 @click.option(
     "--period-us",
@@ -115,14 +116,14 @@ from tennis.units import format_bytes, format_count, format_ns
 @click.option(
     "--instrument",
     type=click.Choice(["builtin", "pico"]),
-    help="What listens: builtin is fast; pico is the Brickwall's firmware on an emulated Pico, up "
-    "to some 30,000 repetitions a second. [default: builtin]",
+    help="The instrument: builtin is fast; pico is the Brickwall's firmware on an emulated "
+    "Pico, up to some 30,000 repetitions a second. [default: builtin]",
 )
 @click.option(
     "--umpire",
     is_flag=True,
-    help="Let a logic analyser look on, as for `tennis rally`: on the virtual bench its capture is "
-    "made from the drill itself.",
+    help="Also record the wires with a logic analyser, as for `tennis rally`. On the virtual "
+    "bench the capture is made from the drill itself.",
 )
 @click.option("--analyser", metavar="SPEC", help="With --umpire, as for `tennis rally`.")
 @click.option(
@@ -130,7 +131,7 @@ from tennis.units import format_bytes, format_count, format_ns
     type=click.Choice(["virtual", "pi"]),
     default="virtual",
     show_default=True,
-    help="Where to do it, as for `tennis rally`.",
+    help="The bench, as for `tennis rally`.",
 )
 @click.option("--target", metavar="HOST", help="The board, with --bench pi.")
 @click.option("--port", metavar="PORT", help="The Brickwall's serial port, with --bench pi.")
@@ -151,8 +152,8 @@ def drill(
     DRILL is periodic (wake up at a fixed period), response (from an edge of its own to the
     interrupt's handler), switch (from a thread that signals to the one that waited), semaphore and
     mailbox (signal or send, and nobody waits), priority (a thread changes its own), or allocate and
-    vmalloc (memory of 64 bytes to 1 MiB). The target keeps its own times; the instrument stamps
-    each repetition outside. Both are told, and how far apart they are.
+    vmalloc (memory of 64 bytes to 1 MiB). The target times each repetition with its own clock, and
+    the instrument times it outside. `tennis stats` shows both, and their difference.
 
     \b
     Examples:
@@ -163,8 +164,8 @@ def drill(
       tennis drill switch --bench pi --target pi4 --context user-rt --out board
       tennis stats jitter --json
 
-    Ctrl-C ends it, and `tennis resume` goes on (virtual bench). On a board that tennis manages a
-    drill in the kernel is built there, which takes the kernel's headers.
+    Ctrl-C ends it, and `tennis resume` continues it (virtual bench). On a board that tennis
+    manages, a drill in the kernel is built there. This needs the kernel's headers.
     """
     from tennis.bench.protocol import Access
     from tennis.bench.registry import bench_for

@@ -42,11 +42,13 @@ ROWS = 8
 @click.option(
     "--stages",
     is_flag=True,
-    help="Record what happened to every ball, and when, as RALLY/stages.parquet: interrupt taken, "
-    "its thread woken and running, lock, top half, bottom half, and what it waited for. Shows what "
-    "is there already.",
+    help="Record each step of every ball with its time, in RALLY/stages.parquet: interrupt "
+    "taken, its thread woken and running, lock, top half, bottom half, and what it "
+    "waited for. If the file exists, show it.",
 )
-@click.option("--kernel", metavar="DIR", help="The built tree, where the rally was played on one.")
+@click.option(
+    "--kernel", metavar="DIR", help="The built kernel tree, if the rally was played on one."
+)
 @click.option(
     "--try",
     "settings",
@@ -85,9 +87,9 @@ def explain(
 
     The rally is played again on the virtual bench up to the last ball that is asked about, with a
     profiler that counts every instruction and costs no virtual time. Every ball of the replay must
-    be the rally's, tick for tick. The latest balls are those with the longest time from the ping
-    to the reply's fall, missed ones first. Of a drill they are repetitions: the latest came
-    longest after their period was over or, where nothing is periodic, took longest.
+    be the rally's, tick for tick. The latest balls are those with the longest time from the ping to
+    the reply's fall, missed ones first. For a drill they are repetitions: those that came longest
+    after the end of their period. If the drill has no period, they are those that took longest.
 
     \b
     Examples:

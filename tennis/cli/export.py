@@ -33,10 +33,10 @@ from tennis.sweep.folder import is_sweep, open_sweep
 )
 @click.option("--force", is_flag=True, help="Overwrite a file that exists.")
 def export(folder: Path, kind: str, out: Path | None, *, force: bool) -> None:  # noqa: ARG001
-    """Print the balls in DIR for a spreadsheet: a line each, times in nanoseconds.
+    """Print the balls in DIR for a spreadsheet: one line each, times in nanoseconds.
 
-    Of a drill, its repetitions by both clocks; of a sweep, its rates. The first lines begin with #
-    and say which bench, kernel, load and seed these are; a cell is empty where nothing came.
+    For a drill it prints the repetitions by both clocks, for a sweep the rates. The first lines
+    begin with # and name bench, kernel, load and seed. A cell is empty if no edge came.
 
     \b
     Examples:

@@ -17,13 +17,13 @@ from tennis.rally.text import plain
 @click.option(
     "--remove-others",
     is_flag=True,
-    help="Remove other Python files from the Pico; without this, flash refuses to go on.",
+    help="Remove other Python files from the Pico; without this option, flash refuses.",
 )
 def flash(port: str | None, *, remove_others: bool) -> None:
     """Put this checkout's firmware onto a Pico that has MicroPython, and check that it runs.
 
-    What the Pico holds already is not written again. A Pico without MicroPython is not flashed:
-    you are told how to put it there.
+    Files that the Pico has already are not written again. If the Pico has no MicroPython, the
+    command does not flash it, and tells you how to install MicroPython.
 
     \b
     Examples:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "--out",
     type=Folder(),
     metavar="DIR",
-    help="Where marks and pages go; grading again goes on there. [default: DIR-marks]",
+    help="The folder for marks and pages. Grading again continues there. [default: DIR-marks]",
 )
 @click.option(
     "--replay/--no-replay",
@@ -45,29 +45,32 @@ if TYPE_CHECKING:
     "--workers",
     type=Whole(1, 64),
     default=None,
-    help="So many hand-ins at once. [default: as many as there are processors]",
+    help="How many hand-ins to mark at once. [default: as many as there are processors]",
 )
 @click.option(
     "--deadline",
     metavar="TIME",
-    help="Whose file is later is late; a day means its end, `none` takes it back. It is kept for "
-    "the next time, as the three below are.",
+    help="A file after this time is late. A day means its end; `none` removes the deadline. "
+    "It is kept for the next time, like the next three options.",
 )
 @click.option(
     "--late-per-day",
     metavar="POINTS",
-    help="What each day costs that was begun after the deadline: 1.5, or 10% of the lab's points. "
-    "[default: nothing]",
+    help="The points that each day after the deadline costs, also if it has only begun: 1.5, "
+    "or 10% of the lab's points. [default: nothing]",
 )
 @click.option(
-    "--late-days", type=Whole(0, 1000), default=None, help="No points for what is later than that."
+    "--late-days",
+    type=Whole(0, 1000),
+    default=None,
+    help="No points for a file that is more days late.",
 )
 @click.option(
     "--recorded",
     type=Folder(),
     metavar="DIR",
     multiple=True,
-    help="Rallies that you handed out (`tennis course record`): all may have their balls.",
+    help="Rallies that you handed out (`tennis course record`): all students may have their balls.",
 )
 @click.option(
     "--class-list",
@@ -97,17 +100,17 @@ def grade(
 ) -> None:
     """Mark zip files that `tennis lab submit` made: a folder of them, or a class's archive.
 
-    The archive is one that Moodle or Canvas let you download; it may have been packed again.
+    Moodle or Canvas lets you download such an archive. You may have packed it again.
 
-    OUT/class.html is yours: what to look at first, points by question and student. OUT/feedback
-    has a page for each student, OUT/marks.csv the points, and OUT/gradebook what Moodle and Canvas
-    import. Texts are read by a person: put points and words into OUT/marks.toml, and run this
-    again; nothing in it is overwritten.
+    OUT/class.html is yours: what to look at first, points by question and student. OUT/feedback has
+    a page for each student, OUT/marks.csv the points, and OUT/gradebook what Moodle and Canvas
+    import. You read the texts yourself: put points and words into OUT/marks.toml, and run the
+    command again. It overwrites nothing there.
 
-    Where a rally may not be the student's own, points are withheld: OUT/decisions.toml says why,
-    and there you decide. What this machine could not do (no room, no memory, no kernel) is named,
-    costs nobody a point, and is done by the same command again; the exit code is 1 then. Of
-    several hand-ins of one student the last one counts.
+    If a rally may not be the student's own, its points are withheld. OUT/decisions.toml says why,
+    and you decide there. If this machine could not do something (no room, no memory, no kernel), it
+    is named and costs nobody a point. The exit code is then 1, and the same command does the rest.
+    If a student handed in several times, the last one counts.
 
     \b
     Examples:

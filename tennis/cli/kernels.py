@@ -21,7 +21,7 @@ from tennis.rally.text import quoted
 @click.group(invoke_without_command=True)
 @click.pass_context
 def kernels(ctx: click.Context) -> None:
-    """List and fetch the kernels of the virtual bench; say what a kernel of your own must be.
+    """List and fetch the kernels of the virtual bench; check and build a kernel of your own.
 
     \b
     Examples:
@@ -85,7 +85,8 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
     """Fetch kernels by name (default: mainline rt) and the target's programs; build what they need.
 
     They are Debian packages, from the mirror that this machine's apt uses. Nothing is installed:
-    they go to the cache folder (TENNIS_CACHE). What is there already is not fetched again.
+    they go to the cache folder (TENNIS_CACHE). Packages that are there already are not fetched
+    again.
 
     \b
     Examples:
@@ -101,12 +102,12 @@ def fetch(names: tuple[str, ...], again: bool) -> None:
 @kernels.command(short_help="Build the kernel that finds what a module does wrong.")
 @click.option("--again", is_flag=True, help="Build it again, from the newest source.")
 def debug(again: bool) -> None:
-    """Build the kernel that finds what a module does wrong: about ten minutes, once.
+    """Build the kernel that finds a module's mistakes: about ten minutes, once.
 
-    Debian's source of Linux with PREEMPT_RT, lockdep (locks), KASAN (memory) and a watch on who
-    sleeps where nobody may. It goes to the cache folder (TENNIS_CACHE); building takes 4 GB there
-    for a while, and what `scripts/setup.sh --provision` installs. `tennis lab check 03` uses it.
-    Nothing is ever measured on it.
+    Debian's source of Linux with PREEMPT_RT, lockdep (locks), KASAN (memory) and a check for code
+    that sleeps although it must not. It goes to the cache folder (TENNIS_CACHE). The build needs 4
+    GB there for a while, and the programs that `scripts/setup.sh --provision` installs. `tennis lab
+    check 03` uses the kernel. Nothing is ever measured on it.
 
     \b
     Examples:
@@ -127,7 +128,7 @@ def debug(again: bool) -> None:
     type=click.Choice(loads.names("sloth")),
     default="idle",
     show_default=True,
-    help="What it does besides answering.",
+    help="Its work besides answering.",
 )
 @click.option(
     "--load-option",
@@ -180,8 +181,8 @@ def uf2(
 def fragment(flavour: str) -> None:
     """Print the configuration fragment of a flavour, from `target/kernels/FLAVOUR.toml`.
 
-    Put it upon a configuration with the kernel's own `scripts/kconfig/merge_config.sh`, and see
-    with `tennis kernels check` what became of it.
+    Merge it into a configuration with the kernel's own `scripts/kconfig/merge_config.sh`, and check
+    the result with `tennis kernels check`.
 
     \b
     Example:
@@ -200,7 +201,7 @@ def fragment(flavour: str) -> None:
     type=click.Choice(["virtual", "pi"]),
     default="virtual",
     show_default=True,
-    help="Where it is to play: the virtual bench needs the drivers of QEMU's machine.",
+    help="The bench for it: the virtual bench needs the drivers of QEMU's machine.",
 )
 def check(flavour: str, config: Path, bench: BenchKind) -> None:
     """Compare a kernel's configuration (its `.config`) with what a flavour, and a bench, need.
@@ -240,7 +241,7 @@ def check(flavour: str, config: Path, bench: BenchKind) -> None:
     "fragments",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="A file of CONFIG_NAME=VALUE lines upon it; can be repeated.",
+    help="A file of CONFIG_NAME=VALUE lines to merge into it; can be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def package(
@@ -255,10 +256,10 @@ def package(
 ) -> None:
     """Build a Debian package of Linux for a FLAVOUR (mainline, rt, evl, cobalt) of arm64 targets.
 
-    The flavour's requirements (target/kernels/) are a part of the configuration, and are checked.
-    What was built from the same source, configuration and compiler is not built again. A build that
-    fails keeps its tree, and the same command goes on there. The tree that is printed can be played
-    on if the virtual bench has what it needs: tennis rally --kernel TREE.
+    The flavour's requirements (target/kernels/) are a part of the configuration, and are checked. A
+    package from the same source, configuration and compiler is not built again. A build that fails
+    keeps its tree, and the same command continues there. If the virtual bench has what the printed
+    tree needs, you can play on it: tennis rally --kernel TREE.
 
     \b
     Examples:

@@ -38,7 +38,7 @@ in_option = click.option(
 @click.group(invoke_without_command=True)
 @click.pass_context
 def lab(ctx: click.Context) -> None:
-    """Do a lab of the course: begin, see what is missing, make the file to hand in.
+    """Do a lab of the course: start, see what is missing, make the file to hand in.
 
     \b
     Examples:
@@ -97,7 +97,8 @@ def list_labs(*, as_json: bool = False) -> None:
     "student_number",
     default="",
     metavar="NUMBER",
-    help="Your student number. It decides your seed, too, so that two of one name stay two.",
+    help="Your student number. It also decides your seed, so that two students of the same "
+    "name get different ones.",
 )
 @click.option("--email", default="", metavar="ADDRESS", help="Your e-mail address at the school.")
 @click.option("--out", type=Folder(), help="The folder. [default: lab-NN]")
@@ -151,7 +152,7 @@ def open_lab(number: str, folder: Path | None, *, browser: bool) -> None:
 @click.argument("number", metavar="LAB")
 @in_option
 def plant(number: str, folder: Path | None) -> None:
-    """Write a capture of your rally in which an error was planted: another one for each student.
+    """Write a capture of your rally with a planted error. Each student gets another error.
 
     \b
     Examples:
@@ -178,11 +179,11 @@ def plant(number: str, folder: Path | None) -> None:
 @in_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(number: str, folder: Path | None, *, as_json: bool) -> None:
-    """Say what is answered, what of it is right, what was not run, and what `submit` will refuse.
+    """Show what you have answered, what is right, what was not run, and what `submit` will refuse.
 
-    The checks are those that whoever marks runs, but for those that know the answers: an answer
-    that stands there may be wrong. Numbers are read as people write them, in any unit of their
-    kind: 7,740, 7740 ns, 7.74 µs. Exit code 1: something is missing or wrong.
+    These are your teacher's checks, except those that know the answers: an answer that is there may
+    be wrong. Numbers are read as people write them, in any unit of their kind: 7,740, 7740 ns, 7.74
+    µs. Exit code 1: something is missing or wrong.
 
     \b
     Examples:
@@ -225,8 +226,8 @@ def check(number: str, folder: Path | None, *, as_json: bool) -> None:
 def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool) -> None:
     """Make the one file to hand in: answers, notebook and rallies.
 
-    Where something is missing, you are asked whether to hand in the part that is there. The
-    notebook is run once more, from top to bottom, and handed in as PDF, too.
+    If something is missing, the command asks whether to hand in the rest. The notebook is run once
+    more, from top to bottom, and handed in as PDF, too.
 
     \b
     Examples:

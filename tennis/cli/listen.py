@@ -27,17 +27,17 @@ from tennis.units import format_count, format_ns
     type=click.FloatRange(0.1, 3600),
     default=5.0,
     show_default=True,
-    help="How long. Ctrl-C ends it before.",
+    help="How long to listen. Ctrl-C ends it earlier.",
 )
 @click.option(
-    "--pulses", type=Whole(1, 10_000_000), help="End after so many pulses. [default: 10,000,000]"
+    "--pulses", type=Whole(1, 10_000_000), help="End after this many pulses. [default: 10,000,000]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 def listen(port: str | None, seconds: float, pulses: int | None, *, as_json: bool) -> None:
-    """Listen to the reply wire, serve nothing, and say what pulses come.
+    """Listen to the reply wire, serve nothing, and show the pulses that come.
 
-    For the first look at a target, or at a wire: is there anything, how long is it, how often? The
-    times are exact to a tick. The exit code is 1 if nothing came.
+    Use it for a first look at a target or a wire: do pulses come, how long are they, and how often?
+    The times are exact to a tick of the instrument's clock. The exit code is 1 if nothing came.
 
     \b
     Examples:

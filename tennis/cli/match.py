@@ -49,8 +49,8 @@ def kernel_of(text: str) -> tuple[str, str]:
     "--out",
     type=Folder(),
     metavar="DIR",
-    help="The match's folder; by default it is named after PLAN, without .toml, and lies here. "
-    "Where it holds a part of the same match, the rest is played.",
+    help="The match's folder; by default it is named after PLAN, without .toml, and lies "
+    "here. If it contains a part of the same match, the rest is played.",
 )
 @click.option(
     "--kernel",
@@ -64,22 +64,22 @@ def kernel_of(text: str) -> tuple[str, str]:
     "--repetitions",
     type=Whole(1, 1000),
     metavar="COUNT",
-    help="So many boots of each combination, instead of what the plan says. A match that was "
-    "played with fewer is gone on with.",
+    help="How many boots of each combination to play, instead of the plan's number. A match "
+    "with fewer boots is continued.",
 )
 @click.option(
     "--instruction-ns",
     type=click.Choice(["1", "2", "4"]),
-    help="How long an instruction takes on the virtual bench, instead of what the plan says: to "
-    "see which findings depend on it.",
+    help="How long an instruction takes on the virtual bench, instead of the plan's time. Use "
+    "it to see which findings depend on that time.",
 )
 @click.option(
     "--workers",
     type=Whole(1, 256),
     default=workers_here,
     show_default="one for each core, if there is memory for its targets",
-    help="How many rallies to play at once on the virtual bench. It changes how long a match "
-    "takes, and no ball.",
+    help="How many rallies to play at once on the virtual bench. It changes the time that a "
+    "match takes, but no ball.",
 )
 @click.option(
     "--targets",
@@ -130,7 +130,7 @@ def match(
 ) -> None:
     """Play the rallies of PLAN, a TOML file: kernels x loads x priorities x top and bottom halves.
 
-    Every rally boots its own kernel. At the end the match is held against the publications, as
+    Every rally boots its own kernel. At the end the match is compared with the publications, as
     `tennis replicate` does, and DIR/report.html is written.
 
     \b
@@ -145,9 +145,9 @@ def match(
           --store /shared/tennis --out chapter-7
       tennis match plans/knutsson.toml --targets all --out boards
 
-    Ctrl-C seals the rally that is being played. The same command goes on: after Ctrl-C, after
-    `kill -9`, or when there is room on the disk again. A rally that fails or is suspect is marked,
-    the others are played, and the exit code is 1.
+    Ctrl-C seals the rally that is being played. The same command continues the match: after Ctrl-C,
+    after `kill -9`, or after a full disk. If a rally fails or is suspect, it is marked, the others
+    are played, and the exit code is 1.
     """
     from tennis.cli.verdicts import print_verdicts
     from tennis.match.plan import MatchPlan, read_plan

@@ -82,18 +82,18 @@ def opened(folder: Path) -> tuple[Any, Sort]:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for the pictures; default: beside the rally, DIR-plots, or for several rallies "
-    "plots, here.",
+    help="The folder for the pictures. Default: DIR-plots beside the rally, or, for several "
+    "rallies, plots in this folder.",
 )
 @click.option(
     "--kind",
     "kinds",
     multiple=True,
     type=click.Choice(NAMES),
-    help="May be repeated. Of one rally there are histogram, distribution and series, of several "
-    "overview, histogram and distribution; of sweeps rates, of one screens, too; of a drill spans, "
-    "and sizes where it allocates. "
-    " [default: all of them]",
+    help="May be repeated. One rally has histogram, distribution and series. Several rallies "
+    "have overview, histogram and distribution. Sweeps have rates, and a single sweep "
+    "has screens, too. A drill has spans, and sizes if it allocates.  [default: all of "
+    "them]",
 )
 @click.option(
     "--format",
@@ -109,7 +109,7 @@ def plot(
 ) -> None:
     """Draw the rally in DIR, or several on common axes, and print the names of the pictures.
 
-    DIR may be a sweep, several of which are drawn on common axes, too, or a drill.
+    DIR may also be a sweep or a drill. Several sweeps are drawn on common axes, too.
 
     \b
     Examples:

@@ -45,7 +45,7 @@ def load_option(text: str) -> tuple[str, int]:
             *("--kernel", "--load", "--bottom-half", "--top-half", "--priorities"),
             *("--balls", "--seed", "--out"),
         ),
-        "More of the target": (
+        "More about the target": (
             *("--load-option", "--command-line", "--instruction-ns"),
             *("--racquet", "--stage", "--beneath", "--processors", "--interrupt-cpu"),
             "--load-cpus",
@@ -54,7 +54,7 @@ def load_option(text: str) -> tuple[str, int]:
             *("--loop", "--rate-hz", "--gap-min-us", "--gap-max-us"),
             *("--pulse-us", "--timeout-ms", "--settle-s"),
         ),
-        "Who else looks on": ("--stages", "--witness", "--umpire", "--analyser"),
+        "More instruments": ("--stages", "--witness", "--umpire", "--analyser"),
         "Another bench": ("--bench", "--port", "--target", "--as", "--instrument"),
     },
     usual=(
@@ -73,9 +73,9 @@ def load_option(text: str) -> tuple[str, int]:
     type=click.Choice(["virtual", "pi"]),
     default="virtual",
     show_default=True,
-    help="Where to play: virtual needs no hardware; pi is a Brickwall on a port, and a board that "
-    "is wired to it. With --target the board is set up for the rally and left as it was; without, "
-    "what you say about it is recorded, and nothing else is known of it.",
+    help="Where to play: virtual needs no hardware; pi is a Brickwall on a port, and a board "
+    "that is wired to it. With --target the board is set up for the rally and left as it "
+    "was. Without --target, the manifest records only what you say about the board.",
 )
 @click.option(
     "--port",
@@ -85,9 +85,9 @@ def load_option(text: str) -> tuple[str, int]:
 @click.option(
     "--target",
     metavar="HOST",
-    help="The board, with --bench pi: a target of the inventory, or a host as ssh knows it (NAME "
-    "or USER@NAME). Racquet, load and priorities are set up there over SSH, and undone in the end, "
-    "whatever happens. One that somebody else holds is refused.",
+    help="The board, with --bench pi: a target of the inventory, or a host as ssh knows it "
+    "(NAME or USER@NAME). Racquet, load and priorities are set up there over SSH, and "
+    "undone in the end, whatever happens. A target that somebody else holds is refused.",
 )
 @click.option(
     "--as",
@@ -98,8 +98,9 @@ def load_option(text: str) -> tuple[str, int]:
 @click.option(
     "--instrument",
     type=click.Choice(["builtin", "pico"]),
-    help="What times the balls on the virtual bench: builtin is fast; pico is the Brickwall's "
-    "firmware on an emulated Pico, end to end. [default: builtin; with --kernel sloth-pico: pico]",
+    help="The instrument on the virtual bench: builtin is fast; pico is the Brickwall's "
+    "firmware on an emulated Pico, end to end. [default: builtin; with --kernel "
+    "sloth-pico: pico]",
 )
 @click.option(
     "--kernel",
@@ -127,15 +128,16 @@ def load_option(text: str) -> tuple[str, int]:
 @click.option(
     "--top-half",
     type=click.Choice(["hard", *THREADED]),
-    help="Where the interrupt's handler raises the reply line: in the hard interrupt; forced: in "
-    "the thread into which PREEMPT_RT puts handlers by itself; explicit: in a thread that the "
-    "driver asks for, on any kernel. [default: hard; with --bench pi: unknown]",
+    help="Where the handler runs that raises the reply line. hard: in the interrupt itself. "
+    "forced: in the thread that PREEMPT_RT makes for ordinary handlers. explicit: in a "
+    "thread that the driver asks for, on any kernel. [default: hard; with --bench pi: "
+    "unknown]",
 )
 @click.option(
     "--bottom-half",
     type=click.Choice(["tasklet", "thread", "workqueue", "user", "task"]),
-    help="What lowers the reply line. [default: tasklet, on EVL and Cobalt thread, on SLOTH task, "
-    "the only one there; with --bench pi: unknown]",
+    help="The code that lowers the reply line. [default: tasklet, on EVL and Cobalt thread, "
+    "on SLOTH task, the only one there; with --bench pi: unknown]",
 )
 @click.option(
     "--priorities",
@@ -150,15 +152,15 @@ def load_option(text: str) -> tuple[str, int]:
     "--command-line",
     default="",
     metavar="WORDS",
-    help="Add to the kernel's command line, as in 'rcu_nocbs=0 threadirqs'. A kernel that does not "
-    "know a word is not played; a board must have been booted with it.",
+    help="Add to the kernel's command line, as in 'rcu_nocbs=0 threadirqs'. A kernel that "
+    "does not know a word is refused. A board must have been booted with the words before.",
 )
 @click.option(
     "--interrupt-cpu",
     type=Whole(0, 4095),
-    help="Let the ping's interrupt and its threads come to this CPU of a --target, or of the "
-    "virtual target. A board counts some pings before the first ball, and is not played where "
-    "they come elsewhere. A Pi 3 and a Zero 2 have no choice.",
+    help="Move the ping's interrupt and its threads to this CPU of a --target, or of the "
+    "virtual target. A board first counts some pings, and the rally is refused if they "
+    "come to another CPU. A Pi 3 and a Zero 2 have no choice.",
 )
 @click.option(
     "--load-cpus",
@@ -205,23 +207,26 @@ def load_option(text: str) -> tuple[str, int]:
     type=click.Choice(["none", "cyclictest", "timerlat", "osnoise"]),
     default="none",
     show_default=True,
-    help="What measures from inside the target meanwhile, every millisecond: rt-tests' cyclictest, "
-    "or a tracer of the kernel's; `tennis witness` shows what it saw (virtual bench, or --target).",
+    help="Also measure inside the target, every millisecond: with rt-tests' cyclictest, or "
+    "with a tracer of the kernel. `tennis witness` shows the result (virtual bench, or "
+    "--target).",
 )
 @options_of(Serving)
 @click.option(
     "--umpire",
     is_flag=True,
-    help="Let a logic analyser look on, and keep its capture for `tennis umpire check`. On the "
-    "virtual bench the capture is made from the rally.",
+    help="Also record the wires with a logic analyser, and keep its capture for `tennis "
+    "umpire check`. On the virtual bench the capture is made from the rally.",
 )
 @click.option(
-    "--analyser", metavar="SPEC", help="What `sigrok-cli -d` takes. [default: the only one]"
+    "--analyser",
+    metavar="SPEC",
+    help="The analyser, as `sigrok-cli -d` takes it. [default: the only one]",
 )
 @click.option(
     "--stages",
     is_flag=True,
-    help="Then play it once more, and record what happened to every ball, and when, as "
+    help="Then play the rally once more, and record each step of every ball with its time, in "
     "OUT/stages.parquet (virtual bench; `tennis explain OUT --stages` does it later).",
 )
 @quiet_option
@@ -251,8 +256,8 @@ def rally(
           --out on-the-board
       tennis rally --bench pi --out a-board-that-nobody-manages
 
-    Ctrl-C ends a rally and seals what was played. `tennis resume` continues it, also after
-    `kill -9`, a crash or a full disk.
+    Ctrl-C ends a rally, and seals the balls that were played. `tennis resume` continues it, also
+    after `kill -9`, a crash or a full disk.
     """
     from tennis.bench.protocol import Access
     from tennis.bench.registry import bench_for

@@ -23,15 +23,15 @@ from tennis.listener import listening
     type=Real(0.1, 1e6),
     default=1.0,
     show_default=True,
-    help="So many times as fast as it was played.",
+    help="How many times as fast as it was played.",
 )
 @click.option("--operator", metavar="NAME", help="Who plays; kept in the manifest.")
 @quiet_option
 @click.option("--out", type=Folder(), required=True, help="The rally's folder; it must not exist.")
 def replay(recording: Path, *, speed: float, operator: str | None, out: Path) -> None:
-    """Play the recorded rally DIR as if it were live: for a session whose bench is lost.
+    """Play the recorded rally DIR as if it were live, for a session without a working bench.
 
-    Kernel, load and balls are its own, and the new folder says that it is a recording.
+    Kernel, load and balls are those of the recording, and the new folder says so.
 
     \b
     Examples:

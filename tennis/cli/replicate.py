@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 @click.option(
     "--only",
     type=click.Choice(["claims", "played"]),
-    help="Print the thesis' conclusions only, or leave out what nothing was played for.",
+    help="Print only the thesis' conclusions (claims), or only statements for which something "
+    "was played (played).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option(
@@ -34,22 +35,23 @@ if TYPE_CHECKING:
     "--against",
     type=Folder(),
     metavar="OTHER",
-    help="Only say where the verdicts of another match differ: one with another --instruction-ns, "
-    "kernel or bench.",
+    help="Show only which verdicts of another match differ: one with another "
+    "--instruction-ns, kernel or bench.",
 )
 @click.option(
     "--explain",
     "explained",
     is_flag=True,
-    help="First find out what made the latest ball of each side late: on the virtual bench their "
-    "rallies are played again, as `tennis explain` does. It is kept in MATCH.",
+    help="First find out what made the latest ball of each side late. On the virtual bench "
+    "their rallies are played again, as `tennis explain` does. The result is kept in "
+    "MATCH.",
 )
 @click.option(
     "--kernel",
     "kernels",
     metavar="NAME=DIR",
     multiple=True,
-    help="With --explain: the built tree that was played where the plan says NAME.",
+    help="With --explain: the built tree that was played in place of the plan's NAME.",
 )
 def replicate(
     folder: Path,
@@ -62,10 +64,10 @@ def replicate(
     explained: bool,
     kernels: tuple[str, ...],
 ) -> None:
-    """Say of each published claim and figure what the match in the folder MATCH shows.
+    """Judge each published claim and figure by the match in the folder MATCH.
 
     A verdict is confirmed (or the same order by another cause), contradicted, inconclusive (with
-    what to play to decide it), not addressed or not addressable (with the reason), and stands with
+    what to play to decide it), not addressed or not addressable (with the reason). It comes with
     its numbers, intervals and N.
 
     \b

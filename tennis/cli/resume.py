@@ -21,7 +21,7 @@ from tennis.listener import listening
     "--kernel",
     metavar="DIR",
     shell_complete=kernels,
-    help="The kernel tree that it was begun with: what a folder names is not built unasked.",
+    help="The kernel tree that it was begun with. A tree that only the folder names is not built.",
 )
 @click.option(
     "--racquet",
@@ -49,8 +49,8 @@ def resume(
 ) -> None:
     """Continue a rally or a drill that was interrupted or killed, or whose disk got full.
 
-    The plan is its own: only what a folder from somebody else must not decide (a kernel tree, a
-    Racquet, a port, a board) is named again. A sweep, a match or a comparison goes on with the
+    The plan is in the folder. Name again only what somebody else's folder must not decide: a kernel
+    tree, a Racquet, a port, a board. To continue a sweep, a match or a comparison, repeat the
     command that began it.
 
     \b

@@ -81,8 +81,8 @@ def commission_benches(
 
     The wires are plugged by hand, so a room takes two rounds: first as jumpers, then into the
     targets. Each bench's Pico is plugged into this machine; the inventory says at which port
-    (tennis_port). A bench that fails stops no other. The exit code is 1 if one does; the same
-    command goes on with it.
+    (tennis_port). A bench that fails does not stop the others. The exit code is 1 if one fails; the
+    same command continues with it.
 
     \b
     Examples:

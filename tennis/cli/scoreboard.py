@@ -33,15 +33,15 @@ EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104
     type=click.IntRange(10, 86_400),
     default=120,
     show_default=True,
-    help="How often to ask the benches. It costs each some of its processor's time.",
+    help="How often to query the benches. Each query takes some of their processor time.",
 )
 @click.option(
     "--listen",
     metavar="ADDRESS",
     default="127.0.0.1",
     show_default=True,
-    help="Where to listen; 0.0.0.0 is everywhere. Beyond this machine a token is needed: it is in "
-    "the address that is printed.",
+    help="The address to listen on; 0.0.0.0 is everywhere. Other machines need a token: it is "
+    "in the address that is printed.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8585, show_default=True,
               help="0: any that is free.")  # fmt: skip
@@ -50,7 +50,7 @@ EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104
     "hosts",
     metavar="NAME",
     multiple=True,
-    help="Under which name browsers find this machine. May be repeated. [default: its host name]",
+    help="The name by which browsers find this machine. May be repeated. [default: its host name]",
 )
 @click.option(
     "--explain",
@@ -72,8 +72,8 @@ def scoreboard(
     """Show on a web page who plays, how well, what waits and what failed.
 
     Each FOLDER (default: this one) is searched for rallies and matches, four folders deep. A rally
-    that is being played has a card with its histogram and its worst ball; of a sealed one the page
-    shows all balls, down to each of them. Nothing can be changed through the page.
+    that is being played has a card with its histogram and its worst ball. For a sealed rally the
+    page shows all balls, down to each single one. Nobody can change anything through the page.
 
     \b
     Examples:

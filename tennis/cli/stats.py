@@ -40,8 +40,8 @@ def stats(folder: Path, *, as_json: bool) -> None:
     """Print the statistics of the rally in DIR, or of a sweep or a drill.
 
     Quantiles are observed values; a missed ball is later than all others. Their 95 % intervals
-    assume that balls are independent. Beside the maximum stand the misses and, without any, the
-    rate of later answers that this many balls rule out.
+    assume that balls are independent. Below the maximum are the misses. If there are none, the
+    command also prints the rate of later answers that this many balls rule out.
 
     \b
     Examples:

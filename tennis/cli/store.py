@@ -44,10 +44,10 @@ LIST_MAX = 10_000  # rows that are printed; --json prints all
 @click.group()
 @click.pass_context
 def store(ctx: click.Context) -> None:
-    """Keep a term's rallies in one folder, and ask questions about all of them.
+    """Keep a term's rallies in one folder, and query all of them.
 
-    The folder holds sealed rallies as they are. A figure comes from files whose hash was checked.
-    STORE may be a bucket, too: s3://BUCKET/PLACE (docs/store.md).
+    The folder contains sealed rallies as they are. Figures come only from files whose hash was
+    checked. STORE may be a bucket, too: s3://BUCKET/PLACE (docs/store.md).
 
     \b
     Examples:
@@ -75,7 +75,7 @@ where_option = click.option(
     "--where",
     metavar="COLUMN=VALUE",
     multiple=True,
-    help="Only rallies of which this is so: kernel, load, bench_name, student, week, bench, "
+    help="Only rallies with this value: kernel, load, bench_name, student, week, bench, "
     "bottom_half, priorities, top_half, beneath, drill, processors; can be repeated.",
 )
 
@@ -83,15 +83,15 @@ where_option = click.option(
 @store.command()
 @click.argument("place", metavar="STORE", type=StorePlace())
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=Folder())
-@click.option("--bench-name", metavar="NAME", help="On which bench they were played.")
+@click.option("--bench-name", metavar="NAME", help="The bench on which they were played.")
 @click.option("--student", metavar="NAME", help="Who played them; a pseudonym will do.")
 def add(
     place: Path | str, folders: tuple[Path, ...], bench_name: str | None, student: str | None
 ) -> None:
-    """Copy sealed rallies into STORE, which is made where there is none.
+    """Copy sealed rallies into STORE. A new STORE is created.
 
-    DIR is a rally, or a folder with rallies, as a match is. Each is checked, ball by ball; one that
-    is damaged is refused, and the exit code is 1. One that is there already stays as it is.
+    DIR is a rally, or a folder with rallies, such as a match. Each rally is checked, ball by ball.
+    A damaged one is refused, and the exit code is 1. A rally that is there already stays as it is.
 
     \b
     Examples:
@@ -145,14 +145,14 @@ def list_rallies(place: Path | str, where: tuple[str, ...], *, as_json: bool) ->
     metavar="COLUMN,...",
     default="bench,kernel,beneath,processors,load,bottom_half,priorities",
     show_default=True,
-    help="What makes a line; empty: one line for all.",
+    help="The columns to group by; empty: one line for all.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list; times in ns.")
 def stats(place: Path | str, where: tuple[str, ...], by: str, *, as_json: bool) -> None:
     """Print exact quantiles of all balls, grouped; any number of balls within 2 GB of memory.
 
     A quantile is a latency that some ball had; missed balls are later than all others. Balls of
-    many boots and benches are not independent: for a verdict see `tennis replicate`.
+    many boots and benches are not independent, so use `tennis replicate` for a verdict.
 
     \b
     Examples:
@@ -205,7 +205,7 @@ def stats(place: Path | str, where: tuple[str, ...], by: str, *, as_json: bool) 
 @click.argument("sql", metavar="SQL")
 @click.option(
     "--format", "kind", type=click.Choice(["table", "csv", "json"]), default="table",
-    show_default=True, help="How to print what comes.",
+    show_default=True, help="How to print the result.",
 )  # fmt: skip
 @click.option(
     "--seconds", type=Whole(1, 1_000_000), default=SECONDS, show_default=True, metavar="COUNT",
@@ -216,11 +216,11 @@ def stats(place: Path | str, where: tuple[str, ...], by: str, *, as_json: bool) 
     metavar="COUNT", help="How much memory it may take.",
 )  # fmt: skip
 def query(place: Path | str, sql: str, kind: str, seconds: int, memory_mb: int) -> None:
-    """Ask STORE a question in SQL (DuckDB's).
+    """Query STORE in SQL (DuckDB's).
 
-    The views are rallies, a row each, and balls: id, ball, served_ns, rise_ns, fall_ns,
-    width_ns. A question
-    reads the store and nothing else, writes nothing, and ends when its time or memory is used up.
+    The views are rallies, one row for each rally, and balls: id, ball, served_ns, rise_ns, fall_ns,
+    width_ns. A query reads only the store, writes nothing, and ends when its time or memory is used
+    up.
 
     \b
     Examples:
@@ -258,12 +258,12 @@ def query(place: Path | str, sql: str, kind: str, seconds: int, memory_mb: int) 
 def drift(
     place: Path | str, where: tuple[str, ...], out: Path | None, *, force: bool, as_json: bool
 ) -> None:
-    """Say which benches of STORE change over the weeks: a control chart of each.
+    """Find the benches of STORE that change over the weeks, with a control chart of each.
 
-    A chart is of one bench, one kind of rally (kernel, load, bottom half, priorities) and one
-    figure: two latencies' medians, the latency that one ball of 1,000 exceeds, and the share of
-    balls that were lost. Each rally is a point; the first 12 say what is usual. The exit code is
-    1 if anything drifts.
+    A chart is for one bench, one kind of rally (kernel, load, bottom half, priorities) and one
+    figure: the median of either latency, the latency that one ball of 1,000 exceeds, or the share
+    of lost balls. Each rally is a point; the first 12 say what is usual. The exit code is 1 if
+    anything drifts.
 
     \b
     Examples:

@@ -73,7 +73,7 @@ from tennis.sweep.search import (
 @click.option(
     "--bottom-half",
     type=click.Choice(["tasklet", "thread", "workqueue", "user"]),
-    help="What lowers the reply line. [default: tasklet, on EVL and Cobalt thread]",
+    help="The code that lowers the reply line. [default: tasklet, on EVL and Cobalt thread]",
 )
 @click.option("--priorities", metavar="NAME|MAP", help="As for `tennis rally`.")
 @click.option(
@@ -143,7 +143,7 @@ from tennis.sweep.search import (
     type=click.Choice(["virtual", "pi"]),
     default="virtual",
     show_default=True,
-    help="Where to play, as for `tennis rally`.",
+    help="The bench, as for `tennis rally`.",
 )
 @click.option("--target", metavar="HOST", help="The board, with --bench pi.")
 @click.option("--port", metavar="PORT", help="The Brickwall's serial port, with --bench pi.")
@@ -170,10 +170,10 @@ def sweep(
 ) -> None:
     """Serve pings at rising rates, and find the rate at which replies can no longer be paired.
 
-    Each rate is a rally of its own, an open loop on a freshly booted target, and all of them lie in
-    DIR. A ping is paired if one reply begins and ends before the next ping, and no earlier reply
-    was missing. Where that holds for too few pings, pairing has broken; the interval between the
-    last rate that held and the first that did not is halved until it is narrow.
+    Each rate is a rally of its own, in DIR: an open loop on a freshly booted target. A ping is
+    paired if one reply begins and ends before the next ping, and no earlier reply was missing. If
+    too few pings are paired, pairing has broken. The interval between the last good rate and the
+    first bad one is halved until it is narrow.
 
     \b
     Examples:
@@ -182,7 +182,7 @@ def sweep(
       tennis sweep --load hog --to-hz 50000 --out known-answer
       tennis plot rates flooded
 
-    Ctrl-C ends it, and so does a target that dies; the same command goes on.
+    Ctrl-C ends it, and so does a target that dies. The same command continues.
     """
     from pydantic import ValidationError
 

@@ -31,7 +31,7 @@ def _inverted(which: str | None) -> dict[str, bool]:
 
 @click.group()
 def umpire() -> None:
-    """Hold a logic analyser against the Brickwall: capture both wires, and check a rally by it.
+    """Compare the Brickwall with a logic analyser: capture both wires, check a rally.
 
     \b
     Examples:
@@ -69,15 +69,22 @@ def install() -> None:
     type=Real(0.001, 1000),
     help="Samples a microsecond. [default: 24, or the next lower that the analyser can]",
 )
-@click.option("--ping", metavar="CHANNEL", help="On the ping wire. [default: the first]")
-@click.option("--reply", metavar="CHANNEL", help="On the reply wire. [default: the second]")
-@click.option("--seconds", type=Real(0.001, 1e6), help="How long. [default: until Ctrl-C]")
+@click.option(
+    "--ping", metavar="CHANNEL", help="The channel on the ping wire. [default: the first]"
+)
+@click.option(
+    "--reply", metavar="CHANNEL", help="The channel on the reply wire. [default: the second]"
+)
+@click.option(
+    "--seconds", type=Real(0.001, 1e6), help="How long to capture. [default: until Ctrl-C]"
+)
 @click.option(
     "--pulse-us",
     type=Real(0.1, 1e5),
     default=1,
     show_default=True,
-    help="How long the pings of the rally stay up: a slower sampling is warned of.",
+    help="How long the pings of the rally stay up. The command warns if the sampling is too "
+    "slow for it.",
 )
 def capture(  # the rest is what was asked for
     out: Path, rate_mhz: float | None, pulse_us: float, **asked: Any
@@ -130,50 +137,52 @@ def capture(  # the rest is what was asked for
     type=Real(-1000, 1000),
     default=0,
     show_default=True,
-    help="How much too fast its clock is.",
+    help="How much too fast the analyser's clock is.",
 )
 @click.option(
     "--jitter-ns",
     type=Real(0, 1e6),
     default=0,
     show_default=True,
-    help="Of each edge (standard deviation).",
+    help="Jitter of each edge (standard deviation).",
 )
 @click.option(
     "--lead-ms",
     type=Real(0, 1e5),
     default=10,
     show_default=True,
-    help="From its start to the first ball, and from the last to its end.",
+    help="Time from the capture's start to the first ball, and from the last ball to its end.",
 )
-@click.option("--seed", type=Whole(0), default=1, show_default=True, help="Of jitter and glitches.")
+@click.option(
+    "--seed", type=Whole(0), default=1, show_default=True, help="The seed of jitter and glitches."
+)
 @click.option(
     "--interrupt-bias-ns",
     type=Real(-1e6, 1e6),
     default=0,
     show_default=True,
-    help="What the Brickwall says too much, as in table 6.1.",
+    help="How much too long the Brickwall's interrupt latency is, as in table 6.1.",
 )
 @click.option(
     "--scheduling-bias-ns",
     type=Real(-1e6, 1e6),
     default=0,
     show_default=True,
-    help="The same of the scheduling latency.",
+    help="The same for the scheduling latency.",
 )
 @click.option(
     "--late-ms",
     type=Real(0, 1e9),
     default=0,
     show_default=True,
-    help="Start so much after the first ball.",
+    help="Start this long after the first ball.",
 )
 @click.option(
     "--early-ms",
     type=Real(0, 1e9),
     default=0,
     show_default=True,
-    help="End so much before the last ball.",
+    help="End this long before the last ball.",
 )
 @click.option("--swap", is_flag=True, help="Swap ping and reply.")
 @click.option("--invert", type=WHICH, help="Invert these wires.")
@@ -189,21 +198,21 @@ def capture(  # the rest is what was asked for
     type=Real(0, 1e6),
     default=0,
     show_default=True,
-    help="Samples that get lost in the middle.",
+    help="Lose the samples of this time in the middle.",
 )
 @click.option(
     "--lose-every",
     type=Whole(0),
     default=0,
     show_default=True,
-    help="One ping of so many is not seen; 0: all are.",
+    help="Lose one ping of this many; 0: none.",
 )
 def simulate(
     rally: Path, out: Path, rate_mhz: float, swap: bool, invert: str | None, **asked: Any
 ) -> None:
     """Write what a logic analyser would have seen of a rally, as a true sigrok session (.sr).
 
-    For tests, exercises, and labs without an analyser. What is planted, the check should find.
+    Use it for tests, exercises, and labs without an analyser. The check should find what you plant.
 
     \b
     Examples:
@@ -242,25 +251,25 @@ def simulate(
     type=Real(-100, 100),
     default=1.65,
     show_default=True,
-    help="Where a voltage in a table changes its level.",
+    help="The voltage at which a table's value changes from low to high.",
 )
 @click.option(
     "--hysteresis-v",
     type=Real(0, 100),
     default=0.4,
     show_default=True,
-    help="It must be half of that above or below.",
+    help="The voltage must pass the threshold by half of this.",
 )
 @click.option(
     "--rate-mhz",
     type=Real(0.001, 1000),
-    help="Samples a microsecond, of a capture that does not say them.",
+    help="Samples a microsecond, if the capture does not say it.",
 )
 @click.option(
     "--tolerance-ns",
     type=Real(0, 1e9),
-    help="How large a bias may be. [default: a tick of the Brickwall, 8; beyond 50 and a tick, "
-    "which wires do not do, the check fails]",
+    help="How large a bias may be. [default: a tick of the Brickwall, 8. Beyond 50 and a "
+    "tick, more than wires can cause, the check always fails]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write an HTML page, too.")

@@ -24,7 +24,7 @@ from tennis.rally.text import plain
     type=click.Choice(["pi", "virtual"]),
     default="pi",
     show_default=True,
-    help="What to verify: pi is a Brickwall on a port; virtual is its firmware on an emulated "
+    help="The instrument: pi is a Brickwall on a port; virtual is its firmware on an emulated "
     "Pico, with its own generator on jumpers.",
 )
 @click.option(
@@ -53,10 +53,11 @@ from tennis.rally.text import plain
 def verify(**asked: Any) -> None:
     """Verify a Brickwall with known delays, ball by ball, and keep a verification record.
 
-    The delays of the thesis' table 6.1, 25 from 2 ticks to 20 ms, and 5000 random ones. The exit
-    code is 0 only for the verdict pass: the instrument alone, without wires and at half its clock,
-    is right to the tick; wires and pads delay all balls alike, by no more than such wires can; and
-    no ball differs from the others by more than the rounding to ticks.
+    It plays the delays of the thesis' table 6.1, 25 delays from 2 ticks to 20 ms, and 5000 random
+    ones. The verdict is pass, and the exit code 0, only if three things are true. The instrument
+    alone, without wires and at half its clock, is right to the tick. Wires and pads delay all balls
+    alike, by no more than such wires can. And no ball differs from the others by more than the
+    rounding to ticks.
 
     A Pico alone verifies itself with its own clock, and its record says so. Graded work needs a
     record with a second Pico's delays (--generator-port): another crystal, any phase.

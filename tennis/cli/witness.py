@@ -35,8 +35,9 @@ from tennis.units import format_count, format_ns
 def witness(rally: Path, *, cost: bool, as_json: bool) -> None:
     """Show what a witness inside the target saw, beside what the Brickwall saw.
 
-    RALLY was played with --witness: cyclictest, timerlat or osnoise. Shown are both distributions,
-    how many of the latest balls the witness saw too, and, with --cost, what it cost to look.
+    RALLY was played with --witness: cyclictest, timerlat or osnoise. The command shows both
+    distributions, and how many of the latest balls the witness saw, too. With --cost it also shows
+    the witness's own cost.
 
     \b
     Examples:
