@@ -33,6 +33,7 @@ GROUPS = {
         "plot": "Draw a rally: histograms, distribution, time series.",
         "report": "Write one HTML report about one or more rallies.",
         "explain": "Name the kernel code that ran while a late ball waited.",
+        "pack": "Pack a late ball as one file that somebody else can play again.",
         "witness": "Show what cyclictest saw inside, beside what the Brickwall saw.",
         "export": "Print the balls of a rally, drill or sweep for a spreadsheet.",
         "store": "Keep a term's rallies in one folder, and query them.",

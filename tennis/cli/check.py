@@ -10,6 +10,7 @@ from tennis.cli.completion import Folder
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
+from tennis.errors import UsageError
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count
 
@@ -34,14 +35,21 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None) -> None:
     Is it what it claims to be? Every ball, event and file is compared, or named as not compared. (A
     hash in the folder shows only damage.) The exit code is 1 if anything differs.
 
+    DIR may be the file that `tennis pack` made, or the folder in it: then the rally is played up to
+    the packed ball, and its call stacks are compared, too.
+
     \b
     Examples:
       tennis check from-a-student
       tennis check own-kernel --kernel ../linux
+      tennis check first-ball-3923.zip
     """
-    from tennis.play import checking
+    from tennis.play import checking, unpacking
     from tennis.play.rally import Watch
 
+    if unpacking.is_packed(folder):
+        _check_packed(folder, kernel, racquet)
+        return
     with shown("check") as observe:
         watch = Watch(observe, Stop())
         checked = checking.check_rally(folder, kernel=kernel, racquet=racquet, watch=watch)
@@ -53,3 +61,27 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None) -> None:
         echo(f"(not compared: {what})")
     if checked.changed:
         echo(f"(versions differ, with no effect: {plain(', '.join(checked.changed))})")
+
+
+def _check_packed(path: Path, kernel: str | None, racquet: Path | None) -> None:
+    from tennis.play.packing import README, SCRIPT
+    from tennis.play.rally import Watch
+    from tennis.play.unpacking import check_packed
+
+    if racquet is not None:
+        raise UsageError(
+            f"--racquet: {path} is a packed ball, of the kit's Racquet", next_step="leave it out"
+        )
+    with shown("check") as observe:
+        repeated = check_packed(path, kernel=kernel, watch=Watch(observe, Stop()))
+    number = repeated.packed.ball
+    stacks = format_count(len(repeated.packed.stacks), "call stack")
+    echo(repeated.explanation.story.sentence)
+    echo(
+        f"The same ball: balls 0 to {number} are the same in every tick, and so are the moments "
+        f"and {stacks} of ball {number}"
+    )
+    echo(f"(not compared: the rally behind ball {number}, {README} and {SCRIPT})")
+    if repeated.explanation.changed:
+        changed = plain(", ".join(repeated.explanation.changed))
+        echo(f"(versions differ, with no effect: {changed})")

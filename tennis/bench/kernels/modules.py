@@ -45,18 +45,23 @@ def compiler_version() -> str:
     return run([f"{PREFIX}gcc", "--version"], what="the arm64 compiler").splitlines()[0]
 
 
+def sources(source: Path) -> list[Path]:
+    """Return all files from which a module is built, of which ``source`` is one."""
+    files = sorted(source.parent.glob("*.[ch]"))
+    return [source.with_name("Kbuild"), *(f for f in files if not f.name.endswith(".mod.c"))]
+
+
 def kernel_module(source: Path, kernel: Kernel) -> Path:
     """Build ``source`` (NAME.c, one of those in its Kbuild) for a kernel; return NAME.ko, stripped.
 
     The Kbuild decides what is built beside it, from files of the same folder.
     """
-    files = sorted(source.parent.glob("*.[ch]"))
-    sources = [source.with_name("Kbuild"), *(f for f in files if not f.name.endswith(".mod.c"))]
+    needed = sources(source)
 
     def build(folder: Path) -> None:
         work = folder / "work"
         work.mkdir()
-        for file in sources:
+        for file in needed:
             shutil.copy(file, work)
         make: list[str | Path] = [
             *("make", "-C", kernel.build, f"M={work}", "ARCH=arm64"),
@@ -77,7 +82,7 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
         shutil.move(module, folder / module.name)
         shutil.rmtree(work)
 
-    key = digest(*sources, fingerprint(kernel), compiler_version(), *OVERRIDES, UNTRACED)
+    key = digest(*needed, fingerprint(kernel), compiler_version(), *OVERRIDES, UNTRACED)
     return once("modules", f"{source.stem}-{key}", build) / f"{source.stem}.ko"
 
 

@@ -7,11 +7,8 @@ bit a channel. Samples between two edges are looked at eight at a time, and neve
 """
 
 import configparser
-import os
 import re
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +20,7 @@ from numpy.typing import NDArray
 
 from tennis.rally.disk import writing
 from tennis.rally.text import plain
+from tennis.rally.zip_files import DAMAGE, METHODS, directory_of
 from tennis.umpire.captures.channels import Wires, chosen
 from tennis.umpire.captures.edges import MAX_TICKS, Capture, CaptureError, Edges, MissingError
 from tennis.umpire.captures.resolution import agree, rate_words, sampling_rate
@@ -33,8 +31,6 @@ MAX_DIRECTORY = 1 << 23  # bytes
 MAX_METADATA = 1 << 16  # bytes
 MAX_CHANNELS = 64
 READ_BYTES = 1 << 20
-# What sigrok writes. Python's zipfile unpacks others, too, and then ignores how much was asked for.
-METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 CHUNK_SAMPLES = 1 << 22  # of what is written
 UNITS = {"hz": 1, "khz": 10**3, "mhz": 10**6, "ghz": 10**9}
@@ -117,34 +113,12 @@ class _archive:  # noqa: N801 (a context manager that reads as a word)
             raise CaptureError(f"{self.path} cannot be unpacked", next_step=DAMAGED) from error
 
 
-# what a damaged zip file does to zipfile; an OSError is a place before the file's beginning
-DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    struct.error,
-    NotImplementedError,
-    ValueError,
-    OverflowError,
-    OSError,
-)
-
-
 def _check_directory(path: Path) -> None:
     """Refuse a zip file whose directory alone would fill the memory. Raises CaptureError."""
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - (1 << 16) - 22 - 76))
-        tail = file.read()
-    at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or at + 22 > len(tail):
-        raise CaptureError(f"{path} is not a whole zip file", next_step=DAMAGED)
-    entries, directory = struct.unpack_from("<HI", tail, at + 10)
-    # zipfile believes the larger form whenever it is there, so that is what must be bounded
-    if at >= 76 and tail[at - 20 : at - 16] == b"PK\x06\x07":
-        if tail[at - 76 : at - 72] != b"PK\x06\x06":
-            raise CaptureError(f"{path} is not a whole zip file", next_step=DAMAGED)
-        entries, directory = struct.unpack_from("<QQ", tail, at - 76 + 32)
+    try:
+        entries, directory = directory_of(path)
+    except zipfile.BadZipFile as error:
+        raise CaptureError(f"{path} is not a whole zip file", next_step=DAMAGED) from error
     if entries > MAX_MEMBERS or directory > MAX_DIRECTORY:
         raise CaptureError(
             f"{path} has {entries} members, at most {MAX_MEMBERS} are read: "

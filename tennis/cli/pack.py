@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis pack``: a late ball as one file that somebody else can play again."""
+
+from pathlib import Path
+
+import click
+
+from tennis.cli.completion import Folder
+from tennis.cli.progress import quiet_option, shown
+from tennis.cli.stop import Stop
+from tennis.cli.words import echo
+from tennis.listener import listening
+from tennis.rally.text import plain, quoted
+from tennis.units import format_count
+
+
+@click.command()
+@click.argument("rally", type=Folder(), metavar="DIR")
+@click.option(
+    "--ball", type=int, required=True, help="Which one, as `tennis explain DIR` names it."
+)
+@click.option("--kernel", metavar="TREE", help="The built tree, where the rally was played on one.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The zip file; it must not exist.  [default: DIR-ball-N.zip, here]",
+)
+@quiet_option
+def pack(rally: Path, *, ball: int, kernel: str | None, out: Path | None) -> None:
+    """Pack a late ball of the rally DIR for somebody else, who gets the same one bit for bit.
+
+    The rally is played again up to this ball, and explained. The zip file holds the rally, the
+    ball's moments and call stacks, README.txt, a text for a mail, and replay.sh, which needs only
+    this kit: it fetches the kernel and says with its exit code whether the same ball came. So does
+    `tennis check FILE`.
+
+    \b
+    Examples:
+      tennis pack first --ball 3923
+      tennis pack first --ball 3923 --out late.zip
+      tennis check late.zip
+    """
+    from tennis.play.packing import README, pack
+    from tennis.play.rally import Watch
+
+    out = out or Path(f"{rally.resolve().name}-ball-{ball}.zip")
+    with listening(lambda text: echo(text, err=True)), shown("pack") as observe:
+        packed = pack(rally, ball, out, kernel=kernel, watch=Watch(observe, Stop()))
+    echo(packed.story.sentence)
+    echo(f"{quoted(out)}: {-(-out.stat().st_size // 1000):,} kB. To play it again:")
+    echo(f"  tennis check {quoted(out)}")
+    echo("The text for a mail:")
+    echo(f"  unzip -p {quoted(out)} '*/{README}'")
+    if name := packed.rally.manifest.operator:
+        echo(f"(it says who played: {plain(name, 80)})")
+    if packed.changed:
+        changed = plain(", ".join(packed.changed))
+        echo(f"({format_count(len(packed.changed), 'version')} differ, with no effect: {changed})")

@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The text of a reproducer: a late ball in a mail, in plain ASCII and 72 columns."""
+
+import textwrap
+from collections.abc import Iterable
+
+from tennis.explain.explanation import Explanation
+from tennis.explain.packed_ball import PackedBall, Stack
+from tennis.explain.story import Share
+from tennis.rally import Manifest, Rally
+from tennis.units import format_count, format_ns
+
+COLUMNS = 72
+SHARES_SHOWN = 6
+STACKS_SHOWN = 3
+FUNCTIONS_SHOWN = 12
+ASCII = str.maketrans({"µ": "u", "…": "...", "\N{NO-BREAK SPACE}": " "})
+
+
+def ball_text(explanation: Explanation, packed: PackedBall, *, tree: bool) -> str:
+    """Return the text about a packed ball; ``tree``: its kernel is of a tree, not of Debian's."""
+    rally, story = explanation.rally, explanation.story
+    lines = [
+        *_wrapped(story.sentence),
+        "",
+        *_wrapped(_what_it_is(rally, packed)),
+        "",
+        *_see_it_again(rally.manifest, tree=tree),
+        "",
+        "When, from the ping on:",
+        *(f"{moment.at_ns:>14,} ns  {moment.what}" for moment in packed.moments),
+        "",
+        f"What ran in these {format_ns(story.waited)}:",
+        *_shares(explanation),
+        "",
+        "The longest call stacks, the innermost function first:",
+        *_stacks(packed.stacks[:STACKS_SHOWN], latency=True),
+        "",
+        *_settings(rally, packed, tree=tree),
+    ]
+    if explanation.changed:
+        changed = ", ".join(explanation.changed)
+        lines += ["", *_wrapped(f"Changed since it was played, without effect: {changed}.")]
+    return "".join(f"{_ascii(line)}\n" for text in lines for line in text.split("\n"))
+
+
+def _ascii(line: str) -> str:
+    """Return a line that any mail holds: no letter beyond ASCII, no more than 72 columns."""
+    plain = line.translate(ASCII).encode("ascii", "replace").decode()
+    return plain if len(plain) <= COLUMNS else f"{plain[: COLUMNS - 3]}..."
+
+
+def _wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
+    words = text.translate(ASCII)
+    return textwrap.wrap(
+        words, COLUMNS, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+
+
+def _what_it_is(rally: Rally, packed: PackedBall) -> str:
+    manifest = rally.manifest
+    return (
+        f"It is ball {packed.ball} of {rally.balls:,} (the first is 0). A ball is a pulse on a "
+        "GPIO line of a virtual machine: a kernel module answers it, from its interrupt handler "
+        "with the reply's rise, and from its bottom half with the reply's fall. Both are timed "
+        "from outside, by Tennis, a lab kit for real-time Linux. The kernel is real, and the time "
+        f"is virtual: {manifest.time_note}. So it has no caches and no buses in it, and it is "
+        "the same on every machine."
+    )
+
+
+def _see_it_again(manifest: Manifest, *, tree: bool) -> list[str]:
+    argument = " KERNEL-TREE" if tree else ""
+    kernel = "the built tree of this kernel" if tree else manifest.tool.versions["kernel"]
+    return [
+        "To see it again (exit code 0: the same ball, to the nanosecond):",
+        f"    sh replay.sh{argument}",
+        *_wrapped(
+            f"It needs Tennis {manifest.tool.tennis} (in its checkout, `make setup`), QEMU "
+            f"{manifest.tool.versions.get('qemu', 'unknown')}, and {kernel}.",
+            "    ",
+            "    ",
+        ),
+    ]
+
+
+def _shares(explanation: Explanation) -> Iterable[str]:
+    def row(share: Share) -> list[str]:
+        percent = 100 * share.ns / explanation.waited
+        lead = f"{percent:7.1f} %{format_ns(share.ns):>9}  "
+        words = f"{share.what}, mostly in {share.blame.short}"
+        return _wrapped(words, lead, " " * len(lead))
+
+    shares = explanation.shares()
+    yield from (line for share in shares[:SHARES_SHOWN] for line in row(share))
+    if len(shares) > SHARES_SHOWN:
+        rest_ns = sum(share.ns for share in shares[SHARES_SHOWN:])
+        yield f"         {format_ns(rest_ns):>9}  {len(shares) - SHARES_SHOWN} other things"
+
+
+def _stacks(stacks: Iterable[Stack], *, latency: bool) -> Iterable[str]:
+    for stack in stacks:
+        off = " with interrupts off" if 2 * stack.interrupts_off_ns > stack.ns else ""
+        during = f", {stack.latency} latency" if latency else ""
+        yield f"  {format_ns(stack.ns)}{off}, task {stack.task}{during}"
+        shown = stack.functions[:FUNCTIONS_SHOWN]
+        yield from (f"      {name}" for name in shown)
+        if more := len(stack.functions) - len(shown):
+            yield f"      ... and {format_count(more, 'caller')}"
+
+
+def _settings(rally: Rally, packed: PackedBall, *, tree: bool) -> list[str]:
+    manifest = rally.manifest
+    target, load, protocol, versions = (
+        *(manifest.target, manifest.load, manifest.protocol),
+        manifest.tool.versions,
+    )
+    origin = versions["kernel"] if tree else f"{versions['kernel']}, from Debian"
+    source = "kernel.config has its configuration." if tree else ""
+    halves = f"top half {target.top_half}, bottom half {target.bottom_half}"
+    hashes = {
+        "kernel image": versions.get("kernel_image_sha256"),
+        "kernel configuration": versions.get("kernel_config_sha256"),
+        "Racquet, source": packed.racquet_source_sha256,
+        "Racquet, built": versions.get("racquet_sha256"),
+        "instrument (QEMU plugin), source": versions.get("instrument_sha256"),
+        "profiler (QEMU plugin), source": packed.profiler_sha256,
+    }
+    return [
+        *_wrapped(f"kernel:    {origin}. {source}", rest=" " * 11),
+        *_wrapped(f"           {target.release} {target.version}", rest=" " * 11),
+        *_wrapped(f"parameters: {target.command_line}", rest=" " * 11),
+        *_wrapped(f"load:      {load.name}: {load.command or 'nothing'}", rest=" " * 11),
+        *_wrapped(
+            f"module:    {target.module}, {halves}, priorities {target.priorities}", rest=" " * 11
+        ),
+        *_wrapped(
+            f"balls:     seed {protocol.seed}, {protocol.loop} loop, gaps "
+            f"{format_ns(protocol.gap_min_ns)} to {format_ns(protocol.gap_max_ns)}",
+            rest=" " * 11,
+        ),
+        "SHA-256:",
+        *(f"  {name}\n    {value}" for name, value in hashes.items() if value),
+    ]
