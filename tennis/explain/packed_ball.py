@@ -28,7 +28,7 @@ SIZE_MAX = 4 << 20  # bytes
 STACKS_MAX = 2000  # the longest; of those that are left out the sum is kept
 DEPTH_MAX = 256
 NAME_MAX = 200
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 
 Name = Annotated[Text, Field(max_length=NAME_MAX)]
 

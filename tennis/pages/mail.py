@@ -72,7 +72,7 @@ def _what_it_is(rally: Rally, packed: PackedBall) -> str:
 
 def _see_it_again(manifest: Manifest, *, tree: bool) -> list[str]:
     argument = " KERNEL-TREE" if tree else ""
-    kernel = "the built tree of this kernel" if tree else manifest.tool.versions["kernel"]
+    kernel = "the built tree of this kernel" if tree else _kernel(manifest)
     return [
         "To see it again (exit code 0: the same ball, to the nanosecond):",
         f"    sh replay.sh{argument}",
@@ -83,6 +83,10 @@ def _see_it_again(manifest: Manifest, *, tree: bool) -> list[str]:
             "    ",
         ),
     ]
+
+
+def _kernel(manifest: Manifest) -> str:
+    return manifest.tool.versions.get("kernel", manifest.target.kernel)
 
 
 def _shares(explanation: Explanation) -> Iterable[str]:
@@ -116,7 +120,7 @@ def _settings(rally: Rally, packed: PackedBall, *, tree: bool) -> list[str]:
         *(manifest.target, manifest.load, manifest.protocol),
         manifest.tool.versions,
     )
-    origin = versions["kernel"] if tree else f"{versions['kernel']}, from Debian"
+    origin = _kernel(manifest) if tree else f"{_kernel(manifest)}, from Debian"
     source = "kernel.config has its configuration." if tree else ""
     halves = f"top half {target.top_half}, bottom half {target.bottom_half}"
     hashes = {

@@ -27,7 +27,6 @@ from tennis.play.explain import explain
 from tennis.play.replaying import plan_again
 from tennis.rally import open_rally
 from tennis.rally.sealing import seal
-from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played, table
 
@@ -276,15 +275,6 @@ def with_manifest(rally, out, **changes):
     return seal(part, out, manifest, rally.batches(), rally.events)
 
 
-@pytest.fixture(scope="module")
-def hog(tmp_path_factory):
-    """Return a rally under the load whose answer is known."""
-    made = made_once(
-        tmp_path_factory, "hog", lambda folder: played(folder / "hog", load="hog", balls=500)
-    )
-    return open_rally(made / "hog")
-
-
 @virtual
 def test_the_hog_is_named(hog, tmp_path, monkeypatch, capsys):
     out = tmp_path / "why"
@@ -356,18 +346,6 @@ def test_a_thread_that_was_asked_for_does_not_wait_for_the_softirq_lock(tmp_path
     assert moments["interrupt taken"] < moments["its thread is woken"] < moments["its thread runs"]
     assert moments["its thread runs"] < moments["top half begins"] < moments["reply rises"]
     assert "the thread has the lock" not in moments
-
-
-@virtual
-def test_one_ball_that_was_not_late(hog):
-    fall = table(hog)["fall_ticks"].to_numpy()
-    ball = int(fall[:200].argmin())
-    found = explain(hog, ball=ball)
-    assert [story.ball for story in found.stories] == [ball]
-    assert ball < found.replayed < 500  # no further than needed
-    assert f"Ball {ball} waited" in found.story.sentence
-    assert "hog_fire" not in found.story.sentence
-    assert found.story.rise + sum(part.ns for part in found.story.parts[1:]) == fall[ball]
 
 
 @virtual

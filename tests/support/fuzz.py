@@ -42,13 +42,15 @@ from tennis.course.hand_ins.platforms import sent
 from tennis.course.marks import class_list, deadline, mark_sheet
 from tennis.course.notebook import notebook_box
 from tennis.errors import TennisError
-from tennis.explain import stages
+from tennis.explain import packed_ball, stages
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
 from tennis.pages.commission import page
 from tennis.play.commissioning.commissioning import STATE, Commissioning
 from tennis.play.commissioning.equipment import CommissionRequest
+from tennis.play.packing import refuse_ball
 from tennis.play.rally import Watch
+from tennis.play.unpacking import unpack
 from tennis.rally import open_folder, open_rally
 from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.inside import read_inside
@@ -440,6 +442,44 @@ def files(
     return run
 
 
+def packed_balls(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage a packed ball, or a file in it, and read what is read before it is played again."""
+    rally = make_rally(scratch / "r", balls=100)
+    moments = [{"what": "reply rises", "at_ns": 4310}]
+    task = {"latency": "interrupt", "task": "dd", "functions": ["grab", "write"]}
+    stacks = [{**task, "ns": 4000 - n, "interrupts_off_ns": 4} for n in range(20)]
+    hashes = dict.fromkeys(("racquet_source_sha256", "profiler_sha256"), "0" * 64)
+    about = {"ball": 3, "moments": moments, "stacks": stacks, "other_stacks_ns": 0, **hashes}
+    ball = packed_ball.PackedBall.model_validate(about)
+    folder = f"ball-{ball.ball}"
+    members = {f"{folder}/{packed_ball.BALL}": ball.text(), f"{folder}/README.txt": b"Ball 3"}
+    for path in sorted(rally.path.iterdir()):
+        members[f"{folder}/rally/{path.name}"] = path.read_bytes()
+    target = scratch / "late.zip"
+
+    def write(content: dict[str, bytes]) -> None:
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in content.items():
+                archive.writestr(name, data)
+
+    write(members)
+    whole = target.read_bytes()
+
+    def run(rng: random.Random) -> None:
+        if rng.random() < 0.5:
+            target.write_bytes(damaged(whole, rng))
+        else:
+            name = rng.choice(sorted(members))
+            write(members | {name: damaged(members[name], rng)})
+        with tempfile.TemporaryDirectory(dir=scratch) as place:
+            unpacked = unpack(target, Path(place))
+            again = packed_ball.read_ball(unpacked)
+            packed_ball.difference(ball, again)
+            refuse_ball(open_rally(unpacked / "rally"), again.ball)
+
+    return run
+
+
 def sweeps(scratch: Path) -> Callable[[random.Random], None]:
     """Damage what a sweep says of itself."""
     lab = load_lab("09-faster-until-it-breaks")
@@ -637,6 +677,7 @@ TARGETS: dict[str, Target] = {
     "stages": recorded_stages,
     "witness": witnesses,
     "begun": begun,
+    "packed-ball": packed_balls,
     "sweep": sweeps,
     "match": matches,
     "store": stores,
@@ -707,6 +748,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "course/predictions.py": ("seals",),
     "course/authoring/sessions.py": OURS,
     "course/solutions.py": OURS,
+    "explain/packed_ball.py": ("packed-ball",),
     "explain/stages.py": ("stages",),
     "match/folder.py": ("match", "sweep"),
     "match/plan.py": ("plan",),
@@ -717,9 +759,11 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "play/commissioning/measure.py": ("frames",),
     "play/commissioning/wires.py": ("frames",),
     "play/listening.py": ("frames",),
+    "play/packing.py": "it writes zip files, and reads none",
     "play/planning.py": OURS,
     "play/rally.py": ("begun",),
     "play/sealing.py": ("begun",),
+    "play/unpacking.py": ("packed-ball",),
     "play/verify.py": ("frames",),
     "publications/knutsson.py": OURS,
     "publications/load.py": OURS,
@@ -730,6 +774,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "rally/footer.py": ("rally",),
     "rally/inside.py": ("drill",),
     "rally/plan.py": ("begun",),
+    "rally/zip_files.py": ("packed-ball", "sr"),
     "replicate/mechanisms.py": ("match",),
     "replicate/rules.py": OURS,
     "scoreboard/following.py": "tests/scoreboard/test_following.py damages journals",
