@@ -9,12 +9,14 @@ from tennis.explain.explanation import Explanation
 from tennis.explain.packed_ball import PackedBall, Stack
 from tennis.explain.story import Share
 from tennis.rally import Manifest, Rally
+from tennis.rally.text import plain
 from tennis.units import format_count, format_ns
 
 COLUMNS = 72
 SHARES_SHOWN = 6
 STACKS_SHOWN = 3
 FUNCTIONS_SHOWN = 12
+TEXT_MAX = 4000
 ASCII = str.maketrans({"µ": "u", "…": "...", "\N{NO-BREAK SPACE}": " "})
 
 
@@ -35,24 +37,24 @@ def ball_text(explanation: Explanation, packed: PackedBall, *, tree: bool) -> st
         *_shares(explanation),
         "",
         "The longest call stacks, the innermost function first:",
-        *_stacks(packed.stacks[:STACKS_SHOWN], latency=True),
+        *_stacks(packed.stacks[:STACKS_SHOWN]),
         "",
         *_settings(rally, packed, tree=tree),
     ]
     if explanation.changed:
         changed = ", ".join(explanation.changed)
         lines += ["", *_wrapped(f"Changed since it was played, without effect: {changed}.")]
-    return "".join(f"{_ascii(line)}\n" for text in lines for line in text.split("\n"))
+    return "".join(f"{_ascii(line)}\n" for line in lines)
 
 
 def _ascii(line: str) -> str:
     """Return a line that any mail holds: no letter beyond ASCII, no more than 72 columns."""
-    plain = line.translate(ASCII).encode("ascii", "replace").decode()
-    return plain if len(plain) <= COLUMNS else f"{plain[: COLUMNS - 3]}..."
+    text = line.translate(ASCII).encode("ascii", "replace").decode()
+    return text if len(text) <= COLUMNS else f"{text[: COLUMNS - 3]}..."
 
 
 def _wrapped(text: str, first: str = "", rest: str = "") -> list[str]:
-    words = text.translate(ASCII)
+    words = plain(text, TEXT_MAX).translate(ASCII)
     return textwrap.wrap(
         words, COLUMNS, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
     )
@@ -72,15 +74,14 @@ def _what_it_is(rally: Rally, packed: PackedBall) -> str:
 
 def _see_it_again(manifest: Manifest, *, tree: bool) -> list[str]:
     argument = " KERNEL-TREE" if tree else ""
-    kernel = "the built tree of this kernel" if tree else _kernel(manifest)
+    kernel = "the built tree of this kernel" if tree else f"Debian's {_kernel(manifest)}"
     return [
         "To see it again (exit code 0: the same ball, to the nanosecond):",
+        "    . TENNIS/.venv/bin/activate",
         f"    sh replay.sh{argument}",
         *_wrapped(
-            f"It needs Tennis {manifest.tool.tennis} (in its checkout, `make setup`), QEMU "
-            f"{manifest.tool.versions.get('qemu', 'unknown')}, and {kernel}.",
-            "    ",
-            "    ",
+            f"It needs Tennis {manifest.tool.tennis} (in the folder TENNIS, after `make setup` "
+            f"there), QEMU {manifest.tool.versions.get('qemu', 'unknown')}, and {kernel}."
         ),
     ]
 
@@ -93,7 +94,8 @@ def _shares(explanation: Explanation) -> Iterable[str]:
     def row(share: Share) -> list[str]:
         percent = 100 * share.ns / explanation.waited
         lead = f"{percent:7.1f} %{format_ns(share.ns):>9}  "
-        words = f"{share.what}, mostly in {share.blame.short}"
+        what, where = str(share.what), share.blame.short
+        words = what if what == where else f"{what}, mostly in {where}"
         return _wrapped(words, lead, " " * len(lead))
 
     shares = explanation.shares()
@@ -103,11 +105,10 @@ def _shares(explanation: Explanation) -> Iterable[str]:
         yield f"         {format_ns(rest_ns):>9}  {len(shares) - SHARES_SHOWN} other things"
 
 
-def _stacks(stacks: Iterable[Stack], *, latency: bool) -> Iterable[str]:
+def _stacks(stacks: Iterable[Stack]) -> Iterable[str]:
     for stack in stacks:
         off = " with interrupts off" if 2 * stack.interrupts_off_ns > stack.ns else ""
-        during = f", {stack.latency} latency" if latency else ""
-        yield f"  {format_ns(stack.ns)}{off}, task {stack.task}{during}"
+        yield f"  {format_ns(stack.ns)}{off}, task {stack.task}, {stack.latency} latency"
         shown = stack.functions[:FUNCTIONS_SHOWN]
         yield from (f"      {name}" for name in shown)
         if more := len(stack.functions) - len(shown):
@@ -116,34 +117,34 @@ def _stacks(stacks: Iterable[Stack], *, latency: bool) -> Iterable[str]:
 
 def _settings(rally: Rally, packed: PackedBall, *, tree: bool) -> list[str]:
     manifest = rally.manifest
-    target, load, protocol, versions = (
-        *(manifest.target, manifest.load, manifest.protocol),
-        manifest.tool.versions,
+    target, load, protocol = manifest.target, manifest.load, manifest.protocol
+    origin = "kernel.config is its configuration" if tree else "from Debian"
+    served = (
+        f"{protocol.rate_hz:g} balls a second"
+        if protocol.rate_hz
+        else f"gaps from {format_ns(protocol.gap_min_ns)} to {format_ns(protocol.gap_max_ns)}"
     )
-    origin = _kernel(manifest) if tree else f"{_kernel(manifest)}, from Debian"
-    source = "kernel.config has its configuration." if tree else ""
-    halves = f"top half {target.top_half}, bottom half {target.bottom_half}"
-    hashes = {
-        "kernel image": versions.get("kernel_image_sha256"),
-        "kernel configuration": versions.get("kernel_config_sha256"),
-        "Racquet, source": packed.racquet_source_sha256,
-        "Racquet, built": versions.get("racquet_sha256"),
-        "instrument (QEMU plugin), source": versions.get("instrument_sha256"),
-        "profiler (QEMU plugin), source": packed.profiler_sha256,
+    fields = {
+        "kernel": f"{_kernel(manifest)}, {origin}: {target.release} {target.version}",
+        "cmdline": target.command_line,
+        "load": f"{load.name}: {load.command or 'nothing'}",
+        "module": f"{target.module}, top half {target.top_half}, bottom half "
+        f"{target.bottom_half}, priorities {target.priorities}",
+        "balls": f"seed {protocol.seed}, {protocol.loop} loop, {served}",
     }
-    return [
-        *_wrapped(f"kernel:    {origin}. {source}", rest=" " * 11),
-        *_wrapped(f"           {target.release} {target.version}", rest=" " * 11),
-        *_wrapped(f"parameters: {target.command_line}", rest=" " * 11),
-        *_wrapped(f"load:      {load.name}: {load.command or 'nothing'}", rest=" " * 11),
-        *_wrapped(
-            f"module:    {target.module}, {halves}, priorities {target.priorities}", rest=" " * 11
-        ),
-        *_wrapped(
-            f"balls:     seed {protocol.seed}, {protocol.loop} loop, gaps "
-            f"{format_ns(protocol.gap_min_ns)} to {format_ns(protocol.gap_max_ns)}",
-            rest=" " * 11,
-        ),
-        "SHA-256:",
-        *(f"  {name}\n    {value}" for name, value in hashes.items() if value),
-    ]
+    rows = (_wrapped(text, f"{name:<9}", " " * 9) for name, text in fields.items())
+    return [*(line for row in rows for line in row), *_hashes(manifest, packed)]
+
+
+def _hashes(manifest: Manifest, packed: PackedBall) -> list[str]:
+    versions = manifest.tool.versions
+    hashes = {
+        "kernel's image": versions.get("kernel_image_sha256"),
+        "kernel's configuration": versions.get("kernel_config_sha256"),
+        "Racquet (kernel module), source": packed.racquet_source_sha256,
+        "Racquet, built": versions.get("racquet_sha256"),
+        "instrument (plugin of QEMU), source": versions.get("instrument_sha256"),
+        "profiler (plugin of QEMU), source": packed.profiler_sha256,
+    }
+    lines = [[f"  {name}", f"    {value}"] for name, value in hashes.items() if value]
+    return ["SHA-256:", *(line for pair in lines for line in pair)]
