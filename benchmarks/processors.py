@@ -17,6 +17,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,19 +29,24 @@ from tennis.play.rally import Watch, play
 from tennis.rally import Rally
 from tennis.rally.folder import BALLS, CONSOLE, EVENTS
 from tennis.stats.summary import latencies
+from tennis.units import format_count
 
 ISOLATED = {"command_line": "isolcpus=1 nohz_full=1 rcu_nocbs=1", "interrupt_cpu": 1}
 HOG = {"load": "hog", "load_options": {"hold_us": 100, "period_us": 1000}}
 KERNELS = ("mainline", "rt", "mainline-6.1", "rt-6.1", "mainline-7", "rt-7")
-# the loads that all kernels share; a hog on either processor, and a processor of its own
+# on two processors, if a row says no other number: a hog on either, a processor of its own, a lock
 LOADS: tuple[dict[str, Any], ...] = (
     {"load": "idle"},
     {"load": "stress"},
     {"load": "stress", **ISOLATED},
-    {"load": "network"},
-    {**HOG, "load_cpus": "0"},
-    {**HOG, "load_cpus": "1"},
     {"load": "idle", "processors": 4},
+    {"load": "stress", "processors": 1},
+    {"load": "contention", "interrupt_cpu": 1},
+    {**HOG, "load_cpus": "0"},
+    {"load": "network"},
+    {"load": "idle", "processors": 1},
+    {**HOG, "load_cpus": "1"},
+    {"load": "stress", "processors": 4},
 )
 IDLE_IS_QUICKER = 40  # so many balls in about the same time
 TURNS_NS = (50, 100, 500, 1000, 2000, 5000)
@@ -75,9 +81,11 @@ def digests(rally: Rally) -> dict[str, str]:
 
 
 def repeats(pairs: int, balls: int, scratch: Path) -> int:
-    """Play pairs, and say of each whether it is alike; return how many are not."""
-    different = 0
-    kinds = itertools.cycle(itertools.product(LOADS, KERNELS))
+    """Play pairs, say of each whether it is alike, and count; return how many are not."""
+    different: Counter[str] = Counter()
+    played_so: Counter[str] = Counter()
+    # their numbers have no common divisor: each load meets each kernel
+    kinds = zip(itertools.cycle(LOADS), itertools.cycle(KERNELS), strict=False)
     for number, (load, kernel) in enumerate(itertools.islice(kinds, pairs), 1):
         asked = {"kernel": kernel, "balls": balls, "seed": number, **load}
         loops = (number % 2) * (os.cpu_count() or 1)
@@ -85,12 +93,22 @@ def repeats(pairs: int, balls: int, scratch: Path) -> int:
         with busy(loops):
             other = played(scratch / f"{number}-again", **asked)
         unlike = [name for name, digest in digests(one).items() if digests(other)[name] != digest]
-        different += bool(unlike)
+        for row in (
+            format_count(load.get("processors", 2), "processor"),
+            f"{load['load']}",
+            f"{kernel}",
+            "beside busy loops" if loops else "both alone",
+        ):
+            played_so[row] += 1
+            different[row] += bool(unlike)
         beside = f"again beside {loops} busy loops" if loops else "both alone"
         result = f"DIFFERENT in {', '.join(unlike)}" if unlike else "alike"
         print(f"{number}/{pairs}: {one.label}, seed {number}, {beside}: {result}", flush=True)
-    print(f"{pairs - different} of {pairs} pairs alike ({balls} balls each)")
-    return different
+    for row, count in played_so.items():
+        print(f"{row}: {count - different[row]} of {count} pairs alike ({balls} balls each)")
+    unlike_pairs = different["both alone"] + different["beside busy loops"]
+    print(f"all: {pairs - unlike_pairs} of {pairs} pairs alike")
+    return unlike_pairs
 
 
 def turns(balls: int, scratch: Path) -> None:
@@ -137,13 +155,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--balls", type=int, default=60, help="of each rally of a pair")
-    parser.add_argument("--turn-balls", type=int, default=1000)
-    parser.add_argument("--speed-balls", type=int, default=500)
+    parser.add_argument("--turn-balls", type=int, default=1000, help="0: leave it out")
+    parser.add_argument("--speed-balls", type=int, default=500, help="0: leave it out")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tennis-bench-") as folder:
         scratch = Path(folder)
-        turns(asked.turn_balls, scratch)
-        speed(asked.speed_balls, scratch)
+        if asked.turn_balls:
+            turns(asked.turn_balls, scratch)
+        if asked.speed_balls:
+            speed(asked.speed_balls, scratch)
         return int(repeats(asked.pairs, asked.balls, scratch) > 0)
 
 

@@ -21,6 +21,7 @@
  */
 #include "processors.h"
 
+#include "clock.h"
 #include "machine.h"
 
 #define CLOSE_NS 50000
@@ -32,14 +33,12 @@ extern void *qemu_get_cpu(int index);
 extern _Bool cpu_thread_is_idle(void *cpu);
 extern void async_run_on_cpu(void *cpu, void (*work)(void *cpu, uint64_t data), uint64_t data);
 extern void qemu_cpu_kick(void *cpu);
-extern int64_t icount_get_raw(void);
 extern _Bool qemu_in_vcpu_thread(void);
 extern void *timerlist_new(int clock, void (*notify)(void *opaque, int clock), void *opaque);
 extern void qdev_connect_gpio_out_named(void *device, const char *name, int line, qemu_irq irq);
 extern void rcu_add_force_rcu_notifier(void *notifier);
 extern void rcu_remove_force_rcu_notifier(void *notifier);
 extern __thread void *current_cpu;
-extern char timers_state[];
 
 int64_t turn_ns = 2000, fine_turn_ns = 100;
 
@@ -50,28 +49,11 @@ static qemu_timer turn;
 static bool taking_turns, resting;
 static int64_t turn_ends, close_until;
 
-/* --- the clock's rate: QEMU's TimersState, as far as it is looked at --- */
+/* --- the clock's rate --- */
 
-struct timers {
-	int64_t ticks_prev, ticks_offset;
-	uint32_t sequence, lock;
-	int16_t ticks_enabled, shift;
-	int64_t last_delta, bias, warp_start, clock_offset, instructions;
-};
-
-static struct timers *timers(void)
-{
-	return (struct timers *)timers_state;
-}
-
-/* What is there must be what QEMU's own functions say. */
 static void check_timers(void)
 {
-	struct timers *t = timers();
-	int64_t raw = icount_get_raw();
-
-	if (t->shift < 0 || t->shift > 2 || t->instructions != raw ||
-	    t->bias + (raw << t->shift) != machine_now())
+	if (!clock_is_known(machine_now()))
 		fail("the clock of this QEMU is not known: it plays with one processor only");
 }
 

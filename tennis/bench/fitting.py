@@ -40,7 +40,6 @@ APART: tuple[tuple[Said, Said], ...] = (
             ("beneath", "sloth"),
             ("witness", None),
             ("drill", None),
-            ("stages", None),
         )
     ),
 )

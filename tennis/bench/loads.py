@@ -80,6 +80,7 @@ class LoadFile(BaseModel):
     # of kernels for which somebody may build the programs in another way: PROGRAM.FLAVOUR
     flavours: list[Name] = []
     module: Name | None = None  # a kernel module NAME.c in the same folder
+    processors: Annotated[int, Field(ge=1, le=4)] = 1  # the fewest that it needs
     # after what it begins anew, with all that belongs to it: so many microseconds, or the parameter
     # that says them (0: it has no cycle); or so many instructions of the target's processor
     cycle_us: Annotated[int, Field(ge=0, le=CYCLE_MAX_US)] | Name | None = None

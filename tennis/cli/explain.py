@@ -4,6 +4,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -19,8 +20,10 @@ from tennis.cli.progress import quiet_option, shown
 from tennis.cli.stages import show_stages
 from tennis.cli.words import echo, print_line
 from tennis.errors import UsageError
+from tennis.explain.between import LockHeld
 from tennis.explain.explanation import Explanation
 from tennis.explain.remedies import remedies
+from tennis.explain.story import Story
 from tennis.listener import listening
 from tennis.pages.explain import PAGE, about, check_folder, write
 from tennis.play.explain import explain as explained
@@ -229,6 +232,8 @@ def _print(explanation: Explanation, out: Path | None) -> None:
             noun = explanation.story.noun
             line(f"  {format_count(balls, noun)}, {format_ns(ns)}: {cause}")
         line("")
+    if explanation.story.lanes:
+        _print_between(line, explanation.story)
     target = explanation.rally.manifest.target
     had = {
         "kernel": target.kernel,
@@ -248,6 +253,26 @@ def _print(explanation: Explanation, out: Path | None) -> None:
         line(f"The flame graph and the timeline: {plain(str(out / PAGE))}")
     else:
         line("With --out DIR: a page with a flame graph and a timeline.", "dim")
+
+
+def _print_between(line: Callable[..., None], story: Story) -> None:
+    """Print what happened between processors, the locks that were waited for longest first."""
+    found = story.between()
+    held = sorted(
+        (one for one in found if isinstance(one.event, LockHeld)),
+        key=lambda one: one.event.ns,
+        reverse=True,
+    )
+    others = [one for one in found if not isinstance(one.event, LockHeld)]
+    shown = sorted((held + others)[:ROWS], key=lambda one: one.at)
+    line(f"Between processors while {story.noun} {story.ball} waited:")
+    for one in shown:
+        line(f"  {format_ns(one.at)}: processor {one.processor} {one.event}")
+    if not found:
+        line("  nothing: no lock that both wanted, no interrupt, no task that moved")
+    elif len(found) > len(shown):
+        line(f"  and {format_count(len(found) - len(shown), 'more event')}", "dim")
+    line("")
 
 
 def _table(explanation: Explanation) -> Table:

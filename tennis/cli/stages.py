@@ -36,6 +36,7 @@ def show_stages(rally: Rally, *, kernel: str | None, as_json: bool = False) -> N
     assert recorded is not None  # noqa: S101
     latest = max(1, rally.balls // LATEST_ONE_IN)
     steps, causes = stages.stages(recorded), stages.causes(recorded, latest)
+    held = stages.held(recorded)
     path = rally.path / stages.STAGES
     if as_json:
         content = {
@@ -44,6 +45,7 @@ def show_stages(rally: Rally, *, kernel: str | None, as_json: bool = False) -> N
             "stages_ns": [asdict(step) for step in steps],
             "latest": latest,
             "causes": [{"cause": c, "balls": n, "ns": ns} for c, n, ns in causes],
+            "locks_held": [{"by": by, "balls": n, "ns": ns} for by, n, ns in held],
         }
         echo(json.dumps(content, indent=2))
         return
@@ -61,6 +63,10 @@ def show_stages(rally: Rally, *, kernel: str | None, as_json: bool = False) -> N
     line(f"What the {format_count(latest, 'latest ball', 'latest balls')} waited for:")
     for cause, balls, ns in causes[:CAUSES]:
         line(f"  {format_count(balls, 'ball')}, {format_ns(ns)}: {plain(cause, 100)}")
+    if held:
+        line("Locks that another processor held while balls waited:")
+    for by, balls, ns in held[:CAUSES]:
+        line(f"  {format_count(balls, 'ball')}, {format_ns(ns)}: {plain(by, 100)}")
     line("")
     note = plain(rally.manifest.time_note, 80)
     line(f"Each step begins where the one before ended; {note}; the replay was this rally.", "dim")

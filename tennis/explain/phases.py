@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 MASKED, USER_MODE = 1, 2
 USER, UNKNOWN = -2, -3  # in place of a function's index
+# what happens between processors; SLEEPS only says which functions do
+WANTS, GOT, GIVES, SENDS, TAKES, WAKES, MOVES, SLEEPS = range(1, 9)
 
 
 @dataclass(frozen=True)
@@ -26,19 +28,21 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Phase:
-    """What ran from the serve to the rise (0), or from there to the fall (1); times in ns.
+    """What one processor was at from the serve to the rise (0), or from there to the fall (1).
 
-    ``nodes``: a calling context tree, parents before children; ``parent`` -1 is a task, whose
-    ``function`` is the index of its name in ``tasks``. ``segments``: what ran in a row. Both count
-    instructions, each of which takes ``ns_per_instruction``.
+    Times are in ns of virtual time. ``nodes``: a calling context tree, parents before children;
+    ``parent`` -1 is a task, whose ``function`` is the index of its name in ``tasks``. ``segments``:
+    what it was at in a row; they cover the phase. ``events``: when (``at``) in which ``node`` what
+    happened (``kind``: ``WANTS`` and so on) that another processor may be the reason of.
     """
 
     ball: int
     phase: int
+    processor: int
     began: int
     ended: int
     tasks: list[str]
     nodes: NDArray[Any]
     segments: NDArray[Any]
+    events: NDArray[Any]
     cut: int  # segments that were too many to be kept
-    ns_per_instruction: int

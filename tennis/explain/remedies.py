@@ -37,7 +37,7 @@ REMEDIES = (
         "the answering threads then come before all ordinary processes",
     ),
     Remedy(
-        re.compile(r"interrupts were off"),
+        re.compile(r"interrupts were off(?!.* that processor)"),
         "kernel=rt",
         "PREEMPT_RT leaves interrupts on where mainline turns them off",
     ),

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from tennis.errors import BenchError
 from tennis.explain.kinds import (
-    IDLE,
     IN_USER_SPACE,
     IRQ_ENTRY,
     SCHEDULER,
@@ -93,6 +92,21 @@ Weights = dict[tuple[int, bool], int]
 
 
 @dataclass(frozen=True)
+class Event:
+    """Something that another processor may be the reason or the aim of: ``phases.WANTS`` and so on.
+
+    ``at`` is in ns since the phase began. ``name``: of the task that is woken or moved.
+    """
+
+    at: int
+    kind: int
+    node: int
+    what: int
+    other: int
+    name: str
+
+
+@dataclass(frozen=True)
 class _Weighed:
     """A stack (the task first) and the time that was spent in it."""
 
@@ -105,50 +119,27 @@ class _Weighed:
 class Segments:
     """A phase of a wait: its segments in order, each with its length and what it was."""
 
-    def __init__(self, phase: Phase, names: Names) -> None:
+    def __init__(self, phase: Phase, names: Names, *, woken_by: int | None = None) -> None:
         self.phase = phase
+        self.processor = phase.processor
+        # of a way through two processors: the first, which woke what runs on the second
+        self.woken_by = phase.processor if woken_by is None else woken_by
         self.names = names
         self.ns = phase.ended - phase.began
         self._functions = phase.nodes["function"].tolist()
         self._parents = phase.nodes["parent"].tolist()
         self.node = phase.segments["node"].astype(np.int64)
-        self.length = phase.segments["instructions"].astype(np.int64) * phase.ns_per_instruction
+        self.length = phase.segments["ns"].astype(np.int64)
         self.masked = (phase.segments["flags"] & MASKED) != 0
-        self.node_ns = phase.nodes["instructions"].astype(np.int64) * phase.ns_per_instruction
-        self.node_masked_ns = phase.nodes["masked"].astype(np.int64) * phase.ns_per_instruction
+        self.node_ns = phase.nodes["ns"].astype(np.int64)
+        self.node_masked_ns = phase.nodes["masked_ns"].astype(np.int64)
         self.path = cache(self._path)
         self.what = cache(self._what)
-        self._add_sleep()
-
-    def _add_sleep(self) -> None:
-        """Add the time in which the processor waited for an interrupt and executed nothing.
-
-        Only its sum is known: where it slept several times, each sleep gets the same. An
-        instruction that faults is counted twice, a few in a thousand at most.
-        """
-        asleep = self.ns - int(self.node_ns.sum())
-        if asleep <= 0:
-            return
-        idle = [n for n in range(len(self._functions)) if self._leaf(n) in IDLE]
-        where = np.flatnonzero(np.isin(self.node, idle))
-        if not idle:
-            if asleep > max(self.ns // 100, 1000):
-                raise BenchError(
-                    f"{format_ns(asleep)} of ball {self.phase.ball} could not be accounted for: "
-                    "please report it"
-                )
-            return
-        each, rest = divmod(asleep, max(len(where), 1))
-        if len(where):
-            self.length[where] += each
-            self.length[where[-1]] += rest
-            np.add.at(self.node_ns, self.node[where], each)
-            self.node_ns[self.node[where[-1]]] += rest
-        else:
-            self.node_ns[idle[0]] += asleep
-
-    def _leaf(self, node: int) -> str:
-        return self.names.name(self._functions[node]) if self._parents[node] >= 0 else ""
+        if not phase.cut and int(self.length.sum()) != self.ns:
+            lost = format_ns(abs(self.ns - int(self.length.sum())))
+            raise BenchError(
+                f"{lost} of ball {phase.ball} could not be accounted for: please report it"
+            )
 
     def _path(self, node: int) -> tuple[int, ...]:
         """Return the functions of a stack, the outermost first; a task's own node has none."""
@@ -194,6 +185,21 @@ class Segments:
         ]
 
     @cached_property
+    def events(self) -> list[Event]:
+        """Return what happened that other processors may have to do with, in order of time."""
+        return [
+            Event(
+                at - self.phase.began,
+                kind,
+                node,
+                what,
+                other,
+                plain(name.decode(errors="replace"), 40),
+            )
+            for at, kind, node, what, other, name in self.phase.events.tolist()
+        ]
+
+    @cached_property
     def began(self) -> NDArray[np.int64]:
         """Return when each segment began, in ns since the phase did."""
         return np.concatenate([[0], np.cumsum(self.length)[:-1]]).astype(np.int64)
@@ -215,6 +221,14 @@ class Segments:
         weights: Weights = defaultdict(int)
         for index in segments:
             weights[int(self.node[index]), bool(self.masked[index])] += int(self.length[index])
+        return weights
+
+    def weights_between(self, began: int, ended: int) -> Weights:
+        """Return the time from one moment to another (ns since the phase began), as above."""
+        lengths = np.minimum(self.began + self.length, ended) - np.maximum(self.began, began)
+        weights: Weights = defaultdict(int)
+        for index in np.flatnonzero(lengths > 0).tolist():
+            weights[int(self.node[index]), bool(self.masked[index])] += int(lengths[index])
         return weights
 
     def blame(self, weights: Weights) -> Blame | None:

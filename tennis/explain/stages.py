@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tennis.errors import RallyError
+from tennis.explain.between import Interrupt, LockHeld, Moved
 from tennis.explain.story import Story
 from tennis.rally import Rally
 from tennis.rally.folder import BALLS
@@ -44,6 +45,21 @@ SCHEMA = pa.schema(
         pa.field("answerer", pa.string(), nullable=False),
     ]
 )
+# of several processors: where it happened, who held a lock, which interrupt and move it took
+SEVERAL = pa.schema(
+    [
+        *SCHEMA,
+        pa.field("taken_on", pa.int8(), nullable=False),
+        pa.field("top_half_on", pa.int8()),
+        pa.field("bottom_half_on", pa.int8()),
+        pa.field("held_ns", pa.int64(), nullable=False),
+        pa.field("held_by", pa.string()),
+        pa.field("sent_ns", pa.int64()),
+        pa.field("sent_by", pa.string()),
+        pa.field("moved_ns", pa.int64()),
+        pa.field("moved_by", pa.string()),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +74,7 @@ class Stage:
 
 
 def row(story: Story) -> tuple[object, ...]:
-    """Return a ball's row, in the order of ``SCHEMA``."""
+    """Return a ball's row, in the order of ``SCHEMA``, or of several processors of ``SEVERAL``."""
     cause = story.cause
     return (
         story.ball,
@@ -75,15 +91,54 @@ def row(story: Story) -> tuple[object, ...]:
         cause.short if cause else None,
         cause.ns if cause else None,
         story.answerer,
+        *(_between(story) if story.lanes else ()),
     )
+
+
+def _between(story: Story) -> tuple[object, ...]:
+    """Return where a ball was answered, and what other processors had to do with it."""
+    first, *rest = story.parts
+    on_the_way = {part.processor for part in story.parts} | {first.woken_by}
+    found = [(one.at, one.event) for one in story.between()]
+    held = [
+        event
+        for _, event in found
+        if isinstance(event, LockHeld) and event.waiter in on_the_way
+        if event.holder not in {None, event.waiter}
+    ]
+    answering = {part.task(int(part.node[-1])) for part in story.parts}
+    sent = [
+        (at, event)
+        for at, event in found
+        if isinstance(event, Interrupt) and event.wakes in answering
+    ]
+    moved = [
+        (at, event) for at, event in found if isinstance(event, Moved) and event.task in answering
+    ]
+    longest = max(held, key=lambda one: one.ns, default=None)
+    return (
+        first.woken_by,
+        first.processor if story.top_half is not None else None,
+        rest[0].processor if story.bottom_half is not None else None,
+        sum(one.ns for one in held),
+        f"{longest.owner} on processor {longest.holder}" if longest else None,
+        sent[0][0] if sent else None,
+        f"{sent[0][1].task} on processor {sent[0][1].sender}" if sent else None,
+        moved[0][0] if moved else None,
+        f"{moved[0][1].function} on processor {moved[0][1].by}" if moved else None,
+    )
+
+
+def _schema(rally: Rally) -> pa.Schema:
+    return SEVERAL if (rally.manifest.target.processors or 1) > 1 else SCHEMA
 
 
 def write(rally: Rally, rows: Sequence[tuple[object, ...]]) -> Path:
     """Write the rows of all balls of a rally into its folder; return the file."""
-    columns = zip(*rows, strict=True)
+    columns, schema = zip(*rows, strict=True), _schema(rally)
     table = pa.table(
-        [pa.array(values, field.type) for values, field in zip(columns, SCHEMA, strict=True)],
-        SCHEMA.with_metadata({_BALLS_KEY: rally.manifest.files[BALLS].encode()}),
+        [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)],
+        schema.with_metadata({_BALLS_KEY: rally.manifest.files[BALLS].encode()}),
     )
     path = rally.path / STAGES
     scratch = path.with_name(f".{STAGES}.part")
@@ -107,7 +162,7 @@ def read(rally: Rally) -> pa.Table | None:
         of_balls = (
             (file.schema_arrow.metadata or {}).get(_BALLS_KEY, b"").decode("ascii", "replace")
         )
-        same = file.schema_arrow.remove_metadata().equals(SCHEMA)
+        same = file.schema_arrow.remove_metadata().equals(_schema(rally))
         if (
             not same
             or of_balls != rally.manifest.files[BALLS]
@@ -136,6 +191,18 @@ def stages(table: pa.Table) -> list[Stage]:
             found.append(Stage(name, took.size, low, high, int(took.max())))
             before = np.where(np.isnan(at), before, at)
     return found
+
+
+def held(table: pa.Table) -> list[tuple[str, int, int]]:
+    """Return who held locks that balls waited for: who, balls, ns of the wait; most time first."""
+    if "held_by" not in table.column_names:
+        return []
+    sums: dict[str, tuple[int, int]] = {}
+    for entry in table.select(["held_by", "held_ns"]).to_pylist():
+        if who := entry["held_by"]:
+            count, ns = sums.get(who, (0, 0))
+            sums[who] = count + 1, ns + entry["held_ns"]
+    return sorted(((who, *both) for who, both in sums.items()), key=lambda one: -one[2])
 
 
 def causes(table: pa.Table, latest: int) -> list[tuple[str, int, int]]:

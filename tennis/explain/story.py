@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tennis.explain.between import Interrupt, LockHeld, Moved, interrupts, locks, moves
 from tennis.explain.kinds import What
 from tennis.explain.segments import Blame, Segments, Weights
+from tennis.explain.ways import Lanes
 
 STEPS_MAX = 40
 Latency = Literal["interrupt", "scheduling"]
@@ -69,6 +71,15 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Happening:
+    """Something between two processors, seen from one of them; ``at`` in ns since the ping."""
+
+    at: int
+    processor: int
+    event: LockHeld | Interrupt | Moved
+
+
+@dataclass(frozen=True)
 class Story:
     """One ball: when things happened (ns since the ping), what ran, and who is to blame.
 
@@ -92,6 +103,8 @@ class Story:
     latency: Latency | Span  # what the cause is about
     sentence: str
     parts: tuple[Segments, ...]
+    # of several processors: what each was at, first until the rise, then until the fall
+    lanes: tuple[Lanes, ...] = ()
 
     @property
     def noun(self) -> str:
@@ -122,24 +135,24 @@ class Story:
 
     def steps(self) -> list[Step]:
         """Return what ran in order; short stretches are part of the longer one before them."""
-        steps: list[_Stretch] = []
-        offset = 0
-        for part in self.parts:
-            rows = zip(
-                part.began.tolist(),
-                part.length.tolist(),
-                part.masked.tolist(),
-                part.whats,
-                strict=True,
-            )
-            for index, (began, ns, masked, what) in enumerate(rows):
-                if not steps or steps[-1].what != what:
-                    steps.append(_Stretch(offset + began, what))
-                steps[-1].add(part, index, ns, masked=masked)
-            offset += part.ns
-            if lost := part.ns - int(part.length.sum()) if part.phase.cut else 0:
-                steps.append(_Stretch(offset - lost, What("lost", "", ""), lost))
-        return _fewer([step.step() for step in steps])
+        return steps_of(self.parts)
+
+    @property
+    def processors(self) -> tuple[tuple[Segments, ...], ...]:
+        """Return what each processor was at, by processor; empty if there is one only."""
+        return tuple(zip(*self.lanes, strict=True))
+
+    def between(self) -> list[Happening]:
+        """Return what happened between processors, in order."""
+        found, offset = [], 0
+        for lanes in self.lanes:
+            found += [
+                *(Happening(offset + o.began, o.waiter, o) for o in locks(lanes)),
+                *(Happening(offset + o.taken, o.taker, o) for o in interrupts(lanes)),
+                *(Happening(offset + o.at, o.by, o) for o in moves(lanes)),
+            ]
+            offset += lanes[0].ns
+        return sorted(found, key=lambda one: (one.at, one.processor))
 
     def as_json(self) -> dict[str, Any]:
         """Return the story as JSON values; times in ns."""
@@ -154,7 +167,52 @@ class Story:
             "cause": _blame_json(self.cause),
             "moments": [{"what": what, "at_ns": at} for what, at in self.moments],
             "shares": [share_json(share) for share in self.shares()],
+            **({"processors": self._processors_json()} if self.lanes else {}),
         }
+
+    def _processors_json(self) -> Mapping[str, Any]:
+        """Return what each processor was at, and what happened between them; times in ns."""
+        return {
+            "ran": [
+                [{"what": str(what), "ns": ns} for what, ns in times_of(parts)]
+                for parts in self.processors
+            ],
+            "between": [
+                {"at_ns": one.at, "processor": one.processor, "what": str(one.event)}
+                for one in self.between()
+            ],
+        }
+
+
+def times_of(parts: Sequence[Segments]) -> list[tuple[What, int]]:
+    """Return what ran and how long in all, the longest first."""
+    times: dict[What, int] = defaultdict(int)
+    for part in parts:
+        for (node, masked), ns in part.weights.items():
+            times[part.what(node, masked)] += ns
+    return sorted(times.items(), key=lambda one: -one[1])
+
+
+def steps_of(parts: Sequence[Segments]) -> list[Step]:
+    """Return what ran in order; short stretches are part of the longer one before them."""
+    steps: list[_Stretch] = []
+    offset = 0
+    for part in parts:
+        rows = zip(
+            part.began.tolist(),
+            part.length.tolist(),
+            part.masked.tolist(),
+            part.whats,
+            strict=True,
+        )
+        for index, (began, ns, masked, what) in enumerate(rows):
+            if not steps or steps[-1].what != what:
+                steps.append(_Stretch(offset + began, what))
+            steps[-1].add(part, index, ns, masked=masked)
+        offset += part.ns
+        if lost := part.ns - int(part.length.sum()) if part.phase.cut else 0:
+            steps.append(_Stretch(offset - lost, What("lost", "", ""), lost))
+    return _fewer([step.step() for step in steps])
 
 
 def _fewer(steps: list[Step]) -> list[Step]:

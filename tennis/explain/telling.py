@@ -6,12 +6,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tennis.errors import BenchError
+from tennis.explain import between
+from tennis.explain.between import LockHeld
 from tennis.explain.kinds import What
 from tennis.explain.phases import Phase
 from tennis.explain.segments import Blame, Names, Segments
 from tennis.explain.story import Latency, Story
 from tennis.explain.thread import HandlerThread, handler_thread
+from tennis.explain.ways import Lanes, lanes_of, way_to_bottom_half, way_to_top_half
 from tennis.units import format_ns
 
 
@@ -23,14 +28,17 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
     names: Names,
     *,
     about: Latency | None = None,
+    home: int = 0,
 ) -> Story:
     """Return the story of a ball; ``edges``: rise and fall in ns since the ping, None: missed.
 
-    ``about``: the latency to find the cause of; by default the longer one.
+    ``phases``: both of every processor. ``about``: the latency to find the cause of; by default the
+    longer one. ``home``: the processor that pings shall come to.
     """
     rise, fall = edges
-    parts = tuple(Segments(phase, names) for phase in phases if phase.ended > phase.began)
-    first = parts[0]
+    lanes = lanes_of(phases, names)
+    first = way_to_top_half(lanes[0], home)
+    parts = (first, *(way_to_bottom_half(later, first.processor) for later in lanes[1:]))
     waited = sum(part.ns for part in parts)
     top_half = taken = thread_woken = thread_runs = thread_locks = thread = None
     blocked = range(len(first.whats))
@@ -60,7 +68,14 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
             bottom_half = rise + int(second.began[begin])
             answerer = second.task(int(second.node[begin]))
     late = _Late(
-        parts, blocked, thread, names.priorities, waiting, answerer, bottom_half is not None
+        parts,
+        lanes,
+        blocked,
+        thread,
+        names.priorities,
+        waiting,
+        answerer,
+        bottom_half is not None,
     )
     cause, latency, sentence = _because(ball, waited, edges, late, about)
     return Story(
@@ -81,6 +96,7 @@ def tell(  # noqa: PLR0913 (what is known of a ball)
         latency=latency,
         sentence=sentence,
         parts=parts,
+        lanes=tuple(lanes) if len(lanes[0]) > 1 else (),
     )
 
 
@@ -107,6 +123,7 @@ class _Late:
     """What a ball waited for; ranges are of segments."""
 
     parts: Sequence[Segments]
+    lanes: Sequence[Lanes]
     blocked: range  # until the interrupt was taken
     thread: HandlerThread | None
     priorities: Mapping[str, str]
@@ -117,6 +134,46 @@ class _Late:
     def named(self, task: str) -> str:
         """Return a task with its priority, where that is known."""
         return f"{task} ({self.priorities[task]})" if task in self.priorities else task
+
+    def on(self, processor: int) -> str:
+        """Return where something happened, if there is more than one place."""
+        return f" on processor {processor}" if len(self.lanes[0]) > 1 else ""
+
+    def spun(self, part: Segments, segments: Iterable[int]) -> LockHeld | None:
+        """Return the longest wait for another processor's lock, if it is most of some segments."""
+        its = list(segments)
+        held = [
+            one
+            for one in between.locks(self.lanes[self.parts.index(part)])
+            if not one.sleeps and one.holder not in {None, one.waiter}
+            if one.waiter in {part.processor, part.woken_by}
+        ]
+        longest = max(held, key=lambda one: _overlap(part, its, one), default=None)
+        if longest and 2 * _overlap(part, its, longest) >= _sum(part, its):
+            return longest
+        return None
+
+    def slept(self, thread: HandlerThread) -> LockHeld | None:
+        """Return the thread's wait for a lock, if a task on another processor held it."""
+        lock, part = thread.lock, self.parts[0]
+        return next(
+            (
+                one
+                for one in between.locks(self.lanes[0])
+                if lock and one.sleeps and one.task == thread.task
+                if one.holder not in {None, part.processor}
+                if 2 * _overlap(part, lock.segments, one) >= _sum(part, lock.segments)
+            ),
+            None,
+        )
+
+
+def _overlap(part: Segments, segments: Iterable[int], held: LockHeld) -> int:
+    """Return how much of some segments a wait for a lock was, in ns."""
+    its = list(segments)
+    begins, ends = part.began[its], part.began[its] + part.length[its]
+    common = np.minimum(ends, held.ended) - np.maximum(begins, held.began)
+    return int(np.clip(common, 0, None).sum())
 
 
 def _because(
@@ -142,7 +199,7 @@ def _because(
     if rise is None or not rest or (about or longer) == "interrupt":
         cause, why = _interrupt_words(first, late, missed=rise is None)
         return cause, "interrupt", f"{head}: {why}."
-    cause, why = _scheduling_words(rest[0], late.waiting, late.answerer, begun=late.begun)
+    cause, why = _scheduling_words(rest[0], late)
     return cause, "scheduling", f"{head}: {why}."
 
 
@@ -161,10 +218,14 @@ def _interrupt_words(part: Segments, late: _Late, *, missed: bool) -> tuple[Blam
         return _thread_words(part, late, late.thread)
     if 2 * masked_ns < part.ns:
         whole = part.blame(part.weights)
-        why = f"the interrupt was taken after {format_ns(_sum(part, blocked))}"
+        taken = format_ns(_sum(part, blocked))
+        why = f"the interrupt was taken after {taken}{late.on(part.woken_by)}"
         return whole, f"{why}; the rest is the way to the handler"
+    where = late.on(part.woken_by)
+    if held := late.spun(part, masked):
+        return held.cause, f"interrupts were off for {format_ns(masked_ns)}{where}; {held}"
     cause = part.blame(part.weights_of(masked))
-    why = f"interrupts were off for {format_ns(masked_ns)} in {cause}"
+    why = f"interrupts were off for {format_ns(masked_ns)}{where} in {cause}"
     last = next((i for i in reversed(masked) if part.whats[i].kind == "masked"), None)
     if last is not None and cause and cause.what.kind == "masked":
         why += f"; the last function with interrupts off was {part.stack(int(part.node[last]))[-1]}"
@@ -173,7 +234,9 @@ def _interrupt_words(part: Segments, late: _Late, *, missed: bool) -> tuple[Blam
 
 def _thread_words(part: Segments, late: _Late, thread: HandlerThread) -> tuple[Blame | None, str]:
     """Say why a top half in a thread came late although the interrupt did not."""
-    who, lock = late.named(thread.task), thread.lock
+    who, lock = late.named(thread.task) + late.on(part.processor), thread.lock
+    if held := late.slept(thread):
+        return held.cause, f"{held}, on processor {held.waiter}"
     if lock and 2 * _sum(part, lock.segments) >= part.ns:
         its = [i for i in lock.segments if part.task(int(part.node[i])) == lock.owner]
         cause = part.blame(part.weights_of(its or lock.segments))
@@ -196,14 +259,16 @@ def _ran(cause: Blame | None) -> str:
     return f"the processor was in {cause}" if cause else "nothing ran"
 
 
-def _scheduling_words(
-    part: Segments, waiting: range, answerer: str, *, begun: bool
-) -> tuple[Blame | None, str]:
+def _scheduling_words(part: Segments, late: _Late) -> tuple[Blame | None, str]:
+    waiting, answerer, begun = late.waiting, late.answerer, late.begun
     others = [i for i in waiting if part.whats[i].kind != "racquet"]
     waited_ns = _sum(part, others)
+    where = late.on(part.processor)
     if not begun or 2 * waited_ns >= part.ns:
         masked = [i for i in others if part.masked[i]]
-        who = f"its bottom half (in {answerer})" if begun else "its bottom half"
+        who = f"its bottom half (in {answerer}{where})" if begun else "its bottom half"
+        if held := late.spun(part, others):
+            return held.cause, f"{who} did not run for {format_ns(waited_ns)}; {held}"
         if 2 * _sum(part, masked) >= waited_ns:
             cause = part.blame(part.weights_of(masked))
             why = f"interrupts were off for {format_ns(_sum(part, masked))}, most in {cause}"
@@ -212,7 +277,9 @@ def _scheduling_words(
         busy = ran[0][0]
         cause = part.blame(part.weights_of(i for i in others if part.whats[i] == busy))
         if begun and busy.task == answerer and busy.kind in {"kernel", "masked"}:
-            why = f"its bottom half ran in {answerer}, which was at something else before for"
+            why = (
+                f"its bottom half ran in {answerer}{where}, which was at something else before for"
+            )
             return cause, f"{why} {format_ns(ran[0][1])}: {cause}"
         meanwhile = " and ".join(
             f"{format_ns(ns)} of {what}" for what, ns in ran[:2] if 10 * ns >= waited_ns
@@ -224,7 +291,7 @@ def _scheduling_words(
         )
     later = [i for i in range(waiting.stop, len(part.whats)) if part.whats[i].kind != "racquet"]
     cause = part.blame(part.weights_of(later) or part.weights)
-    why = f"its bottom half (in {answerer}) began after {format_ns(waited_ns)}"
+    why = f"its bottom half (in {answerer}{where}) began after {format_ns(waited_ns)}"
     return cause, f"{why} and was interrupted for {format_ns(_sum(part, later))}, most in {cause}"
 
 

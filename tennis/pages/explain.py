@@ -13,7 +13,7 @@ from markupsafe import Markup
 from tennis import __version__
 from tennis.errors import UsageError
 from tennis.explain.explanation import Explanation
-from tennis.explain.story import Story
+from tennis.explain.story import Story, times_of
 from tennis.pages.flame import flame_svg
 from tennis.pages.rally import template
 from tennis.pages.timeline import timeline_svg
@@ -107,6 +107,8 @@ def page(explanation: Explanation, flame: str, timeline: str) -> str:
         story=story,
         stories=explanation.stories,
         steps=story.steps(),
+        between=story.between(),
+        ran=[times_of(parts) for parts in story.processors],
         shares=explanation.shares()[:SHARES_SHOWN],
         waited=explanation.waited,
         # made here, with everything in them escaped

@@ -4,15 +4,18 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tennis.explain.between import Interrupt, LockHeld
 from tennis.explain.kinds import KINDS, Kind
-from tennis.explain.story import Story
+from tennis.explain.segments import Segments
+from tennis.explain.story import Happening, Story, steps_of
 from tennis.pages.flame import COLOURS, FONT, FONTS, LETTER, MARGIN, WIDTH
 from tennis.style import AXIS, GREY, GRID
 from tennis.units import format_ns, format_round_ns
@@ -73,17 +76,33 @@ def _panels(story: Story) -> list[tuple[int, int, str]]:
     return panels
 
 
-class _Lanes:
-    """The lanes of a story: a kind each, and the time that went to it until any moment."""
+@dataclass(frozen=True)
+class _Panel:
+    """A stretch of time, in ns since the ping, as wide as the lanes are."""
 
-    def __init__(self, story: Story) -> None:
-        self.moments = story.moments
-        self.steps = story.steps()
+    began: int
+    ended: int
+
+    @property
+    def scale(self) -> float:
+        """Return the width of a nanosecond."""
+        return (WIDTH - LEFT - MARGIN) / max(self.ended - self.began, 1)
+
+    def within(self, at: int) -> float:
+        """Return where a moment is; what is earlier or later is at an end."""
+        return LEFT + (max(min(at, self.ended), self.began) - self.began) * self.scale
+
+
+class _Lane:
+    """What one processor was at: a kind each, and the time that went to it until any moment."""
+
+    def __init__(self, title: str, parts: Sequence[Segments]) -> None:
+        self.title = title
+        self.steps = steps_of(parts)
         edges: list[NDArray[Any]] = [np.zeros(1)]
         kinds, offset = [], 0
-        for part in story.parts:
-            ends = np.cumsum(part.length)
-            edges.append(offset + ends)
+        for part in parts:
+            edges.append(offset + np.cumsum(part.length))
             kinds += [what.kind for what in part.whats]
             offset += part.ns
         self.edges: NDArray[np.float64] = np.concatenate(edges).astype(np.float64)
@@ -95,36 +114,50 @@ class _Lanes:
                 mine = np.where(named == kind, lengths, 0)
                 self.spent[kind] = np.concatenate([[0], np.cumsum(mine)])
 
-    def panel(self, began: int, ended: int, caption: str, y: float) -> tuple[list[str], float]:
-        """Return a panel's SVG from ``y`` on, and where the next one begins."""
-        width = WIDTH - LEFT - MARGIN
-        scale = width / max(ended - began, 1)
+    def shares(self, began: int, ended: int) -> dict[Kind, NDArray[np.float64]]:
+        """Return the share of each part of a panel that went to each kind which has any."""
         borders = np.linspace(began, ended, BINS + 1)
         shares = {
             kind: np.diff(np.interp(borders, self.edges, spent)) / ((ended - began) / BINS)
             for kind, spent in self.spent.items()
         }
-        lanes = [kind for kind, share in shares.items() if share.sum() > 0]
+        return {kind: share for kind, share in shares.items() if share.sum() > 0}
+
+
+class _Lanes:
+    """The lanes of a story, and what happened between them."""
+
+    def __init__(self, story: Story) -> None:
+        self.moments = story.moments
+        self.lanes = [_Lane("", story.parts)]
+        if story.lanes:
+            self.lanes = [
+                _Lane(f"processor {number}", parts) for number, parts in enumerate(story.processors)
+            ]
+        self.between = story.between()
+
+    def panel(self, began: int, ended: int, caption: str, y: float) -> tuple[list[str], float]:
+        """Return a panel's SVG from ``y`` on, and where the next one begins."""
+        panel = _Panel(began, ended)
+        scale = panel.scale
         labels, rows = self._labels(began, ended, scale)
-        top = y + 14 + 14 * rows
-        bottom = top + LANE * len(lanes)
+        bottom = y + 14 + 14 * rows
         out = [f'<text x="{MARGIN:g}" y="{y + 10:g}" fill="{GREY}">{escape(caption)}</text>']
-        for row, kind in enumerate(lanes):
-            base = top + LANE * row
-            out.append(
-                f'<text x="{LEFT - 8:g}" y="{base + 14:g}" text-anchor="end">'
-                f"{escape(KINDS[kind])}</text>"
-                f'<path d="M{LEFT:g} {base + LANE - 1:g}h{width:g}" stroke="{GRID}"/>'
-            )
-            out += _runs(shares[kind], COLOURS[kind], base)
+        tops = []
+        for lane in self.lanes:
+            tops.append(bottom)
+            drawn, below = _drawn(lane, began, ended, bottom)
+            out += [*drawn, *_hovers(lane, panel, bottom, below)]
+            bottom = below
         for x, text, row in labels:
             at = y + 22 + 14 * row
             out.append(
                 f'<path d="M{x:.1f} {at + 3:g}V{bottom:g}" stroke="#222" stroke-dasharray="3 2"/>'
                 f'<text x="{x:.1f}" y="{at:g}" text-anchor="{_anchor(x)}">{escape(text)}</text>'
             )
+        for one in self.between:
+            out += _between(one, panel, tops)
         out += _axis(began, ended, scale, bottom)
-        out += self._hovers(began, ended, scale, top, bottom)
         return out, bottom + 44
 
     def _labels(
@@ -145,24 +178,74 @@ class _Lanes:
             placed.append((x, text, row))
         return placed, len(free)
 
-    def _hovers(
-        self, began: int, ended: int, scale: float, top: float, bottom: float
-    ) -> Iterator[str]:
-        """Yield what is said where the pointer is: invisible, one a step."""
-        for step in self.steps:
-            start, end = max(step.began, began), min(step.began + step.ns, ended)
-            if end <= start:
-                continue
-            off = f", interrupts off {format_ns(step.masked_ns)}" if step.masked_ns else ""
-            title = (
-                f"{format_ns(step.began)} after the ping, for {format_ns(step.ns)}: {step.what}; "
-                f"mostly {step.function}{off}"
-            )
-            yield (
-                f'<rect x="{LEFT + (start - began) * scale:.1f}" y="{top:g}" '
-                f'width="{(end - start) * scale:.2f}" height="{bottom - top:g}" '
-                f'fill="#000" fill-opacity="0"><title>{escape(title)}</title></rect>'
-            )
+
+def _drawn(lane: _Lane, began: int, ended: int, top: float) -> tuple[list[str], float]:
+    """Return a lane's SVG, and where it ends; of several the first row has the title."""
+    width = WIDTH - LEFT - MARGIN
+    out, base = [], top
+    if lane.title:
+        out.append(
+            f'<text x="{LEFT - 8:g}" y="{base + 14:g}" text-anchor="end" font-weight="600">'
+            f"{escape(lane.title)}</text>"
+        )
+        base += LANE
+    for kind, share in lane.shares(began, ended).items():
+        out.append(
+            f'<text x="{LEFT - 8:g}" y="{base + 14:g}" text-anchor="end">'
+            f"{escape(KINDS[kind])}</text>"
+            f'<path d="M{LEFT:g} {base + LANE - 1:g}h{width:g}" stroke="{GRID}"/>'
+        )
+        out += _runs(share, COLOURS[kind], base)
+        base += LANE
+    return out, base
+
+
+def _hovers(lane: _Lane, panel: _Panel, top: float, bottom: float) -> Iterator[str]:
+    """Yield what is said where the pointer is: invisible, one a step."""
+    for step in lane.steps:
+        start, end = panel.within(step.began), panel.within(step.began + step.ns)
+        if end <= start:
+            continue
+        off = f", interrupts off {format_ns(step.masked_ns)}" if step.masked_ns else ""
+        title = (
+            f"{format_ns(step.began)} after the ping, for {format_ns(step.ns)}: {step.what}; "
+            f"mostly {step.function}{off}"
+        )
+        yield (
+            f'<rect x="{start:.1f}" y="{top:g}" '
+            f'width="{end - start:.2f}" height="{bottom - top:g}" '
+            f'fill="#000" fill-opacity="0"><title>{escape(title)}</title></rect>'
+        )
+
+
+def _between(one: Happening, panel: _Panel, tops: Sequence[float]) -> Iterator[str]:
+    """Yield a wait for a lock as a bar, an interrupt as an arrow, a move as a diamond."""
+    event = one.event
+    title = f"{format_ns(one.at)} after the ping: processor {one.processor} {event}"
+    shown = f"<title>{escape(title)}</title>"
+    middle = tops[one.processor] + LANE / 2
+    first = last = one.at
+    if isinstance(event, LockHeld):
+        last = one.at + event.ns
+    elif isinstance(event, Interrupt):
+        first = one.at - (event.taken - event.sent)
+    if last < panel.began or first > panel.ended:
+        return
+    left, right = panel.within(first), panel.within(last)
+    if isinstance(event, LockHeld):
+        yield (
+            f'<rect x="{left:.1f}" y="{middle - 4:g}" width="{max(right - left, 1):.1f}" '
+            f'height="8" fill="{COLOURS["masked"]}" stroke="#222">{shown}</rect>'
+        )
+    elif isinstance(event, Interrupt):
+        down = 1 if event.taker > event.sender else -1
+        yield (
+            f'<path d="M{left:.1f} {tops[event.sender] + LANE / 2:g}L{right:.1f} {middle:g}'
+            f'm-4 {-6 * down}l4 {6 * down}l4 {-6 * down}" fill="none" stroke="#222" '
+            f'stroke-width="1.5">{shown}</path>'
+        )
+    else:
+        yield f'<path d="M{left:.1f} {middle - 5:g}l5 5l-5 5l-5 -5z" fill="#222">{shown}</path>'
 
 
 def _anchor(x: float) -> str:

@@ -8,7 +8,7 @@ held against the rally: what is explained is what happened then, not something l
 """
 
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -120,7 +120,7 @@ class Profiled(Generic[Found]):
 
 
 def _refuse_others(rally: Rally, plan: Plan) -> None:
-    """Raise UsageError for what is not one processor with Linux."""
+    """Raise UsageError for what is not Linux alone."""
     if can(plan).system == "sloth":
         raise UsageError(
             f"{rally.path} was played on SLOTH: balls are explained of Linux only",
@@ -129,11 +129,6 @@ def _refuse_others(rally: Rally, plan: Plan) -> None:
     if plan.beneath != "none":
         raise UsageError(
             f"{rally.path}: SLOTH answered beneath Linux; Linux' answers are explained"
-        )
-    if plan.processors > 1:
-        raise UsageError(
-            f"{rally.path} was played on {plan.processors} processors: balls are explained of one",
-            next_step="play it with --processors 1",
         )
 
 
@@ -165,7 +160,7 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
         # the instrument ends QEMU with its last ball, before the profile of that ball is written
         protocol = protocol.model_copy(update={"balls": protocol.balls + 1})
     with (
-        Profile(parts.qemu, functions, windows) as profile,
+        Profile(parts.qemu, functions, windows, plan.processors) as profile,
         tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
     ):
         playing = VirtualBench(Extras(plugin=profile.plugin()))
@@ -183,11 +178,12 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
         }
         names = Names(functions, priorities)
         found = []
-        phases = profile.phases(plan.instruction_ns)
-        for number, pair in zip(ordered, zip(phases, phases, strict=False), strict=False):
-            if (pair[0].ball, pair[1].ball) != (number, number):
-                raise BenchError(f"the profile holds ball {pair[0].ball} where {number} should be")
-            found.append(each(telling(number, pair, names)))
+        for number, phases in zip(ordered, profile.waits(), strict=False):
+            if {phase.ball for phase in phases} != {number}:
+                raise BenchError(
+                    f"the profile holds ball {phases[0].ball} where {number} should be"
+                )
+            found.append(each(telling(number, phases, names)))
     if len(found) < len(ordered):
         raise BenchError(
             f"ball {ordered[len(found)]} came, but its profile did not: is the disk of "
@@ -198,19 +194,20 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
 
 def _telling(
     rally: Rally, table: NDArray[np.int64], about: Latency | None
-) -> Callable[[int, tuple[Phase, Phase], Names], Story]:
-    """Return what makes a story of a ball's two phases."""
+) -> Callable[[int, Sequence[Phase], Names], Story]:
+    """Return what makes a story of a ball's phases, of all processors."""
+    home = rally.manifest.target.interrupt_cpu or 0
 
-    def ball(number: int, pair: tuple[Phase, Phase], names: Names) -> Story:
+    def ball(number: int, phases: Sequence[Phase], names: Names) -> Story:
         served_ns, edges = int(table[number, 0]), _edges(table, number)
-        return tell(number, served_ns, edges, pair, names, about=about)
+        return tell(number, served_ns, edges, phases, names, about=about, home=home)
 
     span = _span(rally)
     if span is None:
         return ball
 
-    def repetition(number: int, pair: tuple[Phase, Phase], names: Names) -> Story:
-        return repetitions.tell(number, pair[0].began, span, pair[0], names)
+    def repetition(number: int, phases: Sequence[Phase], names: Names) -> Story:
+        return repetitions.tell(number, phases[0].began, span, phases[0], names)
 
     return repetition
 

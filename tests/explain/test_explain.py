@@ -16,7 +16,7 @@ from tennis.cli import main
 from tennis.cli.explain import _time_ns
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.explain.flame import FlameFrame, flame
-from tennis.explain.phases import USER, Phase, Symbol
+from tennis.explain.phases import USER, Symbol
 from tennis.explain.segments import Names
 from tennis.explain.telling import tell
 from tennis.pages.explain import FLAME, NUMBERS, PAGE, TIMELINE
@@ -27,6 +27,7 @@ from tennis.play.explain import explain
 from tennis.play.replaying import plan_again
 from tennis.rally import open_rally
 from tennis.rally.sealing import seal
+from tests.support.phases import made_phase
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played, table
 
@@ -44,31 +45,12 @@ FUNCTIONS = [
     Symbol(0x6000, "cpu_do_idle"),
 ]
 VECTORS, IRQ, RACQUET, GRAB, WRITE, IDLE = range(6)
-NODE = np.dtype(
-    [("parent", "<i4"), ("function", "<i4"), ("instructions", "<u8"), ("masked", "<u8")]
-)
-SEGMENT = np.dtype([("node", "<u4"), ("flags", "<u4"), ("instructions", "<u4")])
 HOSTILE = "</title><b onload=x>\x1b[2J"
 
 
-def phase(number, nodes, segments, length=None, tasks=(HOSTILE,)):
+def phase(number, nodes, segments, tasks=(HOSTILE,)):
     """Return a phase of ball 3; nodes: (parent, function), segments: (node, masked, count)."""
-    counts = [[0, 0] for _ in nodes]
-    for node, masked, count in segments:
-        counts[node][0] += count
-        counts[node][1] += count * masked
-    ns = 2 * sum(count for _, _, count in segments) if length is None else length
-    return Phase(
-        ball=3,
-        phase=number,
-        began=1000,
-        ended=1000 + ns,
-        tasks=list(tasks),
-        nodes=np.array([(*node, *count) for node, count in zip(nodes, counts, strict=True)], NODE),
-        segments=np.array(list(segments), SEGMENT),
-        cut=0,
-        ns_per_instruction=2,
-    )
+    return made_phase(number, nodes, [(node, off, 2 * n) for node, off, n in segments], tasks)
 
 
 def late_ball(task=HOSTILE):
@@ -195,7 +177,7 @@ def test_what_reads_the_same_is_one_row():
 def test_sleep_is_time_too():
     """A processor that waits for an interrupt executes nothing."""
     nodes = [(-1, 0), (0, IDLE), (0, USER)]
-    asleep = phase(0, nodes, [(2, 0, 10), (1, 0, 5), (2, 0, 10)], length=100_000)
+    asleep = phase(0, nodes, [(2, 0, 10), (1, 0, 49_980), (2, 0, 10)])
     story = tell(3, 1000, (None, None), [asleep], Names(FUNCTIONS))
     assert story.shares()[0].what.kind == "idle"
     assert sum(share.ns for share in story.shares()) == 100_000

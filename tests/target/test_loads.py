@@ -22,7 +22,7 @@ from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
 from tests.support.virtual import played
 
-NAMES = ("hog", "idle", "memory", "network", "ping-flood", "stress", "xload")
+NAMES = ("contention", "hog", "idle", "memory", "network", "ping-flood", "stress", "xload")
 DECLARATIONS = ROOT / "tests" / "target" / "xenomai" / "user"
 
 
@@ -109,6 +109,7 @@ def test_a_broken_load_says_so(tmp_path, monkeypatch, words):
 def test_a_load_says_its_cycle():
     """By a clock, by a parameter, by the work that it is; where nobody knows, it is not guessed."""
     assert {name: loads.find(name).cycle_ns(2) for name in NAMES} == {
+        "contention": 3_700_000,
         "hog": 3_700_000,
         "idle": 0,
         "memory": 10_000_000,

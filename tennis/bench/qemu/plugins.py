@@ -21,9 +21,10 @@ from tennis.rally.manifest import Instrument, Protocol
 FOLDER = ROOT / "target" / "virtual"
 SOURCES = (  # of both instruments
     *("machine.c", "machine.h", "idle.c", "idle.h", "processors.c", "processors.h"),
-    "qemu.h",
+    *("clock.h", "qemu.h"),
 )
 INSIDE = ("inside.h", "qemu.h")  # of those that look into the guest
+LANES = ("lanes.c", "lanes.h", "clock.h")
 Plugin = Literal["instrument", "link", "profile", "guest"]
 FIRMWARE_VERSION = "1"
 TICK_HZ = 1_000_000_000
@@ -96,7 +97,7 @@ def exported_symbols(program: Path) -> set[str]:
 
 def sources(plugin: Plugin) -> list[Path]:
     """Return the files that a plugin is made of."""
-    others = INSIDE if plugin in {"profile", "guest"} else SOURCES
+    others = {"profile": (*LANES, *INSIDE), "guest": INSIDE}.get(plugin, SOURCES)
     return [FOLDER / name for name in (f"{plugin}.c", *others)]
 
 

@@ -100,6 +100,7 @@ class VirtualBench:
         if self._parts is None or self._parts.plan != plan:
             _check(plan)
             load = load_folder.find(plan.load, plan.load_options)
+            _check_load(plan, load)
             kernel = catalogue.find(plan.kernel)
             player = flavours.player_on(kernel.flavour, plan.stage)
             _check_witness(plan, kernel)
@@ -255,6 +256,26 @@ def _check(plan: Plan) -> None:
     isolation.check(plan.command_line, plan.processors)
     if plan.instrument != "pico" and protocol.timeout_ns > instrument.TIMEOUT_MAX_NS:
         raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
+
+
+def _check_load(plan: Plan, load: load_folder.Load) -> None:
+    """Raise UsageError for a load that needs processors which the target does not have."""
+    if plan.processors < load.file.processors:
+        raise UsageError(
+            f"--load {plan.load} needs {load.file.processors} processors",
+            next_step=f"say --processors {load.file.processors}",
+        )
+    named = [load.values[name] for name in load.values if name.endswith("_cpu")]
+    if missing := [cpu for cpu in named if cpu >= plan.processors]:
+        raise UsageError(
+            f"--load-option: the target has no processor {missing[0]}",
+            next_step=f"use 0 to {plan.processors - 1}, or more --processors",
+        )
+    if len(set(named)) < len(named):
+        raise UsageError(
+            f"--load {plan.load} takes two processors, not processor {named[0]} twice",
+            next_step="name another one with --load-option",
+        )
 
 
 def _check_witness(plan: Plan, kernel: catalogue.Kernel) -> None:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The profiling plugin (target/virtual/profile.c): what it is given, and what it finds."""
 
+import itertools
 import os
 import re
 import tempfile
@@ -16,11 +17,33 @@ from tennis.bench.qemu import plugins
 from tennis.bench.qemu.plugins import Qemu
 from tennis.bench.virtual.machine import QemuPlugin
 from tennis.errors import BenchError
-from tennis.explain.phases import Phase, Symbol
+from tennis.explain.phases import (
+    GIVES,
+    MOVES,
+    SENDS,
+    SLEEPS,
+    TAKES,
+    WAKES,
+    WANTS,
+    Phase,
+    Symbol,
+)
 
 # where the processor begins to handle an exception: x30 is the interrupted code's there
 ENTRIES = re.compile(r"vectors|el[01][th]?_(64|32)_\w+|el[01]_\w+|ret_to_\w+|__bp_harden_\w+")
 ENTRY, SWITCH_TO = 1, 2
+# what begins with these functions: locks' slow paths, interprocessor interrupts, the scheduler
+HAPPENINGS = {
+    "queued_spin_lock_slowpath": WANTS,
+    "queued_read_lock_slowpath": WANTS,
+    "queued_write_lock_slowpath": WANTS,
+    "rtlock_slowlock_locked": SLEEPS,
+    "rt_mutex_slowunlock": GIVES,
+    "gic_ipi_send_mask": SENDS,
+    "ipi_handler": TAKES,
+    "try_to_wake_up": WAKES,
+    "set_task_cpu": MOVES,
+}
 
 _SYMBOL = np.dtype([("address", "<u8"), ("flags", "<u8")])
 _HEAD = np.dtype(
@@ -30,17 +53,28 @@ _HEAD = np.dtype(
         ("ball", "<i8"),
         ("began", "<i8"),
         ("ended", "<i8"),
+        ("processor", "<u4"),
         ("contexts", "<u4"),
         ("nodes", "<u4"),
         ("segments", "<u4"),
+        ("events", "<u4"),
         ("cut", "<u4"),
     ]
 )
 _CONTEXT = np.dtype([("task", "<u8"), ("name", "S16")])
-_NODE = np.dtype(
-    [("parent", "<i4"), ("function", "<i4"), ("instructions", "<u8"), ("masked", "<u8")]
+_NODE = np.dtype([("parent", "<i4"), ("function", "<i4"), ("ns", "<u8"), ("masked_ns", "<u8")])
+_SEGMENT = np.dtype([("node", "<u4"), ("flags", "<u4"), ("ns", "<u8")])
+_EVENT = np.dtype(
+    [
+        ("at", "<i8"),
+        ("kind", "<u4"),
+        ("node", "<i4"),
+        ("what", "<u8"),
+        ("other", "<u8"),
+        ("name", "S16"),
+    ]
 )
-_SEGMENT = np.dtype([("node", "<u4"), ("flags", "<u4"), ("instructions", "<u4")])
+_PARTS = (_CONTEXT, "contexts"), (_NODE, "nodes"), (_SEGMENT, "segments"), (_EVENT, "events")
 
 
 @dataclass(frozen=True)
@@ -56,7 +90,9 @@ class Window:
 class Profile:
     """The plugin for one replay, and what it wrote. A context manager: it holds files open."""
 
-    def __init__(self, qemu: Qemu, symbols: Sequence[Symbol], windows: Sequence[Window]) -> None:
+    def __init__(
+        self, qemu: Qemu, symbols: Sequence[Symbol], windows: Sequence[Window], processors: int
+    ) -> None:
         plugins.check_exports(qemu, "profile", "explaining")
         self._plugin = plugins.build(qemu, "profile")
         table = np.zeros(len(symbols), _SYMBOL)
@@ -66,7 +102,8 @@ class Profile:
         # closed when this context is left
         self._out: BinaryIO = tempfile.TemporaryFile(prefix="tennis-profile-")  # noqa: SIM115
         self._inputs = [_file(times.tobytes()), _file(table.tobytes())]
-        self._awaited = 2 * len(windows)  # phases
+        self._processors = processors
+        self._awaited = 2 * processors * len(windows)  # phases, each of a processor
         self._read = 0  # bytes of whole phases
 
     def __enter__(self) -> "Profile":
@@ -92,34 +129,44 @@ class Profile:
         size = os.fstat(file).st_size
         while self._awaited and self._read + _HEAD.itemsize <= size:
             head = np.frombuffer(os.pread(file, _HEAD.itemsize, self._read), _HEAD)[0]
-            lengths = (_CONTEXT, "contexts"), (_NODE, "nodes"), (_SEGMENT, "segments")
-            more = sum(kind.itemsize * int(head[field]) for kind, field in lengths)
+            more = sum(kind.itemsize * int(head[field]) for kind, field in _PARTS)
             if self._read + _HEAD.itemsize + more > size:
                 break
             self._read += _HEAD.itemsize + more
             self._awaited -= 1
         return not self._awaited
 
-    def phases(self, instruction_ns: int) -> Iterator[Phase]:
-        """Yield what was found, in order of time. Raises BenchError where it is not whole."""
+    def waits(self) -> Iterator[list[Phase]]:
+        """Yield both phases of each window, of all processors, in order of time.
+
+        Raises BenchError where they are not whole.
+        """
         self._out.seek(0)
+        phases = self._phases()
+        while one := list(itertools.islice(phases, 2 * self._processors)):
+            yield one
+
+    def _phases(self) -> Iterator[Phase]:
         while head := self._out.read(_HEAD.itemsize):
             if len(head) < _HEAD.itemsize:
                 raise BenchError("the profile ends in the middle: is the disk full?")
             fields = np.frombuffer(head, _HEAD)[0]
-            if fields["magic"] != b"TNP1":
+            if fields["magic"] != b"TNP2":
                 raise BenchError("the profile is damaged")
-            contexts = self._array(_CONTEXT, fields["contexts"])
+            contexts, nodes, segments, events = (
+                self._array(kind, fields[field]) for kind, field in _PARTS
+            )
             yield Phase(
                 ball=int(fields["ball"]),
                 phase=int(fields["phase"]),
+                processor=int(fields["processor"]),
                 began=int(fields["began"]),
                 ended=int(fields["ended"]),
                 tasks=[name.decode("utf-8", "replace") for name in contexts["name"].tolist()],
-                nodes=self._array(_NODE, fields["nodes"]),
-                segments=self._array(_SEGMENT, fields["segments"]),
+                nodes=nodes,
+                segments=segments,
+                events=events,
                 cut=int(fields["cut"]),
-                ns_per_instruction=instruction_ns,
             )
 
     def _array(self, kind: np.dtype[Any], count: int) -> NDArray[Any]:
@@ -132,6 +179,8 @@ class Profile:
 def _flags(symbol: Symbol) -> int:
     if symbol.module is None and symbol.name == "cpu_switch_to":
         return SWITCH_TO
+    if symbol.module is None and symbol.name in HAPPENINGS:
+        return HAPPENINGS[symbol.name] << 8
     return ENTRY if symbol.module is None and ENTRIES.fullmatch(symbol.name) else 0
 
 

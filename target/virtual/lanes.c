@@ -1,0 +1,369 @@
+// SPDX-FileCopyrightText: The Tennis authors
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What each processor was at during a phase of a wait: its time by call stack, what came after what,
+ * and what happened between processors.
+ *
+ * A lane is a processor's. When a translated block begins, its registers are looked at: the
+ * exception level, whether interrupts are masked, and the chain of frame records that x29 points to,
+ * which gives the call stack. The time until its next block is that stack's, asleep or while another
+ * processor had its turn. Tasks are told apart by watching cpu_switch_to(previous, next); a task's
+ * name is found as the init task's, "swapper".
+ */
+#include "lanes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "inside.h"
+
+#define SEGMENTS_MAX (1 << 20)
+#define EVENTS_MAX (1 << 16)
+#define FRAMES_MAX 128
+#define PC 32 /* gdb's numbers of the registers */
+#define PSTATE 33
+#define MASK_I (1u << 7)
+
+struct links {
+	int32_t first_child, sibling;
+};
+struct frame {
+	uint64_t at, return_address;
+	int32_t node;
+};
+struct lane {
+	void *cpu;
+	int64_t since; /* the time until then is accounted for */
+	int32_t here, root; /* nodes; -1: not known yet */
+	uint32_t here_flags;
+	uint64_t task;
+	char name[16]; /* when it was switched to: user space may have no kernel mapped (KPTI) */
+	struct frame frames[FRAMES_MAX]; /* the outermost first */
+	int depth;
+	/* the calling context tree of a phase */
+	struct node *nodes;
+	struct links *links;
+	size_t node_count, node_room;
+	int32_t first_root;
+	struct context contexts[1024];
+	size_t context_count;
+	struct segment *segments;
+	size_t segment_count;
+	struct event *events;
+	size_t event_count;
+	uint32_t cut;
+};
+
+struct symbol *symbols;
+size_t symbol_count;
+
+static struct lane *lanes[LANES_MAX];
+static int lane_count;
+static int64_t name_offset = -1;
+
+int32_t function_at(uint64_t pc)
+{
+	size_t low = 0, high = symbol_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (symbols[middle].address <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? (int32_t)(low - 1) : UNKNOWN;
+}
+
+bool lanes_connect(void)
+{
+	void *cpu;
+
+	while (lane_count < LANES_MAX && (cpu = qemu_get_cpu(lane_count))) {
+		struct lane *lane = calloc(1, sizeof(*lane));
+
+		if (!lane)
+			return false;
+		lane->cpu = cpu;
+		lane->segments = malloc(SEGMENTS_MAX * sizeof(*lane->segments));
+		lane->events = malloc(EVENTS_MAX * sizeof(*lane->events));
+		if (!lane->segments || !lane->events)
+			return false;
+		strcpy(lane->name, "?");
+		lane_forget(lane);
+		lanes[lane_count++] = lane;
+	}
+	return lane_count > 0;
+}
+
+int lanes_count(void)
+{
+	return lane_count;
+}
+
+struct lane *lane_of(unsigned int cpu)
+{
+	return lanes[cpu];
+}
+
+uint64_t lane_argument(struct lane *lane, int number)
+{
+	return read_register(lane->cpu, number);
+}
+
+void *lane_cpu(const struct lane *lane)
+{
+	return lane->cpu;
+}
+
+uint64_t lane_task(const struct lane *lane)
+{
+	return lane->task;
+}
+
+/* --- tasks --- */
+
+/* The first task that is switched away from is the init task, and its name is known. */
+static void find_names(struct lane *lane, uint64_t init_task)
+{
+	static const char name[] = "swapper";
+	char memory[16384];
+
+	if (!read_memory(lane->cpu, init_task, memory, sizeof(memory)))
+		return;
+	for (size_t at = 0; at + sizeof(name) <= sizeof(memory); at += 8) {
+		if (!memcmp(memory + at, name, sizeof(name) - 1)) {
+			name_offset = at;
+			return;
+		}
+	}
+}
+
+static bool read_name(struct lane *lane, uint64_t task, char name[16])
+{
+	return name_offset >= 0 && read_memory(lane->cpu, task + name_offset, name, 16);
+}
+
+void lane_switches(struct lane *lane)
+{
+	if (name_offset < 0)
+		find_names(lane, read_register(lane->cpu, 0));
+	lane->task = read_register(lane->cpu, 1);
+	if (!read_name(lane, lane->task, lane->name))
+		strcpy(lane->name, "?");
+	lane->root = -1; /* looked up when the next block begins */
+}
+
+/* --- the tree --- */
+
+static int32_t child(struct lane *lane, int32_t parent, int32_t function)
+{
+	int32_t *link;
+
+	for (int32_t n = parent < 0 ? lane->first_root : lane->links[parent].first_child; n >= 0;
+	     n = lane->links[n].sibling) {
+		if (lane->nodes[n].function == function)
+			return n;
+	}
+	if (lane->node_count == lane->node_room) {
+		lane->node_room = lane->node_room ? 2 * lane->node_room : 4096;
+		lane->nodes = realloc(lane->nodes, lane->node_room * sizeof(*lane->nodes));
+		lane->links = realloc(lane->links, lane->node_room * sizeof(*lane->links));
+		if (!lane->nodes || !lane->links)
+			fail("no memory");
+	}
+	link = parent < 0 ? &lane->first_root : &lane->links[parent].first_child;
+	lane->nodes[lane->node_count] = (struct node){ .parent = parent, .function = function };
+	lane->links[lane->node_count] = (struct links){ .first_child = -1, .sibling = *link };
+	*link = lane->node_count;
+	return lane->node_count++;
+}
+
+static void enter_task(struct lane *lane)
+{
+	struct context context = { .task = lane->task };
+	size_t c;
+
+	if (!read_name(lane, lane->task, context.name))
+		memcpy(context.name, lane->name, sizeof(context.name));
+	for (c = 0; c < lane->context_count; c++) {
+		if (!memcmp(&lane->contexts[c], &context, sizeof(context)))
+			break;
+	}
+	if (c == lane->context_count) {
+		if (lane->context_count == ELEMENTS(lane->contexts))
+			c--; /* so many tasks in one wait: the last one stands for the rest */
+		else
+			lane->contexts[lane->context_count++] = context;
+	}
+	lane->root = child(lane, -1, c);
+	lane->depth = 0;
+}
+
+void lane_accounts(struct lane *lane, int64_t now)
+{
+	uint64_t ns = now - lane->since;
+	struct segment *last = lane->segment_count ? &lane->segments[lane->segment_count - 1]
+						   : NULL;
+
+	if (now <= lane->since)
+		return;
+	lane->since = now;
+	lane->nodes[lane->here].ns += ns;
+	if (lane->here_flags & MASKED)
+		lane->nodes[lane->here].masked_ns += ns;
+	if (!lane->cut && last && last->node == (uint32_t)lane->here &&
+	    last->flags == lane->here_flags)
+		last->ns += ns;
+	else if (!lane->cut && lane->segment_count < SEGMENTS_MAX)
+		lane->segments[lane->segment_count++] =
+			(struct segment){ lane->here, lane->here_flags, ns };
+	else
+		lane->cut++;
+}
+
+/*
+ * Follow the frame records from x29 outwards as far as they are not known yet. The records of
+ * callers do not change while their callee runs, and each return is seen, as the caller goes on
+ * with a new block.
+ */
+static void walk(struct lane *lane, uint64_t x29)
+{
+	struct frame fresh[FRAMES_MAX];
+	int found = 0, known;
+	int32_t at;
+
+	for (;;) {
+		uint64_t record[2];
+
+		for (known = lane->depth; known > 0 && lane->frames[known - 1].at != x29; known--)
+			;
+		if (known || found == FRAMES_MAX ||
+		    !read_memory(lane->cpu, x29, record, sizeof(record)))
+			break;
+		fresh[found++] = (struct frame){ .at = x29, .return_address = record[1] };
+		x29 = record[0];
+	}
+	lane->depth = known;
+	at = known ? lane->frames[known - 1].node : lane->root;
+	while (found && lane->depth < FRAMES_MAX) {
+		struct frame frame = fresh[--found];
+
+		if (frame.return_address >= KERNEL_BEGIN)
+			at = child(lane, at, function_at(frame.return_address - 4));
+		frame.node = at;
+		lane->frames[lane->depth++] = frame;
+	}
+}
+
+/* Find the stack of the block that begins at pc. */
+void lane_enters(struct lane *lane, uint64_t pc, int32_t function)
+{
+	uint32_t pstate = read_register(lane->cpu, PSTATE);
+	uint64_t x29, x30;
+	int32_t caller, here;
+
+	lane->here_flags = pstate & MASK_I ? MASKED : 0;
+	if (lane->root < 0)
+		enter_task(lane);
+	if (!(pstate & 0xC)) { /* exception level 0 */
+		lane->depth = 0;
+		lane->here_flags |= USER_MODE;
+		lane->here = child(lane, lane->root, USER);
+		return;
+	}
+	x29 = read_register(lane->cpu, 29);
+	walk(lane, x29);
+	here = lane->depth ? lane->frames[lane->depth - 1].node : lane->root;
+	/*
+	 * A function that has no frame record of its own (yet, or any more) was called from where x30
+	 * points; in all others x30 points into themselves or is the record's. In the exception
+	 * vectors it is the interrupted function's.
+	 */
+	x30 = read_register(lane->cpu, 30);
+	caller = x30 >= KERNEL_BEGIN ? function_at(x30 - 4) : UNKNOWN;
+	if (caller >= 0 && caller != function && function >= 0 &&
+	    !(symbols[function].flags & ENTRY) &&
+	    (!lane->depth || lane->frames[lane->depth - 1].return_address != x30))
+		here = child(lane, here, caller);
+	lane->here = child(lane, here, function);
+}
+
+void lane_happens(struct lane *lane, int64_t now, enum happening kind, uint64_t what,
+		  uint64_t other, uint64_t named)
+{
+	struct event event = {
+		.at = now, .kind = kind, .node = lane->here, .what = what, .other = other
+	};
+
+	if (named)
+		read_name(lane, named, event.name);
+	if (lane->event_count < EVENTS_MAX)
+		lane->events[lane->event_count++] = event;
+	else
+		lane->cut++;
+}
+
+/* --- phases --- */
+
+static void clear(struct lane *lane)
+{
+	lane->node_count = lane->segment_count = lane->context_count = lane->event_count = 0;
+	lane->cut = 0;
+	lane->first_root = lane->root = -1;
+	lane->depth = 0;
+}
+
+void lane_forget(struct lane *lane)
+{
+	clear(lane);
+	lane->here = -1;
+}
+
+void lane_begins(struct lane *lane, int64_t now)
+{
+	int32_t path[2 * FRAMES_MAX];
+	size_t length = 0;
+
+	lane->since = now;
+	if (lane->here < 0) { /* it has not run for a while: it is where it was */
+		uint64_t pc = read_register(lane->cpu, PC);
+
+		clear(lane);
+		lane_enters(lane, pc, pc >= KERNEL_BEGIN ? function_at(pc) : USER);
+		return;
+	}
+	for (int32_t n = lane->here; lane->nodes[n].parent >= 0; n = lane->nodes[n].parent) {
+		if (length == ELEMENTS(path))
+			fail("a call stack is deeper than there can be");
+		path[length++] = lane->nodes[n].function;
+	}
+	clear(lane);
+	enter_task(lane);
+	lane->here = lane->root;
+	while (length)
+		lane->here = child(lane, lane->here, path[--length]);
+}
+
+static void put(int fd, const void *data, size_t size)
+{
+	if (!write_whole(fd, data, size))
+		fail("what was found cannot be written");
+}
+
+void lane_ends(struct lane *lane, struct head head, int fd)
+{
+	lane_accounts(lane, head.ended);
+	memcpy(head.magic, "TNP2", sizeof(head.magic));
+	head.contexts = lane->context_count;
+	head.nodes = lane->node_count;
+	head.segments = lane->segment_count;
+	head.events = lane->event_count;
+	head.cut = lane->cut;
+	put(fd, &head, sizeof(head));
+	put(fd, lane->contexts, lane->context_count * sizeof(lane->contexts[0]));
+	put(fd, lane->nodes, lane->node_count * sizeof(lane->nodes[0]));
+	put(fd, lane->segments, lane->segment_count * sizeof(lane->segments[0]));
+	put(fd, lane->events, lane->event_count * sizeof(lane->events[0]));
+}

@@ -1,0 +1,84 @@
+/* SPDX-FileCopyrightText: The Tennis authors */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What each processor was at during a phase of a wait, and what happened between them: lanes.c. */
+#ifndef TENNIS_LANES_H
+#define TENNIS_LANES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LANES_MAX 8
+
+/* --- what the host gives of each function; in the second byte what it is when it begins --- */
+struct __attribute__((packed)) symbol {
+	uint64_t address, flags;
+};
+enum { ENTRY = 1, SWITCH_TO = 2 };
+enum happening {
+	WANTS = 1, /* what: a lock that another has; other: 1: sleeps until it gets it */
+	GOT, /* what: the lock */
+	GIVES, /* what: a lock that somebody wants */
+	SENDS, /* an interprocessor interrupt; what: its number, other: a mask of processors */
+	TAKES, /* what: its number */
+	WAKES, /* what: a task */
+	MOVES, /* what: a task, other: the processor that it shall run on */
+	SLEEPS, /* as WANTS: of functions that sleep until they have the lock */
+};
+#define HAPPENING(flags) ((flags) >> 8 & 0xFF)
+
+/* --- what the host gets of each phase and processor: head, contexts, nodes, segments, events --- */
+struct __attribute__((packed)) head {
+	char magic[4]; /* "TNP2" */
+	int32_t phase; /* 0: from the serve to the rise, 1: from there to the fall */
+	int64_t ball, began, ended;
+	uint32_t processor, contexts, nodes, segments, events;
+	uint32_t cut; /* more segments or events than are kept */
+};
+struct __attribute__((packed)) context {
+	uint64_t task;
+	char name[16];
+};
+/* A function in its stack; a root (parent -1) stands for a task: its function is the context. */
+struct __attribute__((packed)) node {
+	int32_t parent, function;
+	uint64_t ns, masked_ns; /* in itself; masked: with interrupts masked */
+};
+/* What it was at in a row. */
+struct __attribute__((packed)) segment {
+	uint32_t node, flags;
+	uint64_t ns;
+};
+enum { MASKED = 1, USER_MODE = 2 };
+enum { USER = -2, UNKNOWN = -3 }; /* in place of a function */
+struct __attribute__((packed)) event {
+	int64_t at;
+	uint32_t kind;
+	int32_t node;
+	uint64_t what, other;
+	char name[16]; /* of the task that is woken or moved */
+};
+
+struct lane;
+
+extern struct symbol *symbols;
+extern size_t symbol_count;
+int32_t function_at(uint64_t pc);
+
+bool lanes_connect(void); /* when the machine is there */
+int lanes_count(void);
+struct lane *lane_of(unsigned int cpu);
+uint64_t lane_argument(struct lane *lane, int number);
+void *lane_cpu(const struct lane *lane);
+uint64_t lane_task(const struct lane *lane);
+void lane_switches(struct lane *lane); /* cpu_switch_to(previous, next) begins */
+void lane_enters(struct lane *lane, uint64_t pc, int32_t function);
+void lane_accounts(struct lane *lane, int64_t now); /* what it was at until now */
+void lane_happens(struct lane *lane, int64_t now, enum happening kind, uint64_t what,
+		  uint64_t other, uint64_t named);
+void lane_forget(struct lane *lane); /* where it is */
+void lane_begins(struct lane *lane, int64_t now); /* a phase */
+void lane_ends(struct lane *lane, struct head head, int fd); /* writes what it found */
+_Noreturn void fail(const char *message);
+
+#endif

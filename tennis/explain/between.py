@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What happens between processors while a ball waits: locks, interrupts, tasks that are moved."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tennis.explain.phases import GIVES, GOT, MOVES, SENDS, TAKES, WAKES, WANTS
+from tennis.explain.segments import Blame, Event, Segments
+from tennis.explain.ways import Lanes
+from tennis.units import format_ns
+
+# what leads to a lock, to an interrupt, to a move, whoever asks for it
+_LOCKING = re.compile(r"queued_|_raw_|__raw_|rt_spin_|rtlock_|rt_mutex_|rt_read_|rt_write_|__rt_")
+_SENDING = re.compile(
+    r"gic_|\w*smp_cross_call|ipi_|arch_(smp_send|send_call|irq_work)|smp_send_|send_call_|\w*ipi\w*"
+    r"|__smp_call|generic_exec_single|smp_call_|irq_work_|on_each_cpu|call_function"
+)
+_MOVING = re.compile(r"set_task_cpu|__set_task_cpu")
+# the same in Linux 5.10 to 7 on arm64
+_INTERRUPTS = {0: "to reschedule", 1: "to call a function", 2: "to stop", 5: "to do IRQ work"}
+
+
+@dataclass(frozen=True)
+class LockHeld:
+    """A wait for a lock that another held; ``began`` and ``ended`` in ns since the phase began."""
+
+    began: int
+    ended: int
+    waiter: int  # the processor that wanted it
+    task: str
+    wanted: str  # the function that did
+    sleeps: bool
+    holder: int | None  # the processor that gave it; None: nobody did meanwhile
+    owner: str  # the task that did
+    cause: Blame | None  # what the holder's processor was at meanwhile
+
+    @property
+    def ns(self) -> int:
+        """Return how long it took."""
+        return self.ended - self.began
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        held = ", which nobody gave meanwhile"
+        if self.holder is not None:
+            held = f" that processor {self.holder} ({self.owner}) held"
+            held += f", most of it in {self.cause.short}" if self.cause else ""
+        return f"{self.task} waited {format_ns(self.ns)} for a lock of {self.wanted}{held}"
+
+
+@dataclass(frozen=True)
+class Interrupt:
+    """An interprocessor interrupt; times in ns since the phase began."""
+
+    sent: int
+    taken: int
+    sender: int
+    taker: int
+    number: int  # of the kernel's: 0 to reschedule, 1 to call a function
+    function: str  # that sent it
+    task: str
+    wakes: str  # the task that is to run; empty: none
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        what = f"to wake {self.wakes}" if self.wakes else _INTERRUPTS.get(self.number, "")
+        return (
+            f"took an interrupt that processor {self.sender} ({self.task}) had sent "
+            f"{format_ns(self.taken - self.sent)} before {what}".rstrip()
+            + f", in {self.function}"
+        )
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A task was given to another processor; ns since the phase began."""
+
+    at: int
+    by: int
+    task: str
+    to: int
+    function: str
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        return f"moved {self.task} to processor {self.to}, in {self.function}"
+
+
+def locks(lanes: Lanes) -> list[LockHeld]:
+    """Return the waits for locks in a phase, in the order in which they began."""
+    opened: dict[tuple[int, str], tuple[Segments, Event]] = {}
+    gave: dict[int, tuple[Segments, Event]] = {}
+    found = []
+    for part, event in _in_order(lanes):
+        key = (event.what, part.task(event.node))
+        if event.kind == WANTS:
+            opened.setdefault(key, (part, event))
+        elif event.kind == GIVES:
+            gave[event.what] = part, event
+        elif event.kind == GOT and key in opened:
+            found.append(_held(*opened.pop(key), event.at, gave.get(event.what)))
+    found += [_held(*one, one[0].ns, None) for one in opened.values()]
+    return sorted(found, key=lambda one: one.began)
+
+
+def _held(
+    part: Segments, wanted: Event, ended: int, gave: tuple[Segments, Event] | None
+) -> LockHeld:
+    holder, owner, cause = None, "", None
+    if gave and wanted.at <= gave[1].at <= ended:
+        other, event = gave
+        holder, owner = other.processor, other.task(event.node)
+        cause = other.blame(other.weights_between(wanted.at, event.at))
+    return LockHeld(
+        wanted.at,
+        ended,
+        part.processor,
+        part.task(wanted.node),
+        _caller(part, wanted, _LOCKING),
+        bool(wanted.other),
+        holder,
+        owner,
+        cause,
+    )
+
+
+def interrupts(lanes: Lanes) -> list[Interrupt]:
+    """Return the interprocessor interrupts that were sent and taken in a phase, as taken.
+
+    Several that were sent before one is taken are one: the first counts.
+    """
+    pending: dict[tuple[int, int], tuple[Segments, Event, str]] = {}
+    woken: dict[int, Event] = {}
+    found = []
+    for part, event in _in_order(lanes):
+        if event.kind == WAKES:
+            woken[part.processor] = event
+        elif event.kind == SENDS:
+            name = ""
+            if "try_to_wake_up" in part.stack(event.node) and part.processor in woken:
+                name = woken[part.processor].name
+            for other in lanes:
+                if event.other >> other.processor & 1:
+                    key = (other.processor, event.what & 0xFFFFFFFF)
+                    pending.setdefault(key, (part, event, name))
+        elif event.kind == TAKES and (part.processor, event.what) in pending:
+            sender, sent, name = pending.pop((part.processor, event.what))
+            found.append(
+                Interrupt(
+                    sent.at,
+                    event.at,
+                    sender.processor,
+                    part.processor,
+                    sent.what >> 32,
+                    _caller(sender, sent, _SENDING),
+                    sender.task(sent.node),
+                    name,
+                )
+            )
+    return found
+
+
+def moves(lanes: Lanes) -> list[Moved]:
+    """Return the tasks that were given to another processor in a phase."""
+    return [
+        Moved(event.at, part.processor, event.name, event.other, _caller(part, event, _MOVING))
+        for part, event in _in_order(lanes)
+        if event.kind == MOVES
+    ]
+
+
+def _in_order(lanes: Lanes) -> Iterator[tuple[Segments, Event]]:
+    every = [(part, event) for part in lanes for event in part.events]
+    yield from sorted(every, key=lambda one: (one[1].at, one[0].processor))
+
+
+def _caller(part: Segments, event: Event, plumbing: re.Pattern[str]) -> str:
+    """Return the innermost function that is not part of how all of them do it."""
+    names = (name for name in reversed(part.stack(event.node)) if not plumbing.match(name))
+    return next(names, "?")

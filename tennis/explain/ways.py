@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The way of a ball through several processors: whose time it waited for, from when to when.
+
+The interrupt is taken on one processor; what answers may run on another, from when it is woken on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tennis.explain.phases import WAKES, Phase
+from tennis.explain.segments import Names, Segments
+
+Lanes = tuple[Segments, ...]  # one phase, by processor
+
+
+def lanes_of(phases: Sequence[Phase], names: Names) -> list[Lanes]:
+    """Return the phases that took any time, in order, each by processor."""
+    ordered = sorted(phases, key=lambda phase: (phase.phase, phase.processor))
+    found = [
+        tuple(Segments(one, names) for one in ordered if one.phase == number) for number in (0, 1)
+    ]
+    return [lanes for lanes in found if lanes and lanes[0].ns > 0]
+
+
+def way_to_top_half(lanes: Lanes, home: int) -> Segments:
+    """Return what a ball waited for until its top half ran; ``home``: where pings shall come to."""
+    began = {part.processor: _first_own(part) for part in lanes}
+    runs = min(
+        (part for part in lanes if began[part.processor] is not None),
+        key=lambda part: part.began[began[part.processor]],
+        default=lanes[home] if home < len(lanes) else lanes[0],
+    )
+    own = began[runs.processor]
+    if own is None:
+        return runs
+    return _woken_elsewhere(lanes, runs, own)
+
+
+def way_to_bottom_half(lanes: Lanes, top_half: int) -> Segments:
+    """Return what a ball waited for after its top half ran on the processor ``top_half``."""
+    last = {part.processor: _last_own(part) for part in lanes}
+    runs = max(
+        (part for part in lanes if last[part.processor] is not None),
+        key=lambda part: part.began[last[part.processor]],
+        default=lanes[top_half],
+    )
+    own = last[runs.processor]
+    if own is None or runs.processor == top_half:
+        return runs
+    return _woken_elsewhere((lanes[top_half], runs), runs, own)
+
+
+def _first_own(part: Segments) -> int | None:
+    return next((i for i, what in enumerate(part.whats) if what.kind == "racquet"), None)
+
+
+def _last_own(part: Segments) -> int | None:
+    return max((i for i, what in enumerate(part.whats) if what.kind == "racquet"), default=None)
+
+
+def _woken_elsewhere(lanes: Sequence[Segments], runs: Segments, own: int) -> Segments:
+    """Return the waker's time until it woke the task of segment ``own``, and that task's after."""
+    task, began = runs.task(int(runs.node[own])), int(runs.began[own])
+    wakes = [
+        (event.at, part)
+        for part in lanes
+        for event in part.events
+        if event.kind == WAKES and event.name == task and event.at <= began
+    ]
+    at, waker = max(wakes, key=lambda one: one[0], default=(0, runs))
+    return runs if waker is runs else _joined(waker, runs, at)
+
+
+def _joined(first: Segments, second: Segments, at: int) -> Segments:
+    """Return one lane: that of ``first`` until a moment, and from there on that of ``second``."""
+    one, other = first.phase, second.phase
+    nodes = np.concatenate([one.nodes, other.nodes])
+    later = nodes[len(one.nodes) :]
+    roots = later["parent"] < 0
+    later["function"][roots] += len(one.tasks)
+    later["parent"][~roots] += len(one.nodes)
+    before, after = one.segments.copy(), other.segments.copy()
+    before["ns"] = np.clip(at - first.began, 0, first.length)
+    after["ns"] = np.clip(second.began + second.length - at, 0, second.length)
+    after["node"] += len(one.nodes)
+    segments = np.concatenate([before[before["ns"] > 0], after[after["ns"] > 0]])
+    nodes["ns"] = np.bincount(segments["node"], segments["ns"], len(nodes))
+    off = segments[(segments["flags"] & 1) != 0]
+    nodes["masked_ns"] = np.bincount(off["node"], off["ns"], len(nodes))
+    joined = replace(
+        other,
+        tasks=[*one.tasks, *other.tasks],
+        nodes=nodes,
+        segments=segments,
+        events=other.events[:0],
+        cut=one.cut + other.cut,
+    )
+    return Segments(joined, second.names, woken_by=first.processor)

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Made-up phases of a wait, as the profiler writes them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tennis.bench.virtual.profiler import _EVENT, _NODE, _SEGMENT
+from tennis.explain.phases import Phase
+
+
+def made_phase(
+    number: int,
+    nodes: Sequence[tuple[int, int]],
+    segments: Sequence[tuple[int, int, int]],
+    tasks: Sequence[str],
+    *,
+    processor: int = 0,
+    events: Sequence[tuple[int, int, int, int, int, str]] = (),
+) -> Phase:
+    """Return a phase of ball 3 that began at 1000 ns.
+
+    ``nodes``: (parent, function), ``segments``: (node, masked, ns), ``events``: (ns since the phase
+    began, kind, node, what, other, name).
+    """
+    times = [[0, 0] for _ in nodes]
+    for node, masked, ns in segments:
+        times[node][0] += ns
+        times[node][1] += ns * masked
+    return Phase(
+        ball=3,
+        phase=number,
+        processor=processor,
+        began=1000,
+        ended=1000 + sum(ns for _, _, ns in segments),
+        tasks=list(tasks),
+        nodes=np.array([(*node, *ns) for node, ns in zip(nodes, times, strict=True)], _NODE),
+        segments=np.array(list(segments), _SEGMENT),
+        events=np.array([(1000 + at, *rest, name.encode()) for at, *rest, name in events], _EVENT),
+        cut=0,
+    )
