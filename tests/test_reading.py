@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""What reads rallies loads nothing that drives a bench."""
+"""What reads rallies loads nothing that drives a bench, and what plays them nothing that draws."""
 
 import json
 import subprocess
@@ -58,3 +58,15 @@ def test_reading_loads_no_bench(folder):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_playing_loads_nothing_that_draws_or_fits():
+    """Half a second of each start: a rally draws no picture, and an explanation is text."""
+    program = (
+        "import sys\nimport tennis.play.rally, tennis.cli.explain, tennis.cli.commission\n"
+        "print(sorted({'matplotlib', 'scipy', 'bokeh', 'pandas'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from tennis import __version__
 from tennis.commissioning.record import Record, StepResult
 from tennis.commissioning.steps import Step, steps
-from tennis.pages.rally import template
+from tennis.pages.templates import template
 from tennis.pages.wiring import step_picture
 from tennis.wiring import wiring
 

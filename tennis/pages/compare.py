@@ -10,7 +10,8 @@ from tennis import __version__
 from tennis.comparison import words
 from tennis.comparison.before_after import Judgement
 from tennis.comparison.played import Sides
-from tennis.pages.rally import Shown, shown, template
+from tennis.pages.rally import Shown, shown
+from tennis.pages.templates import template
 from tennis.plots.picture import bench_note
 from tennis.plots.sides import sides as picture_of
 from tennis.rally.disk import write_whole

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tennis import __version__
-from tennis.pages.rally import CONSOLE_BYTES, Shown, shown, template
+from tennis.pages.rally import CONSOLE_BYTES, Shown, shown
+from tennis.pages.templates import template
 from tennis.plots.drill import kinds_of
 from tennis.rally import Rally
 from tennis.rally.disk import write_whole

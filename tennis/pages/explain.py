@@ -15,7 +15,7 @@ from tennis.errors import UsageError
 from tennis.explain.explanation import Explanation
 from tennis.explain.story import Story, times_of
 from tennis.pages.flame import flame_svg
-from tennis.pages.rally import template
+from tennis.pages.templates import template
 from tennis.pages.timeline import timeline_svg
 from tennis.rally import Rally
 from tennis.rally.disk import writing

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from tennis import __version__
-from tennis.pages.rally import template
+from tennis.pages.templates import template
 from tennis.pages.wiring import step_picture
 from tennis.wiring import wiring
 

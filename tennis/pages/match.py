@@ -12,7 +12,8 @@ from tennis.match.folder import REPORT, MatchFolder
 from tennis.match.plan import ScheduledRally
 from tennis.pages.match_drills import drill_rows
 from tennis.pages.match_settings import setting_rows
-from tennis.pages.rally import Shown, shown, template
+from tennis.pages.rally import Shown, shown
+from tennis.pages.templates import template
 from tennis.plots import histogram, overview
 from tennis.plots.published import Beside, beside
 from tennis.publications import knutsson_2008

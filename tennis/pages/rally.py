@@ -5,12 +5,10 @@
 import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-
-from tennis import __version__, style
+from tennis import __version__
+from tennis.pages.templates import template
 from tennis.plots import Picture, comparison, distribution, histogram, overview, series
 from tennis.plots.compare import names
 from tennis.plots.picture import bench_note, latencies, note
@@ -21,10 +19,8 @@ from tennis.rally.disk import write_whole
 from tennis.rally.manifest import Instrument, SerialLine
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
-from tennis.stats.intervals import BOUND_FROM
-from tennis.stats.summary import percent
 from tennis.umpire.rally import in_a_line
-from tennis.units import format_count, format_ns, format_round_ns, format_us
+from tennis.units import format_count, format_round_ns
 
 STATISTICS = {
     "min": "minimum",
@@ -278,32 +274,3 @@ def _counted(summary: Summary) -> str:
         format_count(summary.late_serves, "late serve"),
     )
     return ", ".join(parts)
-
-
-def _later(summary: Summary, latency: Latency) -> str:
-    """Say how many answers may be later than the maximum, where that can be said."""
-    if summary.suspect or summary.misses or latency.exceedance_bound_95 is None:
-        why = "suspect" if summary.suspect else "misses are later" if summary.misses else "no balls"
-        return f"no claim: {why}"
-    if latency.n < BOUND_FROM:
-        return "too few balls"
-    return f"fewer than 3/N = {percent(latency.exceedance_bound_95)}"
-
-
-def _interval(latency: Latency, key: str) -> str:
-    return latency.said_interval(key, "to")
-
-
-@cache
-def template(name: str) -> Template:
-    """Return one of the pages beside this file: what it is given is escaped."""
-    environment = Environment(
-        loader=PackageLoader("tennis.pages", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"time": format_ns, "thesis": format_us}
-    environment.globals |= {"interval": _interval, "later": _later, "style": style}
-    return environment.get_template(name)

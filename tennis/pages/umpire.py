@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tennis import __version__
-from tennis.pages.rally import Shown, template
+from tennis.pages.rally import Shown
+from tennis.pages.templates import template
 from tennis.plots.umpire import agreement, check_note, persistence
 from tennis.publications import knutsson_2008
 from tennis.rally.disk import write_whole

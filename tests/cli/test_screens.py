@@ -19,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import COMMANDS, cli
+from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_match import MatchMaker, bursts
 
@@ -55,19 +56,38 @@ def shown(*words: str, columns: int = 80) -> str:
     return done.output
 
 
-def helped(command: str, option: str = "--help") -> str:
-    """Return the help as a program prints it: a test that ran before changes what click keeps."""
-    words = [str(Path(sys.executable).with_name("tennis")), *command.split(), option]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    return done.stdout
-
-
+# a program for each screen, which its parent has imported for all of them: a screen that was shown
+# before changes what click keeps
+EACH_BY_ITSELF = """
+import importlib, os, pathlib, sys
+from tennis.cli import COMMANDS, main
+folder, *screens = sys.argv[1:]
+for name in COMMANDS:
+    importlib.import_module(f"tennis.cli.{name}")
+for number, command in enumerate(screens):
+    if not (child := os.fork()):
+        sys.argv = ["tennis", *command.split(), "--help"]
+        os.dup2(os.open(f"{folder}/{number}", os.O_WRONLY | os.O_CREAT), 1)
+        main()
+        sys.stdout.flush()
+        os._exit(0)  # without taking all down that was imported
+    if status := os.waitpid(child, 0)[1]:
+        sys.exit(f"tennis {command} --help: {status}")
+"""
 ALL = ["", *(name for name, _ in commands())]
 
 
+@pytest.fixture(scope="module")
+def screens(tmp_path_factory):
+    def make(folder: Path) -> None:
+        subprocess.run([sys.executable, "-c", EACH_BY_ITSELF, folder, *ALL], check=True)
+
+    return made_once(tmp_path_factory, "screens", make)
+
+
 @pytest.mark.parametrize("command", ALL)
-def test_help(command):
-    text = helped(command)
+def test_help(command, screens):
+    text = (screens / str(ALL.index(command))).read_text(encoding="utf-8")
     fits(text, 80)
     first = text.split("\n\n")[1]
     assert first.startswith("  ")
@@ -77,7 +97,10 @@ def test_help(command):
 
 
 def test_every_option_of_rally_stands_under_one_heading():
-    text = helped("rally", "--help-all")
+    program = str(Path(sys.executable).with_name("tennis"))
+    text = subprocess.run(
+        [program, "rally", "--help-all"], capture_output=True, text=True, check=True
+    ).stdout
     from tennis.cli.rally import rally
 
     for parameter in rally.params:

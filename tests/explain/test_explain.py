@@ -389,12 +389,22 @@ def test_altered_balls_are_refused(hog, tmp_path):
         explain(open_rally(rally.path), ball=10)
 
 
+@pytest.fixture(scope="module")
+def sloth(tmp_path_factory):
+    """Return a rally of SLOTH's, which is played again in no time."""
+    made = made_once(
+        tmp_path_factory, "sloth", lambda folder: played(folder / "r", kernel="sloth", balls=500)
+    )
+    return open_rally(made / "r")
+
+
 @virtual
-def test_a_rally_is_what_it_claims_to_be(hog, tmp_path):
-    found = check_rally(hog.path)
-    assert (found.balls, found.changed) == (hog.balls, [])
-    target = hog.manifest.target.model_copy(update={"version": "#1 SMP PREEMPT_RT made up"})
-    made_up = with_manifest(hog, tmp_path / "made-up", target=target)
+def test_a_rally_is_what_it_claims_to_be(hog, sloth, tmp_path):
+    for rally in (hog, sloth):
+        found = check_rally(rally.path)
+        assert (found.balls, found.changed) == (rally.balls, [])
+    target = sloth.manifest.target.model_copy(update={"version": "#1 SMP PREEMPT_RT made up"})
+    made_up = with_manifest(sloth, tmp_path / "made-up", target=target)
     with pytest.raises(RallyError, match=r"does not repeat: its target version is .*made up, and"):
         check_rally(made_up.path)
 
@@ -407,12 +417,13 @@ def test_its_load_is_what_it_claims_to_be(hog, tmp_path):
 
 
 @virtual
-def test_a_rally_that_holds_fewer_balls_than_it_played_is_not_complete(hog, tmp_path):
-    manifest = hog.manifest.model_copy(update={"files": {}})
+def test_a_rally_that_holds_fewer_balls_than_it_played_is_not_complete(sloth, tmp_path):
+    manifest = sloth.manifest.model_copy(update={"files": {}})
     part = tmp_path / "short.part"
     part.mkdir()
-    rally = seal(part, tmp_path / "short", manifest, table(hog).slice(0, hog.balls - 5), hog.events)
-    with pytest.raises(RallyError, match=f"it goes on behind its {hog.balls - 5} balls"):
+    kept = table(sloth).slice(0, sloth.balls - 5)
+    rally = seal(part, tmp_path / "short", manifest, kept, sloth.events)
+    with pytest.raises(RallyError, match=f"it goes on behind its {sloth.balls - 5} balls"):
         check_rally(rally.path)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from tennis import wire
 from tennis.bench.kernels.requirements import virtual_needs
+from tennis.bench.sloth.bench import SlothBench
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Machine
 from tennis.errors import DiskFullError
@@ -39,12 +40,23 @@ BALLS = 1600
 # a load, for what is looked at behind the last ball; a hog boots in a third of stress's time
 PLAN = {"kernel": "rt", "load": "hog", "balls": BALLS, "seed": 3}
 WORDS = ["--kernel", "rt", "--load", "hog", "--balls", str(BALLS), "--seed", "3"]
+# what the player does, whoever answers: SLOTH boots in no time. So many that it is seen at work.
+QUICK_BALLS = 60_000
+QUICK = {"kernel": "sloth", "balls": QUICK_BALLS, "seed": 3}
+QUICK_WORDS = ["--kernel", "sloth", "--balls", str(QUICK_BALLS), "--seed", "3"]
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Return the rally that nobody disturbed."""
     made = made_once(tmp_path_factory, "rally", lambda folder: played(folder / "r", **PLAN))
+    return open_rally(made / "r")
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """Return a rally of SLOTH's that nobody disturbed."""
+    made = made_once(tmp_path_factory, "sloth", lambda folder: played(folder / "r", **QUICK))
     return open_rally(made / "r")
 
 
@@ -184,9 +196,9 @@ def test_stopped_before_the_first_ball_nothing_is_left(tmp_path, number):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_second_ctrl_c_ends_at_once(tmp_path, whole):
+def test_a_second_ctrl_c_ends_at_once(tmp_path, quick):
     out = tmp_path / "r"
-    process = begin(out)
+    process = begin(out, words=QUICK_WORDS)
     # both wait for it while it is stopped: it cannot be quicker than the second one
     process.send_signal(signal.SIGSTOP)
     os.waitpid(process.pid, os.WUNTRACED)
@@ -197,10 +209,10 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path, whole):
     assert process.returncode == 130
     assert f"tennis resume {out}" in said
     assert tennis("resume", out).returncode == 0
-    assert open_rally(out).manifest.files == whole.manifest.files
+    assert open_rally(out).manifest.files == quick.manifest.files
 
 
-def test_a_complete_journal_is_sealed_without_a_bench(tmp_path, whole, monkeypatch):
+def test_a_complete_journal_is_sealed_without_a_bench(tmp_path, quick, monkeypatch):
     """The disk was full when sealing: that needs what was recorded, and no kernel any more."""
 
     def no_space(*_: object) -> None:
@@ -209,15 +221,15 @@ def test_a_complete_journal_is_sealed_without_a_bench(tmp_path, whole, monkeypat
     out = tmp_path / "r"
     with monkeypatch.context() as patch, pytest.raises(DiskFullError):
         patch.setattr("tennis.play.sealing.seal", no_space)
-        played(out, **PLAN)
-    assert (tmp_path / "r.part" / "frames.bin").stat().st_size > BALLS * 16
+        played(out, **QUICK)
+    assert (tmp_path / "r.part" / "frames.bin").stat().st_size > QUICK_BALLS * 16
     empty = {**os.environ, "TENNIS_CACHE": str(tmp_path / "empty"), "PATH": "/nowhere"}
     done = tennis("resume", out, env=empty)
     assert done.returncode == 0, done.stderr
     rally = open_rally(out)
-    assert rally.manifest.files == whole.manifest.files
-    assert rally.manifest.target == whole.manifest.target
-    assert rally.manifest.tool == whole.manifest.tool
+    assert rally.manifest.files == quick.manifest.files
+    assert rally.manifest.target == quick.manifest.target
+    assert rally.manifest.tool == quick.manifest.tool
 
 
 def test_the_look_behind_the_last_ball_is_made_up_for(tmp_path, whole):
@@ -242,9 +254,9 @@ def test_the_look_behind_the_last_ball_is_made_up_for(tmp_path, whole):
     assert all(figure.end is not None for figure in rally.manifest.load.health)
 
 
-def test_an_emulator_that_is_killed_makes_the_rally_suspect(tmp_path, whole):
+def test_an_emulator_that_is_killed_makes_the_rally_suspect(tmp_path, quick):
     out = tmp_path / "r"
-    process = begin(out)
+    process = begin(out, words=QUICK_WORDS)
     for number in emulators(tmp_path / "r.part"):
         os.kill(number, signal.SIGKILL)
     _, said = end_of(process)
@@ -252,7 +264,7 @@ def test_an_emulator_that_is_killed_makes_the_rally_suspect(tmp_path, whole):
     assert "the bench ended without a word (bench_ended); kept as suspect" in said
     rally = open_rally(out)
     assert rally.manifest.suspect
-    assert interrupt_ticks(rally) == interrupt_ticks(whole)[: rally.balls]
+    assert interrupt_ticks(rally) == interrupt_ticks(quick)[: rally.balls]
 
 
 def test_nothing_is_left_of_a_rally_that_never_began(tmp_path, monkeypatch):
@@ -267,7 +279,7 @@ def test_nothing_is_left_of_a_rally_that_never_began(tmp_path, monkeypatch):
 
 def test_two_players_do_not_share_a_rally(tmp_path):
     out = tmp_path / "r"
-    process = begin(out)
+    process = begin(out, words=QUICK_WORDS)
     process.send_signal(signal.SIGSTOP)  # beside other work it may be over before the others look
     try:
         done = tennis("resume", out)
@@ -281,7 +293,7 @@ def test_two_players_do_not_share_a_rally(tmp_path):
 
 def test_a_bench_that_changed_is_not_resumed(tmp_path):
     out = tmp_path / "r"
-    process = begin(out)
+    process = begin(out, words=QUICK_WORDS)
     process.kill()
     process.wait()
     plan = tmp_path / "r.part" / "plan.json"
@@ -330,7 +342,7 @@ def test_a_tree_that_a_folder_names_is_not_built(tmp_path):
 def test_a_journal_that_is_not_repeated_is_kept(tmp_path):
     """Another seed in the plan: what is played is not what was played."""
     out = tmp_path / "r"
-    process = begin(out)
+    process = begin(out, words=QUICK_WORDS)
     process.kill()
     process.wait()
     part = tmp_path / "r.part"
@@ -346,23 +358,23 @@ def test_a_journal_that_is_not_repeated_is_kept(tmp_path):
     assert (part / "frames.bin").stat().st_size > len(before) - 2100
 
 
-def test_a_file_that_may_not_grow_costs_nothing(tmp_path, whole):
+def test_a_file_that_may_not_grow_costs_nothing(tmp_path, quick):
     """What a full disk does to the journal, also where nothing may be mounted: half a frame."""
     out, limits = tmp_path / "r", resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def quota(progress: Progress) -> None:
-        if progress.balls == 512:
+        if progress.balls >= 512 and resource.getrlimit(resource.RLIMIT_FSIZE) == limits:
             size = (tmp_path / "r.part" / "frames.bin").stat().st_size
             resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, limits[1]))
 
     try:
         with pytest.raises(DiskFullError, match=r"tennis resume"):
-            play(VirtualBench(), plan_of(**PLAN), out, Watch(observe=quota))
+            play(SlothBench(), plan_of(**QUICK), out, Watch(observe=quota))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not out.exists()
-    rally = resume(VirtualBench(), out, Watch())
-    assert rally.manifest.files == whole.manifest.files
+    rally = resume(SlothBench(), out, Watch())
+    assert rally.manifest.files == quick.manifest.files
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")

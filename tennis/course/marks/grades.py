@@ -22,7 +22,7 @@ from tennis.course.marks.mark_sheet import Person
 from tennis.course.marks.marked import Marked
 from tennis.course.marks.tables import words
 from tennis.course.solutions import load_solution
-from tennis.pages.rally import template
+from tennis.pages.templates import template
 from tennis.rally.disk import write_whole
 from tennis.units import format_count
 

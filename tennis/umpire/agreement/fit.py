@@ -15,7 +15,6 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 CONFIDENCE = 0.95
 MAX_BLOCKS = 256
@@ -129,6 +128,9 @@ class ClockFit:
 
 
 def _interval(value: float, error: float, freedom: int, extra: float) -> Interval:
+    # here, for it takes 0.2 s to import: a rally loads this file, and needs no interval
+    from scipy.special import stdtrit  # noqa: PLC0415
+
     factor = float(stdtrit(max(freedom, 1), (1 + CONFIDENCE) / 2))
     half = factor * error + extra
     return float(value - half), float(value + half)

@@ -3,13 +3,11 @@
 """Real kernels on the virtual bench: what an instrument and a target must do."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -28,7 +26,7 @@ from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.rally import open_rally
 from tennis.rally.manifest import seal_of
-from tests.support.virtual import GUEST, guest_module, played, script, table
+from tests.support.virtual import GUEST, busy_host, guest_module, played, script, table
 
 sys.path.insert(0, str(ROOT / "kit-firmware" / "brickwall"))
 from gaps import gap_ns
@@ -38,21 +36,6 @@ from tests.support.ticks import interrupt_ticks
 pytestmark = pytest.mark.virtual
 
 WITHOUT_DATES = ("balls.parquet", "events.jsonl", "console.log")
-
-
-@contextmanager
-def busy_processors() -> Iterator[None]:
-    """Keep all of the host's processors busy: QEMU's threads wait for the host's scheduler."""
-    loops = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        for _ in os.sched_getaffinity(0)
-    ]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
 
 
 @pytest.mark.parametrize(
@@ -67,7 +50,7 @@ def busy_processors() -> Iterator[None]:
 def test_same_seed_gives_the_same_bytes(tmp_path, kernel, load, bottom_half, balls):
     plan = {"kernel": kernel, "load": load, "bottom_half": bottom_half, "balls": balls, "seed": 7}
     first = played(tmp_path / "first", **plan)
-    with busy_processors() if load == "idle" else nullcontext():
+    with busy_host() if load == "idle" else nullcontext():
         second = played(tmp_path / "second", **plan)
     assert not first.manifest.suspect
     assert first.manifest.files == second.manifest.files
@@ -217,30 +200,20 @@ def test_every_kernel_answers_from_every_bottom_half(tmp_path, kernel, bottom_ha
     assert rally.interrupt.at(100) < 4000
 
 
-def test_the_thesis_main_result(tmp_path):
-    """Under stress mainline's worst case explodes and PREEMPT_RT's does not."""
-    mainline = played(tmp_path / "mainline", load="stress", balls=1000)
-    rt = played(tmp_path / "rt", kernel="rt", load="stress", balls=1000)
-    assert mainline.interrupt.values[-1] > 20 * rt.interrupt.values[-1]
-    # and without priorities its bottom half is no better than mainline's
-    assert rt.scheduling.values[-1] > 100 * rt.interrupt.values[-1]
-    assert mainline.manifest.load.command == (
-        "stress --cpu 4 --io 4 --vm 4 --vm-bytes 16M --hdd 4 --hdd-bytes 64M"
-    )
-
-
-@pytest.mark.parametrize(("balls", "low_us", "high_us"), [(300, 200, 900), (20, 10, 20_000_000)])
-def test_gaps_are_those_of_the_generator(tmp_path, balls, low_us, high_us):
-    """Also where they range over more than 32 bits of nanoseconds."""
-    rally = played(tmp_path / "r", balls=balls, seed=5, gap_min_us=low_us, gap_max_us=high_us)
-    table_of_balls = table(rally)
-    served = table_of_balls["served_ns"].to_numpy()
-    fall = table_of_balls["fall_ticks"].to_numpy()
+def drawn_gaps(rally, low_us, high_us):
+    """Are the gaps those of the generator?"""
+    balls = table(rally)
+    served, fall = (balls[name].to_numpy() for name in ("served_ns", "fall_ticks"))
     gaps = served[1:] - (served[:-1] + fall[:-1])
     limits = (low_us * 1000, high_us * 1000)
     # a serve comes with the instruction that is due: up to 1 ns later
-    for gap, index in zip(gaps.tolist(), range(1, balls), strict=True):
+    for gap, index in zip(gaps.tolist(), range(1, rally.balls), strict=True):
         assert gap - gap_ns(5, index, *limits) in {0, 1}
+
+
+def test_gaps_are_those_of_the_generator(tmp_path):
+    rally = played(tmp_path / "r", balls=300, seed=5, gap_min_us=200, gap_max_us=900)
+    drawn_gaps(rally, 200, 900)
 
 
 def test_a_slow_rally_is_not_given_up_for_one_miss(tmp_path):
@@ -352,7 +325,8 @@ def test_lines_from_a_device_tree_node(tmp_path):
     assert [e for e in rally.events if e["what"] == "console_warning"] == []
 
 
-def test_what_cannot_be_loaded_is_refused(tmp_path):
+def test_what_cannot_be_loaded_is_refused_and_gaps_take_more_than_32_bits(tmp_path):
+    """Two things in one boot: what is refused before a rally, and its gaps of up to 20 s."""
     before = """
     insmod /sleepy.ko
     insmod /tennis/racquet.ko gpiochip=sleepy reply_line=1 && echo it was loaded
@@ -363,7 +337,8 @@ def test_what_cannot_be_loaded_is_refused(tmp_path):
     insmod /tennis/racquet.ko top_half=explicit bottom_half=thread && echo it was loaded
     true"""
     files = {"/sleepy.ko": guest_module("sleepy"), "/tennis/before": script(before)}
-    rally = played(tmp_path / "r", Extras(files=files), balls=20)
+    gaps = {"gap_min_us": 10, "gap_max_us": 20_000_000}
+    rally = played(tmp_path / "r", Extras(files=files), balls=20, seed=5, **gaps)
     console = rally.console()
     assert "a line can sleep" in console
     assert "no GPIO chip is labelled nothing" in console
@@ -373,6 +348,7 @@ def test_what_cannot_be_loaded_is_refused(tmp_path):
     assert "top_half=explicit: the interrupt's thread is the top half's" in console
     assert "it was loaded" not in console
     assert (rally.balls, rally.misses, rally.manifest.suspect) == (20, 0, False)
+    drawn_gaps(rally, 10, 20_000_000)
 
 
 FAULTS = {

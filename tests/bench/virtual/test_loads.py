@@ -2,10 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Loads on the virtual bench: that they load, that they say so, and that rallies repeat."""
 
-import contextlib
 import re
 import subprocess
-import sys
 
 import pytest
 
@@ -14,7 +12,9 @@ from tennis.bench.kernels.modules import PREFIX
 from tennis.bench.virtual import initramfs
 from tennis.bench.virtual.bench import Extras
 from tennis.bench.virtual.drivers import network
-from tests.support.virtual import played, script
+from tennis.rally import open_rally
+from tests.support.shared import made_once
+from tests.support.virtual import busy_host, played, script
 
 pytestmark = pytest.mark.virtual
 
@@ -35,20 +35,22 @@ FIGURES = {
 }
 
 
-@contextlib.contextmanager
-def busy_host():
-    """A program that wants a processor for as long as this lasts; other tests want the others."""
-    spinner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    try:
-        yield
-    finally:
-        spinner.kill()
-        spinner.wait()
+@pytest.fixture
+def under(tmp_path_factory):
+    """Return a function that plays a rally under a load: once, for tests that only read it."""
+
+    def rally(load):
+        def make(folder):
+            played(folder / "r", load=load, balls=200)
+
+        return open_rally(made_once(tmp_path_factory, f"under-{load}", make) / "r")
+
+    return rally
 
 
 @pytest.mark.parametrize("load", FIGURES)
-def test_a_load_says_what_it_does(tmp_path, load):
-    rally = played(tmp_path / "r", load=load, balls=200)
+def test_a_load_says_what_it_does(under, load):
+    rally = under(load)
     assert not rally.manifest.suspect, rally.manifest.faults
     found = {figure.name: figure for figure in rally.manifest.load.health}
     assert set(found) == set(FIGURES[load])
@@ -66,7 +68,7 @@ def test_a_load_says_what_it_does(tmp_path, load):
 )
 def test_a_network_repeats(tmp_path, kernel, load):
     """The same bytes, also while the host is busy."""
-    plan = {"kernel": kernel, "load": load, "balls": 400, "seed": 3}
+    plan = {"kernel": kernel, "load": load, "balls": 400, "seed": 3, "instruction_ns": 4}
     first = played(tmp_path / "first", **plan)
     with busy_host():
         second = played(tmp_path / "second", **plan)
@@ -166,8 +168,8 @@ def test_xload_removes_its_tasks_if_one_cannot_be_created(tmp_path):
     assert "refused: 2" in console
 
 
-def test_a_load_without_a_network_has_no_cards(tmp_path):
-    rally = played(tmp_path / "r", load="hog", balls=50)
+def test_a_load_without_a_network_has_no_cards(under):
+    rally = under("hog")
     assert "virtio" not in rally.console()
     assert "network_sha256" not in rally.manifest.tool.versions
     assert "openssh-server" not in rally.manifest.tool.versions

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Several processors on the virtual bench: repeats, known answers, and what isolation is worth."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -19,6 +21,7 @@ from tennis.play.checking import check_rally
 from tennis.play.planning import plan_of
 from tennis.rally import open_rally
 from tennis.rally.manifest import Drill
+from tests.support.shared import made_once
 from tests.support.virtual import played, table
 
 virtual = pytest.mark.virtual
@@ -33,17 +36,6 @@ def counted(rally, what):
 SWITCHES = Drill(name="switch", context="kernel", period_ns=1_000_000)
 CONTENTION = {"load": "contention", "processors": 2}
 HOG = {"load": "hog", "load_options": {"hold_us": 200, "period_us": 1000}, "processors": 2}
-
-
-@virtual
-def test_the_same_seed_gives_the_same_folder(tmp_path):
-    """All of it is played again and compared: balls, events, console."""
-    rally = played(tmp_path / "r", load="hog", processors=2, balls=100, seed=4)
-    assert rally.manifest.target.board == "QEMU virt, 2 Cortex-A57, PL061"
-    assert rally.label.endswith("2 processors")
-    assert (rally.misses, rally.manifest.suspect) == (0, False)
-    assert check_rally(rally.path).balls == 100
-    assert counted(rally, "pings") == counted(rally, "replies") == [100, 0]
 
 
 @virtual
@@ -150,24 +142,43 @@ interrupt_cpu = 1
 """
 
 
+@pytest.fixture(scope="module")
+def settings_match(tmp_path_factory):
+    """Return a match whose hog meets the pings of one setting only."""
+
+    def make(folder: Path) -> None:
+        (folder / "plan.toml").write_text(MATCH)
+        words = [str(folder / "plan.toml"), "--out", str(folder / "m"), "--quiet"]
+        ran = CliRunner().invoke(match, words)
+        assert ran.exit_code == 0, ran.output
+
+    return made_once(tmp_path_factory, "settings", make) / "m"
+
+
 @virtual
-def test_a_match_plays_its_settings(tmp_path):
-    """What was played is what the plan says: the hog meets the pings of one setting only."""
-    path = tmp_path / "plan.toml"
-    path.write_text(MATCH)
-    out = tmp_path / "m"
-    ran = CliRunner().invoke(match, [str(path), "--out", str(out), "--quiet"])
-    assert ran.exit_code == 0, ran.output
-    beside, apart = setting_rows(open_match(out))["mainline-hog-default-tasklet"]
+def test_a_match_plays_its_settings(settings_match):
+    """What was played is what the plan says."""
+    beside, apart = setting_rows(open_match(settings_match))["mainline-hog-default-tasklet"]
     assert (beside.what, apart.what) == (
         "interrupt on 0, load on 0",
         "interrupt on 1, load on 0",
     )
     assert beside.balls.endswith(", 1 boot")  # of whole cycles of the hog
-    seeds = {open_rally(out / name).manifest.protocol.seed for name in NAMES}
-    assert len(seeds) == 1
-    latest = [open_rally(out / name).interrupt.values[-1] for name in NAMES]
+    rallies = [open_rally(settings_match / name) for name in NAMES]
+    assert len({rally.manifest.protocol.seed for rally in rallies}) == 1
+    latest = [rally.interrupt.values[-1] for rally in rallies]
     assert latest[0] > 5 * latest[1]
+
+
+@virtual
+def test_the_same_seed_gives_the_same_folder(settings_match):
+    """All of it is played again and compared: balls, events, console."""
+    rally = open_rally(settings_match / NAMES[1])
+    assert rally.manifest.target.board == "QEMU virt, 2 Cortex-A57, PL061"
+    assert "2 processors" in rally.label
+    assert (rally.misses, rally.manifest.suspect) == (0, False)
+    assert check_rally(rally.path).balls == 60
+    assert counted(rally, "pings") == counted(rally, "replies") == [0, 60]
 
 
 @pytest.mark.parametrize(
