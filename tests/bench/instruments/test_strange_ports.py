@@ -12,6 +12,7 @@ import tty
 import pytest
 
 from tennis.bench.instruments import flash as flashing
+from tennis.bench.instruments import serial_link
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import NobodyError
 from tennis.bench.instruments.link import LinkLostError
@@ -20,6 +21,13 @@ from tennis.errors import BenchError
 from tennis.play.commissioning.equipment import Boards, CommissionRequest
 from tennis.play.commissioning.measure import Work, measure
 from tennis.play.rally import Watch
+
+
+@pytest.fixture(autouse=True)
+def _soon_deaf(monkeypatch):
+    """pyserial asks a pseudo-terminal that is full again and again, for as long as this is."""
+    monkeypatch.setattr(serial_link, "WRITE_TIMEOUT_S", 1)
+
 
 PROMPT = b"raw REPL; CTRL-B to exit\r\n"
 
