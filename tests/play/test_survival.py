@@ -41,7 +41,7 @@ BALLS = 1600
 PLAN = {"kernel": "rt", "load": "hog", "balls": BALLS, "seed": 3}
 WORDS = ["--kernel", "rt", "--load", "hog", "--balls", str(BALLS), "--seed", "3"]
 # what the player does, whoever answers: SLOTH boots in no time. So many that it is seen at work.
-QUICK_BALLS = 60_000
+QUICK_BALLS = 20_000
 QUICK = {"kernel": "sloth", "balls": QUICK_BALLS, "seed": 3}
 QUICK_WORDS = ["--kernel", "sloth", "--balls", str(QUICK_BALLS), "--seed", "3"]
 
