@@ -255,6 +255,8 @@ def _gradebook(
     whose = identify((one.graded for one in marked), listed)
     pages = out / grades.FEEDBACK
     handed = [
-        HandedIn(one, whose[one.graded.file], pages / f"{one.graded.key}.html") for one in marked
+        HandedIn(one, identity, pages / f"{one.graded.key}.html")
+        for one in marked
+        for identity in whose[one.graded.file]
     ]
     return gradebooks.write(out, lab, handed, listed, assignment)

@@ -87,37 +87,76 @@ def list_labs(*, as_json: bool = False) -> None:
 @click.argument("number", metavar="LAB")
 @click.option(
     "--as",
-    "student",
+    "names",
     metavar="NAME",
+    multiple=True,
     required=True,
-    help="Your name, or your group's. It decides the seed of your rallies.",
+    help="Your name; of a group, once for each member. It decides the seed of your rallies.",
 )
 @click.option(
     "--number",
-    "student_number",
-    default="",
+    "numbers",
+    multiple=True,
     metavar="NUMBER",
     help="Your student number. It also decides your seed, so that two students of the same "
-    "name get different ones.",
+    "name get different ones. In a group, one for each --as, in that order; its seed follows "
+    "from the names.",
 )
-@click.option("--email", default="", metavar="ADDRESS", help="Your e-mail address at the school.")
+@click.option(
+    "--email",
+    "emails",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Your e-mail address at the school. In a group, one for each --as.",
+)
 @click.option("--out", type=Folder(), help="The folder. [default: lab-NN]")
-def start(number: str, student: str, student_number: str, email: str, out: Path | None) -> None:
+def start(
+    number: str,
+    names: tuple[str, ...],
+    numbers: tuple[str, ...],
+    emails: tuple[str, ...],
+    out: Path | None,
+) -> None:
     """Make your own folder for a lab: answers to fill in, your seed, the commands with it.
+
+    A group has one folder and hands in one file; each member gets its points. The order of the
+    names does not matter.
 
     \b
     Examples:
       tennis lab start 01 --as "Ada Lovelace"
       tennis lab start 01 --as "Ada Lovelace" --number 4711 --email ada@example.org
-      tennis lab start 04 --as "group 3" --out work/04
+      tennis lab start 04 --as "Ada Lovelace" --as "Blaise Pascal" --out work/04
     """
-    from tennis.course import work
+    from tennis.course import people, work
 
     found = work.find_lab(number)
     folder = out or _folder(found)
-    work.start(found, student, folder, student_number, email)
-    seed = work.seed_of(found, student, student_number)
+    known = [
+        people.Member(*one)
+        for one in zip(
+            names,
+            _of_each(names, "--number", numbers),
+            _of_each(names, "--email", emails),
+            strict=True,
+        )
+    ]
+    if len(known) == 1:
+        work.start(found, known[0].name, folder, known[0].number, known[0].email)
+    else:
+        work.start_group(found, known, folder)
+    seed = work.read(folder, found).seed
     echo(f"{quoted(folder)}: read {work.README} there; your seed is {seed}")
+
+
+def _of_each(names: tuple[str, ...], option: str, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a value for each name; empty ones where none was said. Raises UsageError."""
+    if values and len(values) != len(names):
+        raise UsageError(
+            f"{len(values)} times {option}, and {len(names)} times --as",
+            next_step=f"say {option} once for each --as, in that order, or not at all",
+        )
+    return values or ("",) * len(names)
 
 
 @lab.command("open", short_help="Open JupyterLab on your folder.")

@@ -10,13 +10,25 @@ import hashlib
 import re
 import shutil
 import unicodedata
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import indent
 
 from tennis.checkout import ROOT
 from tennis.course.choices import numbered
 from tennis.course.labs import LABS, Lab, LabError, Question, load_course, write
+from tennis.course.people import (
+    EMAIL,
+    GROUP_MAX,
+    MEMBERS_MAX,
+    NUMBER,
+    STUDENT_MAX,
+    Member,
+    check_person,
+    group_name,
+    is_name,
+)
 from tennis.course.recorded import open_recorded, place
 from tennis.course.starters import starter
 from tennis.errors import AlteredError, RallyError, TennisError, UsageError
@@ -33,27 +45,11 @@ PLAN = "plan.toml"  # of the lab's match, with the student's seed
 ANSWERS_MAX = 1 << 18  # bytes
 TEXT_MAX = 20_000  # characters of an answer
 NUMBER_MAX = 1e18
-STUDENT_MAX = 60  # characters of a name
-SIGNS = frozenset(" .'\u2019@+-")  # in names, besides letters
 MINUTES_MAX = 10_000
-NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,39}")  # a student's, as registers give them
-EMAIL = re.compile(r"[^\W_][\w.+'-]{0,63}@\w[\w-]{0,62}(?:\.\w[\w-]{0,62}){1,8}")
 
 
 class WorkError(TennisError):
     """A student's folder cannot be used as it is."""
-
-
-def is_letter(character: str) -> bool:
-    """Tell whether a character is a letter or a digit of any script, or belongs to one."""
-    # a vowel of many scripts is a mark on the letter before it
-    return character.isalnum() or unicodedata.category(character).startswith("M")
-
-
-def is_name(student: str) -> bool:
-    """Tell whether it is the name of a student, or of a group."""
-    known = all(is_letter(c) or c == "_" or c in SIGNS for c in student)
-    return known and 0 < len(student) <= STUDENT_MAX and (student[0].isalnum() or student[0] == "_")
 
 
 def seed_of(lab: Lab, student: str, number: str = "") -> int:
@@ -107,6 +103,7 @@ class Answers:
     predictions: dict[str, Prediction] = field(default_factory=dict)
     number: str = ""  # the student's, if known
     email: str = ""
+    members: tuple[Member, ...] = ()  # of a group, which is the student then
 
 
 @dataclass(frozen=True)
@@ -137,21 +134,28 @@ class Work:
 
 def start(lab: Lab, student: str, folder: Path, number: str = "", email: str = "") -> None:
     """Make a student's folder. Raises UsageError where it exists, or for a name that is none."""
-    student = unicodedata.normalize("NFC", student)
-    if not is_name(student):
+    _start(lab, [Member(unicodedata.normalize("NFC", student), number, email)], folder)
+
+
+def start_group(lab: Lab, members: Sequence[Member], folder: Path) -> None:
+    """Make a group's folder. Raises UsageError as ``start`` does, and for a member named twice."""
+    known = [replace(one, name=unicodedata.normalize("NFC", one.name)) for one in members]
+    if len({one.name.casefold() for one in known}) != len(known) or len(known) > MEMBERS_MAX:
         raise UsageError(
-            f"--as {plain(student, 60)!a} is no name",
-            next_step="use letters, digits, spaces and .'@+-, 60 at most",
+            f"a group is of two to {MEMBERS_MAX} names, each of them once",
+            next_step="say --as NAME for each member",
         )
-    if number and not NUMBER.fullmatch(number):
-        raise UsageError(
-            f"--number {plain(number, 60)!a} is no student's number",
-            next_step="use letters, digits and ._/-, 40 at most",
-        )
-    if email and not EMAIL.fullmatch(email):
-        raise UsageError(
-            f"--email {plain(email, 60)!a} is no e-mail address", next_step="write NAME@DOMAIN"
-        )
+    _start(lab, sorted(known, key=lambda one: one.name.casefold()), folder)
+
+
+def _start(lab: Lab, people: Sequence[Member], folder: Path) -> None:
+    for one in people:
+        check_person(one)
+    single = len(people) == 1
+    student = group_name(people)
+    # a group's seed follows from its members' names: a number is one member's
+    number, email = (people[0].number, people[0].email) if single else ("", "")
+    members = () if single else people
     with writing(folder):
         try:
             folder.mkdir(parents=True)
@@ -159,7 +163,8 @@ def start(lab: Lab, student: str, folder: Path, number: str = "", email: str = "
             raise UsageError(
                 f"{folder} exists", next_step="go on there, or choose another with --out"
             ) from error
-        (folder / ANSWERS).write_text(_template(lab, student, number, email), encoding="utf-8")
+        answers = _template(lab, student, number, email, members)
+        (folder / ANSWERS).write_text(answers, encoding="utf-8")
         (folder / README).write_text(_readme(lab, seed_of(lab, student, number)), encoding="utf-8")
         for name in lab.files:
             (folder / name).write_text(starter_of(lab, name), encoding="utf-8")
@@ -239,7 +244,9 @@ def read_answers(path: Path) -> Answers:
     if not isinstance(lab, str) or not isinstance(student, str) or not isinstance(given, dict):
         raise WorkError(f"{path} lacks lab, student or answers: `tennis lab start` wrote them")
     student = unicodedata.normalize("NFC", student)  # an editor may have taken letters apart
-    if not is_name(student):
+    members = _members(path, content.get("members", []))
+    # a group is called by all of its names
+    if not is_name(student, GROUP_MAX if members else STUDENT_MAX):
         raise WorkError(f"{path}: student: {plain(student, 60)!a} is no name")
     if isinstance(minutes, bool) or not isinstance(minutes, int) or not 0 <= minutes <= MINUTES_MAX:
         raise WorkError(f"{path}: minutes: a whole number, 0 to {MINUTES_MAX:,}")
@@ -254,7 +261,26 @@ def read_answers(path: Path) -> Answers:
     number = _contact(path, content, "number", NUMBER)
     email = _contact(path, content, "email", EMAIL)
     every = dict(_answers(path, given | texts))
-    return Answers(lab, student, minutes, every, seed, guesses, number, email)
+    return Answers(lab, student, minutes, every, seed, guesses, number, email, members)
+
+
+def _members(path: Path, value: object) -> tuple[Member, ...]:
+    """Return the members of a group. Raises WorkError where somebody broke the lines."""
+    entries = value if isinstance(value, list) else [value]
+    if len(entries) > MEMBERS_MAX or not all(isinstance(one, dict) for one in entries):
+        raise WorkError(
+            f'{path}: members: {MEMBERS_MAX} at most, each as {{ name = "..." }}',
+            next_step="write them as `tennis lab start` did",
+        )
+    found = []
+    for entry in entries:
+        name = entry.get("name")
+        name = unicodedata.normalize("NFC", name) if isinstance(name, str) else ""
+        if not is_name(name):
+            raise WorkError(f"{path}: members: {plain(str(entry.get('name')), 60)!a} is no name")
+        number = _contact(path, entry, "number", NUMBER)
+        found.append(Member(name, number, _contact(path, entry, "email", EMAIL)))
+    return tuple(found)
 
 
 def _prediction(path: Path, name: str, value: dict[str, object]) -> Prediction:
@@ -298,7 +324,7 @@ def _answers(path: Path, given: dict[str, object]) -> list[tuple[str, int | floa
     return found
 
 
-def _template(lab: Lab, student: str, number: str, email: str) -> str:
+def _template(lab: Lab, student: str, number: str, email: str, members: Sequence[Member]) -> str:
     seed = seed_of(lab, student, number)
     known = [f'number = "{number}"  # with your name it makes your seed'] if number else []
     known += [f'email = "{email}"'] if email else []
@@ -308,8 +334,9 @@ def _template(lab: Lab, student: str, number: str, email: str) -> str:
         "# 3e6.",
         f"# `tennis lab check {lab.number:02}` says what is missing.",
         f'lab = "{lab.slug}"',
-        f'student = "{student}"  # or your group',
+        f'student = "{student}"',
         *known,
+        *_member_lines(members),
         f"seed = {seed}  # follows from the name: for another one, `tennis lab start` again",
         "minutes = 0  # that the lab took you",
         "",
@@ -318,6 +345,21 @@ def _template(lab: Lab, student: str, number: str, email: str) -> str:
     for question in lab.questions:
         lines += ["", *_question(lab, question, seed)]
     return "\n".join(lines) + "\n"
+
+
+def _member_lines(members: Sequence[Member]) -> list[str]:
+    if not members:
+        return []
+    lines = [
+        f'  {{ name = "{one.name}", number = "{one.number}", email = "{one.email}" }},'
+        for one in members
+    ]
+    return [
+        "# Each of these gets the points. Take out who did not take part.",
+        "members = [",
+        *lines,
+        "]",
+    ]
 
 
 def _question(lab: Lab, question: Question, seed: int) -> list[str]:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tennis.course import load_lab, work
+from tennis.course import load_lab, people, work
 from tennis.course.hand_ins import downloads, grading, hand_in
 from tennis.course.marks import mark_sheet
 from tennis.errors import TennisError, UsageError
@@ -231,9 +231,9 @@ def test_a_name_is_the_same_however_it_is_encoded(tmp_path):
     path.write_text(unicodedata.normalize("NFD", path.read_text()))
     assert work.read_answers(path).student == "Zoë Müller"
     for student in ("नमिता", "นิดา", "O\u2019Brien"):
-        assert work.is_name(student)
+        assert people.is_name(student)
     for student in ("", " a", "\u0301a", "a\u202eb", "a\u200bb", "a\nb", 'a"', "a\\", "x" * 61):
-        assert not work.is_name(student)
+        assert not people.is_name(student)
 
 
 SAVED = {

@@ -10,10 +10,11 @@ import csv
 import io
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from tennis.course import load_lab, work
+from tennis.course import load_lab, people, work
 from tennis.course.checking.running import Facts, Mark, Report
 from tennis.course.hand_ins import grading, hand_in
 from tennis.errors import TennisError
@@ -22,11 +23,19 @@ LAB = load_lab("01-first-serve")
 OPEN_MINUTES = 7
 
 
-def hand_in_of(student: str, number: str = "", email: str = "", minutes: int = 60) -> bytes:
-    """Return the zip file of a student."""
+def hand_in_of(
+    student: str,
+    number: str = "",
+    email: str = "",
+    minutes: int = 60,
+    members: Sequence[people.Member] = (),
+) -> bytes:
+    """Return the zip file of a student, or of a group."""
     lines = [f'lab = "{LAB.slug}"', f'student = "{student}"', f"minutes = {minutes}"]
     lines += [f'number = "{number}"'] if number else []
     lines += [f'email = "{email}"'] if email else []
+    each = [f'{{name = "{m.name}", number = "{m.number}", email = "{m.email}"}}' for m in members]
+    lines += [f"members = [{', '.join(each)}]"] if members else []
     return packed({"answers.toml": "\n".join([*lines, "[answers]\n"]).encode()})
 
 
@@ -68,6 +77,7 @@ def judge(path: Path, lab: object, *, replays: bool) -> grading.Judged:  # noqa:
         student=answers.student,
         number=answers.number,
         email=answers.email,
+        members=[asdict(one) for one in answers.members],
         minutes=answers.minutes,
         rallies={},
         texts={},

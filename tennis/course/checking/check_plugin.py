@@ -11,6 +11,7 @@ import json
 import re
 import resource
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,7 @@ def _facts(work: Work, solution: Solution | None) -> dict[str, Any]:
         "student": work.answers.student,
         "number": work.answers.number,
         "email": work.answers.email,
+        "members": [asdict(one) for one in work.answers.members],
         "seeds": {name: rally.manifest.protocol.seed for name, rally in work.rallies.items()},
         "replayed": [
             name for name, rally in work.rallies.items() if rally.manifest.bench == "replay"

@@ -56,6 +56,14 @@ class Mark(BaseModel):
     why: str
 
 
+class Person(BaseModel):
+    """A member of a group, as the group says."""
+
+    name: str
+    number: str = ""
+    email: str = ""
+
+
 class Facts(BaseModel):
     """What a student's folder says, and what is held against those of others."""
 
@@ -63,6 +71,7 @@ class Facts(BaseModel):
     student: str
     number: str = ""  # the student's, as the student says
     email: str = ""
+    members: list[Person] = []  # of a group; empty: a student alone
     minutes: int
     rallies: dict[str, str]  # SHA-256 of the balls, by the rally's name
     seeds: dict[str, int] = {}  # of single rallies, by name

@@ -10,9 +10,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import PurePath
 
 from tennis.course.hand_ins.graded import Graded
-from tennis.course.hand_ins.platforms import folded, sent
+from tennis.course.hand_ins.platforms import folded, same_name, sent
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -30,7 +31,12 @@ def owner(one: Graded) -> tuple[str, ...]:
 
     Two folders are two people, whatever they are called; one folder may hold a class. A hand-in
     that cannot be read says no name: it is its own.
+
+    A group's hand-in may come from each of its members: it is the group's as long as all of them
+    name the same members, and it came from one of these. Anybody else's copy of it is a copy.
     """
+    if group := _group(one):
+        return group
     platform = sent(one.file)
     if platform and platform.id:
         return platform.platform, platform.id
@@ -38,6 +44,21 @@ def owner(one: Graded) -> tuple[str, ...]:
         return "file", one.file
     folder, _, _ = one.file.rpartition("/")
     return "name", folder, folded(one.student), one.report.facts.number
+
+
+def _group(one: Graded) -> tuple[str, ...]:
+    """Return whose a group's hand-in is; nothing if it is no group's, or came from others."""
+    names = [member.name for member in one.report.facts.members] if one.report else []
+    if not names:
+        return ()
+    folder = one.file.rpartition("/")[0]
+    platform = sent(one.file)
+    from_whom = [platform.name] if platform and platform.id else PurePath(folder).parts
+    is_member = any(same_name(who, name) for who in from_whom for name in names)
+    if platform and platform.id and not is_member:
+        return ()
+    where = "" if is_member else folder
+    return "group", where, folded(one.student), *sorted(map(folded, names))
 
 
 def attempts(graded: Sequence[Graded], chosen: Mapping[str, bool]) -> list[Attempt]:

@@ -24,6 +24,7 @@ from tennis.course.checking.running import Report, title
 from tennis.course.labs import load_course
 from tennis.course.notebook.notebook_box import run_notebook
 from tennis.course.notebook.notebook_page import pdf
+from tennis.course.people import is_letter
 from tennis.course.work import (
     ANSWERS,
     NOTEBOOK,
@@ -31,7 +32,6 @@ from tennis.course.work import (
     SEALS,
     Work,
     WorkError,
-    is_letter,
     seed_of,
 )
 from tennis.errors import BenchError, RallyError, UsageError

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from tennis.course.work import is_letter
+from tennis.course.people import is_letter
 
 MOODLE = re.compile(
     r"(?P<name>[^_]*)_(?P<id>\d{1,18})_assign(?:submission|feedback)_[a-z]+(?:_(?P<file>.*))?"

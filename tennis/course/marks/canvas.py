@@ -51,13 +51,13 @@ def _line(one: HandedIn) -> list[str]:
 
 def feedback(lab: Lab, handed: Sequence[HandedIn]) -> Made:
     """Return an archive for "Upload Submissions": files that are called as they were downloaded."""
-    entries, files = {}, set()
+    entries, held = {}, set()
     for one in handed:
         came = one.identity.sent
         if came and came.platform == "canvas" and came.file.lower().endswith(".zip"):
             entries[came.whole] = zipped({page_name(lab): one.page.read_bytes()})
-            files.add(one.file)
-    return Made(zipped(entries), frozenset(files))
+            held.add(one.key)
+    return Made(zipped(entries), frozenset(held))
 
 
 def assignment(lab: Lab, listed: ClassList | None, asked: str) -> str:

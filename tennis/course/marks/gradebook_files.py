@@ -19,11 +19,17 @@ from tennis.rally.text import plain
 
 @dataclass(frozen=True)
 class HandedIn:
-    """A hand-in with its points, whose it is, and its feedback's page."""
+    """A hand-in with its points, whose it is, and its feedback's page; a group's: one a member."""
 
     marked: Marked
     identity: Identity
     page: Path
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return what tells it from others: a group's file is that of several."""
+        student = self.student
+        return self.file, "\n".join((student.name, student.number, student.email, student.moodle))
 
     @property
     def file(self) -> str:
@@ -33,7 +39,8 @@ class HandedIn:
     @property
     def student(self) -> Student:
         """Return whose it is; of an unknown student, the name."""
-        return self.identity.student or Student(self.marked.graded.student)
+        called = self.identity.called or self.marked.graded.student
+        return self.identity.student or Student(called)
 
     @property
     def points(self) -> str:
@@ -55,10 +62,10 @@ class HandedIn:
 
 @dataclass(frozen=True)
 class Made:
-    """A file to be imported, and the hand-ins that are in it."""
+    """A file to be imported, and the keys of the hand-ins that are in it."""
 
     data: bytes
-    files: frozenset[str]
+    held: frozenset[tuple[str, str]]
 
 
 class NotMadeError(Exception):
@@ -77,7 +84,7 @@ def page_name(lab: Lab) -> str:
 
 def table(rows: Sequence[Sequence[str]], held: Sequence[HandedIn]) -> Made:
     """Return a table of some hand-ins."""
-    return Made(csv_of(rows), frozenset(one.file for one in held))
+    return Made(csv_of(rows), frozenset(one.key for one in held))
 
 
 def zipped(entries: Mapping[str, bytes]) -> bytes:

@@ -17,6 +17,7 @@ from tennis.course.marks.class_list import ClassList, Student
 from tennis.course.marks.gradebook_files import HandedIn, Made, NotMadeError
 from tennis.course.marks.tables import csv_of, words
 from tennis.rally.disk import write_whole, writing
+from tennis.units import format_count
 
 FOLDER = "gradebook"
 STUDENTS = "students.csv"
@@ -40,8 +41,11 @@ def write(
             made[name] = make()
         except NotMadeError as error:
             said.append(f"{FOLDER}/{name} was not made: {error}")
-    made = {name: one for name, one in made.items() if one.files}
-    said += [f"{FOLDER}/{name}: {len(made[name].files)} of {len(handed)} hand-ins" for name in made]
+    made = {name: one for name, one in made.items() if one.held}
+    of = format_count(len(handed), "hand-in")
+    if len({one.file for one in handed}) < len(handed):
+        of = f"{len(handed)} students, members of groups each"
+    said += [f"{FOLDER}/{name}: {len(made[name].held)} of {of}" for name in made]
     if "moodle-gradebook.csv" in made and listed is None:
         said.append("numbers and addresses are as students wrote them: --class-list checks them")
     if made or listed is not None:
@@ -83,10 +87,10 @@ def _replace(folder: Path, known: Sequence[str], made: Mapping[str, Made]) -> No
 def _students(
     lab: Lab, handed: Sequence[HandedIn], listed: ClassList | None, made: Mapping[str, Made]
 ) -> list[Sequence[str]]:
-    """Return a line for each hand-in, and for each student of the list who has none."""
+    """Return a line for each hand-in and member, and for each student of the list without one."""
     rows: list[Sequence[str]] = [HEADING]
     for one in handed:
-        tables = [name for name, file in made.items() if one.file in file.files]
+        tables = [name for name, file in made.items() if one.key in file.held]
         why = "; ".join(filter(None, (one.identity.why, one.unsettled)))
         if not tables and not why:
             why = "no platform's identifier is known"

@@ -271,7 +271,7 @@ def _distribution(lab: Lab, marked: Sequence[Marked], question: str) -> dict[str
 
 
 def table(lab: Lab, marked: Sequence[Marked]) -> str:
-    """Return the table for a gradebook, as CSV; no cell is a formula."""
+    """Return the table for a gradebook, as CSV, a line for each student; no cell is a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     questions = [question.id for question in lab.questions]
@@ -280,16 +280,18 @@ def table(lab: Lab, marked: Sequence[Marked]) -> str:
     for one in marked:
         graded, known = one.graded, one.status in {"marked", "open", "refused", "none"}
         each = [one.by_question.get(name) for name in questions]
-        writer.writerow(
-            [
-                *map(words, (graded.student, graded.file)),
-                *(number(one.points), lab.points, number(one.so_far) if known else ""),
-                *(len(one.open), one.status),
-                words("; ".join(finding.words for finding in one.findings)),
-                *(one.days_late or "", number(one.lost) if one.lost else ""),
-                words("; ".join(old.file for old in one.replaced)),
-                words(graded.refused or "; ".join(graded.waits)),
-                *(number(points) if one.status != "withheld" else "" for points in each),
-            ]
+        row = [
+            words(graded.file),
+            *(number(one.points), lab.points, number(one.so_far) if known else ""),
+            *(len(one.open), one.status),
+            words("; ".join(finding.words for finding in one.findings)),
+            *(one.days_late or "", number(one.lost) if one.lost else ""),
+            words("; ".join(old.file for old in one.replaced)),
+            words(graded.refused or "; ".join(graded.waits)),
+            *(number(points) if one.status != "withheld" else "" for points in each),
+        ]
+        members = graded.report.facts.members if graded.report else []
+        writer.writerows(
+            [words(name), *row] for name in ([one.name for one in members] or [graded.student])
         )
     return text.getvalue()

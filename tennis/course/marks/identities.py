@@ -6,10 +6,13 @@ What a platform called a file counts most, then number and e-mail as the student
 name that only one has. A number of a platform is believed only if the name beside it is the
 student's: in an assignment for groups it is the group's. Where two hand-ins are of one student, or
 nobody can be named for sure, nobody is: points for the wrong person are worse than none.
+
+A group's hand-in is that of each member whom it names. What a platform called the file counts for
+the member of that name alone.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tennis.course.hand_ins.graded import Graded
@@ -22,46 +25,70 @@ from tennis.rally.text import plain
 class Identity:
     """Whose hand-in it is, if there is no reason (``why``) that it counts for nobody.
 
-    ``remark``: what to look at.
+    ``remark``: what to look at. ``called``: the member of a group whose it would be.
     """
 
     student: Student | None
     why: str = ""
     remark: str = ""
     sent: Sent | None = None
+    called: str = ""
 
 
-def identify(graded: Iterable[Graded], listed: ClassList | None) -> dict[str, Identity]:
-    """Return whose each hand-in is, by its file; without a list, as hand-ins and platform say."""
-    found = {one.file: _whose(one, sent(one.file), listed) for one in graded}
-    for files in _of_one(found):
-        names = ", ".join(plain(file, 60) for file in files)
+def identify(graded: Iterable[Graded], listed: ClassList | None) -> dict[str, list[Identity]]:
+    """Return whose each hand-in is, by its file: of a group, one for each member.
+
+    Without a list it is as hand-ins and platform say.
+    """
+    found = {one.file: _of_file(one, listed) for one in graded}
+    for several in _of_one(found):
+        files = [file for file, _ in several]
+        names = ", ".join(plain(file, 60) for file in dict.fromkeys(files))
         why = f"{len(files)} hand-ins of one student: {names}; leave one in the folder"
-        for file in files:
-            found[file] = replace(found[file], why=why)
+        if len(set(files)) == 1:
+            why = f"{len(files)} members of {names} are one student of the list"
+        for file, at in several:
+            found[file][at] = replace(found[file][at], why=why)
     return found
 
 
-def _whose(one: Graded, named: Sent | None, listed: ClassList | None) -> Identity:
-    found = _from_list(one, named, listed.students) if listed else _as_said(one, named)
-    late = "Canvas calls it late" if named and named.late else ""
+def _of_file(one: Graded, listed: ClassList | None) -> list[Identity]:
+    """Return whose a hand-in is. A group's came from one of its members, or from somebody else."""
+    named = sent(one.file)
+    facts = one.report.facts if one.report else None
+    if facts is None or not facts.members:
+        said = Student(one.student, *((facts.number, facts.email) if facts else ()))
+        return [_whose(said, named, named, listed)]
+    members = [Student(one.name, one.number, one.email) for one in facts.members]
+    own = [named if named and same_name(named.name, one.name) else None for one in members]
+    whole = [
+        replace(_whose(one, its, named, listed), called=one.name)
+        for one, its in zip(members, own, strict=True)
+    ]
+    if named and named.name and not any(own):
+        from_whom = f"{named.platform} has it from {plain(named.name, 60)}, who is no member"
+        whole = [
+            replace(one, remark="; ".join(filter(None, (one.remark, from_whom)))) for one in whole
+        ]
+    return whole
+
+
+def _whose(
+    said: Student, named: Sent | None, came: Sent | None, listed: ClassList | None
+) -> Identity:
+    """Return whose it is by what was ``said``, and what a platform ``named``; ``came`` as what."""
+    found = _from_list(said, named, listed.students) if listed else _as_said(said, named)
+    late = "Canvas calls it late" if came and came.late else ""
     return replace(found, sent=named, remark="; ".join(filter(None, (found.remark, late))))
 
 
-def _number_and_email(one: Graded) -> tuple[str, str]:
-    """Return number and e-mail as the student gave them."""
-    facts = one.report.facts if one.report else None
-    return (facts.number, facts.email) if facts else ("", "")
-
-
-def _as_said(one: Graded, named: Sent | None) -> Identity:
-    number, email = _number_and_email(one)
+def _as_said(said: Student, named: Sent | None) -> Identity:
     canvas = named.id if named and named.platform == "canvas" else ""
-    return Identity(Student(one.student, number, email, canvas=canvas))
+    return Identity(replace(said, canvas=canvas))
 
 
-def _from_list(one: Graded, named: Sent | None, students: Sequence[Student]) -> Identity:
-    number, email = _number_and_email(one)
+def _from_list(one: Student, named: Sent | None, students: Sequence[Student]) -> Identity:
+    number, email = one.number, one.email
     by_platform = _by_platform(named, students)
     if by_platform is not None and by_platform.student is None:
         return by_platform
@@ -72,19 +99,29 @@ def _from_list(one: Graded, named: Sent | None, students: Sequence[Student]) -> 
         or (email and folded(student.email) == folded(email))
     ]
     if by_platform is not None and by_platform.student is not None:
-        others = [student for student in said if student is not by_platform.student]
-        claims = (
-            f"the hand-in has the number or the e-mail of {_called(others[0])}" if others else ""
-        )
-        return replace(by_platform, remark=claims)
+        return replace(by_platform, remark=_claims(one, by_platform.student, said, students))
     if len(said) > 1:
         return Identity(None, f"its number is that of {_called(said[0])}, its e-mail is not")
     if said:
-        other = "" if _words(said[0].name) == _words(one.student) else one.student
+        other = "" if _words(said[0].name) == _words(one.name) else one.name
         return Identity(
             said[0], remark=f"the hand-in calls itself {plain(other, 60)}" if other else ""
         )
-    return _by_name(named.name if named and named.name else one.student, number, students)
+    return _by_name(named.name if named and named.name else one.name, number, students)
+
+
+def _claims(
+    one: Student, whose: Student, said: Sequence[Student], students: Sequence[Student]
+) -> str:
+    """Say what a hand-in says of another student of the list than the platform's."""
+    if others := [student for student in said if student is not whose]:
+        return f"the hand-in has the number or the e-mail of {_called(others[0])}"
+    called = [
+        student for student in students if student.name and _words(student.name) == _words(one.name)
+    ]
+    if called and whose not in called:
+        return f"the hand-in calls itself {_called(called[0])}"
+    return ""
 
 
 def _by_platform(named: Sent | None, students: Sequence[Student]) -> Identity | None:
@@ -115,18 +152,23 @@ def _by_name(name: str, number: str, students: Sequence[Student]) -> Identity:
     return Identity(called[0])
 
 
-def _of_one(found: Mapping[str, Identity]) -> list[list[str]]:
-    """Return the files of which several are of one student."""
-    several: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for file, identity in found.items():
+def _of_one(found: Mapping[str, Sequence[Identity]]) -> list[list[tuple[str, int]]]:
+    """Return of which hand-ins several are of one student: file, and which of its members."""
+    several: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
+    for file, at, student in _known(found):
         for key in ("number", "email", "moodle", "canvas"):
-            if identity.student is not None and (known := getattr(identity.student, key)):
-                several[key, folded(known)].append(file)
-        if (
-            identity.student is not None and identity.student.cells
-        ):  # of a list: a line is a student
-            several["line", str(id(identity.student))].append(file)
-    return [files for files in several.values() if len(files) > 1]
+            if known := getattr(student, key):
+                several[key, folded(known)].append((file, at))
+        if student.cells:  # of a list: a line is a student
+            several["line", str(id(student))].append((file, at))
+    return [places for places in several.values() if len(places) > 1]
+
+
+def _known(found: Mapping[str, Sequence[Identity]]) -> Iterator[tuple[str, int, Student]]:
+    for file, identities in found.items():
+        for at, identity in enumerate(identities):
+            if identity.student is not None:
+                yield file, at, identity.student
 
 
 def _words(name: str) -> list[str]:

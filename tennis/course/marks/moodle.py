@@ -99,4 +99,4 @@ def feedback(lab: Lab, handed: Sequence[HandedIn]) -> Made:
         name = " ".join(NO_NAME.sub(" ", one.student.name).split()) or "Participant"
         folder = f"{name}_{one.student.moodle}_assignsubmission_file_"
         entries[f"{folder}/{page_name(lab)}"] = one.page.read_bytes()
-    return Made(zipped(entries), frozenset(one.file for one in rows))
+    return Made(zipped(entries), frozenset(one.key for one in rows))

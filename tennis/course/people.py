@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Who does a lab: a student, or a group whose members get the same points."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tennis.errors import UsageError
+from tennis.rally.text import plain
+
+STUDENT_MAX = 60  # characters of a name
+SIGNS = frozenset(" .'\u2019@+-")  # in names, besides letters
+MEMBERS_MAX = 4  # of a group
+GROUP_MAX = MEMBERS_MAX * (STUDENT_MAX + len(" and "))  # characters of its name
+NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,39}")  # a student's, as registers give them
+EMAIL = re.compile(r"[^\W_][\w.+'-]{0,63}@\w[\w-]{0,62}(?:\.\w[\w-]{0,62}){1,8}")
+
+
+def is_letter(character: str) -> bool:
+    """Tell whether a character is a letter or a digit of any script, or belongs to one."""
+    # a vowel of many scripts is a mark on the letter before it
+    return character.isalnum() or unicodedata.category(character).startswith("M")
+
+
+def is_name(student: str, longest: int = STUDENT_MAX) -> bool:
+    """Tell whether it is the name of a student, or of a group."""
+    known = all(is_letter(c) or c == "_" or c in SIGNS for c in student)
+    return known and 0 < len(student) <= longest and (student[0].isalnum() or student[0] == "_")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of a group that works together; number and e-mail are empty if nobody said them."""
+
+    name: str
+    number: str = ""
+    email: str = ""
+
+
+def group_name(members: Sequence[Member]) -> str:
+    """Return what a group is called: the same in whatever order its members are said."""
+    names = [unicodedata.normalize("NFC", one.name) for one in members]
+    return " and ".join(sorted(names, key=str.casefold))
+
+
+def check_person(person: Member) -> None:
+    """Raise UsageError where a name, a number or an address is none."""
+    if not is_name(person.name):
+        raise UsageError(
+            f"--as {plain(person.name, 60)!a} is no name",
+            next_step="use letters, digits, spaces and .'@+-, 60 at most",
+        )
+    if person.number and not NUMBER.fullmatch(person.number):
+        raise UsageError(
+            f"--number {plain(person.number, 60)!a} is no student's number",
+            next_step="use letters, digits and ._/-, 40 at most",
+        )
+    if person.email and not EMAIL.fullmatch(person.email):
+        raise UsageError(
+            f"--email {plain(person.email, 60)!a} is no e-mail address",
+            next_step="write NAME@DOMAIN",
+        )

@@ -1,0 +1,203 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A group hands in once, and each of its members has the points; nobody else has."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli import cli
+from tennis.course import load_lab, work
+from tennis.course.checking.running import Facts, Report
+from tennis.course.hand_ins.attempts import attempts
+from tennis.course.hand_ins.graded import Graded
+from tennis.course.hand_ins.integrity import findings
+from tennis.course.people import Member
+from tests.support.importers import moodle_feedback, moodle_worksheet
+from tests.support.made_up_class import LAB, hand_in_of, packed, rows_of
+
+ADA, BLAISE, CY = Member("Ada Lovelace", "1"), Member("Blaise Pascal", "2"), Member("Cy Young")
+GROUP = "Ada Lovelace and Blaise Pascal"
+ALL = float(LAB.points)
+
+
+# --- the group's folder ---
+
+
+def started(folder: Path, *words: str):
+    return CliRunner().invoke(cli, ["lab", "start", "01", "--out", str(folder), *words])
+
+
+def test_a_group_has_one_seed_in_whatever_order_it_is_named(tmp_path):
+    whole = ["--as", "Blaise Pascal", "--as", "Ada Lovelace", "--number", "2", "--number", "1"]
+    assert started(tmp_path / "w", *whole).exit_code == 0
+    answers = work.read_answers(tmp_path / "w/answers.toml")
+    assert answers.student == GROUP
+    assert answers.members == (ADA, BLAISE)
+    seed = work.seed_of(LAB, GROUP)
+    assert answers.seed == seed == work.read(tmp_path / "w").seed
+    assert f"**{seed}**" in (tmp_path / "w/README.md").read_text()
+    # one number for two would be taken for either's
+    for few in (["--number", "1"], ["--email", "a@example.org"]):
+        done = started(tmp_path / "x", "--as", "a", "--as", "b", *few)
+        assert "once for each --as" in str(done.exception)
+    for names in (("ada", "Ada"), tuple("abcde")):
+        done = started(tmp_path / "x", *(word for name in names for word in ("--as", name)))
+        assert "two to 4 names, each of them once" in str(done.exception)
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    {
+        'members = "Ada"': "members: 4 at most",
+        "members = [1]": "members: 4 at most",
+        "members = [{}]": "members: 'None' is no name",
+        'members = [{name = "a\\u0000"}]': "is no name",
+        'members = [{name = "Ada", number = "=1"}]': "number: '=1' is none",
+        "members = [" + '{name = "a"},' * 5 + "]": "members: 4 at most",
+    }.items(),
+)
+def test_broken_members_are_named(line, said, tmp_path):
+    path = tmp_path / "answers.toml"
+    path.write_text(f'lab = "{LAB.slug}"\nstudent = "x"\nminutes = 1\n{line}\n[answers]\n')
+    with pytest.raises(work.WorkError, match=said):
+        work.read_answers(path)
+
+
+# --- whose copy is a copy ---
+
+
+def graded(file: str, student: str, *members: Member, balls: str = "same") -> Graded:
+    facts = Facts(
+        lab=LAB.slug,
+        student=student,
+        members=[vars(one) for one in members],
+        minutes=1,
+        rallies={"rt-idle": balls},
+        texts={},
+        files={},
+        answers={},
+    )
+    report = Report(facts=facts, results=[], marks=[])
+    return Graded(file=file, sha256=file, checks_sha256="", student=student, report=report)
+
+
+def folder(name: str, number: int) -> str:
+    return f"{name}_{number}_assignsubmission_file_/lab.zip"
+
+
+OF_ADA = graded(folder("Ada Lovelace", 101), GROUP, ADA, BLAISE)
+OF_BLAISE = graded(folder("Blaise Pascal", 102), GROUP, BLAISE, ADA)
+
+
+def accused(*every: Graded) -> set[str]:
+    return {one.file for one in findings(every, load_lab(LAB.slug), set())}
+
+
+def test_both_members_may_hand_in_the_same():
+    assert not accused(OF_ADA, OF_BLAISE)
+    found = attempts([OF_ADA, OF_BLAISE], {})
+    assert [(one.counts.file, len(one.replaced)) for one in found] == [(OF_BLAISE.file, 1)]
+    assert not accused(graded("a/lab.zip", GROUP, ADA, BLAISE))  # alone, too
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        graded(folder("Cy Young", 103), GROUP, ADA, BLAISE),  # as it was
+        graded(folder("Cy Young", 103), GROUP, ADA, BLAISE, CY),  # with the own name added
+        graded(folder("Cy Young", 103), GROUP, ADA, CY),
+        graded(folder("Cy Young", 103), "Ada Lovelace and Cy Young", ADA, CY),
+        graded(folder("Blaise Pascal", 102), GROUP),  # and with all names taken out
+        graded("of-cy/lab.zip", GROUP, ADA, BLAISE, CY),
+    ],
+)
+def test_anybody_elses_copy_is_a_copy(copy):
+    assert accused(OF_ADA, copy) == {OF_ADA.file, copy.file}
+    assert len(attempts([OF_ADA, copy], {})) == 2  # it replaces nothing
+
+
+def test_who_names_another_as_a_member_has_not_the_others_balls():
+    alone = graded(folder("Ada Lovelace", 101), "Ada Lovelace")
+    both = graded(folder("Cy Young", 103), "Ada Lovelace and Cy Young", ADA, CY)
+    assert accused(alone, both) == {alone.file, both.file}
+
+
+# --- the marks of each ---
+
+STUDENTS = {101: "Ada Lovelace", 102: "Blaise Pascal", 103: "Cy Young", 104: "Dora"}
+
+
+def marked(tmp_path: Path, entries: dict[str, bytes]) -> tuple[Path, str]:
+    text = io.StringIO()
+    columns = ["Identifier", "Full name", "ID number", "Grade", "Last modified (grade)"]
+    rows = [[f"Participant {number}", name, "", "", "-"] for number, name in STUDENTS.items()]
+    csv.writer(text).writerows([columns, *rows])
+    (tmp_path / "list.csv").write_text(text.getvalue())
+    (tmp_path / "class.zip").write_bytes(packed(entries))
+    words = ["--lab", "01", "--class-list", str(tmp_path / "list.csv")]
+    done = CliRunner().invoke(cli, ["grade", str(tmp_path / "class.zip"), *words])
+    assert done.exit_code == 0, (done.output, done.exception)
+    return tmp_path / "class-marks", done.output
+
+
+def points(marks: Path) -> dict[str, float]:
+    data = (marks / "gradebook/moodle-worksheet.csv").read_bytes()
+    return moodle_worksheet(data, STUDENTS, ALL)[0]
+
+
+def left_out(marks: Path) -> dict[str, str]:
+    rows = rows_of((marks / "gradebook/students.csv").read_bytes())
+    return {row["student"]: row["left out"] for row in rows if row["left out"]}
+
+
+@pytest.mark.usefixtures("quick_judge")
+def test_both_have_a_row_the_points_and_the_page(tmp_path):
+    group = hand_in_of(GROUP, members=[ADA, BLAISE])
+    entries = {OF_ADA.file: group, folder("Cy Young", 103): hand_in_of("Cy Young")}
+    marks, said = marked(tmp_path, entries)
+    assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL, "Cy Young": ALL}
+    pages = moodle_feedback((marks / "gradebook/moodle-feedback.zip").read_bytes(), STUDENTS)
+    assert set(pages) == {"Ada Lovelace", "Blaise Pascal", "Cy Young"}
+    assert pages["Ada Lovelace"] == pages["Blaise Pascal"]
+    of_each = rows_of((marks / "marks.csv").read_bytes())
+    assert {row["student"]: row["points"] for row in of_each} == {
+        "Ada Lovelace": f"{ALL:g}", "Blaise Pascal": f"{ALL:g}", "Cy Young": f"{ALL:g}"
+    }  # fmt: skip
+    assert left_out(marks) == {"Dora": "no hand-in is this student's"}
+    assert "2 hand-ins, 0 that could not be marked" in said  # a group is marked once
+    assert "moodle-worksheet.csv: 3 of 3 students" in said
+
+
+@pytest.mark.usefixtures("quick_judge")
+def test_who_is_named_and_hands_in_alone_is_a_persons_to_decide(tmp_path):
+    entries = {
+        folder("Ada Lovelace", 101): hand_in_of("Ada Lovelace"),
+        folder("Blaise Pascal", 102): hand_in_of(GROUP, members=[ADA, BLAISE]),
+    }
+    marks, _ = marked(tmp_path, entries)
+    assert points(marks) == {"Blaise Pascal": ALL}
+    assert "2 hand-ins of one student" in left_out(marks)["Ada Lovelace"]
+
+
+@pytest.mark.usefixtures("quick_judge")
+def test_a_group_that_the_list_does_not_have_gets_no_points_in_silence(tmp_path):
+    twins = [Member("Cy Young"), Member("Young Cy")]
+    entries = {
+        OF_ADA.file: hand_in_of("Ada Lovelace and Nobody", members=[ADA, Member("Nobody")]),
+        folder("Cy Young", 103): hand_in_of("Cy Young and Young Cy", members=twins),
+        folder("Dora", 104): hand_in_of("Ada", members=[BLAISE]),
+    }
+    marks, _ = marked(tmp_path, entries)
+    assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL}
+    assert "are one student of the list" in left_out(marks)["Cy Young"]
+    assert left_out(marks)["Nobody"] == "nobody in the list is called Nobody"
+    assert left_out(marks)["Dora"] == "no hand-in is this student's"
+    rows = rows_of((marks / "gradebook/students.csv").read_bytes())
+    assert {row["student"]: row["remark"] for row in rows if row["remark"]} == {
+        "Blaise Pascal": "moodle has it from Dora, who is no member"
+    }
