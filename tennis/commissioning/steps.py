@@ -182,7 +182,7 @@ def steps() -> tuple[Step, ...]:
             ),
         ),
         Step(
-            name="generator",
+            name="pair",
             title="A second Pico agrees",
             plug=(
                 "With --generator-port only: plug the second Pico in, with this firmware on it",

@@ -304,7 +304,7 @@ def test_a_second_emulated_pico_agrees(tmp_path):
     """Two crystals 30 ppm apart; wires of 7 ns and pads of 3 ns, there and back."""
     with EmulatedPico("--second=-30", *edges(wire_ns=7, pad_ns=3)) as pair:
         asked = CommissionRequest(port=pair.url, generator_port=pair.second_url, amount=FEW)
-        outcome = measure("generator", Work(Boards(asked), tmp_path, Watch()))
+        outcome = measure("pair", Work(Boards(asked), tmp_path, Watch()))
     assert outcome.verdict == "pass", outcome
     found = {number.name: number.value for number in outcome.numbers}
     assert found["clocks_apart_ppm"] == pytest.approx(30, abs=0.5)
@@ -316,7 +316,7 @@ def test_a_second_pico_that_says_nothing_is_not_ready(tmp_path):
     with FakeBrickwall() as fake, socket.create_server(("127.0.0.1", 0)) as silent:
         port = f"socket://127.0.0.1:{silent.getsockname()[1]}"
         asked = CommissionRequest(port=fake.port, generator_port=port)
-        outcome = measure("generator", Work(Boards(asked), tmp_path, Watch()))
+        outcome = measure("pair", Work(Boards(asked), tmp_path, Watch()))
     assert (outcome.verdict, outcome.failure) == ("fail", "not ready"), outcome
     assert outcome.advice
 
@@ -324,21 +324,21 @@ def test_a_second_pico_that_says_nothing_is_not_ready(tmp_path):
 def test_without_a_second_pico_a_made_up_evening_says_so_and_can_have_one_later(tmp_path, made_up):  # noqa: ARG001
     asked = CommissionRequest(target="bench-1", port="socket://127.0.0.1:1")
     work = again(tmp_path / "c", asked)
-    result = work.record.result("generator")
+    result = work.record.result("pair")
     assert (result.verdict, result.reason) == (
         "left out",
         "no second Pico was named (--generator-port)",
     )
-    assert "generator" not in work.todo()
-    with pytest.raises(UsageError, match="the step generator takes a second Pico: no second Pico"):
-        work.do("generator")
+    assert "pair" not in work.todo()
+    with pytest.raises(UsageError, match="the step pair takes a second Pico: no second Pico"):
+        work.do("pair")
     for name in work.todo():
         work.do(name)
     later = again(tmp_path / "c", replace(asked, generator_port="socket://127.0.0.1:2"))
-    assert later.todo() == ["generator"]
-    later.do("generator")
+    assert later.todo() == ["pair"]
+    later.do("pair")
     # and one that is not named any longer has been measured all the same
-    assert again(tmp_path / "c", asked).record.passed("generator")
+    assert again(tmp_path / "c", asked).record.passed("pair")
 
 
 @pytest.mark.parametrize(

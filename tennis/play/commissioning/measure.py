@@ -113,7 +113,7 @@ def jumpers(work: Work) -> Outcome:
     return _off(outcome, "jumpers", "no jumper" if missing else "wrong delays")
 
 
-def generator(work: Work) -> Outcome:
+def pair(work: Work) -> Outcome:
     """Verify with a second Pico: another crystal, and every phase of a tick."""
     with work.equipment.paired() as (brickwall, second):
         found = verify(brickwall, generator=second, amount=work.equipment.amount)
@@ -123,7 +123,7 @@ def generator(work: Work) -> Outcome:
     if found.verdict == "pass":
         return outcome
     missed = found.largest_error_ticks is None
-    return _off(outcome, "generator", "no answers" if missed else "wrong delays")
+    return _off(outcome, "pair", "no answers" if missed else "wrong delays")
 
 
 def _verified(found: Verification, work: Work) -> Outcome:
@@ -368,7 +368,7 @@ MEASURES: dict[str, Callable[[Work], Outcome]] = {
     "pico": pico,
     "firmware": flashed,
     "jumpers": jumpers,
-    "generator": generator,
+    "pair": pair,
     "target": target,
     "kernel": kernel,
     "ping": ping,
