@@ -76,8 +76,9 @@ def bypassed(pin):
 
 def stop_dma(channel):
     """Stop a channel, whatever it does, and give it back."""
-    # disabled first: an aborted channel may otherwise start what it is chained to
-    channel.config(ctrl=0)
+    # disabled, and chained to itself, which is to nothing: what is aborted may otherwise start
+    # again, or what it is chained to (RP2350-E5), which is channel 0 in a control word of 0
+    channel.config(ctrl=channel.pack_ctrl(default=0, chain_to=channel.channel))
     channel.active(0)
     channel.close()
 

@@ -86,7 +86,7 @@ TOUCHES: dict[str, tuple[Callable[[Any], object], list[Access]]] = {
 }
 # those that return an address or a number: the tests below say which
 RETURNS = {"stalls", "transfer_count", "read_and_start", "tx_request", "rx_request"}
-# by MicroPython's own names; and the RP2040's regulator, below
+# by MicroPython's own names, and the RP2040's regulator: tests of their own
 OTHERS = {"stop_dma", "core_voltages", "set_core_voltage"}
 
 
@@ -145,6 +145,38 @@ def test_a_count_of_transfers_is_a_count_only(name):
     counts.append((1 << int(bits)) - 1)
     field = {"rp2040": "CH0_TRANS_COUNT", "rp2350": "COUNT"}[name]
     assert [register.read(count) for count in counts] == [{field: count} for count in counts]
+
+
+class Channel:
+    """``rp2.DMA``: packs a control word as ports/rp2/rp2_dma.c does, by the chip's own fields."""
+
+    def __init__(self, name: str, number: int) -> None:
+        self.channel = number
+        self._control = chip(name)[f"DMA.CH{number}_CTRL_TRIG"]
+        self.done: list[Any] = []
+
+    def pack_ctrl(self, *, default: int, chain_to: int) -> int:
+        field = self._control.fields["CHAIN_TO"]
+        return default & ~field.mask | chain_to << field.low
+
+    def config(self, *, ctrl: int) -> None:
+        self.done.append(self._control.read(ctrl))
+
+    def active(self, wanted: int) -> None:
+        self.done.append("abort" if not wanted else "start")
+
+    def close(self) -> None:
+        self.done.append("close")
+
+
+@pytest.mark.parametrize("name", CHIPS)
+@pytest.mark.parametrize("number", [0, 5])
+def test_an_aborted_channel_starts_no_other(name, number):
+    """RP2350 data sheet, 12.6.8.3: clear EN and disable CHAIN_TO, which is to name itself."""
+    module, _ = load(name)
+    channel = Channel(name, number)
+    module.stop_dma(channel)
+    assert channel.done == [{"CHAIN_TO": number} if number else {}, "abort", "close"]
 
 
 @pytest.mark.parametrize("name", CHIPS)
