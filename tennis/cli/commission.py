@@ -156,6 +156,7 @@ def _overview(console: Console, work: Any) -> None:
 def _go_through(console: Console, work: Any, wanted: list[str], *, yes: bool) -> bool:
     """Do the steps; tell whether somebody left, or a step failed and nobody can be asked."""
     for name in wanted or work.todo():
+        work.refuse_if_lacking(name)
         _plug(console, name)
         if not yes:
             answer = _answer("Enter: measure; s: skip; q: leave", "sq")

@@ -164,14 +164,18 @@ class Commissioning:
             wanted.append("umpire")
         return [name for name in names() if name in wanted]
 
+    def refuse_if_lacking(self, name: str) -> None:
+        """Raise UsageError if a step takes a target or a second Pico, and none was named."""
+        if lacking := self._lacking(name):
+            what = "a second Pico" if step(name).second_pico else "a target"
+            raise UsageError(f"the step {name} takes {what}: {lacking}", next_step="name one")
+
     def do(self, name: str) -> StepResult:
         """Do a step, once more if it was done; what stands on it counts no longer if it fails.
 
         Raises UsageError where another step must pass first.
         """
-        if lacking := self._lacking(name):
-            what = "a second Pico" if step(name).second_pico else "a target"
-            raise UsageError(f"the step {name} takes {what}: {lacking}", next_step="name one")
+        self.refuse_if_lacking(name)
         if first := self.missing(name):
             raise UsageError(
                 f"the step {name} stands on {' and '.join(first)}",

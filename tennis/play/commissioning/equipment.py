@@ -299,8 +299,8 @@ class Emulation:
             brickwall.close()
 
     def paired(self) -> Any:
-        """Refuse: there is one emulated Pico (``equipment_for`` has said so)."""
-        raise NotImplementedError
+        """Refuse: there is one emulated Pico. Raises UsageError."""
+        raise UsageError("a virtual target has one Pico", next_step="name a board")
 
     @contextmanager
     def wired(self) -> Iterator[tuple[Brickwall, Count]]:
