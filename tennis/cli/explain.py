@@ -17,6 +17,7 @@ from rich.text import Text
 
 from tennis.cli.completion import Folder
 from tennis.cli.progress import quiet_option, shown
+from tennis.cli.sections import show_sections
 from tennis.cli.stages import show_stages
 from tennis.cli.words import echo, print_line
 from tennis.errors import UsageError
@@ -53,6 +54,18 @@ ROWS = 8
     "--kernel", metavar="DIR", help="The built kernel tree, if the rally was played on one."
 )
 @click.option(
+    "--sections",
+    is_flag=True,
+    help="Record what a ping at every instant would have met, as RALLY/sections.parquet: the worst "
+    "instant, its share of the time, and the code that keeps interrupts off. For a hard top half. "
+    "If the file exists, show it.",
+)
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="With --sections: play a ball at the worst instant, and say what came.",
+)
+@click.option(
     "--try",
     "settings",
     metavar="NAME=VALUE",
@@ -81,6 +94,8 @@ def explain(
     over: str | None,
     boots: int | None,
     stages: bool,
+    sections: bool,
+    exact: bool,
     kernel: str | None,
     settings: tuple[str, ...],
     as_json: bool,
@@ -101,6 +116,7 @@ def explain(
       tennis explain first --ball 1234
       tennis explain first --over 100us
       tennis explain first --stages
+      tennis explain first --sections --exact
       tennis explain first --try command-line=rcu_nocbs=0
       tennis explain first --try kernel=rt-7 --over 100us
       tennis explain evl-idle --kernel ../linux-evl
@@ -108,7 +124,8 @@ def explain(
     """
     over_ns = None if over is None else _time_ns(over)
     if settings:
-        if ball is not None or worst is not None or kernel or stages or out is not None:
+        looks = stages or sections or exact
+        if ball is not None or worst is not None or kernel or looks or out is not None:
             raise UsageError("--try stands alone (or with --over, --boots)")
         _try(rally, settings, over_ns, boots, as_json=as_json)
         return
@@ -117,7 +134,16 @@ def explain(
     if stages:
         if ball is not None or worst is not None or over or out is not None:
             raise UsageError("--stages stands alone (or with --kernel, --json)")
+        if sections or exact:
+            raise UsageError("--stages and --sections", next_step="use one, then the other")
         show_stages(open_rally(rally), kernel=kernel, as_json=as_json)
+        return
+    if exact and not sections:
+        raise UsageError("--exact belongs to --sections")
+    if sections:
+        if ball is not None or worst is not None or over or out is not None:
+            raise UsageError("--sections stands alone (or with --exact, --kernel, --json)")
+        show_sections(open_rally(rally), exact=exact, kernel=kernel, as_json=as_json)
         return
     if out is not None:
         check_folder(out)

@@ -72,7 +72,7 @@ def explain(  # noqa: PLR0913 (which balls, in one of three ways)
     """
     rally = path if isinstance(path, Rally) else open_folder(path)
     plan = plan_again(rally, kernel)
-    _refuse_others(rally, plan)
+    refuse_others(rally, plan)
     if sum(asked is not None for asked in (ball, worst, over_ns)) > 1:
         raise UsageError("--ball, --worst and --over", next_step="use one of them")
     if not rally.balls:
@@ -119,7 +119,7 @@ class Profiled(Generic[Found]):
     changed: list[str]
 
 
-def _refuse_others(rally: Rally, plan: Plan) -> None:
+def refuse_others(rally: Rally, plan: Plan) -> None:
     """Raise UsageError for what is not Linux alone."""
     if can(plan).system == "sloth":
         raise UsageError(
@@ -146,7 +146,7 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
 
     ``plan`` and ``table`` are ``plan_again`` and ``balls_of`` the rally. Raises as ``explain``.
     """
-    _refuse_others(rally, plan)  # stages and causes of a comparison come by here, too
+    refuse_others(rally, plan)  # stages and causes of a comparison come by here, too
     bench = VirtualBench()
     versions = bench.versions(plan)
     changed = changes(rally, versions)
@@ -163,9 +163,9 @@ def profile_balls(  # noqa: PLR0913 (a rally, which of its balls, and what becom
         Profile(parts.qemu, functions, windows, plan.processors) as profile,
         tempfile.TemporaryDirectory(prefix="tennis-explain-") as scratch,
     ):
-        playing = VirtualBench(Extras(plugin=profile.plugin()))
+        playing = VirtualBench(Extras(plugin=profile.plugin(), protocol=protocol))
         replayed = replay(
-            playing.start(plan.model_copy(update={"protocol": protocol}), Path(scratch)),
+            playing.start(plan, Path(scratch)),
             table,
             ordered[-1],
             watch or Watch(),

@@ -28,6 +28,7 @@ from tennis.play.replaying import plan_again
 from tennis.rally import open_rally
 from tennis.rally.sealing import seal
 from tests.support.phases import made_phase
+from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played, table
 

@@ -43,6 +43,8 @@ from tennis.course.marks import class_list, deadline, mark_sheet
 from tennis.course.notebook import notebook_box
 from tennis.errors import TennisError
 from tennis.explain import packed_ball, stages
+from tennis.explain.sections import kept as sections
+from tennis.explain.sections.summary import causes, summarize_sections
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import read_plan
 from tennis.pages.commission import page
@@ -72,6 +74,7 @@ from tests.support.hand_ins import make_sweep, make_work, zipped
 from tests.support.made_up_class import hand_in_of, packed
 from tests.support.made_up_commissioning import made_up_record
 from tests.support.made_up_journals import MadeUpRally, some_balls
+from tests.support.made_up_sections import made_up_sections
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
 from tests.support.synthetic_match import MatchMaker, bursts
@@ -371,6 +374,20 @@ def drills(scratch: Path) -> Callable[[random.Random], None]:
         spans_of(rally)
 
     return folder_of(whole, scratch / "damaged", read)
+
+
+def recorded_sections(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage what was recorded of a rally's sections."""
+    rally = make_rally(scratch / "with-sections", rise=np.full(50, 1000), schedule=np.arange(50))
+    sections.write(rally, made_up_sections())
+
+    def read(path: Path) -> None:
+        found = sections.read(open_rally(path))
+        if found is not None:
+            summarize_sections(found, 1000).as_json()
+            causes(found)
+
+    return folder_of(rally.path, scratch / "damaged", read, (sections.SECTIONS, sections.WORST))
 
 
 def recorded_stages(scratch: Path) -> Callable[[random.Random], None]:
@@ -674,6 +691,7 @@ Target = Callable[[Path], Callable[[random.Random], None]]
 TARGETS: dict[str, Target] = {
     "rally": rallies,
     "drill": drills,
+    "sections": recorded_sections,
     "stages": recorded_stages,
     "witness": witnesses,
     "begun": begun,
@@ -734,6 +752,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "bench/virtual/guest.py": "tests/course/test_module_trial.py makes its records up",
     "bench/virtual/initramfs.py": OURS,
     "bench/virtual/profiler.py": OURS,
+    "bench/virtual/recorder.py": OURS,
     "commissioning/record.py": ("commissioning",),
     "course/marks/class_list.py": ("class-list",),
     "course/checking/running.py": "the checks' own process, whose results are its own",
@@ -749,6 +768,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "course/authoring/sessions.py": OURS,
     "course/solutions.py": OURS,
     "explain/packed_ball.py": ("packed-ball",),
+    "explain/sections/kept.py": ("sections",),
     "explain/stages.py": ("stages",),
     "match/folder.py": ("match", "sweep"),
     "match/plan.py": ("plan",),

@@ -25,7 +25,7 @@ SOURCES = (  # of both instruments
 )
 INSIDE = ("inside.h", "qemu.h")  # of those that look into the guest
 LANES = ("lanes.c", "lanes.h", "clock.h")
-Plugin = Literal["instrument", "link", "profile", "guest"]
+Plugin = Literal["instrument", "link", "profile", "guest", "sections"]
 FIRMWARE_VERSION = "1"
 TICK_HZ = 1_000_000_000
 # A latency is a uint32 of ticks on the wire, and its last value means "none".
@@ -97,15 +97,16 @@ def exported_symbols(program: Path) -> set[str]:
 
 def sources(plugin: Plugin) -> list[Path]:
     """Return the files that a plugin is made of."""
-    others = {"profile": (*LANES, *INSIDE), "guest": INSIDE}.get(plugin, SOURCES)
-    return [FOLDER / name for name in (f"{plugin}.c", *others)]
+    inside = {"profile": (*LANES, *INSIDE), "guest": INSIDE, "sections": INSIDE}
+    return [FOLDER / name for name in (f"{plugin}.c", *inside.get(plugin, SOURCES))]
 
 
 def check_exports(qemu: Qemu, plugin: Plugin, purpose: str) -> None:
     """Raise BenchError where this QEMU lacks what a plugin needs; ``purpose``: what it is for."""
     needed = set[str]().union(*map(_externs, sources(plugin)))
     missing = sorted(needed - exported_symbols(qemu.path))
-    if plugin == "profile" and not exported_symbols(qemu.path) & {"tb_flush", "queue_tb_flush"}:
+    flushes = {"tb_flush", "queue_tb_flush"}
+    if plugin in {"profile", "sections"} and not exported_symbols(qemu.path) & flushes:
         missing.append("tb_flush")
     if missing:
         raise BenchError(

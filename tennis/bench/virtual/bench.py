@@ -395,7 +395,8 @@ class BuiltInSession(PipedSession):
     def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
         super().__init__()
         plan = parts.plan
-        settings = instrument.parameters(plan.protocol, plan.instruction_ns, self.writer)
+        protocol = extras.protocol or plan.protocol
+        settings = instrument.parameters(protocol, plan.instruction_ns, self.writer)
         if parts.load.checked or plan.witness != "none":
             settings["over"] = OVER_NS
         if plan.drill:  # it has to tell what it measured

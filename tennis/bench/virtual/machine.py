@@ -27,7 +27,7 @@ from tennis.checkout import ROOT
 from tennis.errors import BenchError
 from tennis.rally.cycles import balls_for
 from tennis.rally.folder import CONSOLE
-from tennis.rally.manifest import THREADED, Witness
+from tennis.rally.manifest import THREADED, Protocol, Witness
 from tennis.rally.plan import UNKNOWN, Plan
 
 TARGET = ROOT / "target"
@@ -74,6 +74,8 @@ class Extras:
     device_tree: Path | None = None
     instrument: bool = True
     plugin: QemuPlugin | None = None
+    # what the instrument serves in place of the plan's balls; the target is booted as the plan says
+    protocol: Protocol | None = None
     # known answers in the target's place, see machine.c: answer_seed, answer_min, answer_max (ns)
     answers: Mapping[str, int] = field(default_factory=dict)
     monitor: Path | None = None  # the socket at which QEMU tells where the processor is

@@ -1,0 +1,175 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What was found, beside the rally: ``sections.parquet`` and ``sections-longest.parquet``.
+
+Of the same machine for the same time without a ball. The first file's metadata say how the model
+was calibrated, and what it says of the rally's own balls.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tennis.errors import RallyError
+from tennis.explain.sections.figures import GROUPS, LONGEST, LONGEST_KEPT
+from tennis.rally import Rally
+from tennis.rally.folder import BALLS
+from tennis.rally.text import plain
+
+SECTIONS = "sections.parquet"
+WORST = "sections-longest.parquet"
+SIZE_LIMIT = 1 << 28
+ROWS_LIMIT = 20_000_000
+_BALLS_KEY, _ABOUT_KEY = b"balls_sha256", b"about"
+Ns = Annotated[int, Field(ge=0, lt=2**62)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class SeenSpan(_Strict):
+    """A time that the model takes for constant, and between which ends it was seen; ns."""
+
+    name: Annotated[str, Field(max_length=60)]
+    usual_ns: Ns
+    least_ns: Ns
+    most_ns: Ns
+    seen: Ns
+
+
+class BallsOfAWay(_Strict):
+    """How far balls were from what the model says; ns."""
+
+    way: Annotated[str, Field(max_length=60)]
+    where: Annotated[str, Field(max_length=60)]
+    balls: Ns
+    exact: Ns
+    within_10_ns: Ns
+    worst_ns: Ns
+
+
+class About(_Strict):
+    """The time that was recorded, and the model's constants and errors."""
+
+    schema_version: Literal[1] = 1
+    low_ns: Ns
+    high_ns: Ns
+    instruction_ns: Literal[1, 2, 4]
+    constants: Annotated[list[SeenSpan], Field(max_length=20)]
+    balls: Annotated[list[BallsOfAWay], Field(max_length=60)]
+    records: Ns
+
+    @property
+    def time_ns(self) -> int:
+        """Return how long was recorded."""
+        return self.high_ns - self.low_ns
+
+    @property
+    def exact(self) -> int:
+        """Return how many balls were predicted to the nanosecond."""
+        return sum(one.exact for one in self.balls)
+
+    @property
+    def predicted(self) -> int:
+        """Return how many balls there were to be predicted."""
+        return sum(one.balls for one in self.balls)
+
+    @property
+    def worst_ns(self) -> int:
+        """Return the largest difference between a ball and its prediction."""
+        return max((one.worst_ns for one in self.balls), default=0)
+
+
+@dataclass(frozen=True)
+class Sections:
+    """What is kept beside a rally."""
+
+    about: About
+    groups: pa.Table  # figures.GROUPS
+    longest: pa.Table  # figures.LONGEST
+
+
+def write(rally: Rally, sections: Sections) -> Path:
+    """Write both files into the folder of a rally; return the first."""
+    metadata = {
+        _BALLS_KEY: rally.manifest.files[BALLS].encode(),
+        _ABOUT_KEY: sections.about.model_dump_json().encode(),
+    }
+    # the first file last: with it all is there
+    for name, table in ((WORST, sections.longest), (SECTIONS, sections.groups)):
+        path = rally.path / name
+        scratch = path.with_name(f".{name}.part")
+        pq.write_table(table.replace_schema_metadata(metadata), scratch, compression="zstd")
+        scratch.replace(path)
+    return path
+
+
+def read(rally: Rally) -> Sections | None:
+    """Return what was found of a rally; None where nobody recorded it.
+
+    Raises RallyError where a file is not this rally's, or not what ``write`` wrote.
+    """
+    if not (rally.path / SECTIONS).exists():
+        return None
+    groups, about = _table(rally, SECTIONS, GROUPS)
+    worst, about_worst = _table(rally, WORST, LONGEST)
+    if about != about_worst or worst.num_rows > LONGEST_KEPT:
+        raise _not_of(rally, rally.path / WORST)
+    if _least(groups) < 0 or _least(worst) < 0 or _sum(groups, "time_ns") != about.time_ns:
+        raise _not_of(rally, rally.path / SECTIONS)
+    if not pc.any(worst.column("sure")).as_py():
+        raise RallyError(
+            f"{rally.path / SECTIONS}: the model predicts nothing there",
+            next_step="remove it; `tennis explain` without --sections explains late balls",
+        )
+    return Sections(about, groups, worst)
+
+
+def _least(table: pa.Table) -> int:
+    """Return the least number of a table of times and counts."""
+    numbers = [c for f, c in zip(table.schema, table.columns, strict=True) if f.type == pa.int64()]
+    return min(pc.min(column).as_py() for column in numbers)
+
+
+def _sum(table: pa.Table, name: str) -> int:
+    # in Python's numbers: a stranger's may not fit
+    return sum(table.column(name).to_pylist())
+
+
+def _not_of(rally: Rally, path: Path) -> RallyError:
+    return RallyError(
+        f"{path} is not of this rally's balls",
+        next_step=f"remove it, and type: tennis explain {rally.path} --sections",
+    )
+
+
+def _table(rally: Rally, name: str, schema: pa.Schema) -> tuple[pa.Table, About]:
+    path = rally.path / name
+    try:
+        if path.is_symlink() or path.stat().st_size > SIZE_LIMIT:
+            raise RallyError(f"{path} is a link, or larger than it can be", next_step="remove it")
+        file = pq.ParquetFile(path)
+        metadata = file.schema_arrow.metadata or {}
+        same = file.schema_arrow.remove_metadata().equals(schema)
+        of_balls = metadata.get(_BALLS_KEY, b"").decode("ascii", "replace")
+        if (
+            not same
+            or of_balls != rally.manifest.files[BALLS]
+            or file.metadata.num_rows > ROWS_LIMIT
+        ):
+            raise _not_of(rally, path)
+        about = About.model_validate_json(metadata.get(_ABOUT_KEY, b""))
+        table = file.read()
+    except (OSError, ValueError, ValidationError, pa.ArrowException) as error:
+        raise RallyError(
+            f"{path} is damaged: {plain(str(error), 200)}", next_step="remove it"
+        ) from error
+    if not table.num_rows or about.high_ns <= about.low_ns:
+        raise _not_of(rally, path)
+    return table, about

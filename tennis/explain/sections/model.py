@@ -1,0 +1,239 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a ping at any instant of a run would have met, with a top half in the hard interrupt.
+
+From where the processor takes an interrupt, always the same instructions lead to the read of the
+interrupt controller, and always the same from there to the reply. So a latency is the wait until
+the interrupt is taken, plus the *entry*, which depends on where it finds the processor, plus the
+*answer*. The ping is taken
+
+- at once, if interrupts are not masked;
+- at the end of the section in which they are, unless another interrupt is taken there;
+- in the handler of another interrupt, which asks the controller again when it is done: no entry;
+- asleep: the processor wakes at once, and its way from there out of the section is known.
+
+And the timer's interrupt goes before the ping, whose number is higher, if it becomes pending
+between the ping's interrupt and the first read: *behind the timer*. The ping then waits for the
+timer's handler, too.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis.explain.sections.run import NEVER, WHERE, Run, Times
+
+PING = 39  # the number of the ping's interrupt: that of the machine's GPIO controller
+TIMER = 27
+NOTHING = 1023
+WAYS = ("at once", "behind a section", "behind another interrupt", "asleep", "behind the timer")
+AT_ONCE, BEHIND_SECTION, BEHIND_INTERRUPT, ASLEEP, BEHIND_TIMER = range(len(WAYS))
+
+
+@dataclass(frozen=True)
+class Span:
+    """A time that should be constant, as often as it was seen; ns."""
+
+    usual: int
+    least: int
+    most: int
+    seen: int
+
+    @property
+    def constant(self) -> bool:
+        """Tell whether it was always the same."""
+        return self.least == self.most
+
+
+def span(values: Times) -> Span | None:
+    """Return the usual of some times, and their ends; None of no times."""
+    if not len(values):
+        return None
+    distinct, counts = np.unique(values, return_counts=True)
+    usual = int(distinct[np.argmax(counts)])
+    return Span(usual, int(distinct[0]), int(distinct[-1]), len(values))
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The entry, of each place where an interrupt was seen to find the processor; the answer."""
+
+    entry: Mapping[int, Span]
+    answer: Span
+
+    def entries(self) -> Times:
+        """Return the usual entry of each place; -1: none was seen."""
+        usual = [self.entry[w].usual if w in self.entry else -1 for w in range(len(WHERE))]
+        return np.array(usual, np.int64)
+
+
+@dataclass(frozen=True)
+class Met:
+    """What pings at some instants would have met; arrays of one length.
+
+    ``ramp``: an instant later the latency is as much less; elsewhere it stays. ``section``: the
+    masked stretch in which the ping came, or the last before it. ``sure``: all that the latency is
+    made of was seen.
+    """
+
+    latency: Times
+    ramp: NDArray[np.bool_]
+    way: NDArray[np.int8]
+    where: NDArray[np.int8]
+    section: Times
+    sure: NDArray[np.bool_]
+
+
+class Model:
+    """The formula above, for one run."""
+
+    def __init__(self, run: Run, constants: Constants) -> None:
+        self.run = run
+        self.constants = constants
+        self._entry = constants.entries()
+        self._chances()
+        self._sleeps()
+
+    def _chances(self) -> None:
+        """Find all instants at which a ping that waits is taken, in their order."""
+        run = self.run
+        # an interrupt at the very end of a section: its reads tell whether the ping is first
+        taken = np.zeros(len(run.end), bool)
+        taken[:-1] = (run.begin[1:] == run.end[:-1]) & run.entered[1:]
+        ends, reads = np.flatnonzero(~taken), np.flatnonzero(run.number >= PING)
+        where = run.where[ends]
+        rest, shadowed, sure = self._rest(run.end[ends], run.end[ends], where)
+        way = np.where(shadowed, BEHIND_TIMER, BEHIND_SECTION)
+        answer = np.full(len(reads), self.constants.answer.usual)
+        order = np.argsort(np.concatenate([run.end[ends], run.read[reads]]), kind="stable")
+
+        def both(of_ends: NDArray, of_reads: NDArray) -> NDArray:
+            return np.concatenate([of_ends, of_reads])[order]
+
+        self._chance = both(run.end[ends], run.read[reads])
+        self._chance_rest = both(rest, answer)
+        self._chance_way = both(way, np.full(len(reads), BEHIND_INTERRUPT)).astype(np.int8)
+        self._chance_where = both(where, np.full(len(reads), -1)).astype(np.int8)
+        self._chance_sure = both(sure, np.ones(len(reads), bool))
+
+    def _sleeps(self) -> None:
+        """Find the sleep of each section, and its way from there to the section's end."""
+        run = self.run
+        inside = np.searchsorted(run.begin, run.slept, "right") - 1
+        good = (inside >= 0) & (run.woke <= run.end[np.maximum(inside, 0)])
+        inside = inside[good]
+        none = np.full(len(run.begin), NEVER)
+        self._slept, self._woke = none.copy(), none.copy()
+        self._slept[inside], self._woke[inside] = run.slept[good], run.woke[good]
+        self._out = np.where(self._woke == NEVER, 0, run.end - self._woke)
+        self._many_sleeps = np.bincount(inside, minlength=len(run.begin)) > 1
+
+    @cached_property
+    def _timer_reads(self) -> tuple[Times, Times, NDArray[np.bool_]]:
+        """Return the reads that gave the timer, how long until the next read, and its turn."""
+        run = self.run
+        of_timer = np.flatnonzero(run.number[:-1] == TIMER)
+        took = run.read[of_timer + 1] - run.read[of_timer]
+        return run.read[of_timer], took, run.number[of_timer + 1] >= PING
+
+    def _in_force(self, at: Times) -> tuple[Times, NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the deadline in force at some times, whether it went off before another was set.
+
+        And whether it is known: before the first that is recorded it is not.
+        """
+        run = self.run
+        index = np.searchsorted(run.deadline_set, at, "right")
+        deadline = np.concatenate([[NEVER], run.deadline])[index]
+        until = np.append(run.deadline_set, NEVER)[index]
+        return deadline, deadline < until, index > 0
+
+    def _rest(
+        self, taken: Times, known_at: Times, where: NDArray[np.int8]
+    ) -> tuple[Times, NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return what follows an interrupt that is taken at some times, until the reply.
+
+        ``known_at``: of which time the deadline is taken. Returns the time in ns, whether the timer
+        goes first, and whether all of it was seen.
+        """
+        step = self.run.instruction_ns
+        entry = self._entry[where]
+        deadline, went_off, known = self._in_force(known_at)
+        far = deadline - taken > entry
+        soon = np.where(far, 0, deadline - taken)
+        pending = -(-soon // step) * step  # from the boundary of two instructions on
+        first = ~far & (pending <= entry - step)
+        more, handled = self._handling(np.where(first, deadline, 0), taken + entry)
+        rest = entry + self.constants.answer.usual + np.where(first, more, 0)
+        # what is pending with interrupts on would have been taken: the record says otherwise
+        missed = first & (deadline <= taken) & (known_at == taken)
+        return rest, first, known & (entry >= 0) & ~missed & (~first | (handled & went_off))
+
+    def _handling(self, deadline: Times, read_at: Times) -> tuple[Times, NDArray[np.bool_]]:
+        """Return how long the handler of a deadline's interrupt took, and whether it is sure.
+
+        Not, if another interrupt that goes before the ping is pending behind it, here or if it
+        begins at ``read_at``.
+        """
+        read, took, was_last = self._timer_reads
+        index = np.searchsorted(read, deadline, "right")
+        handled = index < len(read)
+        if not len(read):
+            return np.zeros(len(deadline), np.int64), handled
+        index = np.minimum(index, len(read) - 1)
+        following, _, _ = self._in_force(read[index] + took[index])
+        again = following <= read_at + took[index]
+        return took[index], handled & was_last[index] & ~again
+
+    def meet(self, at: Times) -> Met:
+        """Return what pings at these instants would have met.
+
+        Instants before the first section's begin or behind the last chance are not sure.
+        """
+        run = self.run
+        section = np.maximum(np.searchsorted(run.begin, at, "right") - 1, 0)
+        known = at >= run.begin[0]
+        masked = at < run.end[section]
+        where = run.where[section].copy()
+        # not masked
+        rest, shadowed, sure = self._rest(at, at, where)
+        latency, ramp = rest, np.zeros(len(at), bool)
+        way = np.where(shadowed, BEHIND_TIMER, AT_ONCE)
+        # masked, and awake
+        chance = np.searchsorted(self._chance, at, "right")
+        known &= ~masked | (chance < len(self._chance))
+        chance = np.minimum(chance, len(self._chance) - 1)
+        latency = np.where(masked, self._chance[chance] - at + self._chance_rest[chance], latency)
+        way = np.where(masked, self._chance_way[chance], way)
+        where = np.where(masked, self._chance_where[chance], where)
+        sure = np.where(masked, self._chance_sure[chance], sure)
+        ramp |= masked
+        # masked, before a sleep or asleep
+        asleep = masked & (at < self._woke[section]) & (self._woke[section] != NEVER)
+        s = section[asleep]
+        slept = np.maximum(at[asleep], self._slept[s])
+        rest, shadowed, all_seen = self._rest(slept + self._out[s], self._slept[s], run.where[s])
+        latency[asleep] = slept - at[asleep] + self._out[s] + rest
+        ramp[asleep] = at[asleep] < self._slept[s]
+        way[asleep] = np.where(shadowed, BEHIND_TIMER, ASLEEP)
+        where[asleep] = run.where[s]
+        sure[asleep] = all_seen & ~self._many_sleeps[s]
+        return Met(latency, ramp, way.astype(np.int8), where.astype(np.int8), section, sure & known)
+
+    def edges(self, low: int, high: int) -> Times:
+        """Return the instants in [low, high) at which the formula changes; low is the first."""
+        run, step = self.run, self.run.instruction_ns
+        found = [run.begin, run.end, self._chance, run.slept, run.woke]
+        # from when on the timer goes first: of each deadline, for each entry, awake and asleep
+        fires = np.unique(run.deadline[run.deadline < NEVER])
+        for entry in set(self._entry[self._entry > 0].tolist()):
+            found += [fires - entry + step + k for k in range(step)]
+            asleep = self._woke != NEVER
+            deadline, _, _ = self._in_force(self._slept[asleep])
+            some = deadline < NEVER
+            shadow = deadline[some] - self._out[asleep][some] - entry + step
+            found += [shadow + k for k in range(-step, step)]
+        every = np.concatenate([np.array([low]), *found])
+        return np.unique(every[(every >= low) & (every < high)])

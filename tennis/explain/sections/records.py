@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What the plugin target/virtual/sections.c notes, and the times that its counts stand for.
+
+Instructions are counted, and each takes the same time. While the guest sleeps, time leaps: behind
+each sleep there is a pair of count and time.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis.errors import BenchError
+
+RECORD = np.dtype(
+    [
+        ("count", "<u8"),
+        ("value", "<u8"),
+        ("place", "<i4"),
+        ("began_place", "<i4"),
+        ("caller", "<i4"),
+        ("began_caller", "<i4"),
+        ("kind", "<u2"),
+        ("how", "<u2"),
+        ("began_how", "<u2"),
+        ("spare", "<u2"),
+        ("began", "<u8"),
+    ]
+)
+STRETCH, READ, SLEEP, WAKE, TIME, DOUBT, TIMER, TASK = range(1, 9)
+BY_RETURN_TO_USER = 5
+VECTOR = 0x1000
+IRQ_VECTORS = (VECTOR + 0x280, VECTOR + 0x480)  # from the kernel, from user space
+TIMER_TVAL, TIMER_CTL, TIMER_CVAL = range(3)
+IDLE = 1 << 63
+
+
+class Clock:
+    """Makes ns of virtual time of counts of instructions.
+
+    ``records``: a replay's, in their order. Raises BenchError where counts and times do not go
+    together: then something was counted that took no time, or the other way round.
+    """
+
+    def __init__(self, records: NDArray[Any], instruction_ns: int) -> None:
+        kind = records["kind"]
+        looks = records[kind == TIME]
+        if not len(looks):
+            raise BenchError("the replay was too short to tell what time it was")
+        self._ns = instruction_ns
+        self._wakes = records["count"][kind == WAKE].astype(np.int64)
+        # by order: a look while it sleeps would have the count of the wake that follows
+        self._wakes_before_look = np.cumsum(kind == WAKE)[kind == TIME]
+        times, counts = looks["value"].astype(np.int64), looks["count"].astype(np.int64)
+        self._offset = times - instruction_ns * counts
+        same = np.diff(self._wakes_before_look) == 0
+        drift = np.abs(np.diff(self._offset)[same])
+        if drift.any():
+            raise BenchError(
+                f"instructions and virtual time differ by up to {drift.max()} ns between two looks "
+                "at the clock: this replay's times cannot be trusted",
+                next_step="report it with the rally",
+            )
+        # what is outside has no time: before a sleep that nobody looked at the clock before
+        slept = int(self._wakes_before_look[0])
+        self.first_count = int(self._wakes[slept - 1]) if slept else 0
+        self.last_count = int(counts[-1])
+
+    def at(self, count: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return when so many instructions were executed, in ns; behind a sleep that ended there.
+
+        Raises BenchError for a wake behind which nobody looked at the clock.
+        """
+        wakes = np.searchsorted(self._wakes, count, "right")
+        look = np.searchsorted(self._wakes_before_look, wakes, "left")
+        known = look < len(self._offset)
+        look = np.minimum(look, len(self._offset) - 1)
+        if not (known & (self._wakes_before_look[look] == wakes)).all():
+            raise BenchError("the guest slept twice, and nobody looked at the clock between")
+        return self._offset[look] + self._ns * count
+
+    def before(self, count: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the same, before a sleep that began there."""
+        return self.at(count - 1) + self._ns

@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What sections say in a few figures: the worst instant, its share, the balls to meet it."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tennis.explain.sections.figures import balls_for, chance, time_over
+from tennis.explain.sections.kept import Sections
+from tennis.units import format_ns
+
+NEAR = 0.95  # what is as late as that part of the worst counts as meeting it
+LIMITS_NS = tuple(b * 10**e for e in range(3, 9) for b in (1, 2, 5))
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The worst instant; times in ns. ``sure``: every part of its latency was seen."""
+
+    at_ns: int
+    latency_ns: int
+    began_in: str
+    ended_in: str
+    task: str
+    sure: bool
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Shares are of the recorded time; ``not_sure``: what the model cannot predict there."""
+
+    worst: Worst
+    time_ns: int
+    near_ns: int
+    near: float
+    latest_ball_ns: int
+    later: float
+    not_sure: float
+    exact: int
+    predicted: int
+    error_ns: int
+    over: list[tuple[int, float]]
+
+    @property
+    def proven(self) -> bool:
+        """Tell whether every ball was predicted to the nanosecond."""
+        return self.exact == self.predicted
+
+    def sentences(self, balls: int) -> list[str]:
+        """Return what it says of a rally of so many balls."""
+        about = "" if self.proven else f", {_within(self.error_ns)}"
+        worst = (
+            f"The worst instant of this machine's {format_ns(self.time_ns)} without a ball: "
+            f"{format_ns(self.worst.latency_ns)}{about} ({self.worst.latency_ns:,} ns at "
+            f"{self.worst.at_ns:,} ns)."
+        )
+        found = [worst, f"The latest of {balls:,} balls: {format_ns(self.latest_ball_ns)}."]
+        needed = balls_for(self.near)
+        if needed is not None:
+            found.append(
+                f"Within {round(100 * (1 - NEAR))} % of the worst: {100 * self.near:.2g} % of the "
+                f"time. {balls:,} balls at random instants meet it with "
+                f"{_percent(chance(self.near, balls))}, {needed:,} with 95 %."
+            )
+        found.append(
+            f"{self.exact:,} of {self.predicted:,} balls are predicted to the nanosecond"
+            + ("." if self.proven else f", the others within {self.error_ns:,} ns.")
+        )
+        if self.not_sure:
+            found.append(
+                f"Not predicted, and in none of these figures: {100 * self.not_sure:.2g} % of the "
+                "time."
+            )
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the figures; times in ns, shares from 0 to 1."""
+        return {
+            "worst": asdict(self.worst),
+            "recorded_ns": self.time_ns,
+            "near_worst_ns": self.near_ns,
+            "near_worst_share": self.near,
+            "balls_for_95_percent": balls_for(self.near),
+            "latest_ball_ns": self.latest_ball_ns,
+            "later_than_latest_ball_share": self.later,
+            "not_predicted_share": self.not_sure,
+            "balls_predicted": self.predicted,
+            "balls_exact": self.exact,
+            "largest_error_ns": self.error_ns,
+            "share_over_ns": [{"over_ns": ns, "share": share} for ns, share in self.over],
+        }
+
+
+def _within(error_ns: int) -> str:
+    return f"give or take {format_ns(error_ns)}"
+
+
+def _percent(probability: float) -> str:
+    if probability > 0.999:
+        return "more than 99.9 %"
+    return f"{100 * probability:.2g} %" if probability < 0.1 else f"{100 * probability:.0f} %"
+
+
+def summarize_sections(sections: Sections, latest_ball_ns: int | None) -> Summary:
+    """Return the figures of what is kept; ``latest_ball_ns``: of the rally's interrupt latency."""
+    total = sections.about.time_ns
+    sure = sections.groups.filter(sections.groups.column("sure"))
+    unsure_ns = total - int(np.sum(sure.column("time_ns").to_numpy()))
+    row = next(r for r in sections.longest.to_pylist() if r["sure"])
+    worst = Worst(
+        at_ns=row["at_ns"],
+        latency_ns=row["latency_ns"],
+        began_in=row["began_in"],
+        ended_in=row["ended_in"],
+        task=row["ended_task"],
+        sure=row["sure"],
+    )
+    near_ns = int(NEAR * worst.latency_ns)
+    limits = [limit for limit in LIMITS_NS if limit < worst.latency_ns]
+    latest = latest_ball_ns or 0
+    over = time_over(sure, np.array([near_ns, latest, *limits])) / total
+    about = sections.about
+    return Summary(
+        worst=worst,
+        time_ns=total,
+        near_ns=near_ns,
+        near=float(over[0]),
+        latest_ball_ns=latest,
+        later=float(over[1]),
+        not_sure=unsure_ns / total,
+        exact=about.exact,
+        predicted=about.predicted,
+        error_ns=about.worst_ns,
+        over=list(zip(limits, over[2:].tolist(), strict=True)),
+    )
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Code that keeps interrupts off: the worst latency from there, and its share of the time."""
+
+    began_in: str
+    ended_in: str
+    task: str  # in which most of it was
+    worst_ns: int
+    share: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a JSON object; times in ns."""
+        return asdict(self)
+
+
+def causes(sections: Sections) -> list[Cause]:
+    """Return what can make a ball late, by code; the worst first."""
+    sure = sections.groups.filter(sections.groups.column("sure"))
+    sums = sure.group_by(["began_in", "ended_in", "task"]).aggregate(
+        [("longest_ns", "max"), ("time_ns", "sum")]
+    )
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in sums.to_pylist():
+        found.setdefault((row["began_in"], row["ended_in"]), []).append(row)
+    causes = [
+        Cause(
+            began_in=began,
+            ended_in=ended,
+            task=max(rows, key=lambda r: (r["time_ns_sum"], r["task"]))["task"],
+            worst_ns=max(r["longest_ns_max"] for r in rows),
+            share=sum(r["time_ns_sum"] for r in rows) / sections.about.time_ns,
+        )
+        for (began, ended), rows in found.items()
+    ]
+    return sorted(causes, key=lambda one: (-one.worst_ns, one.began_in, one.ended_in))

@@ -1,0 +1,208 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Record when a rally's machine could not take the ping, and play instants chosen from that.
+
+Two boots: the rally itself, ball by ball the same, which gives the model its constants; and the
+same machine for the same time without a ball, which balls do not disturb. In the second every
+instant can be played: a ball that is the first of a boot meets what is recorded there.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis import wire
+from tennis.bench.targets.console import Console
+from tennis.bench.virtual import symbols
+from tennis.bench.virtual.bench import VirtualBench
+from tennis.bench.virtual.machine import Extras
+from tennis.bench.virtual.recorder import Recorder, base_of
+from tennis.errors import BenchError, UsageError
+from tennis.explain.phases import Symbol
+from tennis.explain.sections import kept
+from tennis.explain.sections.calibration import calibrate
+from tennis.explain.sections.finding import find
+from tennis.explain.sections.names import Places
+from tennis.explain.sections.run import Run, decode
+from tennis.play.explain import refuse_others
+from tennis.play.progress import Progress
+from tennis.play.rally import Watch
+from tennis.play.replaying import NONE, balls_of, plan_again, replay, unlike
+from tennis.rally import Rally
+from tennis.rally.balls import records
+from tennis.rally.folder import CONSOLE
+from tennis.rally.manifest import Protocol
+from tennis.rally.plan import Plan
+
+BALLS_MAX = 20_000  # of a busy rally's time, some 100 MB are on the disk for each thousand
+LEAD_NS = 10_000_000  # so long before the first ball recording begins
+GAP_NS = 10_000  # of a ball that is played at a chosen instant
+# words of a command line with which interrupts are masked in another way, or vectors are elsewhere
+OTHER_WAYS = ("pseudo_nmi", "kpti=")
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A ball that was played at a chosen instant, the first of its boot; ns."""
+
+    at_ns: int
+    predicted_ns: int
+    measured_ns: int
+
+
+def check(rally: Rally, plan: Plan) -> None:
+    """Raise UsageError for a rally of which the model says nothing."""
+    refuse_others(rally, plan)
+    why = ""
+    if plan.drill is not None:
+        why = "it is a drill, which has no ping"
+    elif plan.processors > 1:
+        why = f"it has {plan.processors} processors, and sections are those of one"
+    elif plan.top_half != "hard":
+        why = f"its top half is {plan.top_half}: when its thread runs depends on the ping itself"
+    elif plan.protocol.loop != "closed":
+        why = "an open loop serves balls before their answers"
+    elif any(word in plan.command_line for word in OTHER_WAYS):
+        why = f"with {plan.command_line} interrupts are masked in another way"
+    elif not 0 < rally.balls - rally.misses <= BALLS_MAX or rally.misses:
+        why = f"sections are recorded of 1 to {BALLS_MAX:,} balls, none of them missed"
+    elif rally.manifest.target.stage is not None:
+        why = "its top half runs in another stage of the kernel"
+    if why:
+        raise UsageError(
+            f"{rally.path}: {why}",
+            next_step="`tennis explain` without --sections names what late balls waited for",
+        )
+
+
+def record(rally: Rally, *, kernel: str | None = None, watch: Watch | None = None) -> kept.Sections:
+    """Record a rally's sections, and write them into its folder.
+
+    Raises UsageError, RallyError and BenchError as ``tennis.play.explain.explain``.
+    """
+    plan = plan_again(rally, kernel)
+    check(rally, plan)
+    table = balls_of(rally)
+    if (table[:, 1] == NONE).any():
+        raise UsageError(f"{rally.path}: balls were missed", next_step="use a longer --timeout")
+    machine = _Machine(rally, plan, table, watch or Watch())
+    with_balls = machine.rally_again()
+    calibration = calibrate(with_balls, table[:, 0], table[:, 1])
+    del with_balls
+    without, places = machine.without_balls()
+    low, high = int(table[0, 0]), machine.end_ns
+    found = find(without, calibration, places, low, high)
+    kept.write(rally, found)
+    return found
+
+
+def play_at(
+    rally: Rally, instants: Sequence[tuple[int, int]], *, kernel: str | None, watch: Watch
+) -> list[Shot]:
+    """Play a ball at each of some instants, in a boot of its own; (at_ns, predicted_ns)."""
+    plan = plan_again(rally, kernel)
+    check(rally, plan)
+    machine = _Machine(rally, plan, balls_of(rally), watch)
+    return [machine.shot(at_ns, predicted_ns) for at_ns, predicted_ns in instants]
+
+
+class _Machine:
+    """A rally's machine, to be booted again and again."""
+
+    def __init__(self, rally: Rally, plan: Plan, table: NDArray[np.int64], watch: Watch) -> None:
+        self._rally, self._plan, self._table, self._watch = rally, plan, table, watch
+        self._bench = VirtualBench()
+        self._parts = self._bench.parts(plan)
+        console = rally.file(CONSOLE)
+        facts = Console(console).report().facts if console else {}
+        self._symbols: list[Symbol] = symbols.functions(self._parts, facts)
+        self._ready_ns = next((e["at_ns"] for e in rally.events if e["what"] == "ready"), None)
+        self.end_ns = int(table[-1, 0] + table[-1, 1])
+
+    def rally_again(self) -> Run:
+        """Return the run of the rally with its balls, each of them the rally's."""
+        versions = self._bench.versions(self._plan)
+        # the instrument ends QEMU with its last ball, before all of it is written
+        protocol = self._plan.protocol.model_copy(update={"balls": self._plan.protocol.balls + 1})
+        with self._recorder() as recorder, self._folder() as scratch:
+            replay(
+                self._playing(protocol, scratch, recorder),
+                self._table,
+                self._rally.balls - 1,
+                self._watch,
+                lambda text: unlike(self._rally, text, versions),
+                ready=lambda: recorder.recorded_until_ns() > self.end_ns,
+            )
+            return decode(recorder.records(), self._plan.instruction_ns)
+
+    def without_balls(self) -> tuple[Run, Places]:
+        """Return the run of the same machine up to the rally's end, with no ball before."""
+        until_ns = self.end_ns + LEAD_NS
+        with self._recorder() as recorder, self._folder() as scratch:
+            session = self._playing(self._first_ball_at(until_ns + LEAD_NS), scratch, recorder)
+            with contextlib.closing(session):
+                for _ in session.frames():
+                    if self._watch.stop():
+                        raise KeyboardInterrupt
+                    self._watch.observe(Progress(planned=1))
+                    if recorder.recorded_until_ns() > until_ns:
+                        session.stop()
+                        break
+            if recorder.recorded_until_ns() <= self.end_ns:
+                raise BenchError("the run without balls ended before its time")
+            run = decode(recorder.records(), self._plan.instruction_ns)
+        return run, Places(self._symbols, base_of(self._symbols))
+
+    def shot(self, at_ns: int, predicted_ns: int) -> Shot:
+        """Play one ball at an instant. Raises BenchError if none comes then."""
+        with self._folder() as scratch:
+            session = self._playing(self._first_ball_at(at_ns), scratch, None)
+            with contextlib.closing(session):
+                for frame in session.frames():
+                    if self._watch.stop():
+                        raise KeyboardInterrupt
+                    if frame is not None and frame.kind == wire.BALLS:
+                        session.stop()
+                        ball = records(frame.payload)[0]
+                        served, rise = int(ball["served"]), int(ball["rise"])
+                        if served != at_ns or rise == NONE:
+                            raise BenchError(
+                                f"the ball at {at_ns} ns came at {served} ns"
+                                if served != at_ns
+                                else f"the ball at {at_ns} ns was not answered in time"
+                            )
+                        return Shot(at_ns, predicted_ns, rise)
+        raise BenchError(f"no ball came at {at_ns} ns")
+
+    def _first_ball_at(self, at_ns: int) -> Protocol:
+        if self._ready_ns is None:
+            raise UsageError(
+                f"{self._rally.path} does not say when its target was ready",
+                next_step="play it anew",
+            )
+        return self._plan.protocol.model_copy(
+            update={
+                "balls": 1,
+                "gap_min_ns": GAP_NS,
+                "gap_max_ns": GAP_NS,
+                "settle_ns": at_ns - int(self._ready_ns) - GAP_NS,
+            }
+        )
+
+    def _recorder(self) -> Recorder:
+        return Recorder(self._parts, self._symbols, int(self._table[0, 0]) - LEAD_NS)
+
+    @staticmethod
+    def _folder() -> "tempfile.TemporaryDirectory[str]":
+        return tempfile.TemporaryDirectory(prefix="tennis-sections-")
+
+    def _playing(self, protocol: Protocol, scratch: str, recorder: Recorder | None) -> Any:
+        plugin = recorder.plugin() if recorder else None
+        extras = Extras(plugin=plugin, protocol=protocol)
+        return VirtualBench(extras).start(self._plan, Path(scratch))
