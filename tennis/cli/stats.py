@@ -13,6 +13,8 @@ from rich.text import Text
 
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo, paragraph
+from tennis.explain.sections import kept
+from tennis.explain.sections.summary import summarize_sections
 from tennis.rally import open_folder
 from tennis.stats import Latency, Summary, summarize
 from tennis.stats.drill import summarize_drill
@@ -41,7 +43,8 @@ def stats(folder: Path, *, as_json: bool) -> None:
 
     Quantiles are observed values; a missed ball is later than all others. Their 95 % intervals
     assume that balls are independent. Below the maximum are the misses. If there are none, the
-    command also prints the rate of later answers that this many balls rule out.
+    command also prints the rate of later answers that this many balls rule out. If `tennis explain
+    --sections` recorded every instant, it says what balls could have met.
 
     \b
     Examples:
@@ -60,8 +63,11 @@ def stats(folder: Path, *, as_json: bool) -> None:
         print_drill(summarize_drill(opened), as_json=as_json)
         return
     summary = summarize(opened)
+    sections = kept.read(opened)
+    instants = sections and summarize_sections(sections, summary.interrupt_ns.max)
     if as_json:
-        echo(json.dumps(summary.as_json(), indent=2))
+        content = summary.as_json() | ({"sections": instants.as_json()} if instants else {})
+        echo(json.dumps(content, indent=2))
         return
     console = Console(highlight=False)
     columns = console.width
@@ -69,7 +75,7 @@ def stats(folder: Path, *, as_json: bool) -> None:
     for table in _tables(summary, console):
         console.width = max(console.width, _width(table, console))
         console.print(table, crop=False)
-    for line in summary.claims():
+    for line in (*summary.claims(), *(instants.sentences(summary.balls) if instants else ())):
         paragraph(console, line, columns=columns)
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from tennis.explain.phases import Symbol
 from tennis.explain.sections import kept
 from tennis.explain.sections import records as kinds
-from tennis.explain.sections.calibration import calibrate
+from tennis.explain.sections.calibration import Calibration, calibrate
 from tennis.explain.sections.finding import find
-from tennis.explain.sections.model import NOTHING, PING, TIMER
+from tennis.explain.sections.model import NOTHING, PING, TIMER, Model
 from tennis.explain.sections.names import Places
-from tennis.explain.sections.run import IDLE_TASK, KERNEL, SOFTIRQ, USER, decode
+from tennis.explain.sections.run import IDLE_TASK, KERNEL, SOFTIRQ, USER, Run, decode
 
 STEP_NS = 2
 ENTRY = {USER: 18, KERNEL: 13, SOFTIRQ: 11, IDLE_TASK: 15}  # instructions, the read among them
@@ -163,16 +163,27 @@ def program(seed: int, length: int) -> list[tuple[str, int]]:
     return [*made, ("work", 50), ("mask", 0), ("work", 5), ("unmask", KERNEL)]
 
 
-def made_up_sections(seed: int = 3, balls: int = 40) -> kept.Sections:
-    """Return what would be kept of a made-up machine: one run with balls, and one without."""
+def _made_up(seed: int, balls: int) -> tuple[Calibration, Run]:
     draw = np.random.default_rng(seed)
     pings = np.cumsum([2 * int(draw.integers(300, 700)) for _ in range(balls)]).tolist()
     deadlines = np.cumsum([16 * int(draw.integers(10, 120)) for _ in range(400)]).tolist()
     made = program(seed, 260)
     played = Processor(list(deadlines), pings=list(pings)).run(made)
-    found = calibrate(
-        decode(played.array(), STEP_NS), np.array(pings[2:]), np.array(played.rises[2:])
-    )
-    quiet = decode(Processor(list(deadlines)).run(made).array(), STEP_NS)
-    places = Places([Symbol(0xFFFF_0000_0000_0000, "kernel_function")], 0xFFFF_0000_0000_0000)
+    with_balls = decode(played.array(), STEP_NS)
+    found = calibrate(with_balls, np.array(pings[2:]), np.array(played.rises[2:]))
+    return found, decode(Processor(list(deadlines)).run(made).array(), STEP_NS)
+
+
+def made_up_sections(seed: int = 3, balls: int = 40) -> kept.Sections:
+    """Return what would be kept of a made-up machine: one run with balls, and one without."""
+    found, quiet = _made_up(seed, balls)
+    base = 0xFFFF_0000_0000_0000
+    places = Places([Symbol(base, "kernel_function")], base)
     return find(quiet, found, places, int(quiet.begin[5]), int(quiet.end[-5]))
+
+
+def met_at_every_instant(seed: int = 3, balls: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    """Return the latency of each ns of what ``made_up_sections`` covers, and whether it is sure."""
+    found, quiet = _made_up(seed, balls)
+    met = Model(quiet, found.constants).meet(np.arange(quiet.begin[5], quiet.end[-5]))
+    return met.latency, met.sure

@@ -6,12 +6,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tennis.explain.sections.figures import balls_for, chance, time_over
 from tennis.explain.sections.kept import Sections
 from tennis.units import format_ns
 
 NEAR = 0.95  # what is as late as that part of the worst counts as meeting it
+CURVE_POINTS = 600
 LIMITS_NS = tuple(b * 10**e for e in range(3, 9) for b in (1, 2, 5))
 
 
@@ -172,3 +174,15 @@ def causes(sections: Sections) -> list[Cause]:
         for (began, ended), rows in found.items()
     ]
     return sorted(causes, key=lambda one: (-one.worst_ns, one.began_in, one.ended_in))
+
+
+def curve(sections: Sections) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return times (ns) up to the worst, and the share of time in which a ping waits longer.
+
+    The last share is that of the worst instants' own nanosecond.
+    """
+    sure = sections.groups.filter(sections.groups.column("sure"))
+    least = max(1, int(np.min(sure.column("shortest_ns").to_numpy())))
+    most = int(np.max(sure.column("longest_ns").to_numpy()))
+    over_ns = np.unique(np.geomspace(least, most, CURVE_POINTS).astype(np.int64).clip(0, most - 1))
+    return over_ns + 1, time_over(sure, over_ns) / sections.about.time_ns

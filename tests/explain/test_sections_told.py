@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What is said of sections: figures against the instants themselves, and what is refused."""
+
+import json
+import math
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli import cli
+from tennis.errors import RallyError
+from tennis.explain.sections import kept
+from tennis.explain.sections.figures import balls_for, chance, time_over
+from tennis.explain.sections.summary import causes, curve, summarize_sections
+from tests.support.made_up_sections import made_up_sections, met_at_every_instant
+from tests.support.synthetic import make_rally
+
+
+@pytest.fixture(scope="module")
+def sections():
+    return made_up_sections()
+
+
+@pytest.fixture
+def rally(tmp_path, sections):
+    rally = make_rally(tmp_path / "r", rise=np.full(40, 90), schedule=np.full(40, 200))
+    kept.write(rally, sections)
+    return rally
+
+
+def run(*words):
+    return CliRunner().invoke(cli, [str(word) for word in words])
+
+
+def test_shares_are_those_of_the_instants_themselves(sections):
+    """The histogram of pieces, against a count of every single nanosecond."""
+    latency, sure = met_at_every_instant()
+    limits = np.array([60, 90, 100, 150, 200, 250, 300])
+    found = time_over(sections.groups.filter(sections.groups.column("sure")), limits)
+    counted = [np.count_nonzero(latency[sure] > limit) for limit in limits]
+    assert len(latency) == sections.about.time_ns
+    np.testing.assert_allclose(found, counted)
+    told = summarize_sections(sections, 90)
+    assert told.worst.latency_ns == latency[sure].max()
+    assert math.isclose(told.not_sure, np.mean(~sure))
+    assert math.isclose(sum(cause.share for cause in causes(sections)), np.mean(sure))
+    over_ns, share = curve(sections)
+    assert (np.diff(share) <= 0).all()
+    assert (over_ns[-1], share.min() > 0) == (told.worst.latency_ns, True)
+
+
+def test_how_many_balls_meet_it():
+    assert balls_for(0.0005) == 5990
+    assert math.isclose(chance(0.0002, 5000), 1 - (1 - 0.0002) ** 5000)
+    assert chance(0.0005, 5990) >= 0.95 > chance(0.0005, 5989)
+    assert (balls_for(0.0), balls_for(1.0), chance(1.0, 1)) == (None, 1, 1.0)
+
+
+def test_what_is_recorded_is_told_by_all(rally, sections):
+    """And nobody plays it again for that: this rally cannot be."""
+    told = run("explain", rally.path, "--sections")
+    assert told.exit_code == 0, told.output
+    worst = summarize_sections(sections, None).worst.latency_ns
+    assert f"{worst} ns at" in told.output
+    assert "38 of 38 balls are predicted to the nanosecond." in told.output
+    assert f"{worst} ns at" in " ".join(run("stats", rally.path).output.split())
+    found = json.loads(run("stats", rally.path, "--json").output)["sections"]
+    told = json.loads(run("explain", rally.path, "--sections", "--json").output)
+    assert found == {name: told[name] for name in found}
+    assert told["causes"][0]["worst_ns"] == worst
+    drawn = run("plot", rally.path, "--kind", "distribution", "--out", rally.path.parent / "p")
+    assert drawn.exit_code == 0, drawn.output
+    assert "at every instant" in (rally.path.parent / "p" / "distribution.svg").read_text()
+
+
+def test_sections_of_other_balls_are_refused(tmp_path, rally):
+    other = make_rally(tmp_path / "other", rise=np.full(40, 91), schedule=np.full(40, 200))
+    assert kept.read(other) is None
+    for name in (kept.SECTIONS, kept.WORST):
+        (other.path / name).write_bytes((rally.path / name).read_bytes())
+    with pytest.raises(RallyError, match=r"is not of this rally's balls.*--sections"):
+        kept.read(other)
+    # a row less: the time is not all of it
+    path = rally.path / kept.SECTIONS
+    pq.write_table(pq.read_table(path).slice(1), path)
+    with pytest.raises(RallyError, match="is not of this rally's balls"):
+        kept.read(rally)
+    path.write_bytes(b"PAR1 and more")
+    with pytest.raises(RallyError, match="is damaged"):
+        kept.read(rally)
+
+
+def test_only_a_rally_of_the_virtual_bench_has_sections(tmp_path):
+    rally = make_rally(tmp_path / "r", rise=np.full(20, 1000), schedule=np.full(20, 1000))
+    assert "only the virtual bench" in str(run("explain", rally.path, "--sections").exception)
+    for words in (["--exact"], ["--sections", "--stages"], ["--sections", "--worst", "3"]):
+        assert "--" in str(run("explain", rally.path, *words).exception)
