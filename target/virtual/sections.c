@@ -312,7 +312,7 @@ static void find_names(uint64_t init_task)
 static void switches(unsigned int vcpu, void *pc)
 {
 	char name[16] = "?";
-	struct record record = { .kind = TASK, .count = *executed };
+	struct record record = { .kind = TASK };
 
 	if (!task)
 		find_names(read_register(cpu, 0));
@@ -321,6 +321,7 @@ static void switches(unsigned int vcpu, void *pc)
 		return;
 	if (name_offset >= 0)
 		read_memory(cpu, task + name_offset, name, sizeof(name));
+	record.count = *executed;
 	memcpy(&record.value, name, 8);
 	memcpy(&record.began, name + 8, 8);
 	record.how = task == idle_task;

@@ -26,6 +26,7 @@ from tennis.bench.loads import CYCLE
 from tennis.bench.protocol import Bench, RunRecord, Session
 from tennis.bench.registry import bench_for
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
+from tennis.explain.sections.kept import SECTIONS, WORST
 from tennis.explain.stages import STAGES
 from tennis.play.capture import simulated
 from tennis.play.rally import Watch, play_journal
@@ -219,9 +220,10 @@ def compare(
         left_out.append("what came behind its last ball: the rally did not come to its end")
     if not whole and ended == "fault":
         left_out.append("faults: what ended the rally did not happen now")
-    if (rally.path / STAGES).exists():
-        how = f"remove it, and type: tennis explain {quoted(rally.path)} --stages"
-        left_out.append(f"{STAGES}: it was made afterwards (to be sure of it, {how})")
+    for name, option in ((STAGES, "--stages"), (SECTIONS, "--sections"), (WORST, "--sections")):
+        if (rally.path / name).exists():
+            how = f"remove it, and type: tennis explain {quoted(rally.path)} {option}"
+            left_out.append(f"{name}: it was made afterwards (to be sure of it, {how})")
     there = [name for name in NOT_COMPARED if getattr(rally.manifest, name)]
     return difference, [*left_out, f"{' and '.join(there)}: only who played it knows"]
 
