@@ -19,14 +19,26 @@ LIMITS_NS = tuple(b * 10**e for e in range(3, 9) for b in (1, 2, 5))
 
 @dataclass(frozen=True)
 class Worst:
-    """The worst instant; times in ns. ``sure``: every part of its latency was seen."""
+    """The worst instant; times in ns.
+
+    ``error_ns``: the largest of the balls that were taken the same way; None: no ball was.
+    """
 
     at_ns: int
     latency_ns: int
+    way: str
+    where: str
     began_in: str
     ended_in: str
     task: str
-    sure: bool
+    error_ns: int | None
+
+    @property
+    def doubt(self) -> str:
+        """Return how far the prediction may be off, in words; "": no ball says that it is."""
+        if self.error_ns is None:
+            return ", though no ball was taken like that"
+        return f", give or take {format_ns(self.error_ns)}" if self.error_ns else ""
 
 
 @dataclass(frozen=True)
@@ -52,10 +64,9 @@ class Summary:
 
     def sentences(self, balls: int) -> list[str]:
         """Return what it says of a rally of so many balls."""
-        about = "" if self.proven else f", {_within(self.error_ns)}"
         worst = (
             f"The worst instant of this machine's {format_ns(self.time_ns)} without a ball: "
-            f"{format_ns(self.worst.latency_ns)}{about} ({self.worst.latency_ns:,} ns at "
+            f"{format_ns(self.worst.latency_ns)}{self.worst.doubt} ({self.worst.latency_ns:,} ns at "
             f"{self.worst.at_ns:,} ns)."
         )
         found = [worst, f"The latest of {balls:,} balls: {format_ns(self.latest_ball_ns)}."]
@@ -95,10 +106,6 @@ class Summary:
         }
 
 
-def _within(error_ns: int) -> str:
-    return f"give or take {format_ns(error_ns)}"
-
-
 def _percent(probability: float) -> str:
     if probability > 0.999:
         return "more than 99.9 %"
@@ -111,13 +118,16 @@ def summarize_sections(sections: Sections, latest_ball_ns: int | None) -> Summar
     sure = sections.groups.filter(sections.groups.column("sure"))
     unsure_ns = total - int(np.sum(sure.column("time_ns").to_numpy()))
     row = next(r for r in sections.longest.to_pylist() if r["sure"])
+    like = [b for b in sections.about.balls if (b.way, b.where) == (row["way"], row["where"])]
     worst = Worst(
         at_ns=row["at_ns"],
         latency_ns=row["latency_ns"],
+        way=row["way"],
+        where=row["where"],
         began_in=row["began_in"],
         ended_in=row["ended_in"],
         task=row["ended_task"],
-        sure=row["sure"],
+        error_ns=max((one.worst_ns for one in like), default=None),
     )
     near_ns = int(NEAR * worst.latency_ns)
     limits = [limit for limit in LIMITS_NS if limit < worst.latency_ns]

@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Sections of a real kernel: every ball and the worst instant are what was predicted."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli import cli
+from tests.support.virtual import played
+
+HELD_US = 200
+
+
+@pytest.mark.virtual
+def test_the_worst_instant_is_met_when_it_is_played(tmp_path):
+    """Known answer: a load that keeps interrupts off for a known time."""
+    rally = played(
+        tmp_path / "r", kernel="mainline", load="hog", load_options={"hold_us": HELD_US}, balls=60
+    )
+    done = CliRunner().invoke(cli, ["explain", str(rally.path), "--sections", "--exact", "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert HELD_US * 1000 < told["worst"]["latency_ns"] < HELD_US * 1000 + 20_000
+    assert "hog" in told["causes"][0]["began_in"] + told["causes"][0]["ended_in"]
+    assert told["played"]["measured_ns"] == told["played"]["predicted_ns"]
+    assert told["played"]["predicted_ns"] == told["worst"]["latency_ns"]
+    assert told["balls_predicted"] == 60
+    assert told["largest_error_ns"] < 3_000  # of those that found the idle task
+    assert told["not_predicted_share"] < 0.001
