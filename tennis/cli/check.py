@@ -36,7 +36,7 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None) -> None:
     hash in the folder shows only damage.) The exit code is 1 if anything differs.
 
     DIR may be the file that `tennis pack` made, or the folder in it: then the rally is played up to
-    the packed ball, and its call stacks are compared, too.
+    the packed ball, and the ball's call stacks are compared, too.
 
     \b
     Examples:

@@ -16,25 +16,28 @@ from tennis.units import format_count
 
 
 @click.command()
-@click.argument("rally", type=Folder(), metavar="DIR")
+@click.argument("rally", type=Folder(), metavar="RALLY")
 @click.option(
-    "--ball", type=int, required=True, help="Which one, as `tennis explain DIR` names it."
+    "--ball",
+    type=int,
+    required=True,
+    help="Which one, as `tennis explain` names it; the first is 0.",
 )
-@click.option("--kernel", metavar="TREE", help="The built tree, where the rally was played on one.")
+@click.option("--kernel", metavar="DIR", help="The built tree, where the rally was played on one.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The zip file; it must not exist.  [default: DIR-ball-N.zip, here]",
+    help="The zip file; it must not exist.  [default: RALLY-ball-N.zip]",
 )
 @quiet_option
 def pack(rally: Path, *, ball: int, kernel: str | None, out: Path | None) -> None:
-    """Pack a late ball of the rally DIR for somebody else, who gets the same one bit for bit.
+    """Pack a late ball of a RALLY for somebody else, who gets the same one bit for bit.
 
     The rally is played again up to this ball, and explained. The zip file holds the rally, the
-    ball's moments and call stacks, README.txt, a text for a mail, and replay.sh, which needs only
-    this kit: it fetches the kernel and says with its exit code whether the same ball came. So does
-    `tennis check FILE`.
+    ball's moments and call stacks, a text for a mail (README.txt), and a script (replay.sh) that
+    needs only this kit: it fetches the kernel, plays the ball, and says with its exit code whether
+    it is the same. `tennis check FILE` does so without unpacking it.
 
     \b
     Examples:
