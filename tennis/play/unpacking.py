@@ -37,7 +37,6 @@ from tennis.rally.zip_files import DAMAGE, METHODS, directory_of
 ZIP_MAX = RALLY_MAX + sum(LIMITS.values())  # bytes: what is packed never grows
 MEMBERS_MAX = 32
 DIRECTORY_MAX = 1 << 16  # bytes
-CHUNK = 1 << 20
 NAME = re.compile(rf"ball-\d{{1,10}}/(?:({RALLY})/)?([A-Za-z.-]{{1,40}})")
 ENCRYPTED = 1  # a bit of a member's flags
 
@@ -150,16 +149,14 @@ def _is_known(inside: str | None, file: str) -> bool:
 
 def _copy(archive: zipfile.ZipFile, info: zipfile.ZipInfo, into: Path, limit: int) -> int:
     """Write a member whose name is known; return its bytes. Raises RallyError above ``limit``."""
-    to, size = into / info.filename, 0
-    to.parent.mkdir(parents=True, exist_ok=True)
+    to = into / info.filename
     if to.exists():
-        raise RallyError(f"it holds {info.filename} twice", next_step=ASK)
-    with archive.open(info) as source, writing(to), to.open("xb") as target:
-        while chunk := source.read(CHUNK):
-            size += len(chunk)
-            if size > limit:
-                raise RallyError(
-                    f"{info.filename} unpacks to more than {limit:,} bytes", next_step=ASK
-                )
-            target.write(chunk)
-    return size
+        raise RallyError(f"{info.filename} is in it twice", next_step=ASK)
+    with archive.open(info) as source:
+        content = source.read(limit + 1)
+    if len(content) > limit:
+        raise RallyError(f"{info.filename} unpacks to more than {limit:,} bytes", next_step=ASK)
+    with writing(to):
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_bytes(content)
+    return len(content)

@@ -186,6 +186,14 @@ def test_what_strangers_send(late, tmp_path, change, words):
     assert {path.name for path in tmp_path.iterdir()} == {"late.zip", "r"}
 
 
+def test_a_name_that_is_there_twice(late):
+    content = members(late)
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(late, "a") as whole:
+        whole.writestr(f"ball-3/{README}", content[f"ball-3/{README}"])
+    with pytest.raises(RallyError, match=r"ball-3/README\.txt is in it twice"):
+        check_packed(late)
+
+
 def test_other_archives(late):
     packed_again(late, members(late), zipfile.ZIP_BZIP2)
     with pytest.raises(RallyError, match="packed in another way than zip's"):
