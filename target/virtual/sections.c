@@ -513,10 +513,15 @@ static void translates(uintptr_t first, uintptr_t second)
 
 static void begin(void)
 {
+	uint64_t pc = read_register(cpu, PC);
+	uint32_t before;
+
+	/* it may sleep now, and what time it is then is known when it wakes */
+	asleep = read_memory(cpu, pc - 4, &before, sizeof(before)) && before == WFI_CODE;
 	counting = true;
 	masked = read_register(cpu, PSTATE) & MASK_I;
 	stretch = (struct record){ .kind = STRETCH, .began_how = AT_BEGIN,
-				   .began_place = read_register(cpu, PC) - base };
+				   .began_place = pc - base };
 	if (queue_tb_flush)
 		queue_tb_flush(cpu);
 	else

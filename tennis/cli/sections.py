@@ -18,7 +18,7 @@ from tennis.explain.sections.summary import Cause, Summary, causes, summarize_se
 from tennis.listener import listening
 from tennis.rally import Rally
 from tennis.rally.text import plain
-from tennis.stats.summary import summarize
+from tennis.stats.summary import percent, summarize
 from tennis.units import format_count, format_ns
 
 CAUSES = 12
@@ -85,7 +85,7 @@ def _print(rally: Rally, sections: Sections, summary: Summary, found: list[Cause
     for cause in found[:CAUSES]:
         table.add_row(
             format_ns(cause.worst_ns),
-            share(cause.share),
+            percent(cause.share),
             Text(plain(cause.began_in, 80)),
             Text(plain(cause.ended_in, 80)),
             Text(plain(cause.task, 20)),
@@ -108,10 +108,3 @@ def _print(rally: Rally, sections: Sections, summary: Summary, found: list[Cause
         "dim",
     )
     line(f"All {format_count(sections.about.records, 'section')}: {plain(str(rally.path))}", "dim")
-
-
-def share(of: float) -> str:
-    """Return a share as people read it."""
-    if of >= 0.0001:
-        return f"{100 * of:.2f} %"
-    return f"{1e6 * of:.3g} in a million"

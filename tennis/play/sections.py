@@ -41,7 +41,8 @@ from tennis.rally.manifest import Protocol
 from tennis.rally.plan import Plan
 
 BALLS_MAX = 20_000  # of a busy rally's time, some 100 MB are on the disk for each thousand
-LEAD_NS = 10_000_000  # so long before the first ball recording begins
+LEAD_NS = 500_000_000  # so long before the first ball recording begins, if the target is ready
+AFTER_NS = 10_000_000  # so long behind the rally the run without balls goes on
 GAP_NS = 10_000  # of a ball that is played at a chosen instant
 # words of a command line with which interrupts are masked in another way, or vectors are elsewhere
 OTHER_WAYS = ("pseudo_nmi", "kpti=")
@@ -143,9 +144,9 @@ class _Machine:
 
     def without_balls(self) -> tuple[Run, Places]:
         """Return the run of the same machine up to the rally's end, with no ball before."""
-        until_ns = self.end_ns + LEAD_NS
+        until_ns = self.end_ns + AFTER_NS
         with self._recorder() as recorder, self._folder() as scratch:
-            session = self._playing(self._first_ball_at(until_ns + LEAD_NS), scratch, recorder)
+            session = self._playing(self._first_ball_at(until_ns + AFTER_NS), scratch, recorder)
             with contextlib.closing(session):
                 for _ in session.frames():
                     if self._watch.stop():
@@ -171,12 +172,11 @@ class _Machine:
                         session.stop()
                         ball = records(frame.payload)[0]
                         served, rise = int(ball["served"]), int(ball["rise"])
-                        if served != at_ns or rise == NONE:
-                            raise BenchError(
-                                f"the ball at {at_ns} ns came at {served} ns"
-                                if served != at_ns
-                                else f"the ball at {at_ns} ns was not answered in time"
-                            )
+                        # between two instructions nothing can be served
+                        if not 0 <= served - at_ns < self._plan.instruction_ns:
+                            raise BenchError(f"the ball at {at_ns} ns came at {served} ns")
+                        if rise == NONE:
+                            raise BenchError(f"the ball at {at_ns} ns was not answered in time")
                         return Shot(at_ns, predicted_ns, rise)
         raise BenchError(f"no ball came at {at_ns} ns")
 
@@ -196,7 +196,8 @@ class _Machine:
         )
 
     def _recorder(self) -> Recorder:
-        return Recorder(self._parts, self._symbols, int(self._table[0, 0]) - LEAD_NS)
+        from_ns = max(int(self._table[0, 0]) - LEAD_NS, int(self._ready_ns or 0))
+        return Recorder(self._parts, self._symbols, from_ns)
 
     @staticmethod
     def _folder() -> "tempfile.TemporaryDirectory[str]":

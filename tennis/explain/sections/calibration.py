@@ -51,9 +51,12 @@ def calibrate(run: Run, served: Times, rise: Times) -> Calibration:
     """Return the constants of a run, and what they predict of its own balls.
 
     ``served``: when each ball was served; ``rise``: its measured latency; ns, of all balls that
-    were answered. What the record holds of a ball's own interrupt is not used to predict it.
+    were answered. What the record holds of a ball's own interrupt is not used to predict it. Balls
+    before the second section are left out: what went before them is not known.
     Raises BenchError where a ball's interrupt is not in the record.
     """
+    known = served > run.begin[1]
+    served, rise = served[known], rise[known]
     constants = Constants(_entries(run), _answer(run, served, rise))
     met = predict(run, constants, served)
     error = rise - met.latency

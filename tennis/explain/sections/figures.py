@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tennis.explain.sections.model import AT_ONCE, WAYS, Model
+from tennis.explain.sections.model import WAYS, Model
 from tennis.explain.sections.names import Named, Places
 from tennis.explain.sections.run import WHERE, Run, Times
 
@@ -45,7 +45,7 @@ LONGEST = pa.schema(
     ]
 )
 LONGEST_KEPT = 1000
-NO_SECTION = "interrupts on"
+NO_SECTION, SLEEP = "interrupts on", "asleep"
 
 
 @dataclass(frozen=True)
@@ -86,16 +86,19 @@ def _taken(named: Named, section: Times) -> list[str]:
     return [names[i] for i in index[section].tolist()]
 
 
-def grouped(found: Pieces, code: Code) -> pa.Table:
+def grouped(run: Run, found: Pieces, code: Code) -> pa.Table:
     """Return the pieces as GROUPS: those that differ in their time only are one row."""
-    masked = found.way != AT_ONCE
     section = found.section
+    masked = found.at < run.end[section]
+    asleep = masked & (found.longest == found.shortest)
+    no_section = np.where(asleep, -2, -1)  # of NO_SECTION and SLEEP, from the end
+    masked &= ~asleep
     keys = np.stack(
         [
             found.way,
             found.where,
             *(
-                np.where(masked, named[1][section], -1)
+                np.where(masked, named[1][section], no_section)
                 for named in (code.began, code.ended, code.ended_task)
             ),
             found.longest,
@@ -111,7 +114,7 @@ def grouped(found: Pieces, code: Code) -> pa.Table:
         [WAYS[row[0]] for row in rows],
         [WHERE[row[1]] if row[1] >= 0 else "" for row in rows],
         *(
-            [named[0][row[2 + n]] if row[2 + n] >= 0 else NO_SECTION for row in rows]
+            [(*named[0], SLEEP, NO_SECTION)[row[2 + n]] for row in rows]
             for n, named in enumerate((code.began, code.ended, code.ended_task))
         ),
         *distinct[:, 5:7].T,

@@ -43,4 +43,4 @@ def find(run: Run, calibration: Calibration, places: Places, low: int, high: int
         ],
         records=len(run.begin),
     )
-    return kept.Sections(about, grouped(cut, code), longest(run, cut, code))
+    return kept.Sections(about, grouped(run, cut, code), longest(run, cut, code))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tennis.explain.sections.figures import balls_for, chance, time_over
 from tennis.explain.sections.kept import Sections
+from tennis.stats.summary import percent
 from tennis.units import format_ns
 
 NEAR = 0.95  # what is as late as that part of the worst counts as meeting it
@@ -66,14 +67,14 @@ class Summary:
         """Return what it says of a rally of so many balls."""
         worst = (
             f"The worst instant of this machine's {format_ns(self.time_ns)} without a ball: "
-            f"{format_ns(self.worst.latency_ns)}{self.worst.doubt} ({self.worst.latency_ns:,} ns at "
-            f"{self.worst.at_ns:,} ns)."
+            f"{format_ns(self.worst.latency_ns)}{self.worst.doubt} "
+            f"({self.worst.latency_ns:,} ns at {self.worst.at_ns:,} ns)."
         )
         found = [worst, f"The latest of {balls:,} balls: {format_ns(self.latest_ball_ns)}."]
         needed = balls_for(self.near)
         if needed is not None:
             found.append(
-                f"Within {round(100 * (1 - NEAR))} % of the worst: {100 * self.near:.2g} % of the "
+                f"Within {round(100 * (1 - NEAR))} % of the worst: {percent(self.near)} of the "
                 f"time. {balls:,} balls at random instants meet it with "
                 f"{_percent(chance(self.near, balls))}, {needed:,} with 95 %."
             )
@@ -82,10 +83,8 @@ class Summary:
             + ("." if self.proven else f", the others within {self.error_ns:,} ns.")
         )
         if self.not_sure:
-            found.append(
-                f"Not predicted, and in none of these figures: {100 * self.not_sure:.2g} % of the "
-                "time."
-            )
+            left = percent(self.not_sure)
+            found.append(f"Not predicted, and in none of these figures: {left} of the time.")
         return found
 
     def as_json(self) -> dict[str, Any]:
@@ -109,7 +108,7 @@ class Summary:
 def _percent(probability: float) -> str:
     if probability > 0.999:
         return "more than 99.9 %"
-    return f"{100 * probability:.2g} %" if probability < 0.1 else f"{100 * probability:.0f} %"
+    return percent(probability) if probability < 0.1 else f"{100 * probability:.0f} %"
 
 
 def summarize_sections(sections: Sections, latest_ball_ns: int | None) -> Summary:
