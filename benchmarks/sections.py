@@ -6,6 +6,7 @@ Of each kernel and load: a rally, whose balls are predicted one by one; then boo
 each, at the worst instants that were predicted and at instants of all ways to take a ping.
 
     .venv/bin/python benchmarks/sections.py --balls 2000 --shots 6
+    .venv/bin/python benchmarks/sections.py --draw RALLY docs/images/every-instant.svg
 """
 
 import argparse
@@ -17,11 +18,15 @@ from pathlib import Path
 import numpy as np
 
 from tennis.bench.registry import bench_for
-from tennis.explain.sections.kept import Sections
+from tennis.explain.sections.kept import Sections, read
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tennis.play.sections import play_at, record
-from tennis.rally import open_rally
+from tennis.plots.picture import Picture, drawn, time_axis
+from tennis.rally import Rally, open_rally
+from tennis.style import LATENCIES
+
+SHOWN_NS = 6_000_000  # on both sides of the worst instant
 
 
 def instants(sections: Sections, count: int) -> list[tuple[int, int]]:
@@ -52,13 +57,53 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kernels", nargs="+", default=["mainline", "rt"])
     parser.add_argument("--loads", nargs="+", default=["stress", "idle", "network"])
+    parser.add_argument("--draw", nargs=2, type=Path, help="a recorded rally, and the picture")
     parser.add_argument("--keep", type=Path, help="a folder in which the rallies are kept")
     asked = parser.parse_args()
+    if asked.draw:
+        draw(*asked.draw)
+        return
     with tempfile.TemporaryDirectory() as scratch:
         folder = asked.keep or Path(scratch)
         for load in asked.loads:
             for kernel in asked.kernels:
                 compare(folder / f"{kernel}-{load}", kernel, load, asked)
+
+
+@drawn
+def picture_of(rally: Rally, sections: Sections) -> Picture:
+    """Draw the latency of each instant around the worst one: the teeth of the longest sections."""
+    rows = [row for row in sections.longest.to_pylist() if row["sure"]]
+    middle_ns, most_ns = rows[0]["at_ns"], rows[0]["latency_ns"]
+    least_ns = min(constant.usual_ns for constant in sections.about.constants)
+    words = f"Latency of a ping at every instant around the worst, {most_ns:,} ns"
+    picture = Picture(9.6, 3.4, f"Every instant: {rally.label}", words)
+    picture.head(f"{rally.manifest.time_note}; the longest {len(rows):,} sections")
+    axes = picture.subplots()
+    near = sorted(
+        (row["at_ns"], row["latency_ns"])
+        for row in rows
+        if abs(row["at_ns"] - middle_ns) < SHOWN_NS
+    )
+    x, y = [-SHOWN_NS / 1e6], [least_ns]
+    for at_ns, latency_ns in near:
+        start_ms = (at_ns - middle_ns) / 1e6
+        x += [start_ms, start_ms, start_ms + (latency_ns - least_ns) / 1e6]
+        y += [least_ns, latency_ns, least_ns]
+    axes.plot([*x, SHOWN_NS / 1e6], [*y, least_ns], color=LATENCIES["interrupt"], lw=1)
+    axes.set_xlim(-SHOWN_NS / 1e6, SHOWN_NS / 1e6)
+    axes.set_ylim(bottom=0)
+    time_axis(axes, "y", log=False)
+    axes.set(xlabel="ms from the worst instant", ylabel="a ping then waits")
+    return picture
+
+
+def draw(folder: Path, out: Path) -> None:
+    """Draw a recorded rally's instants."""
+    rally = open_rally(folder)
+    sections = read(rally)
+    assert sections is not None, f"{folder}: tennis explain --sections first"
+    out.write_bytes(picture_of(rally, sections).render("svg"))
 
 
 def compare(out: Path, kernel: str, load: str, asked: argparse.Namespace) -> None:

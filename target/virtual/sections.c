@@ -105,7 +105,8 @@ static bool counting;
 
 static bool masked;
 static struct record stretch;
-static uint64_t return_state; /* what MSR SPSR_EL1 wrote last: of no use to gdb, so it has no number */
+static uint64_t
+	return_state; /* what MSR SPSR_EL1 wrote last: of no use to gdb, so it has no number */
 static bool abort_is_fresh; /* ESR_EL1 was not read since the last synchronous exception */
 static uint64_t abort_count;
 static bool asleep, look_is_due;
@@ -145,7 +146,9 @@ static void begin_stretch(uint64_t count, uint64_t pc, int how)
 	if (masked)
 		return;
 	masked = true;
-	stretch = (struct record){ .kind = STRETCH, .began = count, .began_how = how,
+	stretch = (struct record){ .kind = STRETCH,
+				   .began = count,
+				   .began_how = how,
 				   .began_place = pc - base,
 				   .began_caller = read_register(cpu, LINK) - base };
 }
@@ -266,8 +269,11 @@ static void may_have_read_iar(unsigned int vcpu, void *data)
 static void writes_timer(unsigned int vcpu, void *data)
 {
 	const struct place *place = data;
-	struct record record = { .kind = TIMER, .count = *executed + 1, .value = operand(place),
-				 .place = place->pc - base, .how = place->which };
+	struct record record = { .kind = TIMER,
+				 .count = *executed + 1,
+				 .value = operand(place),
+				 .place = place->pc - base,
+				 .how = place->which };
 
 	keep(record);
 }
@@ -369,8 +375,8 @@ static void watch_result(void *insn, uint64_t pc, const struct results *results,
 
 static bool is_vector(uint64_t pc)
 {
-	return !(pc & 0x7F) && (pc - vectors < VECTORS_SIZE ||
-				(harden && pc - harden < 3 * VECTORS_SIZE));
+	return !(pc & 0x7F) &&
+	       (pc - vectors < VECTORS_SIZE || (harden && pc - harden < 3 * VECTORS_SIZE));
 }
 
 static bool in_gic_handler(uint64_t pc)
@@ -417,8 +423,8 @@ static void watch_with_register(void *insn, uint64_t pc, uint32_t code)
 		if ((code & ~31u) == watched[i].code)
 			qemu_plugin_register_vcpu_insn_exec_cb(
 				insn, watched[i].cb, 0,
-				remembered((struct place){ .pc = pc, .rt = code & 31,
-							   .which = watched[i].which }));
+				remembered((struct place){
+					.pc = pc, .rt = code & 31, .which = watched[i].which }));
 	}
 }
 
@@ -520,8 +526,8 @@ static void begin(void)
 	asleep = read_memory(cpu, pc - 4, &before, sizeof(before)) && before == WFI_CODE;
 	counting = true;
 	masked = read_register(cpu, PSTATE) & MASK_I;
-	stretch = (struct record){ .kind = STRETCH, .began_how = AT_BEGIN,
-				   .began_place = pc - base };
+	stretch =
+		(struct record){ .kind = STRETCH, .began_how = AT_BEGIN, .began_place = pc - base };
 	if (queue_tb_flush)
 		queue_tb_flush(cpu);
 	else
@@ -549,10 +555,10 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 		const char *name;
 		int64_t *value;
 	} parameters[] = {
-		{ "out=", &out_fd },	   { "from=", &from },	     { "base=", &base },
-		{ "preempt=", &preempt },  { "vectors=", &vectors }, { "harden=", &harden },
-		{ "switch_to=", &switch_to }, { "gic=", &gic },	     { "gic_end=", &gic_end },
-		{ "gic3=", &gic3 },	   { "gic3_end=", &gic3_end },
+		{ "out=", &out_fd },	      { "from=", &from },	  { "base=", &base },
+		{ "preempt=", &preempt },     { "vectors=", &vectors },	  { "harden=", &harden },
+		{ "switch_to=", &switch_to }, { "gic=", &gic },		  { "gic_end=", &gic_end },
+		{ "gic3=", &gic3 },	      { "gic3_end=", &gic3_end },
 	};
 
 	for (int i = 0; i < argc; i++) {
