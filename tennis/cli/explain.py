@@ -139,10 +139,13 @@ def explain(
         show_stages(open_rally(rally), kernel=kernel, as_json=as_json)
         return
     if exact and not sections:
-        raise UsageError("--exact belongs to --sections")
+        raise UsageError("--exact belongs to --sections", next_step="add --sections")
     if sections:
         if ball is not None or worst is not None or over or out is not None:
-            raise UsageError("--sections stands alone (or with --exact, --kernel, --json)")
+            raise UsageError(
+                "--sections stands alone (or with --exact, --kernel, --json)",
+                next_step="leave the others out",
+            )
         show_sections(open_rally(rally), exact=exact, kernel=kernel, as_json=as_json)
         return
     if out is not None:

@@ -156,7 +156,10 @@ class _Machine:
                         session.stop()
                         break
             if recorder.recorded_until_ns() <= self.end_ns:
-                raise BenchError("the run without balls ended before its time")
+                raise BenchError(
+                    "the run without balls ended before its time",
+                    next_step="`tennis check` tells whether the rally repeats here",
+                )
             run = decode(recorder.records(), self._plan.instruction_ns)
         return run, Places(self._symbols, base_of(self._symbols))
 
@@ -174,11 +177,20 @@ class _Machine:
                         served, rise = int(ball["served"]), int(ball["rise"])
                         # between two instructions nothing can be served
                         if not 0 <= served - at_ns < self._plan.instruction_ns:
-                            raise BenchError(f"the ball at {at_ns} ns came at {served} ns")
+                            raise BenchError(
+                                f"the ball at {at_ns} ns came at {served} ns",
+                                next_step="`tennis check` tells whether the rally repeats here",
+                            )
                         if rise == NONE:
-                            raise BenchError(f"the ball at {at_ns} ns was not answered in time")
+                            raise BenchError(
+                                f"the ball at {at_ns} ns was not answered in time",
+                                next_step="play the rally with a longer --timeout",
+                            )
                         return Shot(at_ns, predicted_ns, rise)
-        raise BenchError(f"no ball came at {at_ns} ns")
+        raise BenchError(
+            f"no ball came at {at_ns} ns",
+            next_step="`tennis check` tells whether the rally repeats here",
+        )
 
     def _first_ball_at(self, at_ns: int) -> Protocol:
         if self._ready_ns is None:

@@ -47,7 +47,10 @@ class Clock:
         kind = records["kind"]
         looks = records[kind == TIME]
         if not len(looks):
-            raise BenchError("the replay was too short to tell what time it was")
+            raise BenchError(
+                "the replay was too short to tell what time it was",
+                next_step="play a rally with more balls",
+            )
         self._ns = instruction_ns
         self._wakes = records["count"][kind == WAKE].astype(np.int64)
         # by order: a look while it sleeps would have the count of the wake that follows
@@ -77,7 +80,10 @@ class Clock:
         known = look < len(self._offset)
         look = np.minimum(look, len(self._offset) - 1)
         if not (known & (self._wakes_before_look[look] == wakes)).all():
-            raise BenchError("the guest slept twice, and nobody looked at the clock between")
+            raise BenchError(
+                "the guest slept twice, and nobody looked at the clock between",
+                next_step="report it with the rally",
+            )
         return self._offset[look] + self._ns * count
 
     def before(self, count: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -99,7 +99,10 @@ def decode(records: NDArray[Any], instruction_ns: int) -> Run:
     begin = clock.at(stretches["began"].astype(np.int64))
     end = clock.at(count[kind == STRETCH])
     if (begin > end).any() or (begin[1:] < end[:-1]).any():
-        raise BenchError("the recorded sections overlap: this replay cannot be trusted")
+        raise BenchError(
+            "the recorded sections overlap: this replay cannot be trusted",
+            next_step="report it with the rally",
+        )
     slept, woke = _sleeps(records, clock)
     deadline_set, deadline = _deadlines(records[kind == TIMER], clock)
     switches = records[kind == TASK]
