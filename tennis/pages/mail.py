@@ -66,9 +66,9 @@ def _what_it_is(rally: Rally, packed: PackedBall) -> str:
         f"It is ball {packed.ball} of {rally.balls:,} (the first is 0). A ball is a pulse on a "
         "GPIO line of a virtual machine: a kernel module answers it, from its interrupt handler "
         "with the reply's rise, and from its bottom half with the reply's fall. Both are timed "
-        "from outside, by Tennis, a lab kit for real-time Linux. The kernel is real, and the time "
-        f"is virtual: {manifest.time_note}. So it has no caches and no buses in it, and it is "
-        "the same on every machine."
+        "from outside, by Tennis, a lab kit for real-time Linux. The kernel is real, and its time "
+        f"is {manifest.time_note}. So there are no caches and no buses in it, and it is the same "
+        "on every machine."
     )
 
 
@@ -102,7 +102,8 @@ def _shares(explanation: Explanation) -> Iterable[str]:
     yield from (line for share in shares[:SHARES_SHOWN] for line in row(share))
     if len(shares) > SHARES_SHOWN:
         rest_ns = sum(share.ns for share in shares[SHARES_SHOWN:])
-        yield f"         {format_ns(rest_ns):>9}  {len(shares) - SHARES_SHOWN} other things"
+        others = format_count(len(shares) - SHARES_SHOWN, "other thing")
+        yield f"         {format_ns(rest_ns):>9}  {others}"
 
 
 def _stacks(stacks: Iterable[Stack]) -> Iterable[str]:

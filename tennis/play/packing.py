@@ -3,6 +3,7 @@
 """A late ball as one file: whoever opens it with this kit gets the same ball (``unpacking``)."""
 
 import io
+import os
 import stat
 import zipfile
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from tennis.play.explain import explain
 from tennis.play.rally import Watch
 from tennis.play.replaying import plan_again
 from tennis.rally import Rally, open_rally
-from tennis.rally.disk import refuse_existing, write_whole
+from tennis.rally.disk import write_whole
 from tennis.rally.folder import BALLS, CAPTURE, CONSOLE, EVENTS, MANIFEST
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain, quoted
@@ -48,7 +49,8 @@ def pack(
     not those that it was played with; RallyError where it does not repeat; BenchError.
     """
     rally = open_rally(path)
-    refuse_existing(out)
+    if os.path.lexists(out):
+        raise UsageError(f"{out} exists", next_step="remove it, or name another file with --out")
     _refuse_others(rally)
     refuse_ball(rally, ball)
     _refuse_large(rally)
@@ -83,14 +85,14 @@ def refuse_ball(rally: Rally, ball: int) -> None:
     latest = f"see which were late: `tennis explain {quoted(rally.path)}`"
     if not 0 <= ball < rally.balls:
         raise UsageError(
-            f"--ball {ball}: {rally.path} has the balls 0 to {rally.balls - 1}", next_step=latest
+            f"there is no ball {ball}: {rally.path} has 0 to {rally.balls - 1}", next_step=latest
         )
     seen = 0
     for batch in rally.batches(["fall_ticks"]):
         if ball < seen + len(batch):
             if not batch.column(0)[ball - seen].is_valid:
                 raise UsageError(
-                    f"--ball {ball} was missed: it has no answer that could come again",
+                    f"ball {ball} was missed: it has no answer that could come again",
                     next_step=latest,
                 )
             return

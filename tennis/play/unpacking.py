@@ -70,7 +70,10 @@ def check_packed(path: Path, *, kernel: str | None = None, watch: Watch | None =
         refuse_other_tools(
             rally,
             plan,
-            qemu_step=f"use that one; what this one gives says `tennis check {there}`, unpacked",
+            qemu_step=(
+                "use that one, or unpack the file and see what this one gives with "
+                f"`tennis check {there}`"
+            ),
             kernel_step=(
                 f"`tennis kernels fetch --again {name}` looks for a newer one, and docs/pack.md "
                 "says where older ones are"

@@ -167,7 +167,7 @@ def with_ball(**changes):
         (grown(BALL), "ball.json unpacks to more than 4,194,304 bytes"),
         (grown("rally/balls.parquet"), "balls.parquet unpacks to more than"),
         (with_ball(ball=-1), r"not what `tennis pack` writes \(ball:"),
-        (with_ball(ball=10), "--ball 10: .* has the balls 0 to 9"),
+        (with_ball(ball=10), "there is no ball 10: .* has 0 to 9"),
         (with_ball(more=1), r"not what `tennis pack` writes \(more:"),
         (with_ball(schema_version=2), "packed by a newer tennis: update tennis"),
         (with_ball(moments=[{}] * 1000), r"writes \(moments"),
@@ -230,10 +230,10 @@ def test_balls_that_nobody_could_play_again(tmp_path):
     falls = table(rally)["fall_ticks"].to_pylist()
     missed, answered = falls.index(None), next(n for n, fall in enumerate(falls) if fall)
     packing.refuse_ball(rally, answered)
-    with pytest.raises(UsageError, match=f"--ball {missed} was missed: .*tennis explain"):
+    with pytest.raises(UsageError, match=f"ball {missed} was missed: .*tennis explain"):
         packing.refuse_ball(rally, missed)
     for ball in (-1, 300):
-        with pytest.raises(UsageError, match=f"--ball {ball}: .* balls 0 to 299: see which"):
+        with pytest.raises(UsageError, match=f"no ball {ball}: .* has 0 to 299: see which"):
             packing.refuse_ball(rally, ball)
 
 
