@@ -32,11 +32,10 @@ from tennis.explain.phases import (
 # where the processor begins to handle an exception: x30 is the interrupted code's there
 ENTRIES = re.compile(r"vectors|el[01][th]?_(64|32)_\w+|el[01]_\w+|ret_to_\w+|__bp_harden_\w+")
 ENTRY, SWITCH_TO = 1, 2
-# what begins with these functions: locks' slow paths, interprocessor interrupts, the scheduler
+# what begins with these functions: locks' slow paths, interprocessor interrupts, the scheduler. No
+# rwlocks: a reader that only asks for one stores into it, too, and would be taken for its holder
 HAPPENINGS = {
     "queued_spin_lock_slowpath": WANTS,
-    "queued_read_lock_slowpath": WANTS,
-    "queued_write_lock_slowpath": WANTS,
     "rtlock_slowlock_locked": SLEEPS,
     "rt_mutex_slowunlock": GIVES,
     "gic_ipi_send_mask": SENDS,
