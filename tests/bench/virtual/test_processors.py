@@ -18,7 +18,7 @@ from tennis.gaps import gap_ns
 from tennis.match.folder import open_match
 from tennis.pages.match_settings import setting_rows
 from tennis.play.checking import check_rally
-from tennis.play.planning import plan_of
+from tennis.play.planning import drill_plan, plan_of
 from tennis.rally import open_rally
 from tennis.rally.manifest import Drill
 from tests.support.shared import made_once
@@ -33,7 +33,6 @@ def counted(rally, what):
     return [getattr(one, what) for one in rally.manifest.counts.where]
 
 
-SWITCHES = Drill(name="switch", context="kernel", period_ns=1_000_000)
 CONTENTION = {"load": "contention", "processors": 2}
 HOG = {"load": "hog", "load_options": {"hold_us": 200, "period_us": 1000}, "processors": 2}
 
@@ -198,7 +197,6 @@ def test_the_same_seed_gives_the_same_folder(settings_match):
         ),
         ({"processors": 2, "witness": "cyclictest"}, "--witness does not go with it"),
         ({"processors": 2, "beneath": "sloth"}, "--beneath sloth does not go with it"),
-        ({"processors": 2, "drill": SWITCHES}, "drill does not go with it"),
         ({"load": "contention"}, "--load contention needs 2 processors: say --processors 2"),
         ({**CONTENTION, "load_options": {"waiter_cpu": 2}}, "has no processor 2: use 0 to 1"),
         ({**CONTENTION, "load_options": {"holder_cpu": 1}}, "not processor 1 twice"),
@@ -212,6 +210,13 @@ def test_what_does_not_go_together(asked, words):
         plan = plan_of(**asked)
         bench_for(plan).versions(plan)
     assert "\n" not in str(error.value)
+
+
+def test_a_drill_takes_one_processor():
+    switches = Drill(name="switch", context="kernel", period_ns=1_000_000)
+    plan = drill_plan(switches, 100, 1, processors=2)
+    with pytest.raises(UsageError, match="--processors 2: tennis drill does not go with it"):
+        bench_for(plan)
 
 
 def test_one_processor_goes_with_everything():
