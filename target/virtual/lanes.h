@@ -19,7 +19,8 @@ enum happening {
 	WANTS = 1, /* what: a lock that another has; other: 1: sleeps until it gets it */
 	GOT, /* what: the lock */
 	GIVES, /* what: a lock that somebody wants */
-	SENDS, /* an interprocessor interrupt; what: its number, other: a mask of processors */
+	SENDS, /* an interprocessor interrupt; what: its number, in the upper half that of its kind;
+		* other: a mask of processors */
 	TAKES, /* what: its number */
 	WAKES, /* what: a task */
 	MOVES, /* what: a task, other: the processor that it shall run on */

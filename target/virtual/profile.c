@@ -275,8 +275,7 @@ static void wants(struct lane *lane, uint64_t lock, bool sleeps)
 
 static void sends(struct lane *lane, int64_t now)
 {
-	uint64_t mask = 0;
-	uint32_t number = 0; /* irq_data begins with mask and irq */
+	uint64_t mask = 0, number = 0; /* irq_data: mask (32 bits), irq (32), hwirq */
 
 	read_memory(lane_cpu(lane), lane_argument(lane, 0) + 4, &number, sizeof(number));
 	read_memory(lane_cpu(lane), lane_argument(lane, 1), &mask, sizeof(mask));

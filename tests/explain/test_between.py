@@ -53,7 +53,8 @@ FUNCTIONS = [
 IRQ, RACQUET, WANT, SPIN, HOLD, IDLE, THREAD, WAKE, TRY, SEND, IPI, SET, BALANCE = range(13)
 RT_LOCK, RT_SLOW = 13, 14
 NAMES = Names(FUNCTIONS)
-LOCK, OTHER_LOCK, TASK, RESCHEDULE = 0xFFFF0000, 0xFFFF1000, 0xFFFF2000, 3
+LOCK, OTHER_LOCK, TASK = 0xFFFF0000, 0xFFFF1000, 0xFFFF2000
+NUMBER, KIND = 3, 1 << 32  # of the interrupt in the kernel, and what it is for
 
 
 def a_spin():
@@ -141,7 +142,7 @@ def a_thread_elsewhere():
     woken = [
         (700, WAKES, 4, TASK, 0, "irq/9-racquet"),
         (750, MOVES, 6, TASK, 1, "irq/9-racquet"),
-        (800, SENDS, 5, RESCHEDULE, 0b10, ""),
+        (800, SENDS, 5, NUMBER | KIND, 0b10, ""),
     ]
     runs = [(-1, 0), (0, IDLE), (0, IRQ), (2, IPI), (-1, 1), (4, THREAD), (5, RACQUET)]
     return [
@@ -152,7 +153,7 @@ def a_thread_elsewhere():
             [(1, 1, 900), (3, 1, 1100), (5, 0, 2500), (6, 0, 500)],
             ["swapper/1", "irq/9-racquet"],
             processor=1,
-            events=[(1000, TAKES, 3, RESCHEDULE, 0, "")],
+            events=[(1000, TAKES, 3, NUMBER, 0, "")],
         ),
     ]
 
@@ -178,6 +179,15 @@ def test_which_interrupt_woke_whom_and_who_moved_it():
     assert (row["taken_on"], row["top_half_on"], row["bottom_half_on"]) == (0, 1, None)
     assert (row["sent_ns"], row["sent_by"]) == (1000, "dd on processor 0")
     assert (row["moved_ns"], row["moved_by"]) == (750, "try_to_wake_up on processor 0")
+
+
+def test_what_an_interrupt_is_for():
+    phases = a_thread_elsewhere()
+    phases[0].events["kind"][0] = MOVES  # nobody is woken
+    for kind, words in ((0, " to reschedule"), (1, " to call a function"), (3, "")):
+        phases[0].events["what"][2] = kind << 32 | NUMBER
+        (one,) = (o for o in tell(3, 1000, (5000, None), phases, NAMES).between() if o.at == 1000)
+        assert f"had sent 200 ns before{words}, in try_to_wake_up" in str(one.event)
 
 
 def test_the_balancer_that_moves_a_task_is_named():
@@ -224,6 +234,7 @@ def test_a_lock_that_is_fought_over_and_an_interrupt_that_wakes(tmp_path, capsys
         seed=3,
     )
     assert (rally.misses, rally.manifest.suspect) == (0, False)
+    assert rally.manifest.load.health[0].end > 900  # waits a second
     where = [(one.pings, one.replies) for one in rally.manifest.counts.where]
     assert where == [(0, 60), (60, 0)]
     # served at any time of a hold: nearly as long as that, never longer by more than the way
@@ -288,6 +299,7 @@ def _the_interrupt_is_found(story):
     sent = [one.event for one in story.between() if isinstance(one.event, Interrupt)]
     (woke,) = [one for one in sent if one.wakes]
     assert (woke.sender, woke.taker, woke.wakes) == (1, 0, "racquet-user")
+    assert woke.number == 1  # to call a function: sched_ttwu_pending
     assert 0 < woke.taken - woke.sent < 3000  # processor 0 sleeps, and must be woken
     assert story.parts[1].processor == 0
     assert story.answerer == "racquet-user"
