@@ -254,6 +254,16 @@ def test_a_kernel_without_the_boards_tree_falls_back_by_itself(provisioned, tmp_
     is_stock(pi.reset(), "Pi 3")
 
 
+def test_a_card_whose_trials_are_partitions_gets_none(provisioned, tmp_path):
+    """Its firmware would read config.txt: the old kernel, as if the new one had not come up."""
+    pi = make(tmp_path, provisioned, "Pi 4", RPI_TREES, own=True)
+    (pi.target.firmware / "autoboot.txt").write_text("[all]\ntryboot_a_b=1\nboot_partition=1\n")
+    pi.target.register()
+    assert "tryboot_a_b=1" in pi.target.refuses("once", "rt")
+    pi.firmware.tryboot = True
+    is_stock(pi.reset(), "Pi 4")
+
+
 def test_what_a_card_says_of_its_own_kernel_is_not_said_of_ours(provisioned, tmp_path):
     """Debian's card asks for kernel.org's trees; Raspberry Pi's kernel has both."""
     trees, own = KERNELS["raspberrypi"]
