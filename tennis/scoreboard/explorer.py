@@ -13,7 +13,15 @@ import numpy as np
 from bokeh.document import Document
 from bokeh.events import Reset
 from bokeh.layouts import column, row
-from bokeh.models import BasicTickFormatter, Button, ColumnDataSource, HoverTool, Select, TapTool
+from bokeh.models import (
+    BasicTickFormatter,
+    Button,
+    ColumnDataSource,
+    HoverTool,
+    InlineStyleSheet,
+    Select,
+    TapTool,
+)
 from bokeh.plotting import figure
 
 from tennis import style
@@ -120,6 +128,7 @@ class Explorer:
             y_axis_label="latency, µs",
         )
         picture.toolbar.logo = None
+        picture.background_fill_alpha = picture.border_fill_alpha = 0
         picture.yaxis[0].formatter = BasicTickFormatter(use_scientific=False)
         # rows of the image are of equal height on the logarithmic axis, as datashader made them
         picture.image_rgba("image", "x", "y", "dw", "dh", source=self._image)
@@ -140,6 +149,7 @@ class Explorer:
                 axis_range.on_change(name, self._moved)
         picture.on_event(Reset, lambda _: self._show(self._points.whole(self._latency)))
         self._picture = picture
+        dark = InlineStyleSheet(css=words.DARK_STYLE)
         choice = Select(
             title="Latency",
             value=self._latency,
@@ -172,6 +182,8 @@ class Explorer:
         document.add_root(
             column(self._words, self._ask, self._why, name="ball", sizing_mode="stretch_width")
         )
+        for drawn in (picture, choice, *buttons, self._ask):
+            drawn.stylesheets = [dark]
         if self._explaining is not None:
             document.add_periodic_callback(self._poll, POLL_MS)
         self._draw()
@@ -218,7 +230,7 @@ class Explorer:
         text += (
             ". Each dot is a ball."
             if few
-            else ". A darker pixel holds more balls: go closer to see each."
+            else ". A stronger pixel holds more balls: go closer to see each."
         )
         self._counted.text = f"<p>{text}</p>"
 

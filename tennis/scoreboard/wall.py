@@ -30,8 +30,7 @@ TICKS_NS = {
     10_000_000: "10 ms",
 }
 COUNTS = {1: "1", 100: "100", 10_000: "10k", 1_000_000: "1M"}
-PANEL = style.LIGHT["panel"]
-CARD_STYLE = f":host {{ background: {PANEL}; padding: 6px 8px 2px; border-radius: 6px }}"
+CARD_STYLE = ":host { background: var(--panel); padding: 6px 8px 2px; border-radius: 6px }"
 FLOOR = 0.7  # of the logarithmic axis of counts: one ball is seen
 
 
@@ -82,6 +81,7 @@ class Card:
             border_fill_alpha=0,
             outline_line_color=None,
             min_border=2,
+            stylesheets=[InlineStyleSheet(css=words.DARK_STYLE)],
         )
         picture.y_range.start = FLOOR
         picture.quad(

@@ -19,28 +19,32 @@ NAME_MAX = 200
 EXPLORER = "/explorer"
 
 STYLE = f"""
-:host {{ max-width: 100%; min-width: 0; color: {LIGHT["ink"]}; font: 15px/1.45 {FONT}; }}
-a {{ color: {LIGHT["accent"]}; }}
-a:focus-visible {{ outline: 3px solid {LIGHT["accent"]}; outline-offset: 2px; }}
+:host {{ max-width: 100%; min-width: 0; color: var(--ink); font: 15px/1.45 {FONT}; }}
+a {{ color: var(--accent); }}
+a:focus-visible {{ outline: 3px solid var(--accent); outline-offset: 2px; }}
 h3 {{ font-size: 15px; margin: 0; overflow-wrap: anywhere; }}
 p {{ margin: 0; overflow-wrap: anywhere; }}
 code {{ font-family: {CODE_FONT}; font-size: .92em; overflow-wrap: anywhere; }}
 .why {{ font: 13px/1.4 {CODE_FONT}; margin: .4rem 0 0; min-width: 46rem; white-space: pre-wrap; }}
-.soft {{ color: {LIGHT["soft"]}; font-size: 13px; }}
+.soft {{ color: var(--soft); font-size: 13px; }}
 .worst {{ font-size: 21px; font-weight: 700; font-variant-numeric: tabular-nums; }}
-.bad {{ color: {LIGHT["warn-ink"]}; font-weight: 700; }}
-.warn {{ background: {LIGHT["warn"]}; color: {LIGHT["warn-ink"]}; padding: .1rem .4rem; }}
+.bad {{ color: var(--warn-ink); font-weight: 700; }}
+.warn {{ background: var(--warn); color: var(--warn-ink); padding: .1rem .4rem; }}
 .card {{ width: 284px; }}
-.bar {{ height: 6px; background: {LIGHT["line"]}; margin: 3px 0; }}
-.bar div {{ height: 6px; background: {LIGHT["accent"]}; }}
+.bar {{ height: 6px; background: var(--line); margin: 3px 0; }}
+.bar div {{ height: 6px; background: var(--accent); }}
 .bk-clearfix {{ display: block; width: 100%; }}
 .wide {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
 th, td {{ padding: .15rem .8rem .15rem 0; text-align: left; vertical-align: top;
-  border-bottom: 1px solid {LIGHT["line"]}; }}
+  border-bottom: 1px solid var(--line); }}
 td.number, th.number {{ text-align: right; }}
 ul {{ margin: 0; padding-left: 1.1rem; }}
 """
+# Bokeh draws, and makes its widgets, for light pages
+DARK_STYLE = f"""@media (prefers-color-scheme: dark) {{
+  :host {{ color-scheme: light; color: {LIGHT["ink"]}; filter: invert(1) hue-rotate(180deg); }}
+}}"""
 
 
 def safe(text: str, limit: int = NAME_MAX) -> str:

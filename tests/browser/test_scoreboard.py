@@ -36,8 +36,10 @@ def opened(browser):
     """Return what opens a page; what it complains about fails the test, and so does a way out."""
     contexts, complaints = [], []
 
-    def open_page(address, width=1920, height=1080):
-        context = browser.new_context(viewport={"width": width, "height": height})
+    def open_page(address, width=1920, height=1080, colours="light"):
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=colours
+        )
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(WAIT_MS)
@@ -83,9 +85,21 @@ def no_serious(page):
     assert said == []
 
 
-@pytest.mark.parametrize(("width", "height"), [(1920, 1080), (1280, 800), (400, 850)])
-def test_the_wall(address, opened, width, height):
-    page = opened(address, width, height)
+def background(page):
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "colours", "ground"),
+    [
+        (1920, 1080, "light", "rgb(255, 255, 255)"),
+        (1280, 800, "dark", "rgb(20, 24, 29)"),
+        (400, 850, "light", "rgb(255, 255, 255)"),
+    ],
+)
+def test_the_wall(address, opened, width, height, colours, ground):
+    page = opened(address, width, height, colours)
+    assert background(page) == ground
     expect(page.get_by_text("30 rallies being played")).to_be_visible()
     expect(page.get_by_role("heading", name="bench-30/lab-04")).to_be_attached()
     assert page.get_by_role("heading", level=3).count() == 30
@@ -158,7 +172,10 @@ def test_from_ten_thousand_balls_to_one(address, opened):
 
 def test_one_ball_by_mouse(address, opened):
     """Click down a line until a dot is hit: most balls lie close together at one height."""
-    page = opened(f"{address}explorer?rally=late", 1280, 900)
+    page = opened(f"{address}explorer?rally=late", 1280, 900, "dark")
+    assert background(page) == "rgb(20, 24, 29)"
+    # of ink for a light page: the widget's filter makes it light
+    expect(page.get_by_text("Latency", exact=True)).to_have_css("color", "rgb(29, 35, 43)")
     for _ in range(3):  # 20,000 balls; a 64th of them are dots
         page.get_by_role("button", name="Closer").click()
         page.wait_for_timeout(500)
