@@ -16,6 +16,7 @@ from tests.support.terminal import run
 
 SERIOUS = {"serious", "critical"}
 WAIT_MS = 120_000  # the machine may be busy
+GROUND = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}
 
 
 expect.set_options(timeout=WAIT_MS)
@@ -90,16 +91,12 @@ def background(page):
 
 
 @pytest.mark.parametrize(
-    ("width", "height", "colours", "ground"),
-    [
-        (1920, 1080, "light", "rgb(255, 255, 255)"),
-        (1280, 800, "dark", "rgb(20, 24, 29)"),
-        (400, 850, "light", "rgb(255, 255, 255)"),
-    ],
+    ("width", "height", "colours"),
+    [(1920, 1080, "light"), (1280, 800, "dark"), (400, 850, "light")],
 )
-def test_the_wall(address, opened, width, height, colours, ground):
+def test_the_wall(address, opened, width, height, colours):
     page = opened(address, width, height, colours)
-    assert background(page) == ground
+    assert background(page) == GROUND[colours]
     expect(page.get_by_text("30 rallies being played")).to_be_visible()
     expect(page.get_by_role("heading", name="bench-30/lab-04")).to_be_attached()
     assert page.get_by_role("heading", level=3).count() == 30
@@ -173,7 +170,7 @@ def test_from_ten_thousand_balls_to_one(address, opened):
 def test_one_ball_by_mouse(address, opened):
     """Click down a line until a dot is hit: most balls lie close together at one height."""
     page = opened(f"{address}explorer?rally=late", 1280, 900, "dark")
-    assert background(page) == "rgb(20, 24, 29)"
+    assert background(page) == GROUND["dark"]
     # of ink for a light page: the widget's filter makes it light
     expect(page.get_by_text("Latency", exact=True)).to_have_css("color", "rgb(29, 35, 43)")
     for _ in range(3):  # 20,000 balls; a 64th of them are dots
