@@ -296,7 +296,7 @@ def _print_between(line: Callable[..., None], story: Story) -> None:
     shown = sorted((held + others)[:ROWS], key=lambda one: one.at)
     line(f"Between processors while {story.noun} {story.ball} waited:")
     for one in shown:
-        line(f"  {format_ns(one.at)}: processor {one.processor} {one.event}")
+        line(f"  {format_ns(one.at)}, processor {one.processor}: {one.event}")
     if not found:
         line("  nothing: no lock that both wanted, no interrupt, no task that moved")
     elif len(found) > len(shown):

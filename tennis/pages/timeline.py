@@ -221,7 +221,7 @@ def _hovers(lane: _Lane, panel: _Panel, top: float, bottom: float) -> Iterator[s
 def _between(one: Happening, panel: _Panel, tops: Sequence[float]) -> Iterator[str]:
     """Yield a wait for a lock as a bar, an interrupt as an arrow, a move as a diamond."""
     event = one.event
-    title = f"{format_ns(one.at)} after the ping: processor {one.processor} {event}"
+    title = f"{format_ns(one.at)} after the ping, processor {one.processor}: {event}"
     shown = f"<title>{escape(title)}</title>"
     middle = tops[one.processor] + LANE / 2
     first = last = one.at

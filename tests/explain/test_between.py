@@ -260,7 +260,7 @@ def _the_holder_is_named(explanation, out, capsys):
     only = replace(explanation, stories=[story])
     _print(only, None)
     said = " ".join(capsys.readouterr().out.split())
-    assert f"processor 1 {waits}" in said.partition("Between processors while ball")[2]
+    assert f"processor 1: {waits}" in said.partition("Between processors while ball")[2]
     write(only, out)
     (ball,) = json.loads((out / NUMBERS).read_text())["explained"]
     between = [one["what"] for one in ball["processors"]["between"] if one["processor"] == 1]
