@@ -110,7 +110,7 @@ def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
     """
     if shutil.which("bwrap") is None:
         raise BenchError(
-            "what is handed in is run in a box, and bubblewrap is missing",
+            "hand-ins run in a box, and that needs bubblewrap, which is missing",
             next_step="apt-get install bubblewrap",
         )
     with tempfile.TemporaryDirectory(prefix="tennis-box-") as scratch:
@@ -136,13 +136,13 @@ def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
             held.wait(limit_s)
             if (held.code or held.limit) and oom_kills() > killed_before:
                 raise BenchError(
-                    "the kernel ended processes of this machine meanwhile, for want of memory",
+                    "this machine ran out of memory meanwhile, and its kernel ended processes",
                     next_step="grade fewer hand-ins at once (--workers), or use a larger machine",
                 )
             if held.code is None and not held.limit:
                 said = held.words.strip().splitlines()[:1] or ["it was ended from outside"]
                 raise BenchError(
-                    f"what is handed in cannot be run in a box here ({plain(said[0], 200)})",
+                    f"hand-ins cannot run in a box here ({plain(said[0], 200)})",
                     next_step="run the grader where unprivileged user namespaces are allowed",
                 )
             files: dict[str, bytes] = {}

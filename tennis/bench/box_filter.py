@@ -28,7 +28,7 @@ def program() -> bytes:
     """Return the filter as the kernel takes it. Raises BenchError on another processor."""
     machine = platform.machine()
     if machine not in REFUSED:
-        raise BenchError(f"there is no box for what is handed in on this processor ({machine})")
+        raise BenchError(f"hand-ins cannot run in a box on this processor ({machine})")
     architecture, numbers = REFUSED[machine]
     refuse = len(numbers) + 5  # the place of the last instruction
     steps = [

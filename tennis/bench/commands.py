@@ -48,7 +48,7 @@ def run(
     except subprocess.TimeoutExpired:
         raise BenchError(
             f"{what} did not end within {limit_s:g} s ({arguments[0]})",
-            next_step="see what the machine is busy with, then try again",
+            next_step="check what keeps the machine busy, then try again",
         ) from None
     except FileNotFoundError:
         how = programs.how_to_get(arguments[0])

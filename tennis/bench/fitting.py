@@ -47,14 +47,14 @@ APART: tuple[tuple[Said, Said], ...] = (
 WHY: dict[str, tuple[str, str]] = {
     "port": ("the virtual bench has no port", ""),
     "target": ("the virtual bench boots its own", ""),
-    "load_options": ("", "without, start it yourself"),
-    "instruction_ns": ("only there it can be chosen", ""),
+    "load_options": ("", "without --target, start it yourself"),
+    "instruction_ns": ("only there you can choose it", ""),
     "stage": ("on a board, the Racquet that was installed there answers", ""),
-    "processors": ("a board has those that it has", ""),
+    "processors": ("you cannot choose a board's processors", ""),
     "racquet": ("", "on a board, build and load it yourself, and play without --target"),
-    "drill": ("nobody would start the drill there", "name the board that tennis manages"),
-    "witness": ("without, nobody starts it there", ""),
-    "stages": ("they are those of an answer of Linux', played again", ""),
+    "drill": ("nothing would start the drill there", "name the board that tennis manages"),
+    "witness": ("without --target, nobody starts it there", ""),
+    "stages": ("the stages are those of Linux", ""),
 }
 
 
@@ -79,7 +79,7 @@ def refuse_misfits(
     instrument = asked.get("instrument")
     if instrument and instrument not in bench.instruments:
         raise UsageError(
-            f"--instrument {instrument} belongs to --bench virtual: a physical bench has a Pico",
+            f"--instrument {instrument} needs --bench virtual: a physical bench has a Pico",
             next_step="leave it out",
         )
     for name in SETTINGS:
@@ -88,7 +88,7 @@ def refuse_misfits(
     for one, other in APART:
         if _is_said(asked, *one) and _is_said(asked, *other):
             raise UsageError(
-                f"{option_of(*one)}: {option_of(*other)} does not go with it",
+                f"{option_of(*one)} cannot be used with {option_of(*other)}",
                 next_step="leave one of them out",
             )
 
@@ -109,15 +109,17 @@ def option_of(name: str, value: str | int | None = None) -> str:
 def _misfit(name: str, bench: Capabilities, every: Sequence[Capabilities]) -> UsageError:
     option = option_of(name)
     if bench.system == "sloth" and name not in LINUX_ONLY:
-        return UsageError(f"{option} is not for SLOTH, which is no Linux", next_step="leave it out")
+        return UsageError(
+            f"{option} needs a Linux kernel; SLOTH has none", next_step="leave it out"
+        )
     places = [can.where for can in every if name in can.takes and can.where]
     if "--bench pi" in places:  # with --target as without
         places.remove("--target")
     linux = "Linux on " if name in LINUX_ONLY else ""
     why, instead = WHY.get(name, ("", ""))
     because = f": {why}" if why else ""
-    place = BELONGS.get(name) or ", or to ".join(dict.fromkeys(places))
-    return UsageError(f"{option} belongs to {linux}{place}{because}", next_step=instead)
+    place = BELONGS.get(name) or " or ".join(dict.fromkeys(places))
+    return UsageError(f"{option} needs {linux}{place}{because}", next_step=instead)
 
 
 def settings_of(plan: Plan) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class ReplayBench:
         self._whole = False
         if self.recording.manifest.ended == "interrupted":
             raise UsageError(
-                f"{recording} was interrupted: what would have come next is not known",
+                f"{recording} was interrupted: nobody knows what would have come next",
                 next_step="replay a whole rally",
             )
 

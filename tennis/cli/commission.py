@@ -128,7 +128,7 @@ def commission(  # the rest is what was asked for
         if not wanted:
             target = f"{asked['target']} " if asked["target"] else ""
             again = f"tennis commission {target}--out {quoted(out)}"
-            echo(f"still to do: {', '.join(still)}; to go on: {again}")
+            echo(f"still to do: {', '.join(still)}; to continue: {again}")
         sys.exit(1)
     if not left:
         echo(f"to send what was measured: tennis commission --share {quoted(out)}")
@@ -150,7 +150,7 @@ def _overview(console: Console, work: Any) -> None:
         result = work.record.result(name)
         mark, style = MARKS[result.verdict] if result else ("    ", "")
         console.print(Text.assemble((mark, style), f"  {step(name).title}"))
-    echo("Leave with Ctrl-C or q: the same command goes on.\n")
+    echo("Leave with Ctrl-C or q: the same command continues.\n")
 
 
 def _go_through(console: Console, work: Any, wanted: list[str], *, yes: bool) -> bool:

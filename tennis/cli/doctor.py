@@ -98,7 +98,7 @@ def doctor(
         sys.exit(1 if bad else 0)
     if bad:
         what = "a sound rally can be played there" if target else "a rally can be played here"
-        echo(f"\n{bad} to mend before {what}.")
+        echo(f"\n{bad} to repair before {what}.")
         sys.exit(1)
     if target:
         kind, _, kernel = target.partition(":")

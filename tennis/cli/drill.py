@@ -195,8 +195,8 @@ def tell(played: Rally) -> None:
     if manifest.ended == "fault":
         raise BenchError(f"{faults[0]}; kept as suspect: {path}: {done}")
     if manifest.ended == "interrupted":
-        echo(f"interrupted after {done}: the target told nothing yet")
-        echo(f"to go on: tennis resume {path}")
+        echo(f"interrupted after {done}: the target reported nothing yet")
+        echo(f"to continue: tennis resume {path}")
         return
     summary = summarize_drill(played)
     for fault in faults:

@@ -130,7 +130,7 @@ def explain(
         _try(rally, settings, over_ns, boots, as_json=as_json)
         return
     if boots is not None:
-        raise UsageError("--boots belongs to --try")
+        raise UsageError("--boots needs --try")
     if stages:
         if ball is not None or worst is not None or over or out is not None:
             raise UsageError("--stages stands alone (or with --kernel, --json)")

@@ -168,7 +168,7 @@ def grade(
         raise TennisError(
             f"{format_count(waits, 'hand-in')} could not be checked by this machine, and cost "
             "nobody a point",
-            next_step="mend what is said above, then use the same command again",
+            next_step="correct the causes above, then use the same command again",
         )
 
 

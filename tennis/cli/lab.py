@@ -331,7 +331,7 @@ def _printed(opened: "Work", *, partial: bool) -> bool:
 
     if partial and not (opened.folder / work.NOTEBOOK).is_file():
         return False
-    echo("tennis: the notebook is run once more, and printed", err=True)
+    echo("tennis: running the notebook once more, and printing it", err=True)
     try:
         hand_in.print_notebook(opened)
     except work.WorkError as error:
@@ -345,7 +345,7 @@ def _printed(opened: "Work", *, partial: bool) -> bool:
 def _wait_for_trials(lab: "Lab") -> None:
     """Say what takes its time."""
     if lab.files:
-        echo("tennis: your files are built and tried: up to half a minute", err=True)
+        echo("tennis: building and trying your files: up to half a minute", err=True)
 
 
 def _folder(lab: "Lab") -> Path:
@@ -362,8 +362,8 @@ def _work_folder(lab: "Lab", folder: Path | None) -> Path:
         if (place / ANSWERS).is_file():
             return place
     raise UsageError(
-        f"here is no folder of lab {lab.number:02}",
-        next_step=f"begin with `tennis lab start {lab.number:02} --as NAME`, or say --in DIR",
+        f"there is no folder here for lab {lab.number:02}",
+        next_step=f"start with `tennis lab start {lab.number:02} --as NAME`, or say --in DIR",
     )
 
 

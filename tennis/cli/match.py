@@ -92,7 +92,7 @@ def kernel_of(text: str) -> tuple[str, str]:
     "--cluster",
     "address",
     metavar="ADDRESS",
-    help="Let a Dask cluster play, with its scheduler at ADDRESS (docs/cluster.md); takes --store.",
+    help="Play on a Dask cluster with its scheduler at ADDRESS (docs/cluster.md). Needs --store.",
 )
 @click.option(
     "--store",
@@ -164,7 +164,7 @@ def match(
     if targets is not None and cluster is not None:
         raise UsageError("--targets are boards, --cluster plays virtual ones: one of them")
     if inventory is not None and targets is None:
-        raise UsageError("--inventory belongs to --targets")
+        raise UsageError("--inventory needs --targets")
     changed: dict[str, object] = {}
     if targets is not None:
         changed |= {"bench": "pi", "target": ALL, "port": None}
@@ -174,9 +174,7 @@ def match(
         changed["instruction_ns"] = int(instruction_ns)
     asked = read_plan(plan).model_copy(update=changed)
     if asked.bench != "virtual" and asked.instruction_ns != MatchPlan().instruction_ns:
-        raise UsageError(
-            "--instruction-ns belongs to the virtual bench: only there it can be chosen"
-        )
+        raise UsageError("--instruction-ns needs the virtual bench: only there you can choose it")
     rallies, left_out = scheduled_rallies(asked, dict(map(kernel_of, kernels)), plan.parent)
     wanted = Match(asked, rallies, left_out, str(plan))
     console = Console()
@@ -203,8 +201,8 @@ def match(
         name, why = next(iter(outcome.bad.items()))
         raise BenchError(
             f"{len(outcome.bad)} of {len(wanted.scheduled)} rallies are not sound, the first "
-            f"{name}: {why}; failed ones are tried again by the same command, others once they "
-            "are moved away"
+            f"{name}: {why}; the same command tries failed ones again, and others after you "
+            "move them away"
         )
 
 
@@ -212,7 +210,7 @@ def _cluster(address: str | None, store: str | None, check_every: int) -> "Clust
     """Return the cluster that plays; None: this machine does. Raises UsageError."""
     if address is None:
         if store is not None:
-            raise UsageError("--store belongs to --cluster")
+            raise UsageError("--store needs --cluster")
         return None
     if store is None:
         raise UsageError(

@@ -290,7 +290,7 @@ def ended_at_once(out: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if out and part_path(out).exists():
-            echo(f"tennis: to go on: tennis resume {quoted(out)}", err=True)
+            echo(f"tennis: to continue: tennis resume {quoted(out)}", err=True)
         raise
 
 

@@ -96,7 +96,7 @@ def replicate(
         _explain(replication, kernels)
         replication = Replication(open_match(folder))
     elif kernels:
-        raise UsageError("--kernel belongs to --explain")
+        raise UsageError("--kernel needs --explain")
     if as_json:
         echo(json.dumps(replication.as_json(), indent=2, allow_nan=False))
     else:

@@ -44,6 +44,7 @@ def report(folders: tuple[Path, ...], out: Path, *, force: bool) -> None:
         write_drill_report(drills, out, force=force)
     else:
         raise UsageError(
-            f"{drills[0].path} is a drill, and others are rallies", next_step="write a page of each"
+            f"{drills[0].path} is a drill, but the others are rallies",
+            next_step="write a page of each",
         )
     echo(out)

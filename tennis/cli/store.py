@@ -296,7 +296,7 @@ def drift(
         echo(json.dumps(told, indent=1))
     else:
         table = Table(box=None, pad_edge=False)
-        for title in ("bench", "rallies of", "figure", "rallies", "what became of it"):
+        for title in ("bench", "rallies of", "figure", "rallies", "result"):
             table.add_column(title, justify="right" if title == "rallies" else "left", no_wrap=True)
         for one in found:
             table.add_row(
@@ -329,7 +329,7 @@ def _draw_drift(found: "list[History]", out: Path, *, force: bool) -> None:
         if one.chart is not None
     ]
     if not some:
-        warn("no chart has enough rallies: nothing is drawn")
+        warn("too few rallies for a chart: nothing is drawn")
         return
     kind: Literal["svg", "png"] = "svg" if out.suffix == ".svg" else "png"
     write_whole(out, courses(some).render(kind), force=force)

@@ -210,7 +210,7 @@ def sweep(
         swept = play_sweep(bench, SweepRequest(plan, wanted), out, shown, Stop())
     print_sweep(swept.sweep, as_json=as_json)
     if swept.interrupted:
-        echo("interrupted: the same command goes on")
+        echo("interrupted: the same command continues")
     if swept.sweep.suspect:
         first, why = next(iter(swept.sweep.suspect.items()))
         raise BenchError(f"suspect at {len(swept.sweep.suspect)} rates, first {first:,} Hz: {why}")

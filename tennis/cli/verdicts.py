@@ -75,7 +75,7 @@ def print_verdicts(
         _print_table(
             console,
             replication,
-            "Who is later than whom, tables 7.1 to 7.4",
+            "Which side is later, tables 7.1 to 7.4",
             "Confirmed: later, as in the thesis, by more than 10 %.",
             [claim for claim in rest if claim.kind == "ranking" and _thesis(claim)],
         )
@@ -89,7 +89,7 @@ def print_verdicts(
         _print_table(
             console,
             replication,
-            "Who is later, Arm et al. 2016, tables 2 to 16",
+            "Which side is later, Arm et al. 2016, tables 2 to 16",
             "Confirmed: later, as in the paper, by more than 10 %.",
             [claim for claim in rest if claim.kind == "ranking" and not _thesis(claim)],
         )
@@ -229,8 +229,8 @@ def _print_left(console: Console, claims: Sequence[Claim]) -> None:
         cells = "; ".join(f"{kernel}: {', '.join(loads)}" for kernel, loads in wanted.items())
         paragraph(
             console,
-            f"{format_count(sum(map(_thesis, waiting)), 'statement')} of the thesis need what was "
-            f"not played: {cells}.",
+            f"{format_count(sum(map(_thesis, waiting)), 'statement')} of the thesis need rallies "
+            f"that were not played: {cells}.",
         )
     for source, plan in PLANS.items():
         count = sum(claim.source == source for claim in waiting)
@@ -246,7 +246,7 @@ def _print_left(console: Console, claims: Sequence[Claim]) -> None:
 
 def _print_nothing(console: Console, replication: Replication) -> None:
     """Say that nothing published is about this match, why, and what compares its cells."""
-    _title(console, "Nothing that was published is about this match")
+    _title(console, "No published statement is about this match")
     for line in strangers(replication):
         paragraph(console, line)
     console.print()

@@ -73,7 +73,7 @@ def verify(**asked: Any) -> None:
 
     as_json = asked.pop("as_json")
     if asked["bench"] == "virtual" and (asked["port"] or asked["generator_port"]):
-        raise UsageError("--port and --generator-port belong to --bench pi")
+        raise UsageError("--port and --generator-port need --bench pi")
     if asked["generator_port"] and asked["source"] == "internal":
         raise UsageError("--source internal is the Brickwall's own generator: no --generator-port")
     console = Console(stderr=True, highlight=False)

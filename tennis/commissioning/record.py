@@ -139,7 +139,7 @@ def read_record(path: Path) -> Record:
         content = None
     if not isinstance(content, dict) or "steps" not in content:
         raise RallyError(
-            f"{path} is no commissioning record", next_step="use the file as it was written"
+            f"{path} is not a commissioning record", next_step="use the file as it was written"
         )
     version = content.get("schema_version")
     if version != SCHEMA_VERSION:
@@ -161,7 +161,7 @@ def read_record(path: Path) -> Record:
         first = error.errors()[0]
         where = plain(".".join(map(str, first["loc"])), 80)
         raise RallyError(
-            f"{path} is no record of schema {SCHEMA_VERSION} ({where}: {first['msg']})",
+            f"{path} is not a record of schema {SCHEMA_VERSION} ({where}: {first['msg']})",
             next_step="use the original",
         ) from error
     known = names()

@@ -348,7 +348,7 @@ def steps() -> tuple[Step, ...]:
                 ),
                 Failure(
                     "missing",
-                    "nobody drives the reply wire",
+                    "nothing drives the reply wire",
                     "it ends nowhere or is broken, or the Racquet is not loaded",
                     f"look at pin {reply.pico_pin} of the Pico and pin {reply.target_pin} of the "
                     "target, then exchange the wire",
@@ -403,7 +403,7 @@ def steps() -> tuple[Step, ...]:
         ),
         Step(
             name="umpire",
-            title="An analyser looks on",
+            title="A logic analyser records, too",
             plug=(
                 "With --umpire only: the analyser's D0 on the ping, D1 on the reply, its ground",
                 "on ground, all at the Pico's ends.",

@@ -103,14 +103,14 @@ def _check_boots(cell: Cell, path: Path) -> None:
     for rally in cell.rallies:
         for what, (first, here) in unlike(cell.rallies[0], rally).items():
             raise RallyError(
-                f"{path} is no side: {cell.rallies[0].path.name} and {rally.path.name} differ in "
-                f"{what} ({first}, {here})",
+                f"{path} is not a side: {cell.rallies[0].path.name} and {rally.path.name} differ "
+                f"in {what} ({first}, {here})",
                 next_step="name folders whose rallies were all played alike",
             )
         balls = "".join(fingerprint(rally, rally.balls))
         if balls in seen:
             raise RallyError(
-                f"{rally.path} holds the balls of {seen[balls]}, tick for tick: it is no boot",
+                f"{rally.path} holds the balls of {seen[balls]}, tick for tick: it is not a boot",
                 next_step="name each boot once",
             )
         seen[balls] = rally.path.name

@@ -115,7 +115,7 @@ def number(work: Work, question: str) -> float:
 def number_in(written: float | str, unit: str, *, whole: bool = False) -> float:
     """Return a number as somebody wrote it, in ``unit``. Raises Wrong, Ambiguous."""
     if not isinstance(written, str):
-        expect(not whole or written == int(written), f"{written:g} is no whole number of {unit}")
+        expect(not whole or written == int(written), f"{written:g} is not a whole number of {unit}")
         return float(written)
     try:
         return read_number(written, unit, whole=whole)

@@ -227,7 +227,7 @@ def read_answers(path: Path) -> Answers:
     try:
         if path.is_symlink() or not path.is_file():
             named = path.with_name(f"{path.name}.txt")
-            begin = f"rename {named}" if named.is_file() else "begin with `tennis lab start`"
+            begin = f"rename {named}" if named.is_file() else "start with `tennis lab start`"
             raise WorkError(f"there is no {path}", next_step=begin)
         if path.stat().st_size > ANSWERS_MAX:
             raise WorkError(f"{path} is larger than {ANSWERS_MAX >> 10} kB")
@@ -247,7 +247,7 @@ def read_answers(path: Path) -> Answers:
     members = _members(path, content.get("members", []))
     # a group is called by all of its names
     if not is_name(student, GROUP_MAX if members else STUDENT_MAX):
-        raise WorkError(f"{path}: student: {plain(student, 60)!a} is no name")
+        raise WorkError(f"{path}: student: {plain(student, 60)!a} is not a name")
     if isinstance(minutes, bool) or not isinstance(minutes, int) or not 0 <= minutes <= MINUTES_MAX:
         raise WorkError(f"{path}: minutes: a whole number, 0 to {MINUTES_MAX:,}")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
@@ -319,7 +319,7 @@ def _answers(path: Path, given: dict[str, object]) -> list[tuple[str, int | floa
             if not value.strip():
                 continue
         elif not -NUMBER_MAX <= value <= NUMBER_MAX:  # nan too
-            raise WorkError(f"{where}: a number that can be")
+            raise WorkError(f"{where}: the number is out of range")
         found.append((name, value))
     return found
 
@@ -329,8 +329,8 @@ def _template(lab: Lab, student: str, number: str, email: str, members: Sequence
     known = [f'number = "{number}"  # with your name it makes your seed'] if number else []
     known += [f'email = "{email}"'] if email else []
     lines = [
-        f"# Your answers to lab {lab.number}, {lab.title}. A text goes between the three quotes,",
-        "# as many lines as you like; a number between the two, as people write it: 7740, 7.74 µs,",
+        f"# Your answers to lab {lab.number}, {lab.title}. Write a text between the three quotes,",
+        "# as many lines as you like. Write a number between the two, as people do: 7740, 7.74 µs,",
         "# 3e6.",
         f"# `tennis lab check {lab.number:02}` says what is missing.",
         f'lab = "{lab.slug}"',

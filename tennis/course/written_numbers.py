@@ -60,16 +60,16 @@ def read_number(text: str, unit: str, *, whole: bool = False) -> float:
     shown = repr(plain(text, 30))
     found = _WRITTEN.fullmatch(written) if len(written) <= TEXT_MAX else None
     if found is None:
-        raise NumberError(f"{shown} is no number: write one as in 7740 or 7.74, and its unit")
+        raise NumberError(f"{shown} is not a number: write one as in 7740 or 7.74, and its unit")
     factor = _factor((found["unit"] or "").strip(), unit, shown)
     # in another unit a whole number has decimals: 7.74 µs
     value = _decimal(found["digits"], shown, whole=whole and factor == 1)
     exponent = int(found["e"] or found["ten"] or 0)
     if abs(exponent) > EXPONENT_MAX:
-        raise NumberError(f"{shown} is no number that can be")
+        raise NumberError(f"{shown} is out of range")
     value = value.scaleb(exponent) * factor * (-1 if found["sign"] == "-" else 1)
     if whole and value != value.to_integral_value():
-        raise NumberError(f"{shown} is no whole number of {unit}")
+        raise NumberError(f"{shown} is not a whole number of {unit}")
     return float(value)
 
 
@@ -81,7 +81,7 @@ def _factor(written: str, unit: str, shown: str) -> Decimal:
     for factors in _FACTORS:
         if name in factors and asked in factors:
             return Decimal(factors[name]) / Decimal(factors[asked])
-    raise NumberError(f"{shown}: {plain(written, 20)!r} is no unit here: {unit} is asked for")
+    raise NumberError(f"{shown}: {plain(written, 20)!r} is not a unit here: {unit} is asked for")
 
 
 def _decimal(digits: str, shown: str, *, whole: bool) -> Decimal:
@@ -98,5 +98,5 @@ def _decimal(digits: str, shown: str, *, whole: bool) -> Decimal:
         return Decimal(f"{before or 0}.{after or 0}")
     found = _GROUPS.fullmatch(digits)
     if found is None or (found["separator"] and found["point"] == found["separator"]):
-        raise NumberError(f"{shown} is no number: its separators do not fit together")
+        raise NumberError(f"{shown} is not a number: its separators do not fit together")
     return Decimal(f"{re.sub('[^0-9]', '', found['groups'])}.{found['decimals'] or 0}")

@@ -170,7 +170,7 @@ def read(rally: Rally) -> pa.Table | None:
         ):
             raise RallyError(
                 f"{path} is not of this rally's balls",
-                next_step=f"remove it, and type: tennis explain {rally.path} --stages",
+                next_step=f"remove it, and run: tennis explain {rally.path} --stages",
             )
         return file.read()
     except (OSError, ValueError, pa.ArrowException) as error:

@@ -266,7 +266,7 @@ class MatchFolder:
                 "that an idle rally does not compare with a loaded one"
             )
         earlier = self._same.seen(rally)
-        return f"holds the balls of {earlier}, tick for tick: it is no boot" if earlier else ""
+        return f"holds the balls of {earlier}, tick for tick: it is not a boot" if earlier else ""
 
 
 def another(rally: Rally, planned: ScheduledRally) -> str:
@@ -307,6 +307,6 @@ def open_match(path: Path) -> MatchFolder:
     """Open a match folder. Raises RallyError where ``match.json`` is not right."""
     if not path.is_dir():
         raise RallyError(
-            f"{path} is no folder", next_step="name the one that `tennis match --out` wrote"
+            f"{path} is not a folder", next_step="name the one that `tennis match --out` wrote"
         )
     return MatchFolder(path, MatchRecord.read(path))

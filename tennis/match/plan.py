@@ -48,7 +48,7 @@ def _distinct(value: Any) -> Any:
     if isinstance(value, list):
         twice = [name for name, count in Counter(map(str, value)).items() if count > 1]
         if twice:
-            message = "names {name} twice: for more of the same use repetitions"
+            message = "names {name} twice: for more boots use repetitions"
             raise PydanticCustomError("twice", message, {"name": plain(twice[0], 64)})
     return value
 
@@ -337,9 +337,9 @@ def first_problem(error: ValidationError) -> str:
     problem = error.errors()[0]
     where = plain(".".join(str(key) for key in problem["loc"] if key != "[key]"), 120)
     if problem["type"] == "extra_forbidden":
-        return f"{where} is no key of a plan: see docs/match.md"
+        return f"{where} is not a key of a plan: see docs/match.md"
     if problem["type"] == "string_pattern_mismatch":
-        return f"{where} is no name: up to 64 letters, digits, and . _ + - inside"
+        return f"{where} is not a name: up to 64 letters, digits, and . _ + - inside"
     given = problem["input"]
     shown = f" (it is {plain(repr(given), 60)})" if isinstance(given, (str, int, float)) else ""
     return f"{where}: {problem['msg'][:1].lower()}{problem['msg'][1:]}{shown}"

@@ -114,7 +114,7 @@ def seconds(text: str) -> int:
     """Return the seconds that a lease takes: 90m, 2h, 1d. Raises UsageError."""
     match = re.fullmatch(r"([0-9]{1,9})([mhd])", text)
     if not match:
-        raise UsageError(f"--for {plain(text, 40)!a} is no time: 90m, 2h or 1d look like one")
+        raise UsageError(f"--for {plain(text, 40)!a} is not a time: 90m, 2h or 1d look like one")
     duration_s = int(match[1]) * UNITS_S[match[2]]
     shortest_s, longest_s = leases.LEASE_S
     if not shortest_s <= duration_s <= longest_s:

@@ -165,7 +165,7 @@ class _Compared:
                 compare_balls(balls, self._table, came, self._unlike)
                 came += balls.size
             if came > held and self._complete:
-                raise self._unlike(f"it goes on behind its {format_count(held, 'ball')}")
+                raise self._unlike(f"it continues after its {format_count(held, 'ball')}")
             if came > held + FRAME_BALLS and not stopped:
                 stopped = True
                 self._session.stop()
@@ -217,15 +217,15 @@ def compare(
     expected = again.manifest if known is None else _cut(rally, again, known)
     difference = _events(rally, again, known) or first_difference(rally.manifest, expected, changed)
     if not whole:
-        left_out.append("what came behind its last ball: the rally did not come to its end")
+        left_out.append("what came after its last ball: the rally did not finish")
     if not whole and ended == "fault":
-        left_out.append("faults: what ended the rally did not happen now")
+        left_out.append("faults: what ended the rally did not happen this time")
     for name, option in ((STAGES, "--stages"), (SECTIONS, "--sections"), (WORST, "--sections")):
         if (rally.path / name).exists():
-            how = f"remove it, and type: tennis explain {quoted(rally.path)} {option}"
+            how = f"remove it, and run: tennis explain {quoted(rally.path)} {option}"
             left_out.append(f"{name}: it was made afterwards (to be sure of it, {how})")
     there = [name for name in NOT_COMPARED if getattr(rally.manifest, name)]
-    return difference, [*left_out, f"{' and '.join(there)}: only who played it knows"]
+    return difference, [*left_out, f"{' and '.join(there)}: only the player knows"]
 
 
 def first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[str]) -> str:

@@ -144,7 +144,7 @@ def _until_decided(
         interrupted = not game.play(wanted)
         there = game.there()
         if not there:
-            raise BenchError("interrupted before the first pair; the same command goes on")
+            raise BenchError("interrupted before the first pair; the same command continues")
         both = (recorded.get(side) or game.cells(side, there) for side in SIDES)
         sides = matched(*both, recorded=False)
         if there not in record.looks:

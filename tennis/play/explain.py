@@ -123,12 +123,12 @@ def refuse_others(rally: Rally, plan: Plan) -> None:
     """Raise UsageError for what is not Linux alone."""
     if can(plan).system == "sloth":
         raise UsageError(
-            f"{rally.path} was played on SLOTH: balls are explained of Linux only",
-            next_step="docs/sloth.md says who waits for whom there",
+            f"{rally.path} was played on SLOTH: only balls of Linux can be explained",
+            next_step="docs/sloth.md says which tasks wait there",
         )
     if plan.beneath != "none":
         raise UsageError(
-            f"{rally.path}: SLOTH answered beneath Linux; Linux' answers are explained"
+            f"{rally.path}: SLOTH answered beneath Linux; only answers of Linux can be explained"
         )
 
 

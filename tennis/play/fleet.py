@@ -191,7 +191,7 @@ class _Fleet:
         if not self._all:
             raise BenchError(
                 f"no bench is left for {len(waiting)} rallies; nothing is lost",
-                next_step="mend one, then use the same command",
+                next_step="repair one, then use the same command",
             )
         for job in waiting:  # nobody who is here may play it
             by = f"begun on {plain(job.bench or '', 80)}, which is not among the benches"

@@ -34,7 +34,7 @@ def locked(out: Path) -> Iterator[None]:
 def check_folder(out: Path, record: str, what: str) -> None:
     """Raise UsageError where ``out`` holds other things than ``what``, whose file is ``record``."""
     if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is no folder", next_step="choose another --out")
+        raise UsageError(f"{out} is not a folder", next_step="choose another --out")
     strange = out.exists() and not (out / record).exists()
     if strange and any(path.name != LOCK for path in out.iterdir()):
         raise UsageError(

@@ -171,7 +171,7 @@ def plan_of(**requested: Any) -> Plan:
             "--target is empty", next_step="name a target of the inventory, or a host for ssh"
         )
     if said.get("analyser") and not said.get("umpire"):
-        raise UsageError("--analyser belongs to --umpire on a physical bench")
+        raise UsageError("--analyser needs --umpire on a physical bench")
     if "racquet" in said:
         said |= _of_own_racquet(said)
     protocol = _serving(served).protocol()

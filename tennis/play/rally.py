@@ -60,10 +60,12 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
     try:
         os.fspath(out).encode()
     except UnicodeEncodeError as error:
-        raise UsageError(f"{out!a} is no name in UTF-8", next_step="choose another name") from error
+        raise UsageError(
+            f"{out!a} is not a name in UTF-8", next_step="choose another name"
+        ) from error
     if os.path.lexists(part):
         raise UsageError(
-            f"{out} was begun and not finished",
+            f"{out} is unfinished",
             next_step=f"continue with `tennis resume {quoted(out)}`, or remove {part}",
         )
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK | os.X_OK):
@@ -122,11 +124,11 @@ def _refuse_changes(
 ) -> None:
     for name in sorted({*now, *before}):
         if now.get(name) != before.get(name):
-            why = "the balls would not be the same" if bench.repeats else "a rally has one"
+            why = "the balls would not be the same" if bench.repeats else "a rally needs one"
+            was = plain(before.get(name, "unknown"))
             raise RallyError(
-                f"{what} with {name} {plain(before.get(name, 'unknown'))}, now it is "
-                f"{now.get(name)}: {why}",
-                next_step="play it again under another name",
+                f"{what} with {name} {was}, and now it is {now.get(name)}: {why}",
+                next_step=f"use {was}, or play it again under another name",
             )
 
 
@@ -142,7 +144,7 @@ def begun_plan(out: Path) -> Plan:
     sealed = finished(out)
     if sealed is not None and sealed.manifest.ended == "interrupted" and not can_go_on(sealed):
         raise UsageError(
-            f"{out} was interrupted, but {part} is gone: it takes that to go on",
+            f"{out} was interrupted, but {part} is gone, which is needed to continue",
             next_step="play it again under another name",
         )
     if sealed is not None and not can_go_on(sealed):
@@ -216,15 +218,15 @@ def play_journal(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: W
                 _keep(frame, journal, ending)
             elif known != frame and not outcome.interrupted:
                 raise RallyError(
-                    f"{out} does not repeat: frame {frame.sequence} is not what it was before; "
-                    f"what was played first is still in {part_path(out)}",
+                    f"{out} does not repeat: frame {frame.sequence} differs from before; "
+                    f"the first balls are still in {part_path(out)}",
                     next_step="play it again under another name",
                 )
             watch.observe(progress)
     _close(journal, ending)
     if outcome.interrupted and next(held, None) is not None:
         raise RallyError(
-            f"interrupted before {out} was where it had been; nothing is lost",
+            f"interrupted before {out} reached its earlier place; nothing is lost",
             next_step=f"continue with `{command_again(out, plan)}`",
         )
     return _sealed(bench, plan, out, journal, outcome)

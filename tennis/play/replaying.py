@@ -84,7 +84,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
     own = manifest.target.module == OWN
     if own and racquet is None:
         raise UsageError(
-            f"{rally.path} was played with a Racquet of somebody's own",
+            f"{rally.path} was not played with the kit's Racquet",
             next_step="`tennis check` plays it again with --racquet FILE.c",
         )
     if racquet is not None and not own:
@@ -94,7 +94,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
     if manifest.bench != "virtual":
         raise UsageError(
             f"{rally.path} was played on the bench {plain(manifest.bench, 40)}: only the virtual "
-            "bench gives the same balls again, and what a real processor did then, nobody recorded"
+            "bench gives the same balls again, and nobody recorded what a real processor did"
         )
     if manifest.instrument.kind != "virtual":
         raise UsageError(
@@ -114,8 +114,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
             raise UsageError(
                 f"{rally.path} was played on a kernel tree, {plain(kernel, 60)}",
                 next_step=(
-                    "name it with "
-                    "--kernel DIR; its Makefile is run, so let it be one that you trust"
+                    "name it with --kernel DIR; use only a tree that you trust: its Makefile is run"
                 ),
             )
         kernel = tree

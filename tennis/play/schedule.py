@@ -83,7 +83,7 @@ def scheduled_rallies(
             scheduled.append(_scheduled(plan, known[combination.kernel], combination, repetition))
             _check_count(scheduled)
     if twice := repeated(scheduled, "the plan"):
-        raise UsageError(twice, next_step="for more of the same use repetitions, or another seed")
+        raise UsageError(twice, next_step="for more boots use repetitions, or another seed")
     if not scheduled:
         whys = "; ".join(dict.fromkeys(f"{entry.name}: {entry.why}" for entry in left))
         raise UsageError(f"nothing is left to play: {plain(whys, 600)}")
@@ -91,7 +91,7 @@ def scheduled_rallies(
         for name, words, enough in short_of_a_cycle(scheduled):
             raise UsageError(
                 f"{name} {words}",
-                next_step=f"so many boots are meant to decide: give each {enough:,}, or play fewer "
+                next_step=f"these many boots should decide: give each {enough:,}, or play fewer "
                 "boots, which decide nothing",
             )
     if plan.order == "shuffled":

@@ -112,14 +112,14 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
         ended = "fault"
     elif plan.drill and not is_drill_complete(part / CONSOLE):
         if not outcome.interrupted:
-            text = "the target did not tell what it measured, or not all of it"
+            text = "the target did not report all of its measurements"
             faults.append(Fault(code="not_told", message=text))
         ended = "fault" if faults else "interrupted"
     elif not faults and (missing := _not_closed(known, counted)):
         if outcome.interrupted:
             ended = "interrupted"  # between its last ball and its end
         else:
-            text = f"it is not known what was to be looked at behind the last ball: {missing}"
+            text = f"nobody knows what should have come after the last ball: {missing}"
             faults.append(Fault(code="not_closed", message=text))
     manifest = Manifest(
         schema_version=2,

@@ -88,7 +88,7 @@ def _play_rates(
             done = f"{number - 1} rates are kept" if shares else "no rate was played"
             raise BenchError(
                 f"at {rate_hz:,} Hz: {seen.trouble}; {done}",
-                next_step="the same `tennis sweep` goes on",
+                next_step="the same `tennis sweep` continues",
             )
         if seen.state == "unusable":
             raise RallyError(f"{out / planned.name}: {seen.said}", next_step="move it away")

@@ -265,7 +265,7 @@ def _measure(brickwall: Brickwall, setting: DelaySetting, tick_hz: int) -> tuple
             balls += [ball[1:] for ball in struct.iter_unpack(wire.BALL, frame[2])]
         elif frame is not None and frame[0] == wire.END:
             if len(frame[2]) != struct.calcsize(wire.END_FORMAT):
-                raise BenchError("the Brickwall's END is none", next_step="flash it again")
+                raise BenchError("the Brickwall's END is damaged", next_step="flash it again")
             _, _, _, strays, doubles, _, _ = struct.unpack(wire.END_FORMAT, frame[2])
     if strays or doubles:
         return balls, (

@@ -39,7 +39,7 @@ class Workers:
     def check(self, kind: BenchKind) -> None:
         """Raise UsageError for boards: each has one wire to its Pico."""
         if kind != "virtual":
-            raise UsageError("--workers belongs to the virtual bench: a board plays one rally")
+            raise UsageError("--workers needs the virtual bench: a board plays one rally")
 
     def see_to(
         self, scheduled: list[ScheduledRally], out: Path, stop: Stop

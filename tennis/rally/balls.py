@@ -236,14 +236,14 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
     if told != str(tick_hz).encode():
         raise RallyError(
             f"{path} counts ticks of {(told or b'unknown')[:20]!r} Hz, the manifest of {tick_hz} "
-            "Hz: the files belong to different rallies",
+            "Hz: the files are from different rallies",
             next_step="use the original folder",
         )
     groups = form.groups
     if form.rows != balls or sum(groups) != balls:
         raise RallyError(
             f"{path} has {form.rows} balls, the manifest counts {balls}: "
-            "the files belong to different rallies",
+            "the files are from different rallies",
             next_step="use the original folder",
         )
     small = any(rows < min(MIN_GROUP_ROWS, GROUP_ROWS) for rows in groups[:-1])

@@ -27,7 +27,9 @@ def canonical(asked: object) -> object:
     reserved = [word for word in words if _name(word) in RESERVED or word.startswith("tennis.")]
     if strange or reserved or len(asked) > LENGTH_MAX:
         why = (
-            "is the bench's own" if reserved else "is no parameter of a kernel: NAME or NAME=VALUE"
+            "is the bench's own"
+            if reserved
+            else "is not a parameter of a kernel: NAME or NAME=VALUE"
         )
         raise PydanticCustomError(
             "command_line",

@@ -50,7 +50,7 @@ def part_path(out: Path) -> Path:
     """Return where the rally ``out`` is kept while it is played: ``out.part`` beside it."""
     if not out.name or out.name == "..":
         raise UsageError(
-            f"{out} is no name of a rally", next_step="name the folder that --out named"
+            f"{out} is not a rally's name", next_step="name the folder that --out named"
         )
     return out.with_name(out.name + ".part")
 

@@ -58,16 +58,16 @@ def read_inside(rally: Rally) -> Inside:
         raise RallyError(f"{rally.path} is a rally, and no drill", next_step="use `tennis stats`")
     if rally.manifest.ended != "complete":
         raise RallyError(
-            f"{rally.path} did not come to its end: the target told nothing of what it measured",
+            f"{rally.path} did not finish: the target reported no measurement",
             next_step="continue with `tennis resume`, or do it again",
         )
     path = rally.file(CONSOLE)
     if path is None:
-        raise RallyError(f"{rally.path} has no {CONSOLE}: what the target measured is in it")
+        raise RallyError(f"{rally.path} has no {CONSOLE}, which contains the target's measurements")
     text, told = _said(path)
     raw = _unpacked(rally, text)
     if hashlib.sha256(raw).hexdigest().encode() != told:
-        raise _damaged(rally, "they are not those that the target announced")
+        raise _damaged(rally, "they differ from those that the target announced")
     header = HEADER.unpack_from(raw)
     version, repetitions, overruns, faults, failures, clock, line_, loop, first = header
     if version != VERSION:

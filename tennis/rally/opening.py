@@ -44,7 +44,7 @@ def open_rally(path: Path) -> Rally:
     rally = open_folder(path)
     if rally.manifest.drill is not None:
         raise RallyError(
-            f"{path} is a drill, which nobody served",
+            f"{path} is a drill, which has no balls",
             next_step="`tennis stats`, `tennis plot` and `tennis report` take drills",
         )
     return rally
@@ -153,7 +153,7 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
     if misses != counts.misses or sum(part.balls for part in counted) != counts.balls:
         raise RallyError(
             f"{balls} has {misses} misses, the manifest counts {counts.misses}: "
-            "the files belong to different rallies",
+            "the files are from different rallies",
             next_step="use the original folder",
         )
     interrupt, scheduling = Counter(), Counter()
@@ -170,7 +170,7 @@ def _check_file(path: Path, name: str) -> None:
     """Raise RallyError unless ``name`` is a plain file of a sane size in the folder ``path``."""
     if name in {"", ".", "..", MANIFEST} or not name.isprintable() or "/" in name or "\\" in name:
         raise RallyError(
-            f"{path / MANIFEST} lists {name[:80]!a}, which is no name of a file in the rally's "
+            f"{path / MANIFEST} lists {name[:80]!a}, which is not a name of a file in the rally's "
             "folder: do not use this folder, ask the sender"
         )
     try:

@@ -104,10 +104,10 @@ class Serving(StrictModel):
         """Return the shortest and the longest gap in us; an open loop has none."""
         if self.loop == "open":
             if self.gap_min_us is not None or self.gap_max_us is not None:
-                raise UsageError("--gap-min-us and --gap-max-us belong to --loop closed")
+                raise UsageError("--gap-min-us and --gap-max-us need --loop closed")
             return 0, 0
         if self.rate_hz is not None:
-            raise UsageError("--rate-hz belongs to --loop open")
+            raise UsageError("--rate-hz needs --loop open")
         low = GAP_MIN_US if self.gap_min_us is None else self.gap_min_us
         high = GAP_MAX_US if self.gap_max_us is None else self.gap_max_us
         if self.gap_max_us is None and high < low:

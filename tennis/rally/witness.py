@@ -63,7 +63,7 @@ def samples(rally: Rally) -> list[Samples]:
     told = _unpacked(rally, console)
     found = READERS[witness](told)
     if not found or not all(one.latency.size for one in found):
-        raise RallyError(f"{rally.path}: {witness} told of no sample", next_step="play it again")
+        raise RallyError(f"{rally.path}: {witness} reported no sample", next_step="play it again")
     if _PING.search(told):
         clock = _by_pings(rally, told)
     else:
@@ -111,10 +111,10 @@ def _unpacked(rally: Rally, console: str) -> str:
         text = unpacker.decompress(base64.b64decode(packed, validate=True), SIZE_LIMIT)
         whole = unpacker.eof
     except (binascii.Error, zlib.error) as error:
-        raise RallyError(f"{rally.path}: what the witness told is garbled ({error})") from error
+        raise RallyError(f"{rally.path}: the witness's report is garbled ({error})") from error
     if not begin or not end or not whole:
         raise RallyError(
-            f"{rally.path}: the console does not hold all that the witness told: the rally was "
+            f"{rally.path}: the console does not contain the witness's whole report: the rally was "
             "stopped before its last ball, or the witness died",
             next_step="play it again",
         )

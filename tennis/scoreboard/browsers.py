@@ -73,7 +73,7 @@ class Websocket(WSHandler):
                 return
             super().open(*args, **kwargs)
         except Exception:  # what is no token fails in many ways
-            self._refuse("came with a token that is none")
+            self._refuse("came with a wrong token")
 
     async def _receive(self, fragment: str | bytes) -> Any:
         self._said += len(fragment)
@@ -87,16 +87,16 @@ class Websocket(WSHandler):
                 return None
             self._fragments = 0
             if message is None or not may_be_said(message.msgtype, message.content):
-                return self._refuse("said what no page says")
+                return self._refuse("sent what no page sends")
         except Exception:  # what is no message fails in many ways
-            return self._refuse("said what is no message")
+            return self._refuse("sent no valid message")
         return message
 
     async def _handle(self, message: Any) -> Any:
         try:
             return await HANDLERS[message.msgtype](message, self.connection)
         except Exception as error:
-            return self._refuse(f"said what cannot be done ({type(error).__name__})")
+            return self._refuse(f"asked for what cannot be done ({type(error).__name__})")
 
     def _refuse(self, why: str) -> None:
         if why and self.ws_connection is not None and not self.ws_connection.is_closing():

@@ -230,7 +230,7 @@ class Explorer:
         text += (
             ". Each dot is a ball."
             if few
-            else ". A stronger pixel holds more balls: go closer to see each."
+            else ". A stronger pixel holds more balls: zoom in to see each."
         )
         self._counted.text = f"<p>{text}</p>"
 
@@ -265,7 +265,7 @@ class Explorer:
         self._why.text = ""
         self._poll()
         if ball is None:
-            hint = "Go closer until each ball is a dot, and click one; or take the latest."
+            hint = "Zoom in until each ball is a dot, and click one; or take the latest."
             self._words.text = f'<p class="soft">{hint}</p>'
             return
         rally: Rally = self._points.rally
@@ -276,7 +276,7 @@ class Explorer:
             parts.append(f"{name} latency ({what}): <strong>{words.safe(said)}</strong>")
         command = f"tennis explain {shlex.quote(str(rally.path))} --ball {ball}"
         why = (
-            f"<p>Which kernel code ran meanwhile: <code>{words.safe(command, 4000)}</code></p>"
+            f"<p>To see which code ran meanwhile: <code>{words.safe(command, 4000)}</code></p>"
             if rally.manifest.bench == "virtual"
             else '<p class="soft">Only rallies of the virtual bench can be explained.</p>'
         )

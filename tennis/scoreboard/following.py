@@ -154,5 +154,5 @@ def _tick_hz(hello: bytes) -> int:
     except (ValueError, KeyError, TypeError, RecursionError):
         tick_hz = None
     if not isinstance(tick_hz, int) or tick_hz <= 0:
-        raise RallyError("the instrument does not say how long its ticks are")
+        raise RallyError("the instrument does not say how long a tick is")
     return tick_hz

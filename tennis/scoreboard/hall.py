@@ -87,7 +87,7 @@ class Hall:
         """Raise UsageError where a place is no folder."""
         for place in places:
             if not place.is_dir():
-                raise UsageError(f"{place} is no folder", next_step="name where rallies are put")
+                raise UsageError(f"{place} is not a folder", next_step="name where rallies are put")
         self._places = [place.resolve() for place in places]
         self._playing: dict[str, Playing] = {}
         self._places_of_sealed: dict[str, tuple[float, Path]] = {}

@@ -51,8 +51,8 @@ DAYS = 1
 FULL_STATUS = 503
 END_S = 10.0  # for what was started to end
 FULL = (
-    f"{browsers.PAGES_MAX} pages of this scoreboard are open, which is all that it holds: close "
-    "one. This page asks again by itself."
+    f"{browsers.PAGES_MAX} pages of this scoreboard are open, which is the most it can serve: "
+    "close one. This page tries again by itself."
 )
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; script-src 'self' 'unsafe-inline'; "
@@ -132,7 +132,7 @@ class _Guarded(BokehTornado):
         if request.host.lower() not in self.tennis_hosts:
             status, why = 403, "This host is not the scoreboard's: name it with --host."
         elif request.method not in {"GET", "HEAD"}:
-            status, why = 405, "The scoreboard can only be looked at."
+            status, why = 405, "The scoreboard can only be read."
         elif (
             self.settings["tennis_token"]
             and request.path != ENTER

@@ -59,11 +59,11 @@ def state(playing: Playing, now: float) -> tuple[str, bool]:  # noqa: PLR0911
         return playing.trouble, True
     if counted.ended:
         return (
-            "being sealed" if silent_s < QUIET_S else "interrupted; it can be gone on with",
+            "being sealed" if silent_s < QUIET_S else "interrupted; it can be continued",
             False,
         )
     if silent_s > GONE_S:
-        return f"nothing came for {silent_s / 60:.0f} min: nobody plays it", True
+        return f"nothing came for {silent_s / 60:.0f} min: nothing plays it", True
     if not counted.balls:
         return "the target boots", False
     if playing.behind:
@@ -144,7 +144,7 @@ def queues(some: Sequence[Queue]) -> str:
 def benches(rows: Sequence[BenchRow] | str | None) -> str:
     """Return a table of benches and who holds them; a line where there is none."""
     if rows is None:
-        return '<p class="soft">Nobody has been asked yet.</p>'
+        return '<p class="soft">No bench has been queried yet.</p>'
     if isinstance(rows, str):
         return f'<p class="warn">{safe(rows, 400)}</p>'
     lines = [

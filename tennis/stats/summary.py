@@ -144,7 +144,7 @@ class Summary:
             sentences.append("No ball was played.")
         elif self.misses == self.balls:
             all_missed = "The only ball was" if self.balls == 1 else f"All {self.balls} balls were"
-            sentences.append(f"{all_missed} missed: there is no latency to speak of.")
+            sentences.append(f"{all_missed} missed: there is no latency to show.")
         elif self.misses:
             latest = format_ns(self.interrupt_ns.latest)
             sentences.append(
@@ -154,8 +154,8 @@ class Summary:
             )
             if self.loop == "open":
                 sentences.append(
-                    "What answers the ball behind a missed one may be the missed one's own answer, "
-                    "late: low quantiles flatter."
+                    "The answer to the ball after a missed one may be the missed ball's own late "
+                    "answer: low quantiles may be too low."
                 )
         if self.suspect:
             why = "; ".join(self.faults) or "an instrument fault happened"

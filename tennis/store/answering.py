@@ -68,7 +68,7 @@ def answer(database: Any, sql: str) -> pa.Table:
 
     statements = database.extract_statements(sql)
     if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
-        raise ValueError("a question is one SELECT")
+        raise ValueError("a query is one SELECT")
     reader = database.sql(sql).to_arrow_reader(BATCH_ROWS)
     names = reader.schema.names
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -117,14 +117,14 @@ def main() -> None:
     except Exception as error:  # DuckDB's and Arrow's have no common ancestor
         said = str(error) or type(error).__name__
         told |= {
-            "wrong": f"the question was not answered: {said}"[:2000],
+            "wrong": f"the query was not answered: {said}"[:2000],
             "next_step": "see `tennis store query --help`",
         }
     _say(told, found)
 
 
 def _memory(asked: dict[str, Any]) -> str:
-    return f"the question was not answered within {asked['memory_mb']} MB of memory"
+    return f"the query was not answered within {asked['memory_mb']} MB of memory"
 
 
 def _say(told: dict[str, Any], found: pa.Table | None) -> None:

@@ -142,7 +142,7 @@ class BucketShelf:
             (self.path / ABOUT / f"{name}.json").unlink(missing_ok=True)
         changed = sorted(name for name, stamp in there.items() if here.get(name) != stamp)
         if changed:
-            what = f"fetching what was said of {format_count(len(changed), 'rally', 'rallies')}"
+            what = f"fetching the notes on {format_count(len(changed), 'rally', 'rallies')}"
             self._at_once(what, changed, self._bring_about)
         write_whole(self.path / ABOUTS, json.dumps(there).encode(), force=True)
 
@@ -178,7 +178,7 @@ def create(url: str) -> BucketShelf:
     place.probe()
     if not place.has(STORE):
         if place.keys():
-            raise UsageError(f"{url} exists and is no store", next_step="choose another place")
+            raise UsageError(f"{url} exists and is not a store", next_step="choose another place")
         with tempfile.TemporaryDirectory(prefix="tennis-store-") as scratch:
             (Path(scratch) / STORE).write_bytes(CONTENT)
             place.put(Path(scratch) / STORE, STORE)

@@ -39,7 +39,7 @@ def check_content(content: bytes, name: str) -> None:
         said = json.loads(content)
     except ValueError as error:
         raise RallyError(
-            f"{name} is no store", next_step=f"make one: tennis store add {name} RALLY"
+            f"{name} is not a store", next_step=f"make one: tennis store add {name} RALLY"
         ) from error
     version = said.get("schema_version") if isinstance(said, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:

@@ -24,7 +24,7 @@ def create(path: Path | str) -> Store:
     if (path / STORE).is_file():
         return open_store(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise UsageError(f"{path} exists and is no store", next_step="choose another folder")
+        raise UsageError(f"{path} exists and is not a store", next_step="choose another folder")
     with writing(path):
         for folder in (RALLIES, ABOUT):
             (path / folder).mkdir(parents=True, exist_ok=True)

@@ -94,14 +94,14 @@ def _answer(asked: Mapping[str, Any], rallies: pa.Table) -> pa.Table:
     head, newline, rest = said.partition(b"\n")
     if process.returncode or not newline:  # DuckDB may end a process for which no memory is left
         raise UsageError(
-            f"the question was not answered: it ended the process that answers "
-            f"({process.returncode}), maybe for want of memory",
+            f"the query was not answered: it ended the process that answers "
+            f"({process.returncode}), maybe because memory ran out",
             next_step="ask for less, or see --memory-mb",
         )
     told = json.loads(head)
     if told["missing"]:
         raise TennisError(
-            "a question needs DuckDB, which is not installed", next_step="scripts/setup.sh --store"
+            "a query needs DuckDB, which is not installed", next_step="scripts/setup.sh --store"
         )
     if told["wrong"]:
         raise UsageError(plain(told["wrong"], 400), next_step=told["next_step"])
@@ -110,7 +110,7 @@ def _answer(asked: Mapping[str, Any], rallies: pa.Table) -> pa.Table:
 
 def _too_long(seconds: int) -> UsageError:
     return UsageError(
-        f"the question was not answered within {seconds} s",
+        f"the query was not answered within {seconds} s",
         next_step="ask for less, or give it more time: --seconds",
     )
 
@@ -124,7 +124,7 @@ def chosen(store: Store, wanted: Mapping[str, str]) -> pa.Table:
     for name, value in wanted.items():
         if name not in AXES:
             raise UsageError(
-                f"{name} is no column to choose by", next_step=f"use {', '.join(AXES)}"
+                f"{name} is not a column to choose by", next_step=f"use {', '.join(AXES)}"
             )
         rows = rows.filter(pc.equal(rows[name].cast(pa.string()), value))  # null: it is not
     return rows
@@ -165,7 +165,7 @@ def quantiles(store: Store, rows: pa.Table, by: Iterable[str]) -> list[Group]:
     for name in axes:
         if name not in AXES:
             raise UsageError(
-                f"{plain(name, 40)} is no column to group by", next_step=f"use {', '.join(AXES)}"
+                f"{plain(name, 40)} is not a column to group by", next_step=f"use {', '.join(AXES)}"
             )
     played = rows.filter(pc.is_null(rows["drill"]))
     played = played.filter(pc.invert(played["suspect"]))

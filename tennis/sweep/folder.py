@@ -132,7 +132,7 @@ def open_sweep(path: Path) -> Sweep:
     """Open a sweep's folder, and its rallies that were played to the end. Raises RallyError."""
     if not path.is_dir():
         raise RallyError(
-            f"{path} is no folder", next_step="name the one that `tennis sweep --out` wrote"
+            f"{path} is not a folder", next_step="name the one that `tennis sweep --out` wrote"
         )
     record = SweepRecord.read(path)
     found = sorted(

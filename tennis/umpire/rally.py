@@ -39,7 +39,7 @@ def the_capture(rally: Rally, captures: Sequence[Path], wires: Wires) -> Capture
     if len(captures) == 2:
         names = (wires.ping, wires.reply)
         if wires.invert_ping or wires.invert_reply:
-            raise UsageError("--invert belongs to one file: invert the probe at the oscilloscope")
+            raise UsageError("--invert needs a single file: invert the probe at the oscilloscope")
         return open_pair(captures[0], captures[1], names, wires.threshold, wires.rate_hz)
     if captures:
         return open_capture(captures[0], wires)

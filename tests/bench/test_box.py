@@ -197,7 +197,7 @@ def test_what_bubblewraps_own_process_is_told_ends_as_the_program(boxed):
 
 
 def test_a_box_that_cannot_be_made_is_the_hosts_fault(boxed):
-    with pytest.raises(BenchError, match=r"cannot be run in a box here .*/nowhere"):
+    with pytest.raises(BenchError, match=r"cannot run in a box here .*/nowhere"):
         boxed("pass", there=Path("/nowhere"))
 
 
@@ -209,7 +209,7 @@ def test_a_box_that_somebody_ends_is_the_hosts_fault(boxed, monkeypatch):
         held._kill()
 
     monkeypatch.setattr(box._Held, "_watch_memory", end)
-    with pytest.raises(BenchError, match="cannot be run in a box here"):
+    with pytest.raises(BenchError, match="cannot run in a box here"):
         boxed("time.sleep(60)")
 
 

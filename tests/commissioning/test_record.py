@@ -63,9 +63,9 @@ def test_files_outside_of_the_folder_are_not_looked_at(folder, name):
         ({"schema_version": 2}, "schema 2, this tennis reads 1: update tennis"),
         ({"schema_version": 0}, "schema 0, this tennis reads 1: begin another folder"),
         ({"schema_version": None}, "schema None, .*: begin another folder"),
-        ({"steps": 5}, "is no record of schema 1"),
-        ({"who": "somebody"}, r"is no record of schema 1 \(who"),
-        ({"kind": "\x1b[2J"}, "is no record of schema 1"),
+        ({"steps": 5}, "is not a record of schema 1"),
+        ({"who": "somebody"}, r"is not a record of schema 1 \(who"),
+        ({"kind": "\x1b[2J"}, "is not a record of schema 1"),
     ],
 )
 def test_old_and_strange_records_take_one_line(folder, change, words):
@@ -80,7 +80,7 @@ def test_old_and_strange_records_take_one_line(folder, change, words):
 @pytest.mark.parametrize("text", ["", "null", "[" * 50_000, "{}", "x" * (1 << 20), "\xff"])
 def test_what_is_no_record_takes_one_line(folder, text):
     (folder / RECORD).write_bytes(text.encode("latin-1"))
-    with pytest.raises(RallyError, match="is no commissioning record"):
+    with pytest.raises(RallyError, match="is not a commissioning record"):
         read_record(folder / RECORD)
 
 

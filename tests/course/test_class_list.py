@@ -81,7 +81,7 @@ REFUSED = {
     "a formula of Moodle's": (WORKSHEET.replace("Participant", "=Participant").encode(), "moodle"),
     "rounded": ((OWN + "Zoë,1.23457E+06,,,,,\n").encode(), "a spreadsheet rounded it: format"),
     "control": ((OWN + "Zoë,1\x1b[2J,,,,,\n").encode(), "number '1 .2J' is none"),
-    "a user": ((OWN + "Zoë,,,,x12,,\n").encode(), "'x12' is no number of a user"),
+    "a user": ((OWN + "Zoë,,,,x12,,\n").encode(), "'x12' is not a number of a user"),
     "two of one number": ((OWN + "Z,1,,,,,\nB,1,,,,,\n").encode(), "lines 2 and 3 have one number"),
     "two of one e-mail": ((OWN + "Z,,a@b,,,,\nB,,A@b,,,,\n").encode(), "have one email, a@b"),
     "an ID of what": (b"name,ID\nZoe,12\n", "ID may be a register's number, or a user's in Canvas"),

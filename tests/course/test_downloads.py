@@ -159,10 +159,10 @@ def test_a_hostile_archive_hurts_nobody(tmp_path):
         assert {"Ada_1_assignsubmission_file_/lab.zip", "bomb/x.zip"} <= labels
         assert len(labels) == len(found) == 5
         # as in a folder: what is too large is refused by itself, with the reason
-        with pytest.raises(hand_in.HandInError, match="is no file of at most 128 MB"):
+        with pytest.raises(hand_in.HandInError, match="is not a file of at most 128 MB"):
             hand_in.unpack(root / "bomb/x.zip", tmp_path / "out")
     assert sum("whose name leads elsewhere" in line for line in said) == 5
-    assert sum("which is no plain file" in line for line in said) == 3
+    assert sum("which is not a plain file" in line for line in said) == 3
     assert sum("more than 5 folders deep" in line for line in said) == 1
     assert sum("packed in another way" in line for line in said) == 1
     assert not any("\x1b" in line for line in said)
@@ -189,10 +189,10 @@ def test_what_is_no_class(tmp_path):
     (tmp_path / "one.zip").write_bytes(ADA)
     (tmp_path / "text.zip").write_bytes(packed({"a/b.txt": b""}))
     for name, words in (
-        ("no.zip", "no whole zip file: .*: download it again"),
+        ("no.zip", "not a whole zip file: .*: download it again"),
         ("one.zip", "is one hand-in: put it into a folder"),
         ("text.zip", "holds no zip files"),
-        ("none", "is no folder and no file: name"),
+        ("none", "is neither a folder nor a file: name"),
     ):
         with pytest.raises(UsageError, match=words), downloads.opened(tmp_path / name) as root:
             downloads.files(root)

@@ -394,9 +394,9 @@ def test_what_a_student_says_of_oneself_is_read_or_refused(tmp_path):
     for more, said in (
         (["--number", "=1+1"], "is no student's number: use letters"),
         (["--number", "1" * 50], "is no student's number"),
-        (["--email", "zoe"], "is no e-mail address: write NAME@DOMAIN"),
-        (["--email", "+zoe@example.org"], "is no e-mail address"),
-        (["--email", 'a"b@example.org'], "is no e-mail address"),
+        (["--email", "zoe"], "is not an e-mail address: write NAME@DOMAIN"),
+        (["--email", "+zoe@example.org"], "is not an e-mail address"),
+        (["--email", 'a"b@example.org'], "is not an e-mail address"),
     ):
         done = CliRunner().invoke(cli, [*words, *more])
         assert done.exit_code != 0

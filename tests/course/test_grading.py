@@ -215,14 +215,14 @@ def test_the_labs_rallies_are_recorded_once_and_replayed(tmp_path, slug, expecte
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("no-zip", "no whole zip file"),
+        ("no-zip", "not a whole zip file"),
         ("bomb", "unpacks to more than 64 MB"),
         ("path", "is not TOML"),
         ("link", "there is no answers.toml"),
         ("many", "holds 500 files, 400 at most"),
         ("names", "of the lab no-lab"),
         ("deep", "cannot be read"),
-        ("kim", "is no name"),
+        ("kim", "is not a name"),
     ],
 )
 def test_what_is_hostile_is_refused_and_the_others_are_marked(marks, name, words):
@@ -342,7 +342,7 @@ def test_the_class_again_with_other_workers_is_the_same(handed_in, marks, tmp_pa
 
 
 def test_nothing_to_mark(tmp_path):
-    for path, words in ((tmp_path / "none", "is no folder"), (tmp_path, "holds no zip files")):
+    for path, words in ((tmp_path / "none", "is not a folder"), (tmp_path, "holds no zip files")):
         done = run("grade", path, "--lab", "01")
         assert done.exit_code == 2 or words in str(done.exception)
     done = run("grade", tmp_path, "--lab", "77")

@@ -114,7 +114,7 @@ REFUSED = {
     "from the root": (below(""), "there is no answers.toml"),
     "too deep": (below("a/b/c/d/e"), "lies 5 folders deep, 4 at most"),
     "two of a name": (FILES | {"Answers.toml": b""}, "holds answers.toml twice"),
-    "no zip in it": ({"x.zip": b"PK no zip"}, "x.zip: x.zip is no whole zip file"),
+    "no zip in it": ({"x.zip": b"PK no zip"}, "x.zip: x.zip is not a whole zip file"),
 }  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def test_a_folder_for_each_student_is_looked_into(tmp_path, monkeypatch):
         "Cy_3_assignsubmission_file_/x.rar", "Di_4_assignsubmission_file_/answers.toml",
     }  # fmt: skip
     assert said == [
-        "left out: a.zip, which is no plain file",
+        "left out: a.zip, which is not a plain file",
         "left out: Ed_5_assignsubmission_onlinetext_, a folder without a zip file",
     ]
     with pytest.raises(hand_in.HandInError, match="lies there unpacked: pack"):

@@ -81,7 +81,7 @@ def test_what_a_page_gets_wrong_is_a_warning(tmp_path, text, message):
 
 
 def test_a_page_of_no_lab(tmp_path):
-    assert "belongs to no lab" in build(tmp_path, PAGE + "{lab}`title`", "welcome")[1]
+    assert "is not a lab's page" in build(tmp_path, PAGE + "{lab}`title`", "welcome")[1]
     shutil.rmtree(tmp_path / "book")
     html, said = build(tmp_path, PAGE + "{lab}`01-first-serve:title`", "welcome")
     assert said == ""

@@ -457,7 +457,7 @@ def test_a_full_disk_is_no_zero_and_the_same_command_does_it_again(tmp_path):
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert re.search("later: .*No space left on device.*zoe.zip", done.stdout), done.stdout
-    assert "cost nobody a point: mend what is said above, then use the same" in done.stderr
+    assert "cost nobody a point: correct the causes above, then use the same" in done.stderr
     table = rows(tmp_path / "in-marks")
     assert (table["zoe"]["status"], table["zoe"]["points"]) == ("later", "")
     assert "No space left" in table["zoe"]["refused"]

@@ -70,7 +70,7 @@ def test_it_says_how_an_answer_was_read(told):
 
 def test_it_says_what_an_answer_lacks(told):
     read = {one["question"]: one["understood"] for one in told["questions"]}
-    assert read["prediction"].startswith("'about 3' is no number")
+    assert read["prediction"].startswith("'about 3' is not a number")
     assert read["thesis"] == "'2,786' may be 2786 or 2.786: write one of these"
     assert read["culprit"] == "6 words, 1 of them different: say why, too"
 

@@ -68,7 +68,7 @@ def test_the_workload_of_the_syllabus_is_the_sum():
 def test_what_is_wrong_with_a_session_is_named(tmp_path):
     text = SESSIONS.read_text()
     (tmp_path / "sessions.toml").write_text(text.replace('"11-the-report"', '"12-another-one"'))
-    with pytest.raises(LabError, match="12-another-one is no lab"):
+    with pytest.raises(LabError, match="12-another-one is not a lab"):
         load_sessions(tmp_path / "sessions.toml")
     (tmp_path / "sessions.toml").write_text(text.replace('"11-the-report"', '"04-under-load"'))
     with pytest.raises(LabError, match="in another order"):

@@ -78,7 +78,7 @@ def test_what_is_missing_and_what_is_another(played, tmp_path):
     with pytest.raises(Wrong, match="it was not played to its end"):
         whole_sweep(opened(half))
     shutil.rmtree(half / "rates")
-    with pytest.raises(Wrong, match="rates is no folder"):
+    with pytest.raises(Wrong, match="rates is not a folder"):
         whole_sweep(opened(half))
     with pytest.raises(Wrong, match="another sweep"):
         whole_sweep(work.read(played))  # that of the whole lab

@@ -424,7 +424,7 @@ def test_a_rally_that_holds_fewer_balls_than_it_played_is_not_complete(sloth, tm
     part.mkdir()
     kept = table(sloth).slice(0, sloth.balls - 5)
     rally = seal(part, tmp_path / "short", manifest, kept, sloth.events)
-    with pytest.raises(RallyError, match=f"it goes on behind its {sloth.balls - 5} balls"):
+    with pytest.raises(RallyError, match=f"it continues after its {sloth.balls - 5} balls"):
         check_rally(rally.path)
 
 

@@ -177,10 +177,10 @@ def test_a_late_sample_skips_those_that_are_over(told):
     ("text", "words"),
     [
         (console(FIRST + "0: 0: 1\n").partition("\n")[2], "nothing ties the target's clock"),
-        ("tennis: fact ready_monotonic_ns 5\n", "does not hold all that the witness told"),
+        ("tennis: fact ready_monotonic_ns 5\n", "does not contain the witness's whole report"),
         (console(FIRST + "0: 0: 1\n").replace("witness ends", "w"), "does not hold all"),
-        (console(FIRST), "told of no sample"),
-        (console("0: 0: 1\n"), "told of no sample"),
+        (console(FIRST), "reported no sample"),
+        (console("0: 0: 1\n"), "reported no sample"),
         (console("x").replace("H4", "!!"), "garbled|does not hold all"),
     ],
     ids=["no clock", "no testimony", "cut short", "no sample", "no first sample", "garbled"],

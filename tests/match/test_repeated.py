@@ -102,7 +102,7 @@ def test_the_balls_of_another_rally(maker, packed, monkeypatch):
         sealed_again(maker.path / "other", 2)
     match = maker.sealed()
     assert [rally.path.name for rally in match.rallies()] == ["rt-idle-chrt-tasklet-forced"]
-    said = "holds the balls of rt-idle-chrt-tasklet-forced, tick for tick: it is no boot"
+    said = "holds the balls of rt-idle-chrt-tasklet-forced, tick for tick: it is not a boot"
     assert match.trouble("other") == said
     done = CliRunner().invoke(replicate, [str(maker.path)])
     assert done.exit_code == 1

@@ -75,4 +75,4 @@ def test_a_page_keeps_settings_apart(tmp_path):
     page = write_match_report(Replication(with_settings(tmp_path / "m"))).read_text()
     assert "What each setting is worth" in page
     assert "isolcpus=1, load on 0" in page
-    assert "Nothing that was published is about this match" in page
+    assert "No published statement is about this match" in page

@@ -61,7 +61,7 @@ def difference(rally: Rally, again: Rally) -> str:
 
 def test_the_same_folder_twice(tmp_path):
     rally, again = made(tmp_path / "a"), made(tmp_path / "b", created="2026-02-02T00:00:00+00:00")
-    assert compare(rally, again, told(rally), []) == ("", ["created: only who played it knows"])
+    assert compare(rally, again, told(rally), []) == ("", ["created: only the player knows"])
 
 
 @pytest.mark.parametrize("name", Manifest.model_fields)
@@ -151,7 +151,7 @@ def test_invented_counts_faults_and_ends(tmp_path):
     ended = made(tmp_path / "d", faults=[fault])
     said, left_out = compare(ended, again, told(ended), [])
     assert not said
-    assert "faults: what ended the rally did not happen now" in left_out
+    assert "faults: what ended the rally did not happen this time" in left_out
 
 
 def test_a_capture_is_the_one_that_is_made_of_the_balls(tmp_path):
@@ -197,7 +197,7 @@ def test_an_interrupted_rally_is_compared_as_far_as_it_is(tmp_path):
     )
     said, left_out = compare(rally, again, told(rally), [])
     assert not said
-    assert left_out[0] == "what came behind its last ball: the rally did not come to its end"
+    assert left_out[0] == "what came after its last ball: the rally did not finish"
     # what it holds of that is the same, or it is another rally
     late = made(tmp_path / "c", events=[READY, STRAY, HEALTH], strays=1, **about)
     assert difference(late, again) == ""

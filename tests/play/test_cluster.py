@@ -242,7 +242,7 @@ def test_a_scheduler_that_is_not_there(tmp_path, monkeypatch):
     ("words", "said"),
     [
         (["--cluster", "tcp://127.0.0.1:1"], "--cluster takes --store"),
-        (["--store", "x"], "--store belongs to --cluster"),
+        (["--store", "x"], "--store needs --cluster"),
         (["--cluster", "x", "--store", "no-such://y"], "Protocol not known: no-such"),
         (["--cluster", "nonsense://x", "--store", "y"], "nonsense://x is no address"),
     ],

@@ -512,7 +512,8 @@ def test_a_made_up_evening_at_the_prompt(tmp_path, made_up):
     assert done.exit_code == 1
     assert done.stdout.count("FAIL  made up to fail") == 2
     assert (
-        "still to do: jumpers, target, kernel, ping, reply, idle, load; to go on: " in done.stdout
+        "still to do: jumpers, target, kernel, ping, reply, idle, load; to continue: "
+        in done.stdout
     )
     made_up["jumpers"] = Outcome("pass", "made up to pass", serial="e66")
     done = evening("\n" * 7)
@@ -533,7 +534,7 @@ def test_what_is_there_is_asked_once(tmp_path, made_up):  # noqa: ARG001
     done = CliRunner().invoke(cli, ["commission", "--out", out], input="virtual\ny\n\nq\n")
     assert "a logic analyser on the wires?" in done.stdout
     left = "firmware, jumpers, target, kernel, ping, reply, idle, load, umpire"
-    assert f"still to do: {left}; to go on: tennis commission virtual --out {out}" in done.stdout
+    assert f"still to do: {left}; to continue: tennis commission virtual --out {out}" in done.stdout
     done = CliRunner().invoke(cli, ["commission", "--out", out], input="q\n")
     assert isinstance(done.exception, UsageError)
     assert "What is there?" not in done.stdout

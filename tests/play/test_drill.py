@@ -203,9 +203,9 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate()
     assert "interrupted after" in said
-    assert f"to go on: tennis resume {out}" in said
+    assert f"to continue: tennis resume {out}" in said
     done = run("stats", out)
-    assert (done.exit_code, "did not come to its end" in done.output) == (1, True)
+    assert (done.exit_code, "did not finish" in done.output) == (1, True)
 
 
 def test_stopped_behind_the_last_repetition_it_is_not_complete(tmp_path):
@@ -219,7 +219,7 @@ def test_stopped_behind_the_last_repetition_it_is_not_complete(tmp_path):
     )
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate()
-    assert f"to go on: tennis resume {out}" in said
+    assert f"to continue: tennis resume {out}" in said
     stopped = open_folder(out).manifest
     assert (stopped.ended, stopped.counts.balls) == ("interrupted", REPETITIONS)
     done = run("resume", out, "--quiet")
@@ -294,7 +294,7 @@ def test_a_drill_is_no_rally(periodic, command):
         (["drill", "periodic", "--period-us", "1", "--out", "x"], "--period-us"),
         (["drill", "periodic", "--kernel", "vxworks", "--out", "x"], "vxworks"),
         (["drill", "periodic", "--load", "tea", "--out", "x"], "tea"),
-        (["drill", "periodic", "--bench", "pi", "--out", "x"], "nobody would start the drill"),
+        (["drill", "periodic", "--bench", "pi", "--out", "x"], "nothing would start the drill"),
         (
             ["drill", "response", "--bench", "pi", "--target", "t", "--out", "x"],
             "a wire from the reply line back",
@@ -389,7 +389,7 @@ def test_lines_that_are_not_base64_or_not_what_was_announced(periodic, tmp_path)
         read_inside(sealed_again(copy, console.replace(MARK, MARK + b"*", 1)))
     good = told(HEADER.pack(*HEAD) + bytes(8 * REPETITIONS))
     assert read_inside(sealed_again(copy, good)).clock_ns == pytest.approx(0.001)
-    with pytest.raises(RallyError, match="not those that the target announced"):
+    with pytest.raises(RallyError, match="they differ from those that the target announced"):
         read_inside(sealed_again(copy, good.replace(b"sha256 ", b"sha256 0", 1)))
 
 

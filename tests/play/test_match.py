@@ -193,7 +193,7 @@ def test_other_data_are_left_alone(tmp_path, path, whole):
         check=False,
     )
     assert done.returncode == 2
-    assert "plan is no folder" in done.stderr
+    assert "plan is not a folder" in done.stderr
 
     before = (whole / "match.json").read_bytes()
     path.write_text(PLAN.replace("300", "301"))

@@ -105,4 +105,4 @@ def test_only_the_virtual_bench_can_be_asked(tmp_path):
     with pytest.raises(UsageError, match="a match of the bench replay cannot be explained"):
         find(made.path)
     done = CliRunner().invoke(replicate, [str(made.path), "--kernel", "rt=x"])
-    assert "--kernel belongs to --explain" in str(done.exception)
+    assert "--kernel needs --explain" in str(done.exception)

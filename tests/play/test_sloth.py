@@ -163,7 +163,7 @@ def test_an_emulator_without_the_board(tmp_path, monkeypatch):
 
 
 def test_a_ball_is_explained_of_linux_only(hog):
-    with pytest.raises(UsageError, match="explained of Linux only"):
+    with pytest.raises(UsageError, match="only balls of Linux can be explained"):
         explain(hog.path)
 
 

@@ -159,8 +159,8 @@ def test_ctrl_c_seals_what_there_is(tmp_path, whole):
     assert interrupt_ticks(rally) == first
     checked = check_rally(out)
     assert checked.balls == rally.balls
-    assert "what came behind its last ball" in checked.not_compared[0]
-    assert f"to go on: tennis resume {out}\n" in said
+    assert "what came after its last ball" in checked.not_compared[0]
+    assert f"to continue: tennis resume {out}\n" in said
 
     # gone on with: stopped once more where it had been, and then to its end
     console = tmp_path / "r.part/console.log"
@@ -182,7 +182,7 @@ def test_what_was_interrupted_needs_its_journal_to_go_on(tmp_path):
     out = make_rally(tmp_path / "r", balls=40, ended="interrupted", planned=50).path
     done = tennis("resume", out)
     assert done.returncode == 2
-    assert "r.part is gone: it takes that to go on" in done.stderr
+    assert "r.part is gone, which is needed to continue" in done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

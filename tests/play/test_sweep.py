@@ -111,7 +111,7 @@ def test_ctrl_c_keeps_what_was_played_and_goes_on(whole, copy):
     process.send_signal(signal.SIGINT)
     said, _ = process.communicate()
     assert process.returncode == 0, said
-    assert "the same command goes on" in said
+    assert "the same command continues" in said
     assert "paired" in said  # and the table of what there is
     assert run("stats", copy).exit_code == 0
     done = run(*WORDS, "--out", copy)

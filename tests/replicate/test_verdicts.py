@@ -549,7 +549,7 @@ def test_a_match_json_from_somebody_else(maker, change, words):
 def test_folders_that_are_no_match(tmp_path):
     with pytest.raises(RallyError, match=r"holds no match\.json"):
         open_match(tmp_path)
-    with pytest.raises(RallyError, match="is no folder"):
+    with pytest.raises(RallyError, match="is not a folder"):
         open_match(tmp_path / "nothing")
     (tmp_path / "match.json").mkdir()
     with pytest.raises(RallyError, match="not a plain file"):
@@ -636,7 +636,7 @@ def test_nothing_that_was_published_is_about_two_kernels_of_ones_own(maker):
     shown = CliRunner().invoke(replicate, [str(maker.path)]).stdout
     for text in (page, shown):
         said = " ".join(text.split())
-        assert "Nothing that was published is about this match" in said
+        assert "No published statement is about this match" in said
         assert "kernels after, before; loads idle; command lines threadirqs" in said
         assert "tennis compare BEFORE AFTER" in said
         assert "Chapter 7" not in said

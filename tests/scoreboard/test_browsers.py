@@ -160,7 +160,7 @@ def test_no_token_of_a_page(server, names):
 
     asyncio.run(refused())
     (fresh,) = said()[len(before) :]
-    assert "a token that is none" in fresh
+    assert "a wrong token" in fresh
 
 
 @pytest.mark.parametrize("path", ["/autoload.js?bokeh-autoload-element=1", "/metadata"])

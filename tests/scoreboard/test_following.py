@@ -128,7 +128,7 @@ def test_damage_is_said_and_what_came_before_it_stays(tmp_path):
 
 @pytest.mark.parametrize(
     ("hello", "said"),
-    [(b"{}", "how long its ticks are"), (b'{"tick_hz": 0}', "ticks are"), (b"[", "ticks are")],
+    [(b"{}", "how long a tick is"), (b'{"tick_hz": 0}', "a tick is"), (b"[", "a tick is")],
 )
 def test_an_instrument_that_does_not_say_its_clock(tmp_path, hello, said):
     rally = MadeUpRally(tmp_path / "r")

@@ -88,7 +88,7 @@ def test_links_and_depth(tmp_path):
     assert scanned(place).score.sealed == []
     assert scanned(tmp_path / "a").score.sealed_in_all == 0
     assert scanned(tmp_path / "a" / "b").score.sealed_in_all == 1
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         Hall([tmp_path / "nothing"])
 
 
@@ -166,7 +166,7 @@ def test_what_a_rally_does_in_words(tmp_path):
     playing.grew = now
     assert words.state(playing, now + 5)[1] is False
     assert words.state(playing, now + 45) == ("nothing came for 45 s", True)
-    assert words.state(playing, now + 1200) == ("nothing came for 20 min: nobody plays it", True)
+    assert words.state(playing, now + 1200) == ("nothing came for 20 min: nothing plays it", True)
     assert "missed" in words.card("r", playing, now)
     rally.add(4, b"")
     hall.scan()

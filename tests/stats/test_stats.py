@@ -85,7 +85,7 @@ def test_an_open_loop_does_not_hide_what_it_missed(tmp_path):
     assert (scheduling.said("p99"), scheduling.later_than_ns) == ("missed", None)
     said = " ".join(found.claims())
     assert "240 of 6000 balls had no answer in time (1.00 ms, one period)" in said
-    assert "behind a missed one" in said
+    assert "after a missed one" in said
     assert "assume that balls are independent" in said
 
 

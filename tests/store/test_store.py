@@ -216,10 +216,10 @@ def test_killed_while_a_rally_was_copied(store, tmp_path):
 
 
 def test_what_is_no_store(tmp_path):
-    with pytest.raises(RallyError, match="is no store"):
+    with pytest.raises(RallyError, match="is not a store"):
         open_store(tmp_path)
     (tmp_path / "x").write_text("x")
-    with pytest.raises(UsageError, match="exists and is no store"):
+    with pytest.raises(UsageError, match="exists and is not a store"):
         create(tmp_path)
     newer = create(tmp_path / "s")
     (newer.path / "store.json").write_text('{"schema_version": 2}')

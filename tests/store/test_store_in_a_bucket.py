@@ -79,7 +79,9 @@ def test_its_answers_are_those_of_a_folder(bucket, played, tmp_path):
 
 
 def test_the_commands(bucket, played, tmp_path):
-    assert run("store", "list", bucket).output.startswith(f"tennis: {bucket} is no store: make one")
+    assert run("store", "list", bucket).output.startswith(
+        f"tennis: {bucket} is not a store: make one"
+    )
     done = run("store", "add", bucket, played / "r1", "--bench-name", "bench-3")
     assert (done.exit_code, f"{bucket}: 1 rally added, 1 there" in done.output) == (0, True)
     assert "there already" in run("store", "add", bucket, played / "r1").output
@@ -181,9 +183,9 @@ def test_two_machines_add_at_once(bucket, played):
 def test_what_is_no_store(bucket, endpoint, tmp_path, monkeypatch):
     monkeypatch.setattr("tennis.store.place.WAIT_S", 0.01)
     put(bucket, "some/thing", b"else", tmp_path)
-    with pytest.raises(UsageError, match="exists and is no store"):
+    with pytest.raises(UsageError, match="exists and is not a store"):
         create(bucket)
-    with pytest.raises(RallyError, match="is no store"):
+    with pytest.raises(RallyError, match="is not a store"):
         open_store(f"{bucket}/nothing")
     put(bucket, "newer/store.json", b'{"schema_version": 99}', tmp_path)
     with pytest.raises(RallyError, match="is of a newer tennis"):

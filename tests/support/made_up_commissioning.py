@@ -27,7 +27,7 @@ def made_up_record() -> Record:
             name="reply",
             verdict="fail",
             date=DAY,
-            reason="nobody drives the reply wire (0 of 20 answered): it ends nowhere",
+            reason="nothing drives the reply wire (0 of 20 answered): it ends nowhere",
             advice="look at pin 5 of the Pico and pin 13 of the target, then exchange the wire",
             failure="missing",
             numbers=[number("pings", 20.0, ""), number("answered", 0.0, "")],

@@ -368,7 +368,7 @@ def test_a_lease_that_cannot_be_read_counts_as_held(pi):
 def test_a_holder_is_a_plain_name(pi, holder):
     pi.holder = holder
     said = pi.refuses("reboot")
-    assert "is no name" in said
+    assert "is not a name" in said
     assert "\x1b" not in said
 
 

@@ -144,7 +144,7 @@ def test_only_the_holder_gives_it_back(target):
 
 @pytest.mark.parametrize("holder", ["", "../../etc/passwd", "a b", "-x", "x" * 65, "a\nb", "é"])
 def test_a_holder_is_a_plain_name(target, holder):
-    assert "is no name" in target.refuses("lease", holder, "600")
+    assert "is not a name" in target.refuses("lease", holder, "600")
     assert not (target.home / "lease.json").exists()
 
 

@@ -234,7 +234,10 @@ def test_the_programs_lines_are_those_of_the_wiring():
     ("asked", "words"),
     [
         ({"kernel": "sloth"}, "is QEMU's: it runs on no board"),
-        ({"kernel": "sloth-pico", "target": "pi4"}, "--target is not for SLOTH, which is no Linux"),
+        (
+            {"kernel": "sloth-pico", "target": "pi4"},
+            "--target needs a Linux kernel; SLOTH has none",
+        ),
         ({"kernel": "sloth-pico", "bottom_half": "tasklet"}, "use task"),
     ],
 )
@@ -250,5 +253,5 @@ def test_a_rally_on_a_pico_says_where_it_answers_from():
 
 
 def test_no_uf2_file_for_what_is_qemus(tmp_path):
-    with pytest.raises(UsageError, match="sloth-m0 is no kernel of a Pico"):
+    with pytest.raises(UsageError, match="sloth-m0 is not a kernel of a Pico"):
         uf2(tmp_path / "x.elf", "sloth-m0")

@@ -348,7 +348,7 @@ def test_dumps_that_are_none(text, words, tmp_path):
         ),
         ("Time,A,B\n0,0,0\n1e-6,x,0\n2e-6,1,0\n", r"no data of A from row 2 \(0.000001 s\)"),
         ("Time,A,B\n0,0,0\n1e-6,hello,0\n2e-6,1,0\n", "Row #2"),
-        ("Time,A,B\nnan,0,0\n1e-6,1,0\n2e-6,1,0\n", r"line 2 \(nan,0,0\) is no row"),
+        ("Time,A,B\nnan,0,0\n1e-6,1,0\n2e-6,1,0\n", r"line 2 \(nan,0,0\) is not a row"),
         ("Time,A,B\ninf,0,0\n1e-6,1,0\n2e-6,1,0\n", "line 2"),
         ("Time,A,B\n0,0,-Infinity\n1e-6,1,0\n2e-6,1,0\n", "line 2"),
         ("Time,A,B\n,0,\n1e-6,1,0\n2e-6,1,0\n", "line 2"),

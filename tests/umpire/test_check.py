@@ -131,7 +131,7 @@ def test_two_ticks_of_bias_are_no_pass(rally, tmp_path, bias_ns):
     for played in (rally, with_ticks(rally, tmp_path / "pico", 125_000_000)):
         found = checked(played, tmp_path, interrupt_bias_ns=bias_ns)
         assert found.verdict == "inconclusive", found.reason
-        said = re.search(r"can vouch for ([0-9.]+) ns only, and not for 8 ns", found.reason)
+        said = re.search(r"can confirm only ([0-9.]+) ns, not 8 ns", found.reason)
         worst = max(map(abs, found.interrupt.bias_ci_ns))
         assert float(said[1]) == pytest.approx(worst, abs=0.05)
         assert 16 < worst < 20

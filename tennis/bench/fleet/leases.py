@@ -100,4 +100,4 @@ def who_else(host: str, status: Status, holder: str) -> str:
 
 def _check_holder(holder: str) -> None:
     if not re.fullmatch(HOLDER, holder):
-        raise UsageError(f"{holder!a} is no name: letters, digits, dots and dashes, 64 at most")
+        raise UsageError(f"{holder!a} is not a name: letters, digits, dots and dashes, 64 at most")

@@ -109,8 +109,8 @@ class Brickwall:
         except ValidationError as error:
             where = ".".join(map(str, error.errors()[0]["loc"]))
             raise BenchError(
-                f"the Brickwall on {self.link.name} does not say its {where} as this tennis "
-                f"expects: {flash}"
+                f"the Brickwall on {self.link.name} reports a {where} that this tennis does "
+                f"not expect: {flash}"
             ) from error
         return self._hello
 
@@ -127,8 +127,8 @@ class Brickwall:
             return PadReadings.model_validate(self.command("wires")).model_dump()
         except ValidationError as error:
             raise BenchError(
-                f"the Brickwall on {self.link.name} does not say of its wires what this tennis "
-                f"expects",
+                f"the Brickwall on {self.link.name} reports its wires in a form that this "
+                f"tennis does not know",
                 next_step=f"run `tennis brickwall flash --port {self.link.name}`",
             ) from error
 
@@ -221,17 +221,17 @@ class Brickwall:
                 silent=True,
             )
         if self._receiver.in_frame:
-            description = f"half an answer of a Brickwall came from {name}, and then nothing"
+            description = f"only half of a Brickwall's answer came from {name}"
             advice = "try again; if that does not help, unplug the Pico and plug it in again"
         elif b">>> " in heard or b"raw REPL" in heard or b"MicroPython v" in heard:
-            description = f"a MicroPython prompt answers on {name}, and no Brickwall"
+            description = f"a MicroPython prompt answers on {name}, not a Brickwall"
             advice = f"flash it with `tennis brickwall flash --port {name}`"
         elif line.strip() in heard:
             description = f"{name} echoes what it is sent: a shell, a modem or a bridge"
             advice = "name the Brickwall's port with --port"
         else:
             text = plain(heard.decode("ascii", "backslashreplace"), 60)
-            description = f"something else than a Brickwall is on {name}, it says {text!r}"
+            description = f"{name} is not a Brickwall: it says {text!r}"
             advice = "name the Brickwall's port with --port"
         return NobodyError(f"{description}: {advice}", silent=False)
 
@@ -354,7 +354,7 @@ class Brickwall:
             raise LinkLostError(f"the Brickwall on {self.link.name} is silent")
         if self._babbled_s >= BABBLE_S:
             self.link.close()
-            raise LinkLostError(f"{self.link.name} talks, and not as a Brickwall does")
+            raise LinkLostError(f"{self.link.name} sends data, but not a Brickwall's")
 
     def _tell(self, verb: str, **values: int | str) -> None:
         """Send a command without waiting for an answer."""
@@ -407,16 +407,16 @@ class Brickwall:
             if hello.unique_id != before.unique_id:
                 self.link.close()
                 raise BenchError(
-                    f"another Brickwall is on {self.link.name} now ({hello.unique_id}, before it "
-                    f"was {before.unique_id}): a rally has one instrument"
+                    f"the rally started with the Brickwall {before.unique_id}, but now "
+                    f"{hello.unique_id} is on {self.link.name}: plug the first one in again"
                 )
             for name in ("firmware_sha256", "tick_hz"):
                 now, then = getattr(hello, name), getattr(before, name)
                 if now != then:
                     self.link.close()
                     raise BenchError(
-                        f"the Brickwall on {self.link.name} came back with {name} {now}, before it "
-                        f"had {then}: a rally has one"
+                        f"the rally started with {name} {then}, but the Brickwall on "
+                        f"{self.link.name} came back with {now}"
                     )
             self.counts.reconnects += 1
             self.note("line_back", f"{self.link.name} is back")

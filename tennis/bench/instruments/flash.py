@@ -182,7 +182,9 @@ def flash(port: str | None, *, remove_others: bool = False) -> Hello:
 
 def _hear(board: SerialTransport, port: str) -> None:
     """Listen to the board as it starts: a firmware that runs says nothing."""
-    board.serial.limit(2 * BOOT_S, f"the firmware was written to {port}, which talks without end")
+    board.serial.limit(
+        2 * BOOT_S, f"the firmware was written to {port}, which sends data without end"
+    )
     output = board.read_until(1, PROMPT, timeout=QUIET_S, timeout_overall=BOOT_S)
     if output.endswith(PROMPT):
         before = output.decode(errors="replace").partition("MicroPython v")[0].strip()
@@ -255,7 +257,7 @@ def _identify(board: SerialTransport, port: str) -> dict[str, str]:
 
 def _strange(port: str) -> BenchError:
     return BenchError(
-        f"the board on {port} does not say what it is",
+        f"the board on {port} does not identify itself",
         next_step="unplug it, plug it in, and flash it again",
     )
 
@@ -271,7 +273,7 @@ def _check_interpreter(board: SerialTransport, port: str) -> str:
         raise BenchError(f"the Pico on {port} has CircuitPython", next_step=UF2)
     if platform != "rp2":
         raise BenchError(
-            f"the board on {port} is no Pico but {plain(platform, 20)}", next_step="use a Pico"
+            f"the board on {port} is not a Pico but {plain(platform, 20)}", next_step="use a Pico"
         )
     if version < firmware.OLDEST_MICROPYTHON:
         raise BenchError(f"the Pico on {port} has MicroPython {'.'.join(numbers)}: {UF2}")

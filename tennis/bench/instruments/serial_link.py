@@ -76,7 +76,7 @@ class SerialLink:
         except serial.SerialTimeoutException as error:
             self.close()
             raise LinkLostError(
-                f"{self.name} takes nothing: in {WRITE_TIMEOUT_S} s not a command was read there"
+                f"{self.name} takes nothing: it read no command in {WRITE_TIMEOUT_S} s"
             ) from error
         except (OSError, TypeError, ValueError) as error:
             self.close()
@@ -122,12 +122,12 @@ def _why_not(name: str, error: Exception) -> str:
     if number in {errno.EBUSY, errno.EAGAIN}:
         return f"{name} is used by another program: end it (a terminal, mpremote, another rally)"
     if number == errno.ECONNREFUSED:
-        return f"{name}: nobody listens there: start what should, or correct the port's number"
+        return f"{name}: nothing listens there: start the emulator, or correct the port's number"
     if number in {errno.ENOTTY, errno.EISDIR, errno.EINVAL}:
-        return f"{name} is no serial port: name the Brickwall's with --port"
+        return f"{name} is not a serial port: name the Brickwall's with --port"
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     if name.startswith("socket:") and not _is_address(name):
-        reason = "no address as in socket://HOST:PORT"
+        reason = "not an address as in socket://HOST:PORT"
     return f"{name} cannot be opened ({reason}): name the Brickwall's port with --port"
 
 

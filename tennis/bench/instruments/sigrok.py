@@ -263,7 +263,7 @@ def settings_of(
     """Choose what was not asked for of an analyser. Raises UsageError."""
     if seconds is None and not analyser.continuous:
         raise UsageError(
-            f"{plain(analyser.name, 40)} cannot stream: it must be told how long it shall sample",
+            f"{plain(analyser.name, 40)} cannot stream: say how long to sample",
             next_step="use --seconds",
         )
     ping = ping or analyser.channels[0]

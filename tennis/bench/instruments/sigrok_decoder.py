@@ -30,7 +30,7 @@ def install() -> Path:
     folder = decoders_folder() / "tennis"
     with writing(folder):
         if folder.is_symlink() or folder.is_file():
-            raise RallyError(f"{folder} is no folder", next_step="remove it, and install again")
+            raise RallyError(f"{folder} is not a folder", next_step="remove it, and install again")
         folder.mkdir(parents=True, exist_ok=True)
         for source in sorted(DECODER.glob("*.py")):
             shutil.copyfile(source, folder / source.name)

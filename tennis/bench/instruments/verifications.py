@@ -26,7 +26,9 @@ def folder() -> Path:
 def path_of(serial: str) -> Path:
     """Return the file of an instrument."""
     if not re.fullmatch(r"[0-9A-Za-z_-]{1,64}", serial):
-        raise TennisError(f"{serial!a} is no serial number", next_step="flash the Brickwall again")
+        raise TennisError(
+            f"{serial!a} is not a serial number", next_step="flash the Brickwall again"
+        )
     return folder() / f"{serial}.json"
 
 

@@ -60,7 +60,7 @@ def check_lines(snapshot: Snapshot) -> Finding:
         return Finding(
             "note",
             "lines",
-            "the target does not tell its GPIO chips (/sys/kernel/debug/gpio)",
+            "the target does not list its GPIO chips (/sys/kernel/debug/gpio)",
             "log in as root, or with sudo",
         )
     able = [chip for chip in chips if not chip.can_sleep and chip.lines > 1]
@@ -75,7 +75,7 @@ def check_lines(snapshot: Snapshot) -> Finding:
     return Finding(
         "bad",
         "lines",
-        f"nobody says which lines are the ping and the reply; there are {_shown(able)}",
+        f"nothing names the lines of ping and reply; there are {_shown(able)}",
         f"write 'options {snapshot.module} gpiochip={plain(able[0].label, 40)} ping_line=A "
         f"reply_line=B' to /etc/modprobe.d/racquet.conf: {PAGE}",
     )

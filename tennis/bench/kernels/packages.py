@@ -110,7 +110,7 @@ def git_source(url: str, ref: str) -> Source:
 def tarball_source(path: Path) -> Source:
     """Unpack an archive, once. Raises BenchError, UsageError."""
     if not path.is_file():
-        raise UsageError(f"{path} is no file")
+        raise UsageError(f"{path} is not a file")
     key = digest(path)
 
     def build(folder: Path) -> None:
@@ -148,7 +148,7 @@ def tree_source(folder: Path) -> Source:
 
 def _a_tree(folder: Path) -> Path:
     if not (folder / "Kconfig").is_file() or not (folder / "arch" / "arm64").is_dir():
-        raise UsageError(f"{folder} is no source of Linux: it has no Kconfig or no arch/arm64")
+        raise UsageError(f"{folder} is not a source of Linux: it has no Kconfig or no arch/arm64")
     return folder
 
 
@@ -245,8 +245,8 @@ def kept_tree(name: str) -> Iterator[Path]:
         yield tree
     except TennisError as error:
         raise BenchError(
-            f"{error}; what was built is kept in {tree}",
-            next_step="mend what is wrong, and the same command goes on there; or remove it",
+            f"{error}; the built files are kept in {tree}",
+            next_step="correct the cause, and the same command continues there; or remove it",
         ) from error
 
 
@@ -305,7 +305,7 @@ def _configure(flavour: str, source: Source, base: str | Path, wanted: str, tree
     bad = [f for f in check_config(requirements(flavour), taken) if f.verdict == "bad"]
     if bad:
         raise BenchError(
-            f"the configuration is none of {flavour}: "
+            f"the configuration is not one of {flavour}: "
             + "; ".join(f"{finding.what} ({finding.found})" for finding in bad[:5])
         )
 

@@ -110,7 +110,7 @@ class PiBench:
         """Return the bench. Raises UsageError if nobody said which board it is."""
         if access.target is None:
             raise UsageError(
-                f"{plain(str(plan.target), 80)}: nobody named this target here",
+                f"{plain(str(plan.target), 80)}: you did not name this target here",
                 next_step="name it with --target",
             )
         return cls(access.target, access.port, access.holder)
@@ -176,8 +176,8 @@ class PiBench:
         if seen.lease.holder == self._holder and left_s < seconds_of(plan.protocol):
             over = "is over" if left_s <= 0 else f"ends in {left_s // 60} min, before the rally"
             say(
-                f"your lease of {self.target.host} {over}: the rally is safe, but then anybody may "
-                f"take the bench: `tennis benches lease {self.target.host} --as {self._holder}`"
+                f"your lease of {self.target.host} {over}: the rally is safe, but then anybody "
+                f"may take the bench: `tennis benches lease {self.target.host} --as {self._holder}`"
             )
 
     def _builds_there(self, load: load_folder.Load, flavour: str) -> tuple[list[str], str | None]:
@@ -236,14 +236,14 @@ class PiBench:
         if plan.witness != "none" and position.balls:
             self.target.close()
             raise UsageError(
-                "a rally with a witness is played in one go: the target's clock is not the same "
-                "after a break",
+                "a rally with a witness is played in one go: the target's clock differs after "
+                "a break",
                 next_step="play it again under another name",
             )
         if plan.drill and position.balls:
             self.target.close()
             raise UsageError(
-                "a drill on a board is done in one go: what the target measured ended with it",
+                "a drill on a board is played in one go: its measurements ended with it",
                 next_step="do it again under another name",
             )
         seen = self._seen or self.target.facts()

@@ -98,7 +98,7 @@ class PiSession:
         """
         if not self._agent.has_fact("to_be_counted") or self._stopped:
             return
-        self._agent.doing = "looking on which CPU the pings come"
+        self._agent.doing = "checking on which CPU the pings arrive"
         self._wired.ping()
         for _ in self._agent.count():
             yield

@@ -30,7 +30,7 @@ def uf2(elf: Path, kernel: str) -> bytes:
     """
     if kernel not in FAMILIES:
         raise UsageError(
-            f"{kernel} is no kernel of a Pico", next_step=f"use {' or '.join(FAMILIES)}"
+            f"{kernel} is not a kernel of a Pico", next_step=f"use {' or '.join(FAMILIES)}"
         )
     with tempfile.TemporaryDirectory(prefix="tennis-uf2-") as scratch:
         plain = Path(scratch) / "program.bin"

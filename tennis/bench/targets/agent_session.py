@@ -159,7 +159,7 @@ class AgentSession:
             if self._await("undone", OVER_EVERY_S):
                 break
         if "undone" not in self._facts:
-            message = "nobody heard from the target that all is undone"
+            message = "the target did not confirm that all is undone"
             self._append(f"tennis: error not_undone {message}")
             self.left.append(f"{message}: it undoes it by itself, unless it lost its power")
         with contextlib.suppress(OSError):
@@ -210,7 +210,7 @@ class AgentSession:
             if self._ended or self.trouble or time.monotonic() > deadline:
                 raise BenchError(
                     f"{self._target.host}: {self.trouble or 'it did not count the pings'}",
-                    next_step="mend that, and play again",
+                    next_step="correct that, and play again",
                 )
             yield
 

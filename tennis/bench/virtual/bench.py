@@ -107,7 +107,7 @@ class VirtualBench:
             if plan.processors > 1 and kernel.flavour in CORES:
                 raise UsageError(
                     f"--processors {plan.processors}: a kernel of flavour {kernel.flavour} plays "
-                    "with one processor: what its second core does on another was never tried",
+                    "with one processor: its second core was never tried on another",
                     next_step="leave it out",
                 )
             if plan.beneath != "none":
@@ -300,7 +300,7 @@ def _check_own_racquet(plan: Plan, kernel: catalogue.Kernel) -> None:
         raise UsageError(f"--racquet is for Linux: on {kernel.flavour} its core's own API answers")
     if plan.priorities != "default":
         raise UsageError(
-            f"--priorities {plan.priorities}: which threads your own Racquet has, only you know",
+            f"--priorities {plan.priorities}: only you know the threads of your own Racquet",
             next_step="leave it out, and let the Racquet set them",
         )
 
@@ -309,7 +309,7 @@ def _check_beneath(plan: Plan, kernel: catalogue.Kernel) -> None:
     """Raise UsageError where SLOTH cannot answer beneath Linux."""
     if kernel.flavour not in {"mainline", "rt"}:
         raise UsageError(
-            f"--beneath sloth: a kernel of flavour {kernel.flavour} does not go with it"
+            f"--beneath sloth: a kernel of flavour {kernel.flavour} cannot be used with it"
         )
     flavours.check("sloth", plan.top_half, plan.bottom_half, plan.priorities)
 

@@ -87,7 +87,7 @@ def fixed(parts: Parts) -> tuple[list[Symbol], dict[str, int]]:
     }
     if heads.keys() != {MODULES, INIT_TASK}:
         raise BenchError(
-            f"Linux {parts.kernel.release} does not tell where its lists of modules and tasks are",
+            f"Linux {parts.kernel.release} does not say where its lists of modules and tasks are",
             next_step="build it with CONFIG_KALLSYMS_ALL=y",
         )
     return _table(text, {"at_kernel": text[:16]}), heads
@@ -187,7 +187,7 @@ def _boot(parts: Parts, scripts: dict[str, str]) -> str:
         raise BenchError(f"the target's list of functions came garbled ({error})") from error
     if not begin or not end or " " not in text:
         raise BenchError(
-            f"Linux {parts.kernel.release} does not tell the names of its functions",
+            f"Linux {parts.kernel.release} does not list the names of its functions",
             next_step="build it with CONFIG_KALLSYMS=y",
         )
     return text

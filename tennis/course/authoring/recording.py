@@ -40,7 +40,7 @@ def record(
             continue
         if part_path(path).exists():
             raise UsageError(
-                f"{path} was begun and not finished",
+                f"{path} is unfinished",
                 next_step=f"continue with `tennis resume {path}`, or remove {part_path(path)}",
             )
         tell(f"{lab.slug}/{asked.name}")

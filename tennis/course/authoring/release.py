@@ -54,7 +54,7 @@ def _names() -> Iterator[str]:
         )
         if done.returncode:
             message = f"git cannot list the files of {ROOT}: {done.stderr.strip()[-200:]}"
-            raise TennisError(message, next_step="mend the checkout, or clone it again")
+            raise TennisError(message, next_step="repair the checkout, or clone it again")
         yield from (name for name in done.stdout.split("\0") if name and (ROOT / name).exists())
         return
     for folder, folders, files in os.walk(ROOT):

@@ -79,7 +79,7 @@ class Term(StrictPart):
         with_lab = [session.slug for session in self.sessions if session.title is None]
         unknown = [slug for slug in with_lab if slug not in known]
         if unknown:
-            message = f"{SESSIONS.name}: {unknown[0]} is no lab of course.toml"
+            message = f"{SESSIONS.name}: {unknown[0]} is not a lab of course.toml"
             raise LabError(
                 message, next_step="name a lab, or give the session title and work_minutes"
             )
@@ -106,5 +106,5 @@ def load_sessions(path: Path = SESSIONS) -> list[Planned]:
         term = Term.model_validate(read_toml(path))
     except ValidationError as error:
         message = f"{path}: {first_error(error)}"
-        raise LabError(message, next_step="mend that part of the file") from error
+        raise LabError(message, next_step="correct that part of the file") from error
     return term.planned(load_course()[1])

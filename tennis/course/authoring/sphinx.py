@@ -64,7 +64,7 @@ def lab_of(env: "BuildEnvironment", docname: str, named: str | None = None) -> L
     """Return the named lab, or the one whose page this is."""
     slug = named or docname.rpartition("/")[2]
     if not _SLUG.fullmatch(slug):
-        raise TennisError(f"the page {docname!r} belongs to no lab; write NN-slug:PATH")
+        raise TennisError(f"the page {docname!r} is not a lab's page; write NN-slug:PATH")
     env.note_dependency(str(LABS / slug / "lab.toml"))
     return load_lab(slug)
 

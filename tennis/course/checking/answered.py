@@ -40,7 +40,7 @@ def _report(question: Question, results: Sequence[Result]) -> QuestionReport:
     answered = answer is not None and answer.verdict == "pass"
     right, why = _judged(question, list(own.values())) if answered else ("not judged here", "")
     if answered and question.kind == "prediction" and sealed is not None:
-        why = f"a guess may be wrong; {sealed.message}"
+        why = f"a prediction may be wrong; {sealed.message}"
     return QuestionReport(
         question=question.id,
         answered=answered,

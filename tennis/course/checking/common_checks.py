@@ -115,7 +115,7 @@ def _completed(work: Work, name: str) -> None:
         raise Wrong(f"there is no {name}")
     if path.stat().st_size < own_module.SOURCE_MAX:
         same = path.read_text(encoding="utf-8-sig", errors="replace") == starter_of(work.lab, name)
-        expect(not same, f"{name} is as you got it: its gaps are for you")
+        expect(not same, f"{name} is unchanged: fill its gaps")
 
 
 @check(kinds=["prediction"], needs=["check_answered[*]"])
@@ -188,7 +188,7 @@ def check_rally(work: Work, asked: LabRally) -> None:
         return
     rally = work.rallies[asked.name]
     if asked.drill and rally.manifest.drill is None:
-        raise Wrong("it is a rally, and a drill is asked for")
+        raise Wrong("it is a rally, but the lab asks for a drill")
     for what, is_so, wanted in _settings(rally, asked):
         expect(is_so == wanted, f"its {what} is {plain(str(is_so), 60)}, not {wanted}")
     seed = rally.manifest.protocol.seed
@@ -204,7 +204,7 @@ def check_rally(work: Work, asked: LabRally) -> None:
         raise Inconclusive(f"{why}: play it again")
     expect(
         rally.balls >= asked.balls,
-        f"{rally.balls} balls, and {asked.balls} are asked for",
+        f"{rally.balls} balls, but the lab asks for {asked.balls}",
     )
 
 

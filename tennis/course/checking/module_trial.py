@@ -154,7 +154,7 @@ def _tried(own: OwnModule, plan: Plan) -> Trial:
             )
         if box.oom_kills() > killed_before:  # QEMU may have been one of them
             raise BenchError(
-                "the kernel ended processes of this machine meanwhile, for want of memory",
+                "this machine ran out of memory meanwhile, and its kernel ended processes",
                 next_step="try again when the machine has less to do",
             )
         lines = _lines(rally.path / CONSOLE)
@@ -244,12 +244,12 @@ def _silenced(seen: GuestTrace, stays: Sequence[_Stay]) -> str:
     """Return what was to be hidden; empty: nothing."""
     if seen.complaints:
         what = seen.complaints[0].what
-        return f"the kernel complained ({what}), and the console does not say of what"
+        return f"the kernel complained ({what}), and the console does not say about what"
     began = next(stay.began_ns for stay in stays if stay.there)
     times = [sample.at_ns for sample in seen.samples if sample.at_ns >= began]
     unseen = max(np.diff([*times, seen.ended_ns or times[-1]]), default=0)
     if unseen > UNSEEN_NS:
-        return f"for {format_ns(int(unseen))} the target could not be looked at"
+        return f"for {format_ns(int(unseen))} the target could not be checked"
     if any(sample.modules is None or sample.tasks is None for sample in seen.samples):
         return "the kernel's list of modules, or of tasks, leads nowhere"
     return ""

@@ -131,7 +131,7 @@ def run_checks(
     facts = next((line["facts"] for line in lines if "facts" in line), None)
     found = [Result.model_validate(line) for line in lines if "check" in line]
     if facts is None or said:
-        why = said or next((result.message for result in found), "they said no word")
+        why = said or next((result.message for result in found), "they printed nothing")
         raise BenchError(
             f"the checks of {folder} broke off: {plain(why, 300)}", next_step="try again"
         )

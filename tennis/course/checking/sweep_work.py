@@ -82,7 +82,7 @@ def whole_sweep(work: Work) -> Sweep:
     if (theirs, sweep.record.range) != (ours, wanted.range):
         raise Wrong("it is another sweep than README.md of your folder asks for")
     if next_rate(sweep.record.range, sweep.shares) is not None:
-        raise Wrong("it was not played to its end: the same `tennis sweep` goes on")
+        raise Wrong("it was not played to its end: the same `tennis sweep` continues")
     if sweep.suspect:
         rate, why = next(iter(sweep.suspect.items()))
         raise Inconclusive(f"{rate} Hz is suspect: {why}")

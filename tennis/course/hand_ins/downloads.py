@@ -44,7 +44,7 @@ def opened(submissions: Path) -> Iterator[Path]:
         return
     if not submissions.is_file():
         raise UsageError(
-            f"{submissions} is no folder and no file",
+            f"{submissions} is neither a folder nor a file",
             next_step="name the folder with the zip files, or the archive that you downloaded",
         )
     with tempfile.TemporaryDirectory(prefix="tennis-class-") as scratch:
@@ -123,7 +123,7 @@ def _hand_ins(paths: Sequence[Path]) -> list[Path]:
     ]
     for path in named:
         if not _is_plain(path):
-            say(f"left out: {label(path)}, which is no plain file")
+            say(f"left out: {label(path)}, which is not a plain file")
     return [path for path in named if _is_plain(path)]
 
 
@@ -155,7 +155,8 @@ def _unpack(path: Path, folder: Path) -> None:
                 _take(archive, infos, folder, name)
     except hand_in.BROKEN as error:
         raise UsageError(
-            f"{name} is no whole zip file: {plain(str(error), 100)}", next_step="download it again"
+            f"{name} is not a whole zip file: {plain(str(error), 100)}",
+            next_step="download it again",
         ) from error
 
 
@@ -202,7 +203,7 @@ def _trouble(info: zipfile.ZipInfo, place: Sequence[str]) -> str:
     if {"", ".."} & set(place) or "\0" in "".join(place):
         return "whose name leads elsewhere"
     if not hand_in.is_file(info):
-        return "which is no plain file"
+        return "which is not a plain file"
     known = info.compress_type in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
     return "" if known and not info.flag_bits & 1 else "which is packed in another way than zip's"
 

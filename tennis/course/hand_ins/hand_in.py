@@ -108,7 +108,7 @@ def print_notebook(work: Work) -> None:
     if ran.error or ran.executed is None:
         raise WorkError(
             f"{NOTEBOOK}: {ran.error or 'it left nothing to be printed'}",
-            next_step="mend it: in JupyterLab, Kernel, Restart Kernel and Run All Cells",
+            next_step="correct it: in JupyterLab, Kernel, Restart Kernel and Run All Cells",
         )
     title = f"Lab {work.lab.number}, {work.lab.title}: {work.answers.student}"
     write_whole(work.folder / NOTEBOOK_PDF, pdf(ran.executed, title), force=True)
@@ -230,7 +230,7 @@ def unpack(path: Path, folder: Path) -> Unpacked:
 
 def _unpack(path: Path, folder: Path, name: str, *, inner: bool) -> Unpacked:
     if path.is_symlink() or not path.is_file() or path.stat().st_size > ZIP_MAX:
-        raise HandInError(f"{name} is no file of at most {ZIP_MAX >> 20} MB")
+        raise HandInError(f"{name} is not a file of at most {ZIP_MAX >> 20} MB")
     _refuse_other_archives(path, name)
     unpacked = Unpacked(folder)
     try:
@@ -242,7 +242,7 @@ def _unpack(path: Path, folder: Path, name: str, *, inner: bool) -> Unpacked:
             folder.mkdir(parents=True)
             _take(archive, entries, root, name, unpacked)
     except BROKEN as error:
-        raise HandInError(f"{name} is no whole zip file: {plain(str(error), 100)}") from error
+        raise HandInError(f"{name} is not a whole zip file: {plain(str(error), 100)}") from error
     except OSError as error:
         if is_of_this_machine(error):
             raise BenchError(
@@ -393,7 +393,7 @@ def _take(
             raise HandInError(f"{name} holds {to} twice")
         taken.add(to)
         if entry.file.lower() == ANSWERS_TXT:
-            unpacked.notes.append(f"{entry.said} was taken for {ANSWERS}")
+            unpacked.notes.append(f"{entry.said} was used as {ANSWERS}")
         left -= _copy(archive, entry.info, unpacked.folder / to, min(left, FILE_MAX))
 
 

@@ -102,7 +102,7 @@ class Seeds:
         if self.is_of_course(one, rally):
             return "; it is the seed of the handout"
         student = self.student(one, rally)
-        return f"; it is the seed of {student}" if student else "; it is nobody's of this class"
+        return f"; it is the seed of {student}" if student else "; nobody in this class has it"
 
 
 def _seed(one: Graded, rally: str) -> int | None:

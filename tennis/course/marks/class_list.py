@@ -189,7 +189,7 @@ def _student(cells: Mapping[str, str], known: Mapping[str, str], shown: str, lin
             )
     if said.get("canvas") and not said["canvas"].isdecimal():
         raise UsageError(
-            f"{place}: canvas {plain(said['canvas'], 40)!a} is no number of a user",
+            f"{place}: canvas {plain(said['canvas'], 40)!a} is not a number of a user",
             next_step="use the column ID of Canvas's export",
         )
     participant = re.search(r"\d{1,18}$", said.get("moodle", ""))  # "Participant 123"

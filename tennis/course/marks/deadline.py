@@ -127,7 +127,7 @@ def read_rules(out: Path) -> ClassRules:
         where = ".".join(str(step) for step in first["loc"])
         raise UsageError(
             f"{path}: {plain(where, 40)}: {plain(first['msg'], 100)}",
-            next_step="mend that line, or remove the file and give the options again",
+            next_step="correct that line, or remove the file and give the options again",
         ) from error
 
 

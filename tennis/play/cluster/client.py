@@ -60,7 +60,7 @@ class Cluster:
     def check(self, kind: BenchKind) -> None:
         """Raise UsageError for boards."""
         if kind != "virtual":
-            raise UsageError("--cluster belongs to the virtual bench: boards are on one machine")
+            raise UsageError("--cluster needs the virtual bench: boards are on one machine")
 
     def see_to(
         self, scheduled: list[ScheduledRally], out: Path, stop: Stop

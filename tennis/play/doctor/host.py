@@ -47,7 +47,7 @@ def _examine_virtual() -> Iterator[Finding]:
     home = cache_folder()
     if home.exists() and not os.access(home, os.R_OK | os.W_OK | os.X_OK):
         advice = "set TENNIS_CACHE to a folder that you can write"
-        yield Finding("bad", "cache folder", f"{home} belongs to somebody else", advice)
+        yield Finding("bad", "cache folder", f"somebody else owns {home}", advice)
         return
     yield _check("target's programs", lambda: f"stress {initramfs.versions()['stress']}")
     for name in catalogue.catalogue():

@@ -199,7 +199,7 @@ def _resting(seen: dict[str, Any], board: str) -> Finding:
     return Finding(
         "bad",
         "reply wire",
-        "floating: nobody drives it",
+        "floating: nothing drives it",
         f"switch the target on and load the Racquet; if it is, a wire is dead: use {PLUG}"
         + ("; something holds the ping wire low: are both wires swapped?" if swapped else ""),
     )

@@ -92,7 +92,7 @@ def examine_config(flavour: str, path: Path, bench: BenchKind) -> Iterator[Findi
         ) from error
     config = read_config(text)
     if not config:
-        raise TennisError(f"{path} is no kernel's configuration", next_step="name its .config")
+        raise TennisError(f"{path} is not a kernel's configuration", next_step="name its .config")
     yield from requirements.check_config(known, config)
     if bench == "virtual":
         yield from requirements.check_virtual(known, config)

@@ -146,8 +146,8 @@ class SideBySide:
                 balls.held.served[0] if len(balls.held) else self._capture.end_ticks
             )
             result.notes.append(
-                f"after {format_count(result.balls, 'ball')} and {at / 1e9:.3f} s nothing fits any "
-                "more"
+                f"after {format_count(result.balls, 'ball')} and {at / 1e9:.3f} s nothing "
+                "matches any more"
             )
             result.lost = True
         # what comes after the rally's last ball is nobody's business, but it is looked at

@@ -103,7 +103,7 @@ def _contradicted(result: Check, glitches: int) -> tuple[Verdict, str]:
         reason += f" ({_named(result)})"
     if glitches:
         return "inconclusive", (
-            f"{reason}; {format_count(glitches, 'edge')} belong to no ball: glitches, "
+            f"{reason}; {format_count(glitches, 'edge')} match no ball: glitches, "
             "or pings that the analyser missed; check ground and probes, keep the leads short, and "
             "capture again"
         )
@@ -148,7 +148,7 @@ def _by_intervals(
     if worst >= tolerance:
         low, high = difference.bias_ci_ns
         return "inconclusive", (
-            f"it can vouch for {worst:.1f} ns only, and not for {tolerance:g} ns: the bias of the "
+            f"it can confirm only {worst:.1f} ns, not {tolerance:g} ns: the bias of the "
             f"{result.kind_words(kind)} is {difference.bias_ns:+.1f} ns ({low:.1f} to {high:.1f}); "
             f"{_next_step(result, capture, sure=low > tolerance or high < -tolerance)}"
         )

@@ -31,7 +31,7 @@ def open_capture(path: Path, wires: Wires = USUAL) -> Capture:
             head = file.read(4096)
         except UnicodeError as error:
             raise CaptureError(
-                f"{path} is no text in UTF-16", next_step="export it again"
+                f"{path} is not a text in UTF-16", next_step="export it again"
             ) from error
     if not head:
         raise CaptureError(f"{path} is empty", next_step="capture again")

@@ -120,7 +120,7 @@ def read_heading(path: Path) -> Heading:
         with opened_text(path) as file:
             head = file.read(HEAD)
     except UnicodeError as error:
-        raise CaptureError(f"{path} is no text in UTF-16", next_step=DAMAGED) from error
+        raise CaptureError(f"{path} is not a text in UTF-16", next_step=DAMAGED) from error
     if b"\0" in head:
         raise CaptureError(
             f"{path} is neither a sigrok session (.sr) nor VCD nor CSV",
@@ -169,7 +169,7 @@ def _check_last_heading(path: Path, number: int, row: list[str], columns: int) -
     if len(row) == columns and full and (value(row[0]) or all(map(value, full))):
         text = plain(",".join(row), 60)
         raise CaptureError(
-            f"{path}: line {number} ({text}) is no row of numbers", next_step=DAMAGED
+            f"{path}: line {number} ({text}) is not a row of numbers", next_step=DAMAGED
         )
 
 

@@ -122,7 +122,7 @@ def _check_directory(path: Path) -> None:
     if entries > MAX_MEMBERS or directory > MAX_DIRECTORY:
         raise CaptureError(
             f"{path} has {entries} members, at most {MAX_MEMBERS} are read: "
-            "it is no capture of a rally"
+            "it is not a capture of a rally"
         )
 
 
@@ -213,7 +213,7 @@ def _members(
         raise CaptureError(f"{path} holds no samples", next_step="capture again")
     if sum(sizes[name] for name in members) > MAX_TICKS:
         raise CaptureError(
-            f"{path} holds more than {MAX_TICKS} samples: it is no capture of a rally, or one at "
+            f"{path} holds more than {MAX_TICKS} samples: not a capture of a rally, or one at "
             "too high a rate"
         )
     return [(name, sizes[name]) for name in members]

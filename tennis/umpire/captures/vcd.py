@@ -53,7 +53,7 @@ def open_vcd(path: Path, wires: Wires) -> Capture:
         try:
             head = file.read(MAX_HEADER)
         except UnicodeError as error:
-            raise CaptureError(f"{path} is no text in UTF-16", next_step=DAMAGED) from error
+            raise CaptureError(f"{path} is not a text in UTF-16", next_step=DAMAGED) from error
     end = re.search(rb"\$enddefinitions\s+\$end", head)
     if not end:
         raise CaptureError(f"{path} has no end of its definitions", next_step=DAMAGED)
@@ -286,7 +286,7 @@ def _read(capture: Capture, start: int, ping: _Bit, reply: _Bit) -> Iterator[Edg
                 raise CaptureError(f"{capture.path} is longer than any rally", next_step=DAMAGED)
             yield edges
     except UnicodeError as error:
-        raise CaptureError(f"{capture.path} is no text in UTF-16", next_step=DAMAGED) from error
+        raise CaptureError(f"{capture.path} is not a text in UTF-16", next_step=DAMAGED) from error
     for wire, name in enumerate((capture.ping, capture.reply)):
         if not changes.begun and (changes.level[wire] is None or wire in changes.gone):
             raise MissingError(

@@ -170,7 +170,7 @@ def test_times_of_leases(text, value):
 
 @pytest.mark.parametrize("text", ["", "2", "h", "2 h", "-2h", "2w", "1e3m"])
 def test_what_is_no_time(text):
-    with pytest.raises(UsageError, match="is no time"):
+    with pytest.raises(UsageError, match="is not a time"):
         benches.seconds(text)
 
 

@@ -202,7 +202,7 @@ def test_holders_that_reach_no_bench(monkeypatch, tmp_path, name):
     for words in (*commands, ["benches", "boot", "bench-1", "rt"], rally):
         done = tennis(*words, f"--as={name}")
         assert isinstance(done.exception, UsageError)
-        assert "is no name" in str(done.exception)
+        assert "is not a name" in str(done.exception)
         assert str(done.exception).isprintable()
 
 

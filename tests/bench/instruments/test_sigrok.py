@@ -254,7 +254,7 @@ def test_an_analyser_that_cannot_stream_samples_for_the_rallys_length(
     with pytest.raises(UsageError, match=r"cannot stream: its memory would be full before pi-1 is"):
         warnings(plan_of(**asked, target="pi-1"))
     # and by hand somebody must say how long
-    with pytest.raises(UsageError, match="must be told how long it shall sample: use --seconds"):
+    with pytest.raises(UsageError, match="say how long to sample: use --seconds"):
         sigrok.settings("buffer")
 
 
@@ -286,7 +286,7 @@ def test_the_decoder_is_installed_for_the_user(tmp_path, monkeypatch):
     assert sigrok_decoder.install() == folder  # again
     shutil.rmtree(folder)
     folder.symlink_to(tmp_path)
-    with pytest.raises(Exception, match="is no folder"):
+    with pytest.raises(Exception, match="is not a folder"):
         sigrok_decoder.install()
 
 

@@ -134,8 +134,8 @@ def strange(kind):
     [
         ("silent", "nothing answers on"),
         ("deaf", "takes nothing"),
-        ("garbage", "something else than a Brickwall"),
-        ("slow", "something else than a Brickwall"),
+        ("garbage", "is not a Brickwall"),
+        ("slow", "is not a Brickwall"),
         ("echo", "echoes what it is sent"),
     ],
 )
@@ -159,7 +159,7 @@ def test_a_brickwall_is_not_waited_for_without_end(kind, said):
         ("echo", "no MicroPython prompt"),
         ("prompt only", "no MicroPython prompt"),
         ("half", "no MicroPython prompt"),
-        ("strange files", "does not say what it is"),
+        ("strange files", "does not identify itself"),
     ],
 )
 def test_a_prompt_is_not_waited_for_without_end(kind, said, monkeypatch):

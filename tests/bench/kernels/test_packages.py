@@ -151,7 +151,9 @@ def test_a_build_that_fails_keeps_its_tree_and_the_next_goes_on_there(tree, monk
     monkeypatch.setattr(packages, "check_tools", lambda: None)
     monkeypatch.setattr(packages, "_pack", lambda _source, _tree, folder, *_: deb(folder))
     monkeypatch.setattr(packages.modules, "kernel_module", lambda *_: Path("racquet.ko"))
-    with pytest.raises(BenchError, match=r"building rt failed.*is kept in .*the same command goes"):
+    with pytest.raises(
+        BenchError, match=r"building rt failed.*is kept in .*the same command continues"
+    ):
         packages.package("rt", source, "defconfig", [])
     (kept,) = (packages.cache_folder() / "kernel-builds").iterdir()
     assert (kept / "vmlinux.o").read_text() == "compiled for a while"
@@ -182,7 +184,7 @@ def test_the_source_of_debian_takes_what_a_flavour_wants(flavour, base, tmp_path
     packages._configure(flavour, source, base, wanted, tmp_path)
     taken = (tmp_path / ".config").read_text()
     assert ("CONFIG_PREEMPT_RT=y\n" in taken) == (flavour == "rt")
-    with pytest.raises(BenchError, match="the configuration is none of"):
+    with pytest.raises(BenchError, match="the configuration is not one of"):
         refused = wanted.replace("CONFIG_MODULES=y", "CONFIG_MODULES=n")
         packages._configure(flavour, source, "allnoconfig", refused, tmp_path)
 

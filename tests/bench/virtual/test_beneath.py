@@ -310,8 +310,8 @@ def test_the_monitor_stays_small():
     [
         ({"bottom_half": "tasklet"}, "use task"),
         ({"priorities": "chrt"}, "use native"),
-        ({"instrument": "pico"}, "--instrument pico does not go with it"),
-        ({"racquet": "r.c"}, "--racquet does not go with it"),
+        ({"instrument": "pico"}, "cannot be used with --instrument pico"),
+        ({"racquet": "r.c"}, "cannot be used with --racquet"),
     ],
 )
 def test_what_does_not_go_together(tmp_path, asked, words):

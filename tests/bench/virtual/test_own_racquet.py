@@ -50,7 +50,7 @@ def test_it_is_played_again_with_its_own_source(played, tmp_path):
     again = ("check", played / "own")
     code, said = tennis(*again)
     assert code != 0
-    assert "was played with a Racquet of somebody's own" in said
+    assert "was not played with the kit's Racquet" in said
     code, said = tennis(*again, "--racquet", played / "racquet.c")
     assert code == 0, said
     # another source, however little is changed in what it does, is found out
@@ -86,7 +86,7 @@ def test_going_on_takes_the_source_again(played, tmp_path):
     ("words", "said"),
     [
         (["--bottom-half", "thread"], "where your own Racquet answers, it says itself"),
-        (["--priorities", "chrt"], "which threads your own Racquet has, only you know"),
+        (["--priorities", "chrt"], "only you know the threads of your own Racquet"),
         (["--bench", "pi", "--port", "x"], "--racquet belongs to --bench virtual"),
     ],
 )
