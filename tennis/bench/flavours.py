@@ -101,8 +101,8 @@ def check(flavour: Player, top_half: str, bottom_half: str, priorities: str) -> 
         if asked not in possible and not (mapped and asked == priorities):
             others = ", or the ordinary Racquet: --stage in-band" if flavour in CORES else ""
             raise UsageError(
-                f"{option} {asked} is not for a kernel of flavour {flavour}, where "
-                f"{racquet.module} answers",
+                f"{option} {asked} is not for a kernel of flavour {flavour}: "
+                f"{racquet.module} answers there",
                 next_step=f"use {' or '.join(possible)}{others}",
             )
     if (top_half, bottom_half) == ("explicit", "thread"):

@@ -136,7 +136,7 @@ def commission(  # the rest is what was asked for
 
 def _what_is_there(*, umpire: bool) -> dict[str, Any]:
     """Ask for what the command line did not name."""
-    echo("What is there? A Pico, and its wires: they are looked for. Besides:")
+    echo("What is there? The Pico and its wires are found without asking. In addition:")
     target = click.prompt(
         "a target, as ssh or the inventory knows it (Enter: none)", default="", show_default=False
     )

@@ -31,7 +31,9 @@ course.add_command(release)
 
 
 @course.command(short_help="Play the labs' rallies once, to be replayed.")
-@click.option("--out", type=Folder(), required=True, help="Where they go, one folder for each lab.")
+@click.option(
+    "--out", type=Folder(), required=True, help="The folder for them, with a folder for each lab."
+)
 @click.option("--lab", "number", metavar="LAB", help="Only this one. [default: all]")
 @click.option("--balls", type=Whole(1, 10**7), help="Fewer balls than a lab asks for.")
 @quiet_option

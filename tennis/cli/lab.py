@@ -427,8 +427,8 @@ def _show_what_is_left(
     there, right = (sum(one.answered for one in asked), sum(one.right == "yes" for one in asked))
     paragraph(
         console,
-        f"{there} of {len(asked)} answered, {right} of them known to be right. Answered is not "
-        "right: whoever marks knows the other answers, and reads texts.",
+        f"{there} of {len(asked)} answered, {right} of them known to be right. Answered does "
+        "not mean right: your teacher knows the other answers, and reads texts.",
     )
     if left := [title(result) for result in not_run(report)]:
         paragraph(console, f"Not run here, but when it is marked: {'; '.join(left)}.")

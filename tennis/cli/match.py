@@ -97,8 +97,8 @@ def kernel_of(text: str) -> tuple[str, str]:
 @click.option(
     "--store",
     metavar="URL",
-    help="With --cluster: where its machines leave rallies for this one: a folder that all of them "
-    "see.",
+    help="With --cluster: the folder in which its machines leave rallies for this one. All of them "
+    "must see it.",
 )
 @click.option(
     "--check-every",
@@ -106,8 +106,8 @@ def kernel_of(text: str) -> tuple[str, str]:
     default=50,
     show_default=True,
     metavar="COUNT",
-    help="With --cluster: one of so many rallies is played again by another worker, and compared; "
-    "0: none.",
+    help="With --cluster: another worker plays one of this many rallies again, and both are "
+    "compared. 0: none.",
 )
 @quiet_option
 @click.option(
@@ -214,7 +214,7 @@ def _cluster(address: str | None, store: str | None, check_every: int) -> "Clust
         return None
     if store is None:
         raise UsageError(
-            "--cluster takes --store: where its machines leave rallies for this one",
+            "--cluster needs --store: its machines leave rallies there for this one",
             next_step="name a folder that all of them see",
         )
     from tennis.play.cluster.client import Cluster

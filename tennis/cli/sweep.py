@@ -153,7 +153,7 @@ from tennis.sweep.search import (
     type=Folder(),
     metavar="DIR",
     required=True,
-    help="The sweep's folder. Where it holds a part of the same sweep, the rest is played.",
+    help="The sweep's folder. If it contains a part of the same sweep, the rest is played.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def sweep(
@@ -279,7 +279,7 @@ def claims(swept: Sweep) -> list[str]:
     pings = max(rate.pings for rate in swept.rates.values())
     figures = (
         f"Bench: {record.bench} ({record.time_note}); {pings:,} pings a rate are judged. Times are "
-        "interrupt latencies; a ping that is not paired counts as later than all that are."
+        "interrupt latencies; a ping that is not paired counts as later than all paired ones."
     )
     return [f"{told}{first}", figures]
 

@@ -49,16 +49,16 @@ def check_person(person: Member) -> None:
     """Raise UsageError where a name, a number or an address is none."""
     if not is_name(person.name):
         raise UsageError(
-            f"--as {plain(person.name, 60)!a} is no name",
+            f"--as {plain(person.name, 60)!a} is not a name",
             next_step="use letters, digits, spaces and .'@+-, 60 at most",
         )
     if person.number and not NUMBER.fullmatch(person.number):
         raise UsageError(
-            f"--number {plain(person.number, 60)!a} is no student's number",
+            f"--number {plain(person.number, 60)!a} is not a student's number",
             next_step="use letters, digits and ._/-, 40 at most",
         )
     if person.email and not EMAIL.fullmatch(person.email):
         raise UsageError(
-            f"--email {plain(person.email, 60)!a} is no e-mail address",
+            f"--email {plain(person.email, 60)!a} is not an e-mail address",
             next_step="write NAME@DOMAIN",
         )

@@ -277,7 +277,7 @@ def _members(path: Path, value: object) -> tuple[Member, ...]:
         name = entry.get("name")
         name = unicodedata.normalize("NFC", name) if isinstance(name, str) else ""
         if not is_name(name):
-            raise WorkError(f"{path}: members: {plain(str(entry.get('name')), 60)!a} is no name")
+            raise WorkError(f"{path}: members: {plain(str(entry.get('name')), 60)!a} is not a name")
         number = _contact(path, entry, "number", NUMBER)
         found.append(Member(name, number, _contact(path, entry, "email", EMAIL)))
     return tuple(found)
@@ -301,8 +301,8 @@ def _contact(path: Path, content: dict[str, object], key: str, form: re.Pattern[
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(value, str) or (value and not form.fullmatch(value)):
         raise WorkError(
-            f"{path}: {key}: {plain(str(value), 60)!a} is none",
-            next_step=f'write it in quotes, or take the line "{key} = ..." away',
+            f"{path}: {key}: {plain(str(value), 60)!a} is not one",
+            next_step=f'write it in quotes, or take the line "{key} = ..." out',
         )
     return value
 
@@ -418,7 +418,7 @@ def _readme_recorded(lab: Lab) -> str:
     folder = place(lab, "").relative_to(ROOT)
     return f"""
 Nobody can play {write(names)} here:
-they were recorded, and are the same for all. They lie in the tree, in `{folder}`;
+they were recorded, and are the same for everybody. They are in the tree, in `{folder}`;
 notebook and checks find them there. `tennis stats` reads them, and `tennis replay` shows one ball
 by ball, as if it were live.
 """

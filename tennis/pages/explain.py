@@ -34,7 +34,7 @@ def check_folder(out: Path) -> None:
         raise UsageError(f"{out} exists", next_step="choose another name for the explanation")
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK | os.X_OK):
         raise UsageError(
-            f"{out.parent} is no folder that can be written", next_step="choose another place"
+            f"{out.parent} is not a folder that can be written", next_step="choose another place"
         )
 
 

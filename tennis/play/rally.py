@@ -70,7 +70,7 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
         )
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK | os.X_OK):
         raise RallyError(
-            f"{out.parent} is no folder that can be written", next_step="choose another place"
+            f"{out.parent} is not a folder that can be written", next_step="choose another place"
         )
     versions = bench.versions(plan)
     if plan.versions:

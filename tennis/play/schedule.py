@@ -138,7 +138,7 @@ def _check_count(rallies: Sized) -> None:
 def _check_bench(plan: MatchPlan) -> None:
     for key in ("target", "port"):
         if plan.bench == "virtual" and getattr(plan, key) is not None:
-            raise UsageError(f'{key}: belongs to bench = "pi": the virtual bench has none')
+            raise UsageError(f'{key}: needs bench = "pi": the virtual bench has none')
     if plan.bench == "pi" and plan.target is None:
         raise UsageError(
             "target is missing: a match must boot its target into each kernel, so say which one it "

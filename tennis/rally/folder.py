@@ -75,8 +75,8 @@ def check_part(part: Path) -> None:
         raise RallyError(f"cannot read {part} ({error.strerror})", next_step="remove it") from error
     if strange:
         raise RallyError(
-            f"{strange} is a link or something else that tennis does not put there: do not go on "
-            "with this rally, ask the sender"
+            f"{strange} is a link or something else that tennis does not put there: do not use "
+            "this rally, ask the sender"
         )
 
 

@@ -250,7 +250,7 @@ class Protocol(StrictModel):
     @classmethod
     def _rate(cls, value: float | None, info: ValidationInfo) -> float | None:
         if "loop" in info.data and (value is not None) != (info.data["loop"] == "open"):
-            raise _contradiction("belongs to an open loop, and an open loop needs it")
+            raise _contradiction("is needed with an open loop, and only there")
         return value
 
     @property
@@ -375,7 +375,7 @@ class Manifest(StrictModel):
     def _drill(cls, value: Drill | None, info: ValidationInfo) -> Drill | None:
         protocol = info.data.get("protocol")
         if protocol is not None and (protocol.loop == "listen") != (value is not None):
-            raise _contradiction("belongs to a loop that listens, and such a loop needs it")
+            raise _contradiction("is needed with a loop that listens, and only there")
         return value
 
     @field_validator("suspect")

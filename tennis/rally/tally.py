@@ -169,7 +169,7 @@ class Counter:
 def _bound(different: int) -> None:
     if different > MAX_DISTINCT:
         raise RallyError(
-            f"more than {MAX_DISTINCT} different latencies: no rally has so many",
+            f"more than {MAX_DISTINCT} different latencies: it was not written by tennis",
             next_step="use the original folder",
         )
 

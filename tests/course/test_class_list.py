@@ -87,10 +87,10 @@ REFUSED = {
     "an ID of what": (b"name,ID\nZoe,12\n", "ID may be a register's number, or a user's in Canvas"),
     "two of one kind": (b"name,email,e-mail\nZoe,a,b\n", "email and e-mail are the same"),
     "two of one heading": (b"name,x,x\nZoe,a,b\n", "two columns of one heading"),
-    "a quotation mark": ((OWN + '"Zoë"x,,,,,,\n').encode(), "is no table"),
-    "an end": ((OWN + '"Zoë,,,,,,\n').encode(), "is no table"),
+    "a quotation mark": ((OWN + '"Zoë"x,,,,,,\n').encode(), "is not a table"),
+    "an end": ((OWN + '"Zoë,,,,,,\n').encode(), "is not a table"),
     "a long cell": ((OWN + "Zoë," + "1" * 300 + ",,,,,\n").encode(), "is none that can be found"),
-    "a huge cell": ((OWN + "x" * 200_000 + ",,,,,,\n").encode(), "is no table"),
+    "a huge cell": ((OWN + "x" * 200_000 + ",,,,,,\n").encode(), "is not a table"),
     "many columns": (",".join(f"c{n}" for n in range(2000)).encode(), "more than 1,000"),
     "many students": ((OWN + "Zoë,,,,,,\n" * 5001).encode(), "more than 5,000 students"),
 }  # fmt: skip

@@ -392,8 +392,8 @@ def test_names_of_students_make_no_formula():
 def test_what_a_student_says_of_oneself_is_read_or_refused(tmp_path):
     words = ["lab", "start", "1", "--as", "Zoë", "--out", str(tmp_path / "w")]
     for more, said in (
-        (["--number", "=1+1"], "is no student's number: use letters"),
-        (["--number", "1" * 50], "is no student's number"),
+        (["--number", "=1+1"], "is not a student's number: use letters"),
+        (["--number", "1" * 50], "is not a student's number"),
         (["--email", "zoe"], "is not an e-mail address: write NAME@DOMAIN"),
         (["--email", "+zoe@example.org"], "is not an e-mail address"),
         (["--email", 'a"b@example.org'], "is not an e-mail address"),
@@ -412,7 +412,7 @@ def test_what_a_student_says_of_oneself_is_read_or_refused(tmp_path):
     assert (answers.number, answers.email) == ("04711/b", "zoë.o'b+lab@cs.example.org")
     assert work.read(tmp_path / "w").seed == seed
     text = (tmp_path / "w/answers.toml").read_text()
-    for number, said in (('"=1"', "number: '=1' is none: write it in quotes"), ("[1]", "number:")):
+    for number, said in (('"=1"', "number: '=1' is not one: write it"), ("[1]", "number:")):
         (tmp_path / "w/answers.toml").write_text(text.replace('"04711/b"', number))
         with pytest.raises(work.WorkError, match=said):
             work.read_answers(tmp_path / "w/answers.toml")

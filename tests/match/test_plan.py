@@ -353,8 +353,8 @@ SENSELESS = [
     ),
     (SMALL + '[[rally]]\nkernel = "rt"\nload = "idle"', {}, "is in the plan twice"),
     (SMALL + "gap_min_us = 90\ngap_max_us = 50", {}, "--gap-max-us 50 is below --gap-min-us 90"),
-    (SMALL + 'port = "/dev/ttyACM0"', {}, 'port: belongs to bench = "pi"'),
-    (SMALL + 'target = "pi@raspberrypi"', {}, 'target: belongs to bench = "pi"'),
+    (SMALL + 'port = "/dev/ttyACM0"', {}, 'port: needs bench = "pi"'),
+    (SMALL + 'target = "pi@raspberrypi"', {}, 'target: needs bench = "pi"'),
     (SMALL + '[[skip]]\nsetting = "all"', {}, "skip.0.setting: the plan has no setting 'all'"),
     (
         SMALL + 'command_lines = ["quiet"]\n[settings.none]',

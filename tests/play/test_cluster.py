@@ -241,10 +241,10 @@ def test_a_scheduler_that_is_not_there(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--cluster", "tcp://127.0.0.1:1"], "--cluster takes --store"),
+        (["--cluster", "tcp://127.0.0.1:1"], "--cluster needs --store"),
         (["--store", "x"], "--store needs --cluster"),
         (["--cluster", "x", "--store", "no-such://y"], "Protocol not known: no-such"),
-        (["--cluster", "nonsense://x", "--store", "y"], "nonsense://x is no address"),
+        (["--cluster", "nonsense://x", "--store", "y"], "nonsense://x is not an address"),
     ],
 )
 def test_what_does_not_go_together(tmp_path, words, said):

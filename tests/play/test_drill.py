@@ -358,7 +358,7 @@ def test_a_drill_that_poses_as_a_rally_is_refused(periodic, tmp_path):
     page = tmp_path / "page.html"
     for command in (["stats", copy], ["report", copy, "--out", page]):
         done = run(*command)
-        assert (done.exit_code, "belongs to a loop that listens" in done.output) == (1, True), (
+        assert (done.exit_code, "is needed with a loop that listens" in done.output) == (1, True), (
             done.output
         )
 

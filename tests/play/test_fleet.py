@@ -197,7 +197,7 @@ def test_words_that_do_not_go_together(tmp_path):
     plan.write_text('kernels = ["mainline"]\nloads = ["idle"]\n')
     for words, said in (
         (["--targets", "all", "--cluster", "x:1", "--store", "s"], "one of them"),
-        (["--inventory", "x"], "belongs to --targets"),
+        (["--inventory", "x"], "needs --targets"),
     ):
         done = run("match", plan, *words)
         assert done.exit_code != 0

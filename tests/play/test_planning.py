@@ -216,7 +216,7 @@ def test_a_kernel_with_one_stage_has_no_other(tmp_path, option, stage):
     halves = {"bottom_half": "thread", "priorities": "chrt"}  # nobody reads a configuration yet
     with pytest.raises(UsageError, match="has one stage only"):
         VirtualBench().versions(plan_of(kernel=tree, stage=stage, **halves))
-    with pytest.raises(UsageError, match="--stage belongs to --bench virtual"):
+    with pytest.raises(UsageError, match="--stage needs --bench virtual"):
         plan_of(bench="pi", target="bench1", stage=stage)
 
 

@@ -117,7 +117,7 @@ def test_words_that_are_refused(asked):
 
 @pytest.mark.parametrize("asked", [{"interrupt_cpu": 1}, {"load_cpus": "0"}])
 def test_cpus_belong_to_who_sets_the_target_up(asked):
-    with pytest.raises(UsageError, match="belongs to --bench virtual, or to --target"):
+    with pytest.raises(UsageError, match="needs --bench virtual or --target"):
         plan_of(bench="pi", **asked)
 
 

@@ -94,7 +94,7 @@ class Brickwall:
         answer = self._ask("hello", {}, patience_s)
         if answer.get("instrument") != "brickwall":
             raise BenchError(
-                f"{self.link.name} is no Brickwall, it says {plain(str(answer), 60)}",
+                f"{self.link.name} is not a Brickwall: it says {plain(str(answer), 60)}",
                 next_step="name the Brickwall's port with --port",
             )
         spoken = answer.get("firmware")

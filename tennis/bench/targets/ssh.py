@@ -185,7 +185,7 @@ class SshTarget:
             )
         except _TooMuchError:
             raise SshError(
-                f"{self.host}: {what} said more than {limit >> 10} kB, which is no sensible answer",
+                f"{self.host}: {what} said more than {limit >> 10} kB, which is not sensible",
                 next_step="log in and see what answers there",
             ) from None
         except subprocess.TimeoutExpired:

@@ -29,7 +29,7 @@ def release(audience: Audience, out: Path) -> int:
     if os.path.lexists(out):
         raise UsageError(f"{out} exists", next_step="choose another name")
     if ROOT in (out.resolve(), *out.resolve().parents):
-        raise UsageError(f"{out} lies in the tree itself", next_step="choose a place outside")
+        raise UsageError(f"{out} is in the tree itself", next_step="choose a place outside")
     count = 0
     with writing(out):
         for name in _names():

@@ -99,7 +99,7 @@ def read(path: Path) -> ClassList:
         return _parsed(text, shown)
     except csv.Error as error:
         raise UsageError(
-            f"{shown} is no table: {plain(str(error), 100)}", next_step="save it as CSV, UTF-8"
+            f"{shown} is not a table: {plain(str(error), 100)}", next_step="save it as CSV, UTF-8"
         ) from error
 
 

@@ -46,7 +46,7 @@ def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
     people: dict[str, Person] = {}
     for file, entries in content.items():
         if not isinstance(entries, dict):
-            raise UsageError(f"{path}: {plain(file, 60)} is no table")
+            raise UsageError(f"{path}: {plain(file, 60)} is not a table")
         where = f"{path}: {plain(file, 60)}"
         given = {name: value for name, value in entries.items() if value != ""}
         # what macOS wrote in its own form of Unicode is found as it is called now

@@ -21,7 +21,7 @@ def check_address(address: str) -> None:
     """Raise UsageError for what is no scheduler's: Dask would wait for it, and print a stack."""
     scheme, named, _ = address.partition("://")
     if named and scheme not in SCHEMES:
-        raise UsageError(f"{plain(address, 80)} is no address", next_step="use tcp://HOST:8786")
+        raise UsageError(f"{plain(address, 80)} is not an address", next_step="use tcp://HOST:8786")
 
 
 @contextmanager

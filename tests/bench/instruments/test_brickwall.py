@@ -300,7 +300,7 @@ def test_what_the_brickwall_refuses_leaves_nothing(fake, tmp_path):
     [
         ({"firmware": "2"}, r"has firmware 2, this tennis needs 1: run `tennis brickwall flash"),
         ({"firmware_sha256": "0" * 64}, "not that of this checkout: run `tennis brickwall flash`"),
-        ({"instrument": "kettle"}, "is no Brickwall, it says"),
+        ({"instrument": "kettle"}, "is not a Brickwall: it says"),
         ({"tick_hz": 0}, "does not say its tick_hz as this tennis expects"),
         ({"unique_id": None}, "does not say its unique_id"),
         ({"unique_id": "../e6"}, "does not say its unique_id"),
@@ -360,9 +360,9 @@ def server(answer: Callable[[bytes], bytes], greeting: bytes = b"") -> str:
         (lambda data: data, "echoes what it is sent"),
         (lambda _: b"sh: 1: not found\n$ ", r"it says 'sh: 1: not found"),
         (lambda _: b"\r\n>>> ", "a MicroPython prompt answers.*tennis brickwall flash --port"),
-        (lambda _: bytes(range(128, 256)), "is not a Brickwall"),
+        (lambda _: bytes(range(128, 256)), "not a Brickwall"),
         (lambda _: wire.encode(wire.ANSWER, 1, b'{"error": "no", "code": "no"}'), "refuses: no"),
-        (lambda _: wire.encode(wire.ANSWER, 1, b'{"ok": {"instrument": "x"}}'), "no Brickwall"),
+        (lambda _: wire.encode(wire.ANSWER, 1, b'{"ok": {"instrument": "x"}}'), "not a Brickwall"),
     ],
 )
 def test_something_else_is_on_the_port(answer, words):
@@ -927,8 +927,8 @@ def test_the_doctor_without_a_pico(monkeypatch):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"bench": "virtual", "port": "/dev/x"}, "--port belongs to --bench pi"),
-        ({"bench": "pi", "instrument": "builtin"}, "--instrument builtin belongs to --bench virt"),
+        ({"bench": "virtual", "port": "/dev/x"}, "--port needs --bench pi"),
+        ({"bench": "pi", "instrument": "builtin"}, "--instrument builtin needs --bench virt"),
         ({"bench": "pi", "load_options": {"hold_us": 1}}, "--load-option belongs to"),
     ],
 )

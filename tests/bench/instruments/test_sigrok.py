@@ -218,7 +218,7 @@ def test_a_rally_on_a_physical_bench_is_watched(tmp_path):
     nobody = plan_of(bench="pi", balls=100)
     with watching(nobody, tmp_path / "nowhere"):
         pass
-    with pytest.raises(UsageError, match="belongs to --umpire"):
+    with pytest.raises(UsageError, match="needs --umpire"):
         plan_of(bench="virtual", umpire=True, analyser="demo")
 
 

@@ -988,7 +988,7 @@ def test_a_target_that_is_not_there(bench):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"bench": "virtual", "target": "x"}, "--target belongs to --bench pi"),
+        ({"bench": "virtual", "target": "x"}, "--target needs --bench pi"),
         ({"bench": "pi", "load_options": {"x": 1}}, "or to --target"),
         ({"bench": "pi", "target": " "}, "--target is empty"),
     ],

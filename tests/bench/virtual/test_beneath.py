@@ -322,9 +322,9 @@ def test_what_does_not_go_together(tmp_path, asked, words):
 
 
 def test_sloth_beneath_what_is_no_linux():
-    with pytest.raises(UsageError, match="--beneath belongs to Linux"):
+    with pytest.raises(UsageError, match="--beneath needs Linux"):
         plan_of(kernel="sloth", beneath="sloth")
-    with pytest.raises(UsageError, match="--beneath belongs to Linux"):
+    with pytest.raises(UsageError, match="--beneath needs Linux"):
         plan_of(bench="pi", beneath="sloth")
 
 

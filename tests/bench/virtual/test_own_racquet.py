@@ -87,7 +87,7 @@ def test_going_on_takes_the_source_again(played, tmp_path):
     [
         (["--bottom-half", "thread"], "where your own Racquet answers, it says itself"),
         (["--priorities", "chrt"], "only you know the threads of your own Racquet"),
-        (["--bench", "pi", "--port", "x"], "--racquet belongs to --bench virtual"),
+        (["--bench", "pi", "--port", "x"], "--racquet needs --bench virtual"),
     ],
 )
 def test_what_does_not_go_together_is_refused(played, tmp_path, words, said):
