@@ -132,7 +132,7 @@ def test_a_page_without_its_server_says_so_and_comes_back(place, browser):
         expect(page.get_by_text("30 rallies being played")).to_be_visible()
         expect(old).to_be_hidden()
     expect(old).to_be_visible()
-    expect(old).to_contain_text("what stands here is old")
+    expect(old).to_contain_text("this page is out of date")
     rally = MadeUpRally(place / "meanwhile", planned=1000)
     rally.play(some_balls(7, 1))
     with running(place, port=int(address.split(":")[2].strip("/"))):

@@ -135,7 +135,7 @@ def test_what_was_found_out_reaches_whoever_marks_and_waits_for_them(term):
     assert table["bob"]["edges"] == "2"
     assert len(list((marks / "feedback").iterdir())) == 5
     pages = [path.read_text() for path in (marks / "feedback").iterdir()]
-    assert sum("A later hand-in counts in its place: bob-again.zip" in page for page in pages) == 1
+    assert sum("A later hand-in counts instead: bob-again.zip" in page for page in pages) == 1
     assert sum("Its points are withheld" in page for page in pages) == 3
     # no student's page names another student
     for page in pages:
@@ -198,7 +198,7 @@ def test_late_by_a_rule_that_is_said_and_kept(term):
     assert grade(term, "--out", str(marks)).exit_code == 0
     bob = rows(marks)["bob"]
     assert (bob["points"], bob["status"], bob["days_late"]) == ("9", "marked", "")
-    assert "Mean of the 1 that are wholly marked: 9 of 10" in (marks / "class.html").read_text()
+    assert "Mean of the 1 fully marked hand-ins: 9 of 10" in (marks / "class.html").read_text()
     assert grade(term, "--out", str(marks), "--deadline", "none").exit_code == 0
     assert not any(row["days_late"] for row in rows(marks).values())
 
@@ -462,7 +462,7 @@ def test_a_full_disk_is_no_zero_and_the_same_command_does_it_again(tmp_path):
     assert (table["zoe"]["status"], table["zoe"]["points"]) == ("later", "")
     assert "No space left" in table["zoe"]["refused"]
     assert table["bad"]["status"] == "refused"
-    assert "Later: this machine could not" in first_section(tmp_path / "in-marks")
+    assert "Not checked: this machine could not" in first_section(tmp_path / "in-marks")
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     zoe = rows(tmp_path / "in-marks")["zoe"]

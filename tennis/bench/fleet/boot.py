@@ -73,7 +73,7 @@ def kernels_of(target: SshTarget) -> Kernels:
         return Kernels.model_validate(json.loads(answer))
     except (ValueError, ValidationError, RecursionError) as error:
         raise BenchError(
-            f"{target.host} did not answer sensibly about its kernels: provision it again"
+            f"{target.host} gave no sensible answer about its kernels: provision it again"
         ) from error
 
 
