@@ -12,9 +12,9 @@ NEAR_PPM = 1.0
 
 @check(question="bias", needs=["check_answered[bias]", "check_rally[watched]"])
 def check_bias(work: Work) -> None:
-    """The bias is the planted one, to 5 ns, with its sign.
+    """The bias is the planted one, within 5 ns and with its sign.
 
-    Hint: the line "Interrupt bias" of `tennis umpire check watched --capture planted.sr`.
+    Hint: use the line "Interrupt bias" of `tennis umpire check watched --capture planted.sr`.
     """
     value = number(work, "bias")
     right = planted(work.seed).interrupt_bias_ns
@@ -27,9 +27,9 @@ def check_bias(work: Work) -> None:
 
 @check(question="clock", needs=["check_answered[clock]", "check_rally[watched]"])
 def check_clock(work: Work) -> None:
-    """The clock is off by what was planted, to 1 part in a million.
+    """The clock's error is the planted one, within 1 part in a million.
 
-    Hint: the line "Clock" of the same output.
+    Hint: use the line "Clock" of the same output.
     """
     value = number(work, "clock")
     expect(

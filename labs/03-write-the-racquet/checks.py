@@ -26,7 +26,7 @@ KERNELS = ("mainline", "rt")
 def check_builds(work: Work) -> None:
     """It builds for both kernels, and the compiler has nothing to say.
 
-    Hint: the number behind racquet.c is a line. The first error is the one to mend first.
+    Hint: the number behind racquet.c is a line. Correct the first error first.
     """
     for name in KERNELS:
         try:
@@ -41,16 +41,16 @@ def check_builds(work: Work) -> None:
 
 @check(question="answers", needs=["check_builds"])
 def check_answers(work: Work) -> None:
-    """It is loaded, answers, and goes and comes back while pings come; mainline, real kernel.
+    """It loads, answers, and survives reloads while pings come, on a real mainline kernel.
 
-    Hint: the lines are the target's console. Where a line of your source is named, begin there.
+    Hint: these lines are the target's console. If one names a line of your source, start there.
     """
     _try(work, catalogue.find("mainline"), "mainline")
 
 
 @check(question="clean", needs=["check_answers"])
 def check_clean(work: Work) -> None:
-    """The same on a kernel that watches locks, memory, and who sleeps where nobody may.
+    """The same on a kernel that watches locks, memory, and code that must not sleep.
 
     Hint: read the first line of the complaint, then the first function of your own below it.
     """
@@ -75,9 +75,9 @@ def _try(work: Work, kernel: Kernel, name: str) -> None:
     needs=["check_answered[ratio]", "check_rally[tasklet]", "check_rally[own]"],
 )
 def check_ratio(work: Work) -> None:
-    """The factor is that of your own two rallies, to 10 percent.
+    """The factor is that of your own two rallies, within 10 percent.
 
-    Hint: `tennis stats` has both quantiles in the row 99 %, column scheduling. Divide.
+    Hint: `tennis stats` shows both quantiles in the row 99 %, column scheduling. Divide.
     """
     names = ("tasklet", "own")
     tasklet, own = (figure_ns(work.rallies[name], "scheduling", "p99") for name in names)

@@ -11,7 +11,7 @@ from tennis.course.work import Work
     needs=["check_answered[growth]", "check_rally[mainline-idle]", "check_rally[mainline-stress]"],
 )
 def check_growth(work: Work) -> None:
-    """The factor is that of your own two rallies, to 10 percent.
+    """The factor is that of your own two rallies, within 10 percent.
 
     Hint: `tennis stats` has both quantiles in the row 99.9 %, column interrupt. Divide.
     """

@@ -11,7 +11,7 @@ from tennis.course.work import Work
     needs=["check_answered[price]", "check_rally[rt-hard]", "check_rally[rt-forced]"],
 )
 def check_price(work: Work) -> None:
-    """The difference is that of your own two rallies, to 5 percent.
+    """The difference is that of your own two rallies, within 5 percent.
 
     Hint: the row median, column interrupt, in microseconds.
     """
@@ -27,7 +27,7 @@ def check_price(work: Work) -> None:
     needs=["check_answered[bottom]", "check_rally[rt-hard]", "check_rally[rt-thread-chrt]"],
 )
 def check_bottom(work: Work) -> None:
-    """The factor is that of your own two rallies, to 10 percent.
+    """The factor is that of your own two rallies, within 10 percent.
 
     Hint: the row 99 %, column scheduling; mind ms and µs.
     """

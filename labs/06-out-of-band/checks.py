@@ -9,7 +9,7 @@ from tennis.stats.balls import latencies_ns
 
 @check(question="share", needs=["check_answered[share]", "check_rally[rt-hog]"])
 def check_share(work: Work) -> None:
-    """The share is that of your own rally, to 5 percent.
+    """The share is that of your own rally, within 5 percent.
 
     Hint: the notebook counts balls above some limits; by hand, count `rise_ticks`.
     """
@@ -29,7 +29,7 @@ def check_share(work: Work) -> None:
     ],
 )
 def check_worth(work: Work) -> None:
-    """The factor is that of the two recorded rallies' latest balls, to 1 percent.
+    """The factor is that of the two recorded rallies' latest balls, within 1 percent.
 
     Hint: `max` of both interrupt latencies, in the handout's table or by the notebook.
     """

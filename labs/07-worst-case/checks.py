@@ -14,9 +14,9 @@ BOOTS = ("boot-1", "boot-2", "boot-3", "boot-4")
     needs=["check_answered[level]", *(f"check_rally[{name}]" for name in BOOTS)],
 )
 def check_level(work: Work) -> None:
-    """The level is that of your own four boots together, to 5 percent.
+    """The 99.9 % quantile is that of your own four boots together, within 5 percent.
 
-    Hint: put the balls of all boots into one list; the 99.9 % quantile of each boot is not it.
+    Hint: put the balls of all boots into one list. Do not average the boots' quantiles.
     """
     right_us = level_ns((work.rallies[name] for name in BOOTS), 1000) / 1000
     value = number(work, "level")
@@ -25,9 +25,9 @@ def check_level(work: Work) -> None:
 
 @check(question="late", needs=["check_answered[late]", "check_rally[open]"])
 def check_late(work: Work) -> None:
-    """The share is that of your own rally, to 2 percent; what was missed is late.
+    """The share is that of your own rally, within 2 percent; missed balls are late.
 
-    Hint: an edge that did not come is null in the table, and no comparison finds it.
+    Hint: a missing edge is null in the table, and no comparison finds it.
     """
     limit_ns = 1000 * float(str(work.lab.parameters["limit_us"]))
     late = latencies_ns(work.rallies["open"], "interrupt") > limit_ns  # a missed one is infinite

@@ -15,7 +15,7 @@ from tennis.stats.drill import spans_of
     needs=["check_answered[apart]", "check_rally[beat-user]", "check_rally[beat-user-rt]"],
 )
 def check_apart(work: Work) -> None:
-    """The factor is that of your own drills, to 5 percent.
+    """The factor is that of your own drills, within 5 percent.
 
     Hint: `tennis stats beat-user` has a line *off the period*; take the column *outside*.
     """
@@ -37,7 +37,7 @@ def check_late_inside(work: Work) -> None:
 def check_late_outside(work: Work) -> None:
     """The count is that of the instrument's clock.
 
-    Hint: each clock has a median of its own: the instrument's holds the line's cost, too.
+    Hint: each clock has its own median: the instrument's also contains the line's cost.
     """
     _count(work, "late-outside", 1)
 

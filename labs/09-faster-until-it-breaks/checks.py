@@ -11,7 +11,7 @@ from tennis.stats.pairing import pairing
 
 @check()
 def check_sweep(work: Work) -> None:
-    """The sweep is there, whole, and played as asked, with your seed.
+    """The sweep is there, complete, and played as asked, with your seed.
 
     Hint: README.md in your folder has the command; the same command plays what is missing.
     """
@@ -44,7 +44,7 @@ def check_breaks(work: Work) -> None:
 
 @check(question="unpaired", needs=["check_answered[unpaired]", "check_rally[open]"])
 def check_unpaired(work: Work) -> None:
-    """The share is that of your own rally, to 5 percent.
+    """The share is that of your own rally, within 5 percent.
 
     Hint: the notebook judges every ping; the last one is not judged.
     """
@@ -55,7 +55,7 @@ def check_unpaired(work: Work) -> None:
 
 @check(question="closed-share", needs=["check_answered[closed-share]", "check_rally[closed]"])
 def check_closed_share(work: Work) -> None:
-    """The share is that of your own rally, to 5 percent.
+    """The share is that of your own rally, within 5 percent.
 
     Hint: the notebook counts balls above some limits.
     """

@@ -24,7 +24,7 @@ AT_ONCE_NS = 1000  # an edge that waits for nobody
 def check_builds(work: Work) -> None:
     """It builds for three processors, and the compiler has nothing to say.
 
-    Hint: the number behind racquet.c or racquet.h is a line. The first error is the one to mend.
+    Hint: the number behind racquet.c or racquet.h is a line. Correct the first error.
     """
     for name, core in CORES.items():
         try:
@@ -38,9 +38,9 @@ def check_builds(work: Work) -> None:
 
 @check(question="answers", needs=["check_answered[answers]", "check_builds"])
 def check_answers(work: Work) -> None:
-    """Each ball is answered, none is entered in the middle of an audit, and Raise never waits.
+    """Each ball is answered, none is counted during an audit, and Raise never waits.
 
-    Hint: who takes the books, and who is the highest of them? That is their ceiling.
+    Hint: which tasks take Books, and which of them is the highest? That is the ceiling.
     """
     for kernel in ("sloth", "sloth-m0"):
         try:
@@ -73,7 +73,7 @@ def _judge(kernel: str, source: Path) -> None:
         latest = int(rise_ns.max())
         expect(
             latest < AT_ONCE_NS,
-            f"{kernel}: a rising edge waited for {format_ns(latest)}: for whom?",
+            f"{kernel}: a rising edge waited for {format_ns(latest)}: on which task?",
         )
         expect(
             width_ns.max() > HOG["hold_us"] * 500,
@@ -83,7 +83,7 @@ def _judge(kernel: str, source: Path) -> None:
 
 @check(question="waited", needs=["check_answered[waited]", "check_rally[own]"])
 def check_waited(work: Work) -> None:
-    """The share is that of your own rally, to 5 percent.
+    """The share is that of your own rally, within 5 percent.
 
     Hint: the notebook counts them; a share of 0.027 is 2.7 %.
     """
@@ -96,7 +96,7 @@ def check_waited(work: Work) -> None:
 
 @check(question="latest", needs=["check_answered[latest]", "check_rally[mainline]"])
 def check_latest(work: Work) -> None:
-    """The latency is that of your own rally, to 2 percent.
+    """The latency is that of your own rally, within 2 percent.
 
     Hint: `tennis stats mainline`, the row maximum, the column interrupt. In µs.
     """

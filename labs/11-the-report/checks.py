@@ -30,9 +30,9 @@ LEAST = 10_000  # balls: ten beyond the level
 
 @check()
 def check_match(work: Work) -> None:
-    """The match is there, whole, played with plan.toml of your folder, which has your seed.
+    """The match is there, complete, and played with the plan.toml of your folder and your seed.
 
-    Hint: `tennis match plan.toml --out main-result` goes on where it was interrupted.
+    Hint: `tennis match plan.toml --out main-result` continues after an interruption.
     """
     whole_match(work)
 
@@ -71,12 +71,12 @@ def _verdict(work: Work, question: str, claim: str) -> None:
     if verdict not in CHOICES:
         raise Inconclusive(f"{claim} is {verdict}: the match does not address it")
     chosen = choice(work, question, LETTERS)
-    expect(chosen == CHOICES[verdict], f"{chosen} is not what your match says of {claim}")
+    expect(chosen == CHOICES[verdict], f"{chosen} is not what your match says about {claim}")
 
 
 @check(question="factor", needs=["check_answered[factor]", "check_match"])
 def check_factor(work: Work) -> None:
-    """The factor is that of your own match, to 10 percent.
+    """The factor is that of your own match, within 10 percent.
 
     Hint: put the balls of all boots of a cell into one list, as in lab 7; the notebook does it.
     """

@@ -12,21 +12,21 @@ from tennis.stats.balls import latencies_ns
 
 @check(question="crowd", needs=["check_answered[crowd]", "check_rally[moved]"])
 def check_crowd(work: Work) -> None:
-    """The share is that of your own rally, to 5 percent.
+    """The share is that of your own rally, within 5 percent.
 
     Hint: `tennis stats moved` says at how many of its balls processor 1 was at work.
     """
     counts = work.rallies["moved"].manifest.counts
     busy = next((one.busy for one in counts.where if one.processor == 1), None)
     if busy is None:
-        raise NotRun("nobody counted: a board does not say what its processors do")
+        raise NotRun("not counted: a board does not say what its processors do")
     value = number(work, "crowd")
     expect(near(value, 100 * busy / counts.balls, 5), f"{value:g} %: your rally says otherwise")
 
 
 @check(question="worth", needs=["check_answered[worth]", "check_rally[shared]", "check_rally[own]"])
 def check_worth(work: Work) -> None:
-    """The factor is that of your own two rallies, to 10 percent.
+    """The factor is that of your own two rallies, within 10 percent.
 
     Hint: the row maximum, column interrupt; mind ms and µs.
     """
@@ -40,7 +40,7 @@ def check_worth(work: Work) -> None:
     needs=["check_answered[saved]", "check_rally[beside]", "check_rally[rt-beside]"],
 )
 def check_saved(work: Work) -> None:
-    """The factor is that of your own two rallies, to 10 percent.
+    """The factor is that of your own two rallies, within 10 percent.
 
     Hint: the notebook adds both latencies of each ball.
     """

@@ -39,9 +39,9 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff
 
 @check()
 def check_answered(work: Work, question: Question, *, blind: bool, note: Note) -> None:
-    """Every question has an answer: none costs its points.
+    """Every question has an answer: a missing one costs its points.
 
-    Hint: it goes into answers.toml, between the quotes.
+    Hint: write it into answers.toml, between the quotes.
     """
     if question.file is not None:
         _completed(work, question.file)
@@ -120,9 +120,9 @@ def _completed(work: Work, name: str) -> None:
 
 @check(kinds=["prediction"], needs=["check_answered[*]"])
 def check_sealed(work: Work, question: Question, note: Note) -> None:
-    """A prediction is older than the lab's rallies: the first one sealed what it was then.
+    """A prediction is older than the lab's rallies: the first rally sealed it.
 
-    Hint: whoever marks sees both, and decides; a seal is no proof against a liar, nor of a lie.
+    Hint: your teacher sees both, and decides. A seal does not prove a lie, or honesty.
     """
     found = standing(work, question.id)
     if found.known == "nothing":
@@ -161,9 +161,9 @@ def check_choice(work: Work, question: Question, solution: Solution | None) -> N
 
 @check()
 def check_name(work: Work) -> None:
-    """Choices were numbered for the name that stands in answers.toml.
+    """Choices were numbered for the name in answers.toml.
 
-    Hint: put the old name back; for another one start again with `tennis lab start`.
+    Hint: put the old name back; for another name start again with `tennis lab start`.
     """
     seed = work.answers.seed  # None: of 0.1 or 0.2, whose choices have letters
     expect(
@@ -174,10 +174,10 @@ def check_name(work: Work) -> None:
 
 @check()
 def check_rally(work: Work, asked: LabRally) -> None:
-    """Each rally that the lab asks for is there, whole, and played as asked, with your seed.
+    """Each rally of the lab is there, complete, and played as asked, with your seed.
 
-    Hint: README.md in your folder has the command. A rally that went wrong is played again: remove
-    its folder first.
+    Hint: README.md in your folder has the command. To play a rally again, remove its folder
+    first.
     """
     if asked.name in work.trouble:
         # a recording comes with the labs: no student's fault
