@@ -26,11 +26,11 @@ from tennis.rally.text import plain
 def benches(ctx: click.Context, inventory: Path | None, as_json: bool) -> None:
     """List the benches of the inventory; lease, release, boot, restore one.
 
-    For each bench the list shows its kernel, its Picos, when its Brickwall was verified, when a
-    rally was last put there, who holds it, and whether a rally is being played there. Below the
-    list is what is wrong with a bench (also if it does not answer), and what to do. The exit code
-    is 1 if something is wrong. Each query takes some of the bench's processor time, so do not list
-    benches while somebody measures a maximum.
+    For each bench the list shows its kernel, its Picos, its holder, and whether a rally is being
+    played there. It also shows when its Brickwall was verified, and when a rally was last put
+    there. Problems follow below the list, each with what to do. A bench that does not answer is a
+    problem, too. The exit code is 1 if there is a problem. Each query takes some of the bench's
+    processor time, so do not list benches while somebody measures a maximum.
 
     \b
     Examples:

@@ -74,11 +74,11 @@ def commission(  # the rest is what was asked for
 ) -> None:
     """Go through the first evening with a board: plug, measure, know what is wrong.
 
-    Each step says what to plug, measures, and shows the result: the Pico and its firmware, known
-    delays over its own wires, the target and its kernel, wire by wire, two short rallies beside the
-    virtual bench. TARGET is one of the inventory, a host as ssh knows it, or `virtual`, which needs
-    no hardware. Without TARGET the command asks for it once. If you have none, the steps that log
-    in are left out.
+    Each step says what to plug, measures, and shows the result. The steps are the Pico and its
+    firmware, known delays over its own wires, the target and its kernel, and wire by wire. Two
+    short rallies follow, beside the virtual bench. TARGET is one of the inventory, a host as ssh
+    knows it, or `virtual`, which needs no hardware. Without TARGET the command asks for it once. If
+    you have none, the steps that log in are left out.
 
     The folder keeps a sealed record and a page after each step. Leave at any time: the same command
     continues. The exit code is 0 if all steps have passed.

@@ -25,9 +25,9 @@ from tennis.listener import listening
 @click.option(
     "--target",
     metavar="HOST",
-    help="Check a target for what would spoil a rally on it: one of the inventory, a host as "
-    "ssh knows it (NAME or USER@NAME), or `virtual`, `virtual:KERNEL`, which is booted "
-    "for it.",
+    help="Check a target for everything that would spoil a rally. It is one of the inventory, "
+    "a host as ssh knows it (NAME or USER@NAME), or `virtual` or `virtual:KERNEL`, which "
+    "is booted for it.",
 )
 @inventory_option
 @click.option(
@@ -56,8 +56,8 @@ def doctor(
     BAD means that a rally would be spoiled, and the exit code is 1. A note is worth knowing, for
     example that somebody else holds the bench. The command changes nothing.
 
-    With `--bench`, it checks the rallies of one bench in a store: has a latency, or the share of
-    lost balls, changed (as `tennis store drift` judges)? The exit code is 1 if one has.
+    With `--bench`, it checks the rallies of one bench in a store for drift, as `tennis store drift`
+    does. The exit code is 1 if a latency or the share of lost balls has changed.
 
     \b
     Examples:

@@ -53,9 +53,9 @@ from tennis.units import format_bytes, format_count, format_ns
     type=click.Choice(get_args(DrillContext)),
     default="kernel",
     show_default=True,
-    help="What runs it: a process (user), one with SCHED_FIFO 98 and locked memory (user-rt), "
-    "a kernel thread with SCHED_FIFO 98, or, for periodic only, a timer in the hard "
-    "interrupt.",
+    help="The context that runs it. user: a process. user-rt: a process with SCHED_FIFO 98 "
+    "and locked memory. kernel: a kernel thread with SCHED_FIFO 98. hrtimer, for "
+    "periodic only: a timer in the hard interrupt.",
 )
 @click.option(
     "--period-us",
@@ -91,7 +91,7 @@ from tennis.units import format_bytes, format_count, format_ns
     "--load",
     metavar="NAME",
     shell_complete=load_names,
-    help=f"What keeps the target busy: {', '.join(loads.names())}; memory is that of the paper. "
+    help=f"The load on the target: {', '.join(loads.names())}; memory is that of the paper. "
     "[default: idle]",
 )
 @click.option(

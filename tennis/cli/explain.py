@@ -103,11 +103,11 @@ def explain(
 ) -> None:
     """Name the kernel code that ran while the late balls of a RALLY, or of a drill, waited.
 
-    The rally is played again on the virtual bench up to the last ball that is asked about, with a
-    profiler that counts every instruction and costs no virtual time. Every ball of the replay must
-    be the rally's, tick for tick. The latest balls are those with the longest time from the ping to
-    the reply's fall, missed ones first. For a drill they are repetitions: those that came longest
-    after the end of their period. If the drill has no period, they are those that took longest.
+    The rally is played again on the virtual bench, up to the last ball in question. A profiler
+    counts every instruction, and costs no virtual time. Every ball of the replay must be the
+    rally's, tick for tick. The latest balls are those with the longest time from the ping to the
+    reply's fall, missed ones first. For a drill they are repetitions: those that came longest after
+    the end of their period. If the drill has no period, they are those that took longest.
 
     \b
     Examples:

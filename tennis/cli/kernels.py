@@ -156,8 +156,8 @@ def uf2(
 ) -> None:
     """Make a UF2 file with SLOTH for a second Pico (sloth-pico) or Pico 2 (sloth-pico2).
 
-    Hold BOOTSEL, plug the Pico in, copy the file onto the drive that appears: SLOTH runs from RAM
-    until the power goes, and the flash stays as it is. docs/sloth.md has the wires.
+    Hold BOOTSEL, plug the Pico in, and copy the file onto the drive that appears. SLOTH runs from
+    RAM until the power goes. The flash stays as it is. docs/sloth.md has the wires.
 
     \b
     Examples:

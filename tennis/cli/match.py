@@ -49,8 +49,8 @@ def kernel_of(text: str) -> tuple[str, str]:
     "--out",
     type=Folder(),
     metavar="DIR",
-    help="The match's folder; by default it is named after PLAN, without .toml, and lies "
-    "here. If it contains a part of the same match, the rest is played.",
+    help="The match's folder. By default it is named after PLAN, without .toml, in this "
+    "folder. If it contains a part of the same match, the rest is played.",
 )
 @click.option(
     "--kernel",

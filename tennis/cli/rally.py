@@ -93,7 +93,7 @@ def load_option(text: str) -> tuple[str, int]:
     "--as",
     "holder",
     metavar="NAME",
-    help="Who plays, for a --target with leases. [default: TENNIS_HOLDER, or USER@MACHINE]",
+    help="The player, for a --target with leases. [default: TENNIS_HOLDER, or USER@MACHINE]",
 )
 @click.option(
     "--instrument",
@@ -106,16 +106,16 @@ def load_option(text: str) -> tuple[str, int]:
     "--kernel",
     metavar="NAME|DIR",
     shell_complete=kernels,
-    help="A name from `tennis kernels`, sloth among them, or the folder of a built arm64 kernel "
-    "tree, also one with EVL (Xenomai 4) or Cobalt (Xenomai 3); on a physical bench, what the "
-    "target runs. [default: mainline; with --bench pi: unknown]",
+    help="A name from `tennis kernels`, such as sloth, or the folder of a built arm64 kernel "
+    "tree. The tree may have EVL (Xenomai 4) or Cobalt (Xenomai 3). On a physical bench, "
+    "the kernel that the target runs. [default: mainline; with --bench pi: unknown]",
 )
 @click.option(
     "--load",
     metavar="NAME",
     shell_complete=load_names,
-    help=f"What keeps the target busy: {', '.join(loads.names())}; hog is the known answer. SLOTH "
-    f"has {', '.join(loads.names('sloth'))}. On a physical bench, what you started there. "
+    help=f"The load on the target: {', '.join(loads.names())}; you can compute what hog "
+    f"does. SLOTH has {', '.join(loads.names('sloth'))}. On a physical bench, the load that you started. "
     "[default: idle; with --bench pi: unknown]",
 )
 @click.option(
@@ -128,7 +128,7 @@ def load_option(text: str) -> tuple[str, int]:
 @click.option(
     "--top-half",
     type=click.Choice(["hard", *THREADED]),
-    help="Where the handler runs that raises the reply line. hard: in the interrupt itself. "
+    help="The place of the handler that raises the reply line. hard: in the interrupt itself. "
     "forced: in the thread that PREEMPT_RT makes for ordinary handlers. explicit: in a "
     "thread that the driver asks for, on any kernel. [default: hard; with --bench pi: "
     "unknown]",
@@ -142,11 +142,11 @@ def load_option(text: str) -> tuple[str, int]:
 @click.option(
     "--priorities",
     metavar="NAME|MAP",
-    help="default; chrt: the answering threads at SCHED_FIFO 99, as in the thesis; thesis-2008: "
-    "all softirq threads at 50, as a 2.6 kernel had them; or a map of your own, as in "
-    "irq=90,ksoftirqd=50,rcuc=1. native: that core's highest on EVL and Cobalt, on SLOTH "
-    "that of its configuration, the only one there. [default: default, on EVL, Cobalt and SLOTH "
-    "native; with --bench pi: unknown]",
+    help="default: the kernel's own. chrt: the answering threads at SCHED_FIFO 99, as in the "
+    "thesis. thesis-2008: all softirq threads at 50, as a 2.6 kernel had them. Or a map "
+    "of your own, as in irq=90,ksoftirqd=50,rcuc=1. native: the core's highest on EVL "
+    "and Cobalt; on SLOTH that of its configuration, the only one there. [default: "
+    "default, on EVL, Cobalt and SLOTH native; with --bench pi: unknown]",
 )
 @click.option(
     "--command-line",
@@ -183,16 +183,16 @@ def load_option(text: str) -> tuple[str, int]:
     "--racquet",
     type=click.Path(path_type=Path),
     metavar="FILE.c",
-    help="A Racquet of your own on the virtual bench: one C file upon "
-    "target/racquet/racquet-device.h, or with --kernel sloth upon target/sloth/sloth.h, and "
-    "FILE.h beside it; it is built in a box.",
+    help="A Racquet of your own on the virtual bench, built in a box. It is one C file that "
+    "includes target/racquet/racquet-device.h. With --kernel sloth it includes "
+    "target/sloth/sloth.h, and FILE.h is beside it.",
 )
 @click.option(
     "--stage",
     type=click.Choice(["in-band", "out-of-band"]),
-    help="Which stage of a tree with EVL or Cobalt answers: out-of-band, the core's Racquet; or "
-    "in-band, the ordinary one, as part of Linux, with its halves and priorities (virtual bench). "
-    "[default: out-of-band]",
+    help="Which stage of a tree with EVL or Cobalt answers (virtual bench). out-of-band: the "
+    "core's Racquet. in-band: the ordinary one, as part of Linux, with its halves and "
+    "priorities. [default: out-of-band]",
 )
 @click.option(
     "--beneath",
@@ -230,7 +230,7 @@ def load_option(text: str) -> tuple[str, int]:
     "OUT/stages.parquet (virtual bench; `tennis explain OUT --stages` does it later).",
 )
 @quiet_option
-@click.option("--operator", metavar="NAME", help="Who plays; kept in the manifest.")
+@click.option("--operator", metavar="NAME", help="The player; kept in the manifest.")
 @click.option("--out", type=Folder(), help="The rally's folder; it must not exist.")
 def rally(
     *, out: Path | None, stages: bool, holder: str | None, load_options: Any, **asked: Any

@@ -25,7 +25,7 @@ from tennis.listener import listening
     show_default=True,
     help="How many times as fast as it was played.",
 )
-@click.option("--operator", metavar="NAME", help="Who plays; kept in the manifest.")
+@click.option("--operator", metavar="NAME", help="The player; kept in the manifest.")
 @quiet_option
 @click.option("--out", type=Folder(), required=True, help="The rally's folder; it must not exist.")
 def replay(recording: Path, *, speed: float, operator: str | None, out: Path) -> None:

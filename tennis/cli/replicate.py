@@ -66,9 +66,9 @@ def replicate(
 ) -> None:
     """Judge each published claim and figure by the match in the folder MATCH.
 
-    A verdict is confirmed (or the same order by another cause), contradicted, inconclusive (with
-    what to play to decide it), not addressed or not addressable (with the reason). It comes with
-    its numbers, intervals and N.
+    A verdict is confirmed (or the same order by another cause), contradicted or inconclusive, with
+    its numbers, intervals and N. An inconclusive one comes with what to play to decide it. Other
+    statements are not addressed or not addressable, with the reason.
 
     \b
     Examples:

@@ -35,7 +35,7 @@ from tennis.listener import listening
     "--as",
     "holder",
     metavar="NAME",
-    help="Who plays, for a --target with leases. [default: TENNIS_HOLDER, or USER@MACHINE]",
+    help="The player, for a --target with leases. [default: TENNIS_HOLDER, or USER@MACHINE]",
 )
 @quiet_option
 def resume(

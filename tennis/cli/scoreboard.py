@@ -73,7 +73,7 @@ def scoreboard(
 
     Each FOLDER (default: this one) is searched for rallies and matches, four folders deep. A rally
     that is being played has a card with its histogram and its worst ball. For a sealed rally the
-    page shows all balls, down to each single one. Nobody can change anything through the page.
+    page shows all balls, down to each single one. The page changes nothing.
 
     \b
     Examples:

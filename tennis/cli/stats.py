@@ -42,8 +42,8 @@ def stats(folder: Path, *, as_json: bool) -> None:
     """Print the statistics of the rally in DIR, or of a sweep or a drill.
 
     Quantiles are observed values; a missed ball is later than all others. Their 95 % intervals
-    assume that balls are independent. Below the maximum are the misses. If there are none, the
-    command also prints the rate of later answers that this many balls rule out. If `tennis explain
+    assume that balls are independent. Misses follow below the maximum. Without misses, the command
+    also prints the rate of later answers that this many balls rule out. If `tennis explain
     --sections` recorded every instant, it says what balls could have met.
 
     \b

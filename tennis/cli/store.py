@@ -84,7 +84,7 @@ where_option = click.option(
 @click.argument("place", metavar="STORE", type=StorePlace())
 @click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=Folder())
 @click.option("--bench-name", metavar="NAME", help="The bench on which they were played.")
-@click.option("--student", metavar="NAME", help="Who played them; a pseudonym will do.")
+@click.option("--student", metavar="NAME", help="The player; a pseudonym will do.")
 def add(
     place: Path | str, folders: tuple[Path, ...], bench_name: str | None, student: str | None
 ) -> None:
@@ -261,9 +261,9 @@ def drift(
     """Find the benches of STORE that change over the weeks, with a control chart of each.
 
     A chart is for one bench, one kind of rally (kernel, load, bottom half, priorities) and one
-    figure: the median of either latency, the latency that one ball of 1,000 exceeds, or the share
-    of lost balls. Each rally is a point; the first 12 say what is usual. The exit code is 1 if
-    anything drifts.
+    figure. The figures are the median of either latency, the latency that one ball of 1,000
+    exceeds, and the share of lost balls. Each rally is a point; the first 12 say what is usual. The
+    exit code is 1 if anything drifts.
 
     \b
     Examples:

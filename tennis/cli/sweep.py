@@ -60,7 +60,7 @@ from tennis.sweep.search import (
     "--load",
     metavar="NAME",
     shell_complete=load_names,
-    help=f"What keeps the target busy: {', '.join(loads.names())}. [default: idle]",
+    help=f"The load on the target: {', '.join(loads.names())}. [default: idle]",
 )
 @click.option(
     "--load-option",

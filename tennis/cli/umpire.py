@@ -62,7 +62,8 @@ def install() -> None:
 @click.option(
     "--analyser",
     metavar="SPEC",
-    help="What `sigrok-cli -d` takes, as in fx2lafw or fx2lafw:conn=1.7. [default: the only one]",
+    help="The analyser, as `sigrok-cli -d` takes it: fx2lafw or fx2lafw:conn=1.7. [default: "
+    "the only one]",
 )
 @click.option(
     "--rate-mhz",

@@ -33,16 +33,18 @@ from tennis.rally.text import plain
 @click.option(
     "--generator-port",
     metavar="PORT",
-    help="A second Pico with the same firmware that makes the delays, in the target's place: its "
-    "GP6 on the ping wire's far end, GP7 on the reply wire's, and ground.",
+    help="The port of a second Pico with the same firmware, which makes the delays in the "
+    "target's place. Its GP6 is on the ping wire's far end, GP7 on the reply wire's, and "
+    "grounds are joined.",
 )
 @click.option(
     "--source",
     type=click.Choice(["jumpers", "internal"]),
     default="jumpers",
     show_default=True,
-    help="How the Brickwall's own generator is connected: by the ping and the reply wire, whose "
-    "far ends leave the target for GP6 and GP7 (jumpers), or inside of the chip.",
+    help="The connection of the Brickwall's own generator. jumpers: the far ends of the ping "
+    "and the reply wire go to GP6 and GP7 instead of the target. internal: inside of the "
+    "chip.",
 )
 @click.option(
     "--balls",

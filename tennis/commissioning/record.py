@@ -168,7 +168,7 @@ def read_record(path: Path) -> Record:
     for result in record.steps:
         if result.name not in known:
             raise RallyError(
-                f"{path} has a step {plain(result.name, 40)!a}, which is none",
+                f"{path} has a step {plain(result.name, 40)!a}, which is not known",
                 next_step="use the original",
             )
     return record

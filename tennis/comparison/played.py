@@ -251,9 +251,9 @@ def _refuse_unknown_links(before: Cell, after: Cell) -> None:
     for rally in (before.rallies[0], after.rallies[0]):
         if rally.manifest.target.is_link_unknown:
             raise UsageError(
-                f"{rally.path}: nobody recorded whether the PCIe link to the GPIO controller of "
-                "this Raspberry Pi 5 slept between balls, which one load allows and another does "
-                "not: an idle and a loaded rally do not compare without it",
+                f"{rally.path}: it is not recorded whether the PCIe link to the GPIO controller of "
+                "this Raspberry Pi 5 slept between balls. An idle and a loaded rally do not "
+                "compare without it",
                 next_step="play it again with --target, as root, on a kernel with CONFIG_PCIEASPM",
             )
 

@@ -93,8 +93,8 @@ def _ready_offset(rally: Rally, console: str) -> int:
     ready = next((e["at_ns"] for e in rally.each_event() if e.get("what") == "ready"), None)
     if match is None or not isinstance(ready, int):
         raise RallyError(
-            f"{rally.path}: nothing ties the target's clock to the instrument's: it does not say "
-            "what it showed when the ready line rose, and it stamped no ping",
+            f"{rally.path}: nothing ties the target's clock to the instrument's: its "
+            "time when the ready line rose is missing, and it recorded no ping",
             next_step="play it again",
         )
     return ready - int(match[1])

@@ -89,7 +89,7 @@ REFUSED = {
     "two of one heading": (b"name,x,x\nZoe,a,b\n", "two columns of one heading"),
     "a quotation mark": ((OWN + '"Zoë"x,,,,,,\n').encode(), "is not a table"),
     "an end": ((OWN + '"Zoë,,,,,,\n').encode(), "is not a table"),
-    "a long cell": ((OWN + "Zoë," + "1" * 300 + ",,,,,\n").encode(), "is none that can be found"),
+    "a long cell": ((OWN + "Zoë," + "1" * 300 + ",,,,,\n").encode(), "cannot be found again"),
     "a huge cell": ((OWN + "x" * 200_000 + ",,,,,,\n").encode(), "is not a table"),
     "many columns": (",".join(f"c{n}" for n in range(2000)).encode(), "more than 1,000"),
     "many students": ((OWN + "Zoë,,,,,,\n" * 5001).encode(), "more than 5,000 students"),

@@ -425,9 +425,9 @@ def test_a_made_up_step_that_fails_takes_what_stands_on_it_along(whole, made_up)
     with listening(said.append):
         work = again(whole)
         work.do("jumpers")
-    assert said == ["to be done again: ping, reply, idle, load"]
+    assert said == ["do again: ping, reply, idle, load"]
     assert again(whole).todo() == ["jumpers", "ping", "reply", "idle", "load"]
-    with pytest.raises(UsageError, match=r"the step ping stands on jumpers: .*--step jumpers"):
+    with pytest.raises(UsageError, match=r"the step ping needs jumpers: .*--step jumpers"):
         again(whole).do("ping")
     made_up["jumpers"] = Outcome("pass", "made up to pass", serial="e66")
     again(whole).do("jumpers")

@@ -62,7 +62,7 @@ def image(
     _, size, _, magic = IMAGE_HEADER.unpack(header) if len(header) == 64 else (0, 0, 0, 0)
     if magic != IMAGE_MAGIC or not size:
         raise BenchError(
-            f"{kernel.name} is not a plain arm64 Image: SLOTH cannot lie beneath it",
+            f"{kernel.name} is not a plain arm64 Image: SLOTH cannot run beneath it",
             next_step="use a kernel of Debian's (tennis kernels)",
         )
     words = [*FLAGS, f"-DIMAGE_SIZE={MONITOR_SIZE + size:#x}", *(f"-D{word}" for word in defines)]

@@ -179,7 +179,7 @@ def _student(cells: Mapping[str, str], known: Mapping[str, str], shown: str, lin
         value = said.get(key, "")
         if len(value) > CELL_MAX or not value.isprintable() or begins_formula(value):
             raise UsageError(
-                f"{place}: {key} {plain(value, 40)!a} is none that can be found again",
+                f"{place}: {key} {plain(value, 40)!a} cannot be found again",
                 next_step="it may not begin with = + - or @",
             )
         if ROUNDED.fullmatch(value):

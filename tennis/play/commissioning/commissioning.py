@@ -127,7 +127,7 @@ class Commissioning:
         if flashed and flashed.facts.get("firmware_sha256", firmware.sha256()) != firmware.sha256():
             say(
                 f"{self.out}: its Pico has the firmware of tennis {plain(record.tennis, 40)}: the "
-                "step firmware and what stands on it are to be done again"
+                "step firmware and all steps that need it are to be done again"
             )
             record = self._without(record, {"firmware", *dependents("firmware")})
         return record.model_copy(update={"tennis": __version__})
@@ -178,7 +178,7 @@ class Commissioning:
         self.refuse_if_lacking(name)
         if first := self.missing(name):
             raise UsageError(
-                f"the step {name} stands on {' and '.join(first)}",
+                f"the step {name} needs {' and '.join(first)}",
                 next_step=f"tennis commission --out {quoted(self.out)} --step {first[0]}",
             )
         self._clear(name)
@@ -187,7 +187,7 @@ class Commissioning:
         lost = dependents(name) & {result.name for result in self.record.steps}
         lost = {one for one in lost if self.record.passed(one)}
         if outcome.verdict == "fail" and lost:
-            say(f"to be done again: {', '.join(one for one in names() if one in lost)}")
+            say(f"do again: {', '.join(one for one in names() if one in lost)}")
             self.record = self._without(self.record, lost)
             for one in lost:
                 self._clear(one)
@@ -207,7 +207,7 @@ class Commissioning:
             self._state = self._state.model_copy(update={"pico": serial})
             return outcome
         if name == "pico":
-            say("another Pico than before: all that it measured is to be done again")
+            say("another Pico than before: do all its steps again")
             self.record = self._without(self.record, dependents("pico"))
             self._state = self._state.model_copy(update={"pico": serial})
             return outcome
