@@ -115,8 +115,8 @@ def load_option(text: str) -> tuple[str, int]:
     metavar="NAME",
     shell_complete=load_names,
     help=f"The load on the target: {', '.join(loads.names())}; you can compute what hog "
-    f"does. SLOTH has {', '.join(loads.names('sloth'))}. On a physical bench, the load that you started. "
-    "[default: idle; with --bench pi: unknown]",
+    f"does. SLOTH has {', '.join(loads.names('sloth'))}. On a physical bench, the load that you "
+    "started. [default: idle; with --bench pi: unknown]",
 )
 @click.option(
     "--load-option",
