@@ -262,8 +262,8 @@ def _check_same(
             was, is_ = old.plan.versions.get(name), new.plan.versions.get(name)
             if was != is_:
                 raise RallyError(
-                    f"{out} was begun with {name} {was}, now it is {is_}: rallies of one match are "
-                    "played with the same versions",
+                    f"{out} was begun with {name} {was}, now it is {is_}: a match needs the "
+                    "same versions for all its rallies",
                     next_step="choose another --out",
                 )
 

@@ -127,7 +127,7 @@ def _refuse_changes(
             why = "the balls would not be the same" if bench.repeats else "a rally needs one"
             was = plain(before.get(name, "unknown"))
             raise RallyError(
-                f"{what} with {name} {was}, and now it is {now.get(name)}: {why}",
+                f"{what} with {name} {was}, now it is {now.get(name)}: {why}",
                 next_step=f"use {was}, or play it again under another name",
             )
 

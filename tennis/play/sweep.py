@@ -114,8 +114,8 @@ def _begun(bench: Bench, plan: Plan, wanted: Range, out: Path) -> SweepRecord:
             was, is_ = before.plan.versions.get(name), plan.versions.get(name)
             if was != is_:
                 raise RallyError(
-                    f"{out} was begun with {name} {was}, now it is {is_}: rates of one sweep are "
-                    "played with the same versions",
+                    f"{out} was begun with {name} {was}, now it is {is_}: a sweep needs the "
+                    "same versions for all its rates",
                     next_step="choose another --out",
                 )
         return before
