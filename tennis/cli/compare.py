@@ -119,11 +119,11 @@ def compare(
     explained: bool,
     as_json: bool,
 ) -> None:
-    """Say what became later or earlier from BEFORE to AFTER, and which code made the difference.
+    """Show what became later or earlier from BEFORE to AFTER, and which code made the difference.
 
-    A side is what was played (a rally, a folder of rallies, a match), or what is to be played: a
-    kernel, a Racquet's C file, a match's plan, or words such as "rt top-half=explicit". Pairs of
-    boots are played until each level is decided, or the budget is spent.
+    A side is a folder that was played (a rally, rallies, a match), or a setting to play: a kernel,
+    a Racquet's C file, a match's plan, or words such as "rt top-half=explicit". The command plays
+    pairs of boots until each level (a quantile) is decided, or the budget is spent.
 
     \b
     Examples:

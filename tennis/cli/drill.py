@@ -149,11 +149,19 @@ def drill(
 ) -> None:
     """Let the target do one thing many times, time itself, and show it on the reply line.
 
-    DRILL is periodic (wake up at a fixed period), response (from an edge of its own to the
-    interrupt's handler), switch (from a thread that signals to the one that waited), semaphore and
-    mailbox (signal or send, and nobody waits), priority (a thread changes its own), or allocate and
-    vmalloc (memory of 64 bytes to 1 MiB). The target times each repetition with its own clock, and
-    the instrument times it outside. `tennis stats` shows both, and their difference.
+    The target times each repetition with its own clock, and the instrument times it outside.
+    `tennis stats` shows both, and their difference.
+
+    \b
+    DRILL is one of:
+      periodic   wake up at a fixed period
+      response   from an edge of its own to the interrupt's handler
+      switch     from a thread that signals to the one that waited
+      semaphore  signal, and nobody waits
+      mailbox    send, and nobody waits
+      priority   a thread changes its own priority
+      allocate   memory of 64 bytes to 1 MiB
+      vmalloc    the same with vmalloc
 
     \b
     Examples:

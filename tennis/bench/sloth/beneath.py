@@ -116,7 +116,7 @@ def device_tree(command: Sequence[str]) -> int:
         own = run(["dtc", "-q", "-I", "dtb", "-O", "dts", blob], what="reading QEMU's device tree")
     if GIC_INTERRUPT not in own:
         raise BenchError(
-            "this machine's interrupt controller has no virtual parts: SLOTH cannot lie beneath "
+            "this machine's interrupt controller has no virtual parts: SLOTH cannot run beneath "
             "Linux",
             next_step="use QEMU's virt board with virtualization=on and gic-version=2",
         )
