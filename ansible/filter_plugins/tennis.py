@@ -44,7 +44,7 @@ def flavour_faults(flavours, fallback):
         else:
             faults += [f"kernel_flavours.{name} {fault}" for fault in _flavour_faults(flavour)]
     if fallback not in flavours:
-        faults.append(f"kernel_fallback is {fallback}, which is none of {', '.join(flavours)}")
+        faults.append(f"kernel_fallback is {fallback}, which is not one of {', '.join(flavours)}")
     return faults
 
 

@@ -69,7 +69,7 @@ def test_a_flavour_that_cannot_be_is_named(flavour, fault):
 def test_flavours_and_fallback_are_named():
     assert faults({"xenomai": PACKAGES}) == [
         "kernel_flavours names xenomai; the flavours are mainline, rt, evl, cobalt",
-        "kernel_fallback is mainline, which is none of xenomai",
+        "kernel_fallback is mainline, which is not one of xenomai",
     ]
 
 

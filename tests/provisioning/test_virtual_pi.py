@@ -210,7 +210,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_changed(bench):
     for words, reason in (
         (["-e", '{"base_free_mb": 99999999}'], "Nothing was changed"),
         (["-e", '{"kernel_flavours": {"xenomai": {}}}'], "the flavours are mainline, rt, evl"),
-        (["-e", '{"kernel_flavours": {"rt": {"packages": []}}}'], "which is none of rt"),
+        (["-e", '{"kernel_flavours": {"rt": {"packages": []}}}'], "which is not one of rt"),
         (["-e", '{"tuning_interrupt_cpus": "0-1"}'], "both name 1"),
     ):
         done = subprocess.run(
