@@ -66,7 +66,7 @@ def text_of(data: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def toml_of(data: bytes, next_step: str = "mend that line") -> dict[str, Any]:
+def toml_of(data: bytes, next_step: str = "correct that line") -> dict[str, Any]:
     """Return what stands in a TOML file; ``next_step`` is what to do where it is none.
 
     Raises EditedError with the line.
@@ -80,7 +80,7 @@ def toml_of(data: bytes, next_step: str = "mend that line") -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise _why(text, plain(str(error), 120), next_step) from error
     except RecursionError as error:
-        raise EditedError("cannot be read: too many brackets in brackets", next_step) from error
+        raise EditedError("is not TOML: too many brackets in brackets", next_step) from error
     except ValueError as error:  # more digits than Python takes
         raise EditedError("is not TOML: a number has too many digits", next_step) from error
 

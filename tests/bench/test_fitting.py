@@ -53,7 +53,7 @@ def test_every_setting_is_one_that_can_be_asked_for():
 
 def test_a_first_cpu_is_said():
     """Zero is a number of a processor, and no way to say nothing."""
-    with pytest.raises(UsageError, match="--interrupt-cpu is not for SLOTH"):
+    with pytest.raises(UsageError, match="--interrupt-cpu needs a Linux kernel"):
         plan_of(kernel="sloth", interrupt_cpu=0)
     assert plan_of(bench="pi", target="b", interrupt_cpu=0).interrupt_cpu == 0
 
@@ -63,7 +63,7 @@ def test_what_was_recorded_is_asked_for_again():
     plan = plan_of(kernel="sloth")
     assert settings_of(plan_of(witness="cyclictest"))["witness"] == "cyclictest"
     forged = Plan.model_validate(plan.model_dump() | {"witness": "cyclictest"})
-    with pytest.raises(UsageError, match="--witness is not for SLOTH"):
+    with pytest.raises(UsageError, match="--witness needs a Linux kernel"):
         refuse(forged, settings_of(forged))
 
 
@@ -75,8 +75,8 @@ def test_what_was_recorded_is_asked_for_again():
             "--stages cannot be used with --instrument pico",
         ),
         ({"stages": True, "beneath": "sloth"}, "--stages cannot be used with --beneath sloth"),
-        ({"stages": True, "kernel": "sloth"}, "--stages belongs to Linux on --bench virtual"),
-        ({"stages": True, "bench": "pi"}, "--stages belongs to Linux on --bench virtual"),
+        ({"stages": True, "kernel": "sloth"}, "--stages needs Linux on --bench virtual"),
+        ({"stages": True, "bench": "pi"}, "--stages needs Linux on --bench virtual"),
         (
             {"beneath": "sloth", "instrument": "pico"},
             "--beneath sloth cannot be used with --instrument pico",

@@ -45,7 +45,7 @@ def test_every_edit_of_a_number_is_found_out(folder):
 
 def test_a_page_that_was_edited_is_found_out(folder):
     place = folder / PAGE
-    place.write_text(place.read_text().replace("nobody drives", "somebody drives"))
+    place.write_text(place.read_text().replace("nothing drives", "something drives"))
     with pytest.raises(AlteredError, match=r"index\.html is not what was sealed"):
         check_files(folder, read_record(folder / RECORD))
 

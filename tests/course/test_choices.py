@@ -154,7 +154,7 @@ def test_numbers_of_another_name_are_not_guessed(tmp_path):
     # a letter in a folder of today is no answer, whatever b was once
     path.write_text(re.sub(r"(?m)^network = .*$", 'network = "b"', path.read_text()))
     path.write_text(path.read_text().replace('student = "yan"', 'student = "zoe"'))
-    with pytest.raises(Wrong, match="none of the numbers"):
+    with pytest.raises(Wrong, match="not one of the numbers"):
         choice(work.read(made), "network", ("priority", "turns", "caches", "program"))
 
 

@@ -370,7 +370,7 @@ SENSELESS = [
     (
         SMALL + 'bench = "pi"\ntarget = "board"\nprocessors = 2',
         {},
-        "--processors belongs to --bench virtual",
+        "--processors needs --bench virtual",
     ),
     (SMALL + "rallies = false", {}, "rallies = false, and no ..drill..: nothing is left"),
     (

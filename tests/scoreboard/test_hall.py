@@ -172,7 +172,7 @@ def test_what_a_rally_does_in_words(tmp_path):
     hall.scan()
     playing.grew = now
     assert words.state(playing, now)[0] == "being sealed"
-    assert "can be gone on with" in words.state(playing, now + 60)[0]
+    assert "can be continued" in words.state(playing, now + 60)[0]
 
 
 def test_a_suspect_rally_is_among_what_fails(tmp_path):

@@ -200,8 +200,8 @@ def test_the_same_seed_gives_the_same_folder(settings_match):
         ({"load": "contention"}, "--load contention needs 2 processors: say --processors 2"),
         ({**CONTENTION, "load_options": {"waiter_cpu": 2}}, "has no processor 2: use 0 to 1"),
         ({**CONTENTION, "load_options": {"holder_cpu": 1}}, "not processor 1 twice"),
-        ({"processors": 2, "kernel": "sloth"}, "--processors is not for SLOTH"),
-        ({"processors": 2, "bench": "pi"}, "--processors belongs to --bench virtual"),
+        ({"processors": 2, "kernel": "sloth"}, "--processors needs a Linux kernel"),
+        ({"processors": 2, "bench": "pi"}, "--processors needs --bench virtual"),
         ({"processors": 3}, "processors"),
     ],
 )
