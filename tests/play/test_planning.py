@@ -244,7 +244,11 @@ def test_a_witness_that_cannot_look_on(tmp_path, options, witness, words):
     ("option", "asked", "words"),
     [
         ("CONFIG_EVL", {"bottom_half": "workqueue"}, "--bottom-half workqueue .*evl.*use thread"),
-        ("CONFIG_EVL", {"priorities": "chrt"}, "--priorities chrt .*racquet_evl answers there: use nat"),
+        (
+            "CONFIG_EVL",
+            {"priorities": "chrt"},
+            "--priorities chrt .*racquet_evl answers there: use nat",
+        ),
         ("CONFIG_XENOMAI", {"bottom_half": "tasklet"}, "--bottom-half tasklet .*cobalt.*use thre"),
         ("CONFIG_XENOMAI", {"priorities": "default"}, "--priorities default .*use native"),
         ("CONFIG_EVL", {"processors": 2}, "--processors 2: a kernel of flavour evl plays with one"),

@@ -215,7 +215,7 @@ def test_what_does_not_go_together(asked, words):
 def test_a_drill_takes_one_processor():
     switches = Drill(name="switch", context="kernel", period_ns=1_000_000)
     plan = drill_plan(switches, 100, 1, processors=2)
-    with pytest.raises(UsageError, match="--processors 2: tennis drill does not go with it"):
+    with pytest.raises(UsageError, match="--processors 2 cannot be used with tennis drill"):
         bench_for(plan)
 
 
