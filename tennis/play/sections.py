@@ -37,7 +37,7 @@ from tennis.play.replaying import NONE, balls_of, plan_again, replay, unlike
 from tennis.rally import Rally
 from tennis.rally.balls import records
 from tennis.rally.folder import CONSOLE
-from tennis.rally.manifest import Protocol
+from tennis.rally.manifest import CORES, Protocol
 from tennis.rally.plan import Plan
 
 BALLS_MAX = 20_000  # of a busy rally's time, some 100 MB are on the disk for each thousand
@@ -71,10 +71,10 @@ def check(rally: Rally, plan: Plan) -> None:
         why = "an open loop serves balls before their answers"
     elif any(word in plan.command_line for word in OTHER_WAYS):
         why = f"with {plan.command_line} interrupts are masked in another way"
-    elif not 0 < rally.balls - rally.misses <= BALLS_MAX or rally.misses:
+    elif not 0 < rally.balls <= BALLS_MAX or rally.misses:
         why = f"sections are recorded of 1 to {BALLS_MAX:,} balls, none of them missed"
-    elif rally.manifest.target.stage is not None:
-        why = "its top half runs in another stage of the kernel"
+    elif rally.manifest.target.kernel.startswith(CORES):
+        why = "a second core takes its interrupts before Linux"
     if why:
         raise UsageError(
             f"{rally.path}: {why}",
@@ -90,8 +90,6 @@ def record(rally: Rally, *, kernel: str | None = None, watch: Watch | None = Non
     plan = plan_again(rally, kernel)
     check(rally, plan)
     table = balls_of(rally)
-    if (table[:, 1] == NONE).any():
-        raise UsageError(f"{rally.path}: balls were missed", next_step="use a longer --timeout")
     machine = _Machine(rally, plan, table, watch or Watch())
     with_balls = machine.rally_again()
     calibration = calibrate(with_balls, table[:, 0], table[:, 1])
@@ -99,6 +97,12 @@ def record(rally: Rally, *, kernel: str | None = None, watch: Watch | None = Non
     without, places = machine.without_balls()
     low, high = int(table[0, 0]), machine.end_ns
     found = find(without, calibration, places, low, high)
+    if not found.longest.num_rows:
+        raise BenchError(
+            f"{rally.path}: what this kernel does with its interrupts or its timer is not what the "
+            "model knows: no instant can be predicted",
+            next_step="`tennis explain` without --sections names what late balls waited for",
+        )
     kept.write(rally, found)
     return found
 

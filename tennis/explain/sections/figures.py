@@ -41,7 +41,6 @@ LONGEST = pa.schema(
         *(pa.field(name, pa.string(), nullable=False) for name in ("way", "where")),
         *(pa.field(name, pa.string(), nullable=False) for name in ("began_in", "ended_in")),
         *(pa.field(name, pa.string(), nullable=False) for name in ("began_task", "ended_task")),
-        pa.field("sure", pa.bool_(), nullable=False),
     ]
 )
 LONGEST_KEPT = 1000
@@ -127,8 +126,9 @@ def grouped(run: Run, found: Pieces, code: Code) -> pa.Table:
 
 
 def longest(run: Run, found: Pieces, code: Code) -> pa.Table:
-    """Return the worst instants as LONGEST: one of each section, the longest LONGEST_KEPT."""
+    """Return the worst sure instants as LONGEST: one a section, the longest LONGEST_KEPT."""
     order = np.argsort(-found.longest, kind="stable")
+    order = order[found.sure[order]]
     _, first = np.unique(found.section[order], return_index=True)
     chosen = order[np.sort(first)][:LONGEST_KEPT]
     section = found.section[chosen]
@@ -143,7 +143,6 @@ def longest(run: Run, found: Pieces, code: Code) -> pa.Table:
             _taken(named, section)
             for named in (code.began, code.ended, code.began_task, code.ended_task)
         ),
-        found.sure[chosen],
     ]
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, LONGEST, strict=True)], LONGEST)
 

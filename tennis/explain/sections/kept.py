@@ -111,7 +111,7 @@ def write(rally: Rally, sections: Sections) -> Path:
 
 
 def read(rally: Rally) -> Sections | None:
-    """Return what was found of a rally; None where nobody recorded it.
+    """Return what was found of a rally; None where nobody recorded it. Both tables have rows.
 
     Raises RallyError where a file is not this rally's, or not what ``write`` wrote.
     """
@@ -123,11 +123,6 @@ def read(rally: Rally) -> Sections | None:
         raise _not_of(rally, rally.path / WORST)
     if _least(groups) < 0 or _least(worst) < 0 or _sum(groups, "time_ns") != about.time_ns:
         raise _not_of(rally, rally.path / SECTIONS)
-    if not pc.any(worst.column("sure")).as_py():
-        raise RallyError(
-            f"{rally.path / SECTIONS}: the model predicts nothing there",
-            next_step="remove it; `tennis explain` without --sections explains late balls",
-        )
     return Sections(about, groups, worst)
 
 

@@ -116,7 +116,7 @@ def summarize_sections(sections: Sections, latest_ball_ns: int | None) -> Summar
     total = sections.about.time_ns
     sure = sections.groups.filter(sections.groups.column("sure"))
     unsure_ns = total - int(np.sum(sure.column("time_ns").to_numpy()))
-    row = next(r for r in sections.longest.to_pylist() if r["sure"])
+    row = sections.longest.slice(0, 1).to_pylist()[0]
     like = [b for b in sections.about.balls if (b.way, b.where) == (row["way"], row["where"])]
     worst = Worst(
         at_ns=row["at_ns"],
