@@ -11,10 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli
-from tennis.errors import RallyError
+from tennis.errors import RallyError, UsageError
 from tennis.explain.sections import kept
 from tennis.explain.sections.figures import balls_for, chance, time_over
 from tennis.explain.sections.summary import causes, curve, summarize_sections
+from tennis.play.planning import plan_of
+from tennis.play.sections import check
 from tests.support.made_up_sections import made_up_sections, met_at_every_instant
 from tests.support.synthetic import make_rally
 
@@ -98,3 +100,22 @@ def test_only_a_rally_of_the_virtual_bench_has_sections(tmp_path):
     assert "only the virtual bench" in str(run("explain", rally.path, "--sections").exception)
     for words in (["--exact"], ["--sections", "--stages"], ["--sections", "--worst", "3"]):
         assert "--" in str(run("explain", rally.path, *words).exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"kernel": "rt", "top_half": "forced"}, "its top half is forced"),
+        ({"loop": "open", "rate_hz": 1000}, "an open loop"),
+        ({"command_line": "irqchip.gicv3_pseudo_nmi=1"}, "masked in another way"),
+        ({"processors": 2}, "2 processors"),
+        ({"beneath": "sloth"}, "SLOTH answered"),
+        ({"kernel": "sloth"}, "played on SLOTH"),
+        ({}, "none of them missed"),
+    ],
+)
+def test_what_the_model_does_not_know_is_refused(tmp_path, words, said):
+    """In one line, before anything is booted; the last one has a missed ball."""
+    rally = make_rally(tmp_path / "r", balls=20, misses=0 if words else 1)
+    with pytest.raises(UsageError, match=said):
+        check(rally, plan_of(**words))
