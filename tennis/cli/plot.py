@@ -14,6 +14,7 @@ from tennis.cli.words import echo
 from tennis.errors import UsageError
 from tennis.explain.sections import kept
 from tennis.explain.sections.summary import curve as curve_of
+from tennis.explain.sections.summary import summarize_sections
 from tennis.plots import KINDS, TOGETHER, distribution
 from tennis.plots.drill import kinds_of, sizes, spans
 from tennis.plots.one import Curve as OneCurve
@@ -21,6 +22,7 @@ from tennis.plots.picture import Format, Picture
 from tennis.plots.sweep import Curve, rates, screens
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.rally.disk import refuse_existing, write_whole, writing
+from tennis.stats.summary import percent
 from tennis.sweep.folder import Sweep, is_sweep, open_sweep
 from tennis.units import format_ns
 
@@ -54,7 +56,9 @@ def with_sections(rally: Rally) -> Picture:
     if sections is None:
         return distribution(rally)
     over_ns, share = curve_of(sections)
-    label = f"interrupt latency at every instant, worst {format_ns(int(over_ns[-1]))}"
+    left = summarize_sections(sections, None).not_sure
+    which = f"the instants predicted ({percent(1 - left)})" if left else "every instant"
+    label = f"interrupt latency at {which}, worst {format_ns(int(over_ns[-1]))}"
     return distribution(rally, OneCurve(over_ns, share, label))
 
 

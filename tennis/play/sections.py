@@ -40,7 +40,7 @@ from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import CORES, Protocol
 from tennis.rally.plan import Plan
 
-BALLS_MAX = 20_000  # of a busy rally's time, some 100 MB are on the disk for each thousand
+BALLS_MAX = 20_000  # all sections of their time are in memory: megabytes for each busy second
 LEAD_NS = 500_000_000  # so long before the first ball recording begins, if the target is ready
 AFTER_NS = 10_000_000  # so long behind the rally the run without balls goes on
 GAP_NS = 10_000  # of a ball that is played at a chosen instant
@@ -169,6 +169,22 @@ class _Machine:
 
     def shot(self, at_ns: int, predicted_ns: int) -> Shot:
         """Play one ball at an instant. Raises BenchError if none comes then."""
+        served_ns, rise_ns = self._only_ball(at_ns)
+        # between two instructions nothing can be served
+        if not 0 <= served_ns - at_ns < self._plan.instruction_ns:
+            raise BenchError(
+                f"the ball at {at_ns} ns came at {served_ns} ns",
+                next_step="`tennis check` tells whether the rally repeats here",
+            )
+        if rise_ns == NONE:
+            raise BenchError(
+                f"the ball at {at_ns} ns was not answered in time",
+                next_step="play the rally with a longer --timeout",
+            )
+        return Shot(at_ns, predicted_ns, rise_ns)
+
+    def _only_ball(self, at_ns: int) -> tuple[int, int]:
+        """Return when the ball of a boot was served, and its latency; ns."""
         with self._folder() as scratch:
             session = self._playing(self._first_ball_at(at_ns), scratch, None)
             with contextlib.closing(session):
@@ -178,19 +194,7 @@ class _Machine:
                     if frame is not None and frame.kind == wire.BALLS:
                         session.stop()
                         ball = records(frame.payload)[0]
-                        served, rise = int(ball["served"]), int(ball["rise"])
-                        # between two instructions nothing can be served
-                        if not 0 <= served - at_ns < self._plan.instruction_ns:
-                            raise BenchError(
-                                f"the ball at {at_ns} ns came at {served} ns",
-                                next_step="`tennis check` tells whether the rally repeats here",
-                            )
-                        if rise == NONE:
-                            raise BenchError(
-                                f"the ball at {at_ns} ns was not answered in time",
-                                next_step="play the rally with a longer --timeout",
-                            )
-                        return Shot(at_ns, predicted_ns, rise)
+                        return int(ball["served"]), int(ball["rise"])
         raise BenchError(
             f"no ball came at {at_ns} ns",
             next_step="`tennis check` tells whether the rally repeats here",

@@ -16,7 +16,7 @@ from tennis.explain.sections.model import (
     Model,
     Span,
 )
-from tennis.explain.sections.run import KERNEL, decode
+from tennis.explain.sections.run import IDLE_TASK, KERNEL, decode
 from tests.support.made_up_sections import ANSWER, ENTRY, STEP_NS, Processor, program
 
 CONSTANTS = Constants(
@@ -89,7 +89,7 @@ def test_a_ball_that_does_not_fit_is_counted():
     assert (found.error[7], found.error[9]) == (8, -2)
     assert sum(fit.balls - fit.exact for fit in found.fits) == 2
     assert max(fit.worst_ns for fit in found.fits) == 8
-    assert not found.constants.answer.constant
+    assert found.constants.answer.least < found.constants.answer.most
 
 
 def test_what_a_record_does_not_show_is_refused():
@@ -134,3 +134,18 @@ def test_the_deadline_that_never_came_makes_no_figure():
     assert (unsure < 1008).all()
     found = pieces(model, int(at[0]), int(at[-1]))
     assert found.length.sum() == at[-1] - at[0]
+
+
+def test_what_varies_predicts_nothing():
+    """An entry that is no constant: instants with it are not sure, all others are as before."""
+    run = decode(rally(3)[0], STEP_NS)
+    wide = Span(STEP_NS * ENTRY[IDLE_TASK], 10, 900, 5)
+    some = Constants({**CONSTANTS.entry, IDLE_TASK: wide}, CONSTANTS.answer)
+    at = np.arange(int(run.begin[5]), int(run.end[-5]), 10)
+    all_sure, met = Model(run, CONSTANTS).meet(at), Model(run, some).meet(at)
+    assert not met.sure[met.where == IDLE_TASK].any()
+    others = met.where != IDLE_TASK
+    assert (met.sure[others] == all_sure.sure[others]).all()
+    assert met.sure.any()
+    nothing = Constants(CONSTANTS.entry, wide)
+    assert not Model(run, nothing).meet(at).sure.any()

@@ -27,5 +27,6 @@ def test_the_worst_instant_is_met_when_it_is_played(tmp_path):
     assert told["played"]["measured_ns"] == told["played"]["predicted_ns"]
     assert told["played"]["predicted_ns"] == told["worst"]["latency_ns"]
     assert told["balls_predicted"] == 60
-    assert told["largest_error_ns"] < 3_000  # of those that found the idle task
-    assert told["not_predicted_share"] < 0.001
+    # how long an interrupt's way in takes from the idle task is not constant: nothing is guessed
+    assert 0.5 < told["not_predicted_share"] < 1
+    assert told["largest_error_ns"] < 3_000

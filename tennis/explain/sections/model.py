@@ -29,6 +29,7 @@ from tennis.explain.sections.run import NEVER, WHERE, Run, Times
 PING = 39  # the number of the ping's interrupt: that of the machine's GPIO controller
 TIMER = 27
 NOTHING = 1023
+ALIKE_NS = 20  # what varies by more is no constant, and nothing is predicted with it
 WAYS = ("at once", "behind a section", "behind another interrupt", "asleep", "behind the timer")
 AT_ONCE, BEHIND_SECTION, BEHIND_INTERRUPT, ASLEEP, BEHIND_TIMER = range(len(WAYS))
 
@@ -44,8 +45,8 @@ class Span:
 
     @property
     def constant(self) -> bool:
-        """Tell whether it was always the same."""
-        return self.least == self.most
+        """Tell whether it was always the same, or nearly."""
+        return self.most - self.least <= ALIKE_NS
 
 
 def span(values: Times) -> Span | None:
@@ -69,6 +70,11 @@ class Constants:
         usual = [self.entry[w].usual if w in self.entry else -1 for w in range(len(WHERE))]
         return np.array(usual, np.int64)
 
+    def known(self) -> NDArray[np.bool_]:
+        """Return of each place whether both entry and answer are constant."""
+        of_entry = [w in self.entry and self.entry[w].constant for w in range(len(WHERE))]
+        return np.array(of_entry) & self.answer.constant
+
 
 @dataclass(frozen=True)
 class Met:
@@ -76,7 +82,7 @@ class Met:
 
     ``ramp``: an instant later the latency is as much less; elsewhere it stays. ``section``: the
     masked stretch in which the ping came, or the last before it. ``sure``: all that the latency is
-    made of was seen.
+    made of was seen, and is constant where the model takes it for that.
     """
 
     latency: Times
@@ -93,7 +99,7 @@ class Model:
     def __init__(self, run: Run, constants: Constants) -> None:
         self.run = run
         self.constants = constants
-        self._entry = constants.entries()
+        self._entry, self._known = constants.entries(), constants.known()
         self._chances()
         self._sleeps()
 
@@ -117,7 +123,7 @@ class Model:
         self._chance_rest = both(rest, answer)
         self._chance_way = both(way, np.full(len(reads), BEHIND_INTERRUPT)).astype(np.int8)
         self._chance_where = both(where, np.full(len(reads), -1)).astype(np.int8)
-        self._chance_sure = both(sure, np.ones(len(reads), bool))
+        self._chance_sure = both(sure, np.full(len(reads), self.constants.answer.constant))
 
     def _sleeps(self) -> None:
         """Find the sleep of each section, and its way from there to the section's end."""
@@ -169,7 +175,7 @@ class Model:
         rest = entry + self.constants.answer.usual + np.where(first, more, 0)
         # what is pending with interrupts on would have been taken: the record says otherwise
         missed = first & (deadline <= taken) & (known_at == taken)
-        return rest, first, known & (entry >= 0) & ~missed & (~first | (handled & went_off))
+        return rest, first, known & self._known[where] & ~missed & (~first | (handled & went_off))
 
     def _handling(self, deadline: Times, read_at: Times) -> tuple[Times, NDArray[np.bool_]]:
         """Return how long the handler of a deadline's interrupt took, and whether it is sure.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tennis.explain.sections.figures import balls_for, chance, time_over
 from tennis.explain.sections.kept import Sections
+from tennis.explain.sections.model import ALIKE_NS
 from tennis.stats.summary import percent
 from tennis.units import format_ns
 
@@ -53,6 +54,7 @@ class Summary:
     latest_ball_ns: int
     later: float
     not_sure: float
+    varies: str  # which of the constants are none, and why nothing is predicted with them
     exact: int
     predicted: int
     error_ns: int
@@ -65,9 +67,10 @@ class Summary:
 
     def sentences(self, balls: int) -> list[str]:
         """Return what it says of a rally of so many balls."""
+        which = "that is predicted" if self.not_sure else "there is"
         worst = (
-            f"The worst instant of this machine's {format_ns(self.time_ns)} without a ball: "
-            f"{format_ns(self.worst.latency_ns)}{self.worst.doubt} "
+            f"The worst instant {which} in this machine's {format_ns(self.time_ns)} without a "
+            f"ball: {format_ns(self.worst.latency_ns)}{self.worst.doubt} "
             f"({self.worst.latency_ns:,} ns at {self.worst.at_ns:,} ns)."
         )
         found = [worst, f"The latest of {balls:,} balls: {format_ns(self.latest_ball_ns)}."]
@@ -83,8 +86,10 @@ class Summary:
             + ("." if self.proven else f", the others within {self.error_ns:,} ns.")
         )
         if self.not_sure:
-            left = percent(self.not_sure)
-            found.append(f"Not predicted, and in none of these figures: {left} of the time.")
+            found.append(
+                f"Predicted is {percent(1 - self.not_sure)} of the time. The rest is in none of "
+                f"these figures{self.varies}."
+            )
         return found
 
     def as_json(self) -> dict[str, Any]:
@@ -141,6 +146,11 @@ def summarize_sections(sections: Sections, latest_ball_ns: int | None) -> Summar
         latest_ball_ns=latest,
         later=float(over[1]),
         not_sure=unsure_ns / total,
+        varies="".join(
+            f" ({one.name}: between {one.least_ns:,} and {one.most_ns:,} ns)"
+            for one in about.constants
+            if one.most_ns - one.least_ns > ALIKE_NS
+        ),
         exact=about.exact,
         predicted=about.predicted,
         error_ns=about.worst_ns,
