@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tennis.explain.sections.model import WAYS, Model
+from tennis.explain.sections.model import WAYS, Met, Model
 from tennis.explain.sections.names import Named, Places
 from tennis.explain.sections.run import WHERE, Run, Times
 
@@ -64,10 +64,20 @@ class Pieces:
 def pieces(model: Model, low: int, high: int) -> Pieces:
     """Return the pieces of [low, high) in which the formula is one."""
     at = model.edges(low, high)
+    at = at[_begins_anew(model.meet(at), at)]
     length = np.diff(np.append(at, high))
     met = model.meet(at)
     shortest = met.latency - np.where(met.ramp, length, 0)
     return Pieces(at, length, met.latency, shortest, met.way, met.where, met.section, met.sure)
+
+
+def _begins_anew(met: Met, at: Times) -> NDArray[np.bool_]:
+    """Return at which edges what a ping meets is not what it would have met going on as before."""
+    before, now = slice(None, -1), slice(1, None)
+    goes_on = met.latency[now] == met.latency[before] - np.diff(at) * met.ramp[before]
+    for of in (met.ramp, met.way, met.where, met.section, met.sure):
+        goes_on &= of[now] == of[before]
+    return np.concatenate([[True], ~goes_on])
 
 
 class Code:

@@ -86,9 +86,12 @@ class Summary:
             + ("." if self.proven else f", the others within {self.error_ns:,} ns.")
         )
         if self.not_sure:
+            left, rest = percent(self.not_sure), "is in none of these figures"
             found.append(
-                f"Predicted is {percent(1 - self.not_sure)} of the time. The rest is in none of "
-                f"these figures{self.varies}."
+                f"All but {left} of the time is predicted; that {rest}{self.varies}."
+                if self.not_sure < 0.5
+                else f"Only {percent(1 - self.not_sure)} of the time is predicted; "
+                f"what is not {rest}{self.varies}."
             )
         return found
 
