@@ -26,7 +26,7 @@ from tennis.plots.picture import Picture, drawn, time_axis
 from tennis.rally import Rally, open_rally
 from tennis.style import LATENCIES
 
-SHOWN_NS = 6_000_000  # on both sides of the worst instant
+SHOWN_NS = 2_500_000  # on both sides of the worst instant
 
 
 def instants(sections: Sections, count: int) -> list[tuple[int, int]]:

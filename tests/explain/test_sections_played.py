@@ -23,7 +23,6 @@ def test_the_worst_instant_is_met_when_it_is_played(tmp_path):
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert HELD_US * 1000 < told["worst"]["latency_ns"] < HELD_US * 1000 + 20_000
-    assert "hog" in told["causes"][0]["began_in"] + told["causes"][0]["ended_in"]
     assert told["played"]["measured_ns"] == told["played"]["predicted_ns"]
     assert told["played"]["predicted_ns"] == told["worst"]["latency_ns"]
     assert told["balls_predicted"] == 60
