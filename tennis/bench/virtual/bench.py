@@ -263,7 +263,8 @@ def _check_load(plan: Plan, load: load_folder.Load) -> None:
     if plan.processors < load.file.processors:
         raise UsageError(
             f"--load {plan.load} needs {load.file.processors} processors",
-            next_step=f"say --processors {load.file.processors}",
+            # drills and sweeps have no such option
+            next_step=f"use tennis rally --processors {load.file.processors}, or another load",
         )
     named = [load.values[name] for name in load.values if name.endswith("_cpu")]
     if missing := [cpu for cpu in named if cpu >= plan.processors]:

@@ -197,7 +197,7 @@ def test_the_same_seed_gives_the_same_folder(settings_match):
         ),
         ({"processors": 2, "witness": "cyclictest"}, "cannot be used with --witness"),
         ({"processors": 2, "beneath": "sloth"}, "cannot be used with --beneath sloth"),
-        ({"load": "contention"}, "--load contention needs 2 processors: say --processors 2"),
+        ({"load": "contention"}, "--load contention needs 2 processors: use tennis rally --proc"),
         ({**CONTENTION, "load_options": {"waiter_cpu": 2}}, "has no processor 2: use 0 to 1"),
         ({**CONTENTION, "load_options": {"holder_cpu": 1}}, "not processor 1 twice"),
         ({"processors": 2, "kernel": "sloth"}, "--processors needs a Linux kernel"),
