@@ -24,7 +24,7 @@ from tennis.errors import UsageError
 from tennis.explain.between import LockHeld
 from tennis.explain.explanation import Explanation
 from tennis.explain.remedies import remedies
-from tennis.explain.story import Story
+from tennis.explain.story import Happening, Story
 from tennis.listener import listening
 from tennis.pages.explain import PAGE, about, check_folder, write
 from tennis.play.explain import explain as explained
@@ -284,16 +284,15 @@ def _print(explanation: Explanation, out: Path | None) -> None:
         line("With --out DIR: a page with a flame graph and a timeline.", "dim")
 
 
+def _longest_lock_first(one: Happening) -> int:
+    return -one.event.ns if isinstance(one.event, LockHeld) else 0
+
+
 def _print_between(line: Callable[..., None], story: Story) -> None:
     """Print what happened between processors, the locks that were waited for longest first."""
     found = story.between()
-    held = sorted(
-        (one for one in found if isinstance(one.event, LockHeld)),
-        key=lambda one: one.event.ns,
-        reverse=True,
-    )
-    others = [one for one in found if not isinstance(one.event, LockHeld)]
-    shown = sorted((held + others)[:ROWS], key=lambda one: one.at)
+    ordered = sorted(found, key=_longest_lock_first)
+    shown = sorted(ordered[:ROWS], key=lambda one: one.at)
     line(f"Between processors while {story.noun} {story.ball} waited:")
     for one in shown:
         line(f"  {format_ns(one.at)}, processor {one.processor}: {one.event}")

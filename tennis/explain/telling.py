@@ -235,8 +235,8 @@ def _interrupt_words(part: Segments, late: _Late, *, missed: bool) -> tuple[Blam
 def _thread_words(part: Segments, late: _Late, thread: HandlerThread) -> tuple[Blame | None, str]:
     """Say why a top half in a thread came late although the interrupt did not."""
     who, lock = late.named(thread.task) + late.on(part.processor), thread.lock
-    if held := late.slept(thread):
-        return held.cause, f"{held}, on processor {held.waiter}"
+    if slept := late.slept(thread):
+        return slept.cause, f"{slept}, on processor {slept.waiter}"
     if lock and 2 * _sum(part, lock.segments) >= part.ns:
         its = [i for i in lock.segments if part.task(int(part.node[i])) == lock.owner]
         cause = part.blame(part.weights_of(its or lock.segments))
