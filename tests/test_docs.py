@@ -106,3 +106,36 @@ def test_every_example_works(page, tmp_path):
         command = [sys.executable, "-c", "from tennis.cli import main; main()", *words, *few]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"tennis {shlex.join(words)}\n{done.stdout}{done.stderr}"
+
+
+INDEX = ROOT / "docs/index.md"
+
+
+def linked(page: Path) -> set[Path]:
+    """Return the pages that a page of the book links to, in its text or its table of contents."""
+    text = page.read_text()
+    names = re.findall(r"\]\(([\w./-]+\.md)", text)
+    for entries in re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for entry in entries.splitlines():
+            if entry and not entry.startswith(":"):
+                names += [path.name for path in page.parent.glob(f"{entry}.md")] or [f"{entry}.md"]
+    return {path for name in names if (path := (page.parent / name).resolve()).exists()}
+
+
+def test_the_index_has_seven_links_a_group_at_most():
+    groups = INDEX.read_text().split("```{toctree}")[0].split("\n## ")[1:]
+    assert len(groups) == 7
+    assert {
+        group.splitlines()[0]: group.count("](") for group in groups if group.count("](") > 7
+    } == {}
+
+
+def test_every_page_of_the_book_is_two_clicks_from_the_index():
+    # what a reader sees: the index' own table of contents is hidden
+    first = {
+        (INDEX.parent / name).resolve()
+        for name in re.findall(r"\]\(([\w./-]+\.md)", INDEX.read_text())
+    }
+    second = {page for one in first for page in linked(one)}
+    pages = {path for path in INDEX.parent.rglob("*.md") if "_build" not in path.parts}
+    assert sorted(pages - first - second - {INDEX}) == []
