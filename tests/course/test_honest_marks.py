@@ -113,7 +113,7 @@ def test_what_was_found_out_reaches_whoever_marks_and_waits_for_them(term):
         "ada": "the balls of mainline-idle: others have the same ones: ida (ida.zip); their seed "
         "is that of ada",
         "ida": f"its seed is {SEED['ada']}; that of ida is {SEED['ida']}; it is the seed of ada",
-        "fay": "it is nobody&#39;s of this class",
+        "fay": "nobody in this class has it",
     }
     page, table = first_section(marks), rows(marks)
     for student, words in said.items():

@@ -109,7 +109,7 @@ def test_a_trap_is_answered_and_not_called_right(tmp_path):
     said = in_one_line(done.output)
     assert done.exit_code == 0, done.output
     assert re.search(r"edges yes: 9160 ns not judged here: your teacher", said)
-    assert "5 of 5 answered, 0 of them known to be right. Answered is not right" in said
+    assert "5 of 5 answered, 0 of them known to be right. Answered does not mean right" in said
     assert "Not run here, but when it is marked: rally mainline-idle, played again; rally" in said
     assert "the notebook, run again." in said
     assert "`tennis lab submit 01` will take it, if the notebook runs." in said

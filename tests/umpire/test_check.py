@@ -151,7 +151,7 @@ def test_two_ticks_of_bias_are_no_pass(rally, tmp_path, bias_ns):
 def test_a_coarse_or_noisy_analyser_vouches_for_what_it_can(rally, tmp_path, analyser):
     found = checked(rally, tmp_path, clock_ppm=20, **analyser)
     assert found.verdict == "inconclusive", found.reason
-    said = re.search(r"can vouch for ([0-9.]+) ns only", found.reason)
+    said = re.search(r"can confirm only ([0-9.]+) ns", found.reason)
     worst = max(max(map(abs, d.bias_ci_ns)) for d in (found.interrupt, found.scheduling))
     assert float(said[1]) == pytest.approx(worst, abs=0.05)
     assert worst > 8

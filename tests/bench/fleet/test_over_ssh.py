@@ -151,7 +151,7 @@ def test_a_room_without_picos_is_commissioned_as_far_as_it_goes(room, tmp_path):
     for bench in ("bench-1", "bench-2"):
         assert f"{bench}: 0 of 10 steps passed, pico failed" in done.stdout
         record = read_record(tmp_path / "room" / bench / "record.json")
-        assert "nobody listens there" in record.result("pico").reason
+        assert "nothing listens there" in record.result("pico").reason
         assert bench not in (tmp_path / "room" / bench / "record.json").read_text()
 
 

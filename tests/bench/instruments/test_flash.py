@@ -97,7 +97,7 @@ def test_a_pico_without_room(empty):
 def test_nobody_to_flash():
     done = tennis("brickwall", "flash", "--port", "socket://127.0.0.1:1")
     assert done.returncode == 1
-    assert "nobody listens there" in done.stderr
+    assert "nothing listens there" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -44,4 +44,4 @@ def test_nothing_comes():
 def test_nobody_is_there():
     done = run("brickwall", "listen", "--port", "socket://127.0.0.1:1")
     assert done.exit_code == 1
-    assert "nobody listens there" in done.output
+    assert "nothing listens there" in done.output

@@ -106,7 +106,7 @@ def test_a_password_in_an_address_is_not_said():
 
 
 def test_what_is_no_linux_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="no source of Linux"):
+    with pytest.raises(UsageError, match="not a source of Linux"):
         packages.tree_source(tmp_path)
 
 

@@ -989,7 +989,7 @@ def test_a_target_that_is_not_there(bench):
     ("asked", "words"),
     [
         ({"bench": "virtual", "target": "x"}, "--target needs --bench pi"),
-        ({"bench": "pi", "load_options": {"x": 1}}, "or to --target"),
+        ({"bench": "pi", "load_options": {"x": 1}}, "or --target"),
         ({"bench": "pi", "target": " "}, "--target is empty"),
     ],
 )
