@@ -29,6 +29,15 @@ COMMON = Path(__file__).parent / "common_checks.py"
 UNSEALED = ("not run", "check_sealed")  # nobody knows, and it costs nothing
 LINES_MAX = 10_000
 LIMIT_S = 3600.0  # of all checks of one hand-in
+# Python looks through all that was imported again and again, and at the end: a seventh of the time
+PYTEST = """
+import gc, sys
+gc.set_threshold(50_000)
+import pytest
+code = pytest.console_main()
+gc.freeze()
+sys.exit(code)
+"""
 
 
 class Result(BaseModel):
@@ -143,7 +152,7 @@ def run_checks(
 def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> str:
     """Let pytest run the checks; return what it said where it broke off, else nothing."""
     command = [
-        *(sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short"),
+        *(sys.executable, "-c", PYTEST, "-q", "--no-header", "--tb=short"),
         *("-p", "tennis.course.checking.check_plugin", "-p", "no:cacheprovider"),
         *("-c", os.devnull, "--rootdir", str(LABS), "--import-mode=importlib"),
         # python_files stays as it is: pytest rewrites every module that is imported and matches it,
@@ -181,7 +190,7 @@ def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> s
         with results.open("a", encoding="utf-8") as file:
             file.write(late.model_dump_json() + "\n")
         return ""
-    if "No module named pytest" in done.stderr:
+    if "No module named 'pytest'" in done.stderr:
         raise BenchError(
             "the checks need pytest, which is not installed", next_step="scripts/setup.sh --lab"
         )
