@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What all tests share."""
 
+import gc
 import os
 import platform
 import signal
@@ -24,6 +25,7 @@ MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "")
 OURS = (ROOT, Path(tempfile.gettempdir()), Path.home() / ".cache", Path(sys.prefix))
 LISTED = {program.name for program in programs.programs()}
 without_grammars()  # each worker imports the notebooks' tests
+gc.set_threshold(50_000)  # as tennis.cli does: what is imported and collected stays
 UNIT = {"system", "base", "lab", "unit"}  # the stages that scripts/setup.sh --unit installs
 DISPENSABLE = {"fc-list"}  # matplotlib asks it once for its list of fonts, and does without it
 
@@ -92,6 +94,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse to run where xdist would not keep together what shares a machine."""
+    gc.freeze()  # thousands of tests: Python need not look through them while they run
     if "PYTEST_XDIST_WORKER" in os.environ:
         for item in session.items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
