@@ -27,55 +27,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tennis.bench.patience import USUAL, Patience
-from tennis.bench.targets import snapshot
+from tennis.bench.targets import diagnoses, snapshot
 from tennis.errors import BenchError, UsageError
 from tennis.rally.text import plain
 
 SHARED_S = 20  # so long does the connection wait for the next command: none is left behind
 OUTPUT_MAX = 1 << 24  # bytes that a command may say
-POLL_S = 0.05
 POLL_S = 1.0
 SSH_FAILED = 255  # ssh's own exit code, if not the command's
-
-# what ssh says -> what that means, and what to do; the first that fits
-DIAGNOSES = [
-    ("Could not resolve hostname", "no such host: check the name, the inventory, ~/.ssh/config"),
-    (
-        "REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "its host key has changed: if you set it up again, run `ssh-keygen -R HOST`, `ssh HOST`",
-    ),
-    (
-        "Host key verification failed|host key is known",
-        "its host key is unknown here: run `ssh HOST` once and compare the fingerprint",
-    ),
-    (
-        "Permission denied",
-        "it does not accept your key: give it with `ssh-copy-id HOST`, and load it into the agent",
-    ),
-    ("Too many authentication failures", "too many keys are offered: name one in ~/.ssh/config"),
-    ("Connection refused", "nobody answers on its SSH port: is it still booting, is sshd enabled?"),
-    (
-        "timed out|No route to host|Network is unreachable|Host is down",
-        "unreachable: is it switched on, and in this network?",
-    ),
-    (
-        "closed by|reset by|Broken pipe|not responding|disconnect|mux_client",
-        "the connection was lost: is it switched on, does its network hold?",
-    ),
-]
-# what the target says -> what that means
-REFUSALS = [
-    (
-        r"sudo: a (?:password|terminal) is required|sudo: a password",
-        "sudo asks for a password there: allow it without one (the bench role of ansible/ does)",
-    ),
-    (
-        r"sudo: .*not found|is not in the sudoers|may not run sudo",
-        "there is no sudo for this user there: log in as root, or install and allow it",
-    ),
-    ("No space left on device|Disk quota exceeded", "its disk is full: free some space there"),
-    ("Read-only file system", "its disk is read-only: look at its SD card (dmesg)"),
-]
 
 
 class SshError(BenchError):
@@ -214,9 +173,8 @@ class SshTarget:
 
     def failure(self, errors: str) -> SshError:
         """Return what it means that ssh failed and said this."""
-        for pattern, meaning in DIAGNOSES:
-            if re.search(pattern, errors, re.IGNORECASE):
-                return SshError(f"{self.host}: {meaning.replace('HOST', self.host)}")
+        if meaning := diagnoses.of_ssh(self.host, errors):
+            return SshError(f"{self.host}: {meaning}")
         lines = [line for line in errors.splitlines() if line.strip()]
         if not lines:
             return self.failure("disconnected")
@@ -424,18 +382,14 @@ def as_root(command: Sequence[str]) -> str:
 
 def shell(command: str, *, root: bool = False) -> str:
     """Return a line for whatever login shell there is: it starts ``sh``, as root where asked."""
-    line = f"sh -c {shlex.quote(command)}"
-    if root:
-        as_root = f'if [ "$(id -u)" = 0 ]; then exec {line}; else exec sudo -n {line}; fi'
-        return f"sh -c {shlex.quote(as_root)}"
-    return line
+    words = ["sh", "-c", command]
+    return shlex.join(["sh", "-c", as_root(words)] if root else words)
 
 
 def why(done: Done) -> str:
     """Say why a command failed, from what it said."""
-    for pattern, meaning in REFUSALS:
-        if re.search(pattern, done.errors):
-            return meaning
+    if meaning := diagnoses.of_target(done.errors):
+        return meaning
     lines = [line.strip() for line in done.errors.splitlines() if line.strip()]
     reason = plain(" | ".join(lines[-3:]), 300) if lines else "it did not say why"
     return f"failed ({done.code}): {reason}"
