@@ -34,13 +34,13 @@ PLAN = """
 title = "A small match"
 balls = 300
 kernels = ["mainline", "rt"]
-loads = ["idle", "hog"]
+loads = ["idle", "stress"]
 """
 NAMES = [
-    f"{kernel}-{load}-default-tasklet" for kernel in ("mainline", "rt") for load in ("idle", "hog")
+    f"{kernel}-{load}-default-tasklet"
+    for kernel in ("mainline", "rt")
+    for load in ("idle", "stress")
 ]
-# what takes minutes to repeat, in a plan that is not played, or in one of `make test-all`
-STRESSED = PLAN.replace("hog", "stress")
 
 
 @pytest.fixture
@@ -83,7 +83,8 @@ def whole(tmp_path_factory):
         (folder / "plan.toml").write_text(PLAN)
         done = tennis("match", folder / "plan.toml", "--out", folder / "m")
         assert done.returncode == 0, done.stderr
-        assert "4/4 rt-hog-default-tasklet: played, 300 balls, 0 missed" in done.stdout
+        assert "4/4 rt-stress-default-tasklet: played, 300 balls, 0 missed" in done.stdout
+        assert "c1  " in done.stdout
 
     return made_once(tmp_path_factory, "match", make) / "m"
 
@@ -98,26 +99,8 @@ def test_the_folder_and_its_page(whole):
     seeds = {open_rally(whole / name).manifest.protocol.seed for name in NAMES}
     assert len(seeds) == 4
     page = (whole / "report.html").read_text()
-    assert page.count("Virtual bench: virtual time, 2 ns per instruction") >= 10
-
-
-def test_the_thesis_main_result(tmp_path, path):
-    """Under stress mainline's worst case explodes and PREEMPT_RT's does not; a match judges it."""
-    path.write_text('balls = 1000\nkernels = ["mainline", "rt"]\nloads = ["stress"]\n')
-    done = tennis("match", path, "--out", tmp_path / "m")
-    assert done.returncode == 0, done.stderr
-    assert "c1  " in done.stdout
-    page = (tmp_path / "m/report.html").read_text()
-    assert "1,000 balls, less than a cycle of stress (5 s): 5,084 would do" in page
-    mainline, rt = (
-        open_rally(tmp_path / f"m/{kernel}-stress-default-tasklet") for kernel in ("mainline", "rt")
-    )
-    assert mainline.interrupt.values[-1] > 20 * rt.interrupt.values[-1]
-    # and without priorities its bottom half is no better than mainline's
-    assert rt.scheduling.values[-1] > 100 * rt.interrupt.values[-1]
-    assert mainline.manifest.load.command == (
-        "stress --cpu 4 --io 4 --vm 4 --vm-bytes 16M --hdd 4 --hdd-bytes 64M"
-    )
+    assert page.count("Virtual bench: virtual time, 2 ns per instruction") > 10
+    assert "300 balls, less than a cycle of stress (5 s): 5,084 would do" in page
 
 
 def test_killed_interrupted_and_gone_on_with(tmp_path, path, whole):
@@ -235,9 +218,12 @@ def test_a_folder_that_leads_elsewhere(tmp_path, path, whole):
     assert mine.read_text() == "my thesis"
 
 
-def test_other_versions_do_not_go_into_the_same_match(tmp_path, path, whole):
+def test_other_versions_do_not_go_into_the_same_match(tmp_path, path):
     out = tmp_path / "m"
-    shutil.copytree(whole, out)
+    process = begin(path, out)
+    wait_for(out / NAMES[0], process)
+    process.kill()
+    process.communicate()
     record = json.loads((out / "match.json").read_text())
     record["fixtures"][1]["plan"]["versions"]["qemu"] = "6.0"
     (out / "match.json").write_text(json.dumps(record))
@@ -259,7 +245,6 @@ class Changing(VirtualBench):
 
 def test_what_changes_during_a_match_ends_it_for_that_rally(tmp_path, path, monkeypatch):
     bench, said = Changing(), []
-    path.write_text(STRESSED)
     monkeypatch.setattr("tennis.play.match.bench_of_match", lambda *_: bench)
     plan = read_plan(path)
     wanted = Match(plan, *scheduled_rallies(plan, {}, path.parent))
@@ -267,7 +252,6 @@ def test_what_changes_during_a_match_ends_it_for_that_rally(tmp_path, path, monk
         outcome = play_match(wanted, tmp_path / "m", silent, lambda: False)
     assert outcome.played == []
     refused = [line for line in said if "less than a cycle of stress" not in line]
-    assert len(refused) < len(said)
     assert len(refused) == len(wanted.scheduled)
     for line in refused:
         assert "was planned with racquet_sha256 old, now it is new" in line
@@ -310,8 +294,6 @@ class Troubled(VirtualBench):
 
 def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path, path, monkeypatch):
     bench = Troubled()
-    path.write_text(STRESSED)
-    names = [name.replace("hog", "stress") for name in NAMES]
     monkeypatch.setattr("tennis.play.match.bench_of_match", lambda *_: bench)
     asked = read_plan(path)
     wanted = Match(asked, *scheduled_rallies(asked, {}, path.parent))
@@ -321,9 +303,9 @@ def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path,
         outcome = play_match(wanted, out, silent, lambda: False)
     assert not outcome.interrupted
     assert bench.prepared == ["mainline-idle", "mainline-stress", "rt-idle", "rt-stress"]
-    assert outcome.bad[names[1]] == "failed: the target did not come back after its reboot"
-    assert outcome.bad[names[3]].startswith("suspect: the load ended before")
-    assert set(outcome.bad) == {names[1], names[3]}
+    assert outcome.bad[NAMES[1]] == "failed: the target did not come back after its reboot"
+    assert outcome.bad[NAMES[3]].startswith("suspect: the load ended before")
+    assert set(outcome.bad) == {NAMES[1], NAMES[3]}
     told = [line for line in said if "less than a cycle of stress" not in line]
     assert "FAILED: the target did not come back" in told[1]
     assert "SUSPECT" in told[3]
@@ -336,10 +318,10 @@ def test_one_that_fails_and_one_that_is_suspect_do_not_stop_the_others(tmp_path,
     monkeypatch.setattr("tennis.play.match.bench_of_match", lambda *_: VirtualBench())
     with listening(said.append):
         outcome = play_match(wanted, out, silent, lambda: False)
-    assert outcome.played == [names[1]]
-    assert list(outcome.bad) == [names[3]]
+    assert outcome.played == [NAMES[1]]
+    assert list(outcome.bad) == [NAMES[3]]
     assert outcome.folder.record.troubles == {}
-    assert open_rally(out / names[3]).manifest.suspect
+    assert open_rally(out / NAMES[3]).manifest.suspect
 
 
 def test_a_damaged_rally_is_kept_and_said(tmp_path, path, whole):
@@ -351,13 +333,11 @@ def test_a_damaged_rally_is_kept_and_said(tmp_path, path, whole):
     assert done.returncode == 1
     assert f"3/4 {NAMES[2]}: kept, but it cannot be used" in done.stdout
     assert f"1 of 4 rallies are not sound, the first {NAMES[2]}" in done.stderr
-    assert "The report, table by table" in done.stdout
+    assert "c1  " in done.stdout
 
 
 def test_a_kernel_that_is_missing_is_reported_and_may_come_later(tmp_path, path):
-    path.write_text(
-        'balls = 50\nloads = ["idle"]\n[kernels.sloth]\n[kernels.own]\noptional = true\n'
-    )
+    path.write_text('balls = 50\nloads = ["idle"]\n[kernels.rt]\n[kernels.own]\noptional = true\n')
     out = tmp_path / "m"
     done = tennis("match", path, "--out", out)
     assert done.returncode == 0, done.stderr
@@ -365,7 +345,7 @@ def test_a_kernel_that_is_missing_is_reported_and_may_come_later(tmp_path, path)
     assert "no kernel given" in (out / "report.html").read_text()
     done = tennis("match", path, "--out", out, "--kernel", "own=mainline")
     assert done.returncode == 0, done.stderr
-    assert "sloth-idle-native-task: kept" in done.stdout
+    assert "rt-idle-default-tasklet: kept" in done.stdout
     assert "own-idle-default-tasklet: played, 50 balls" in done.stdout
     done = tennis("match", path, "--out", out)
     assert done.returncode == 1

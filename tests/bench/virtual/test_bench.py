@@ -200,6 +200,18 @@ def test_every_kernel_answers_from_every_bottom_half(tmp_path, kernel, bottom_ha
     assert rally.interrupt.at(100) < 4000
 
 
+def test_the_thesis_main_result(tmp_path):
+    """Under stress mainline's worst case explodes and PREEMPT_RT's does not."""
+    mainline = played(tmp_path / "mainline", load="stress", balls=1000)
+    rt = played(tmp_path / "rt", kernel="rt", load="stress", balls=1000)
+    assert mainline.interrupt.values[-1] > 20 * rt.interrupt.values[-1]
+    # and without priorities its bottom half is no better than mainline's
+    assert rt.scheduling.values[-1] > 100 * rt.interrupt.values[-1]
+    assert mainline.manifest.load.command == (
+        "stress --cpu 4 --io 4 --vm 4 --vm-bytes 16M --hdd 4 --hdd-bytes 64M"
+    )
+
+
 def drawn_gaps(rally, low_us, high_us):
     """Are the gaps those of the generator?"""
     balls = table(rally)

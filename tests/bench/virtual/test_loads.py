@@ -68,7 +68,7 @@ def test_a_load_says_what_it_does(under, load):
 )
 def test_a_network_repeats(tmp_path, kernel, load):
     """The same bytes, also while the host is busy."""
-    plan = {"kernel": kernel, "load": load, "balls": 400, "seed": 3, "instruction_ns": 4}
+    plan = {"kernel": kernel, "load": load, "balls": 400, "seed": 3}
     first = played(tmp_path / "first", **plan)
     with busy_host():
         second = played(tmp_path / "second", **plan)
