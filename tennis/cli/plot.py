@@ -57,7 +57,7 @@ def with_sections(rally: Rally) -> Picture:
         return distribution(rally)
     over_ns, share = curve_of(sections)
     left = summarize_sections(sections, None).not_sure
-    which = f"the instants predicted ({percent(1 - left)})" if left else "every instant"
+    which = f"the instants predicted ({percent(1 - left)})" if left > 0.005 else "every instant"
     label = f"interrupt latency at {which}, worst {format_ns(int(over_ns[-1]))}"
     return distribution(rally, OneCurve(over_ns, share, label))
 

@@ -60,7 +60,7 @@ class About(_Strict):
     schema_version: Literal[1] = 1
     low_ns: Ns
     high_ns: Ns
-    instruction_ns: Literal[1, 2, 4]
+    instruction_ns: Annotated[int, Field(ge=1, le=4)]
     constants: Annotated[list[SeenSpan], Field(max_length=20)]
     balls: Annotated[list[BallsOfAWay], Field(max_length=60)]
     records: Ns
@@ -134,7 +134,7 @@ def _least(table: pa.Table) -> int:
 
 def _sum(table: pa.Table, name: str) -> int:
     # in Python's numbers: a stranger's may not fit
-    return sum(table.column(name).to_pylist())
+    return int(sum(table.column(name).to_pylist()))
 
 
 def _not_of(rally: Rally, path: Path) -> RallyError:

@@ -20,6 +20,7 @@ timer's handler, too.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +117,7 @@ class Model:
         answer = np.full(len(reads), self.constants.answer.usual)
         order = np.argsort(np.concatenate([run.end[ends], run.read[reads]]), kind="stable")
 
-        def both(of_ends: NDArray, of_reads: NDArray) -> NDArray:
+        def both(of_ends: NDArray[Any], of_reads: NDArray[Any]) -> NDArray[Any]:
             return np.concatenate([of_ends, of_reads])[order]
 
         self._chance = both(run.end[ends], run.read[reads])

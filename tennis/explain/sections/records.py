@@ -84,7 +84,8 @@ class Clock:
                 "the guest slept twice, and nobody looked at the clock between",
                 next_step="report it with the rally",
             )
-        return self._offset[look] + self._ns * count
+        at: NDArray[np.int64] = self._offset[look] + self._ns * count
+        return at
 
     def before(self, count: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the same, before a sleep that began there."""
