@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tennis.explain.sections.model import WAYS, Met, Model
-from tennis.explain.sections.names import Named, Places
+from tennis.explain.sections.names import Named, Places, alike
 from tennis.explain.sections.run import WHERE, Run, Times
 
 GROUPS = pa.schema(
@@ -102,22 +102,19 @@ def grouped(run: Run, found: Pieces, code: Code) -> pa.Table:
     asleep = masked & (found.longest == found.shortest)
     no_section = np.where(asleep, -2, -1)  # of NO_SECTION and SLEEP, from the end
     masked &= ~asleep
-    keys = np.stack(
-        [
-            found.way,
-            found.where,
-            *(
-                np.where(masked, named[1][section], no_section)
-                for named in (code.began, code.ended, code.ended_task)
-            ),
-            found.longest,
-            found.shortest,
-            found.sure,
-        ],
-        axis=1,
-    ).astype(np.int64)
-    distinct, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    group = group.reshape(-1)
+    keys = [
+        found.way,
+        found.where,
+        *(
+            np.where(masked, named[1][section], no_section)
+            for named in (code.began, code.ended, code.ended_task)
+        ),
+        found.longest,
+        found.shortest,
+        found.sure,
+    ]
+    first, group = alike(keys)
+    distinct = np.stack([key[first] for key in keys], axis=1).astype(np.int64)
     rows = distinct.tolist()
     columns = [
         [WAYS[row[0]] for row in rows],
@@ -127,8 +124,8 @@ def grouped(run: Run, found: Pieces, code: Code) -> pa.Table:
             for n, named in enumerate((code.began, code.ended, code.ended_task))
         ),
         *distinct[:, 5:7].T,
-        np.bincount(group, minlength=len(distinct)),
-        np.bincount(group, found.length, len(distinct)).astype(np.int64),
+        np.bincount(group),
+        np.bincount(group, found.length).astype(np.int64),
         found.at[first],
         distinct[:, 7].astype(bool),
     ]
