@@ -129,7 +129,7 @@ def read(rally: Rally) -> Sections | None:
 def _least(table: pa.Table) -> int:
     """Return the least number of a table of times and counts."""
     numbers = [c for f, c in zip(table.schema, table.columns, strict=True) if f.type == pa.int64()]
-    return min(pc.min(column).as_py() for column in numbers)
+    return min(int(pc.min(column).as_py()) for column in numbers)
 
 
 def _sum(table: pa.Table, name: str) -> int:
