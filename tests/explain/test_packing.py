@@ -4,7 +4,7 @@
 
 import json
 import os
-import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -43,6 +43,7 @@ from tests.support.virtual import table
 
 virtual = pytest.mark.virtual
 HASH = "0" * 64
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ALL = {README, SCRIPT, BALL, "rally/manifest.json", "rally/balls.parquet", "rally/events.jsonl"}
 
 
@@ -312,11 +313,15 @@ def test_one_ball_that_was_not_late(hog, one_ball):
 def command(monkeypatch, capsys, *words):
     """Run a command; return its exit code, and what it said."""
     monkeypatch.setattr("sys.argv", ["tennis", *map(str, words)])
+    handlers = {number: signal.getsignal(number) for number in STOPPING}
     code = 0
     try:
         main()
     except SystemExit as stopped:
         code = stopped.code
+    finally:  # Ctrl-C is the tests' again
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
     said = capsys.readouterr()
     return code, said.out, said.err
 
@@ -359,7 +364,7 @@ def test_a_late_ball_comes_again_where_nothing_was_built(hog, tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
     for name in ("kernels", "userland"):
-        shutil.copytree(cache_folder() / name, cache / name, symlinks=True)
+        (cache / name).symlink_to(cache_folder() / name)
     beside = Path(sys.executable).parent
     environment = {
         **os.environ,
