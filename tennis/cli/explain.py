@@ -289,7 +289,7 @@ def _longest_lock_first(one: Happening) -> int:
 
 
 def _print_between(line: Callable[..., None], story: Story) -> None:
-    """Print what happened between processors, the locks that were waited for longest first."""
+    """Print what happened between processors; of much, the longest waits for locks."""
     found = story.between()
     ordered = sorted(found, key=_longest_lock_first)
     shown = sorted(ordered[:ROWS], key=lambda one: one.at)

@@ -303,3 +303,14 @@ def _the_interrupt_is_found(story):
     assert 0 < woke.taken - woke.sent < 3000  # processor 0 sleeps, and must be woken
     assert story.parts[1].processor == 0
     assert story.answerer == "racquet-user"
+
+
+@pytest.mark.virtual
+def test_a_replay_with_both_processors_busy_is_the_rally(tmp_path):
+    """Turns all the time: one that the profiler ended early would make other balls, and a refusal."""
+    rally = played(tmp_path / "r", kernel="rt", load="stress", processors=2, balls=20)
+    explanation = explain(rally, over_ns=1)
+    assert explanation.replayed == 20
+    for story in explanation.stories:
+        for parts in story.processors:
+            assert sum(sum(part.weights.values()) for part in parts) == story.waited
