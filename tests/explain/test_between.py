@@ -307,7 +307,7 @@ def _the_interrupt_is_found(story):
 
 @pytest.mark.virtual
 def test_a_replay_with_both_processors_busy_is_the_rally(tmp_path):
-    """Turns all the time: one that the profiler ended early would make other balls, and a refusal."""
+    """Turns all the time: one that the profiler ended early would make other balls."""
     rally = played(tmp_path / "r", kernel="rt", load="stress", processors=2, balls=20)
     explanation = explain(rally, over_ns=1)
     assert explanation.replayed == 20
