@@ -193,11 +193,29 @@ def test_a_group_that_the_list_does_not_have_gets_no_points_in_silence(tmp_path)
         folder("Dora", 104): hand_in_of("Ada", members=[BLAISE]),
     }
     marks, _ = marked(tmp_path, entries)
-    assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL}
+    assert points(marks) == {"Ada Lovelace": ALL}
     assert "are one student of the list" in left_out(marks)["Cy Young"]
     assert left_out(marks)["Nobody"] == "nobody in the list is called Nobody"
     assert left_out(marks)["Dora"] == "no hand-in is this student's"
+
+
+@pytest.mark.usefixtures("quick_judge")
+def test_who_is_no_member_hands_in_for_nobody_and_keeps_nobodys_points_back(tmp_path):
+    group = hand_in_of(GROUP, members=[ADA, BLAISE])
+    entries = {OF_ADA.file: group, folder("Dora", 104): hand_in_of(GROUP, members=[ADA, BLAISE])}
+    marks, _ = marked(tmp_path, entries)
+    assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL}
     rows = rows_of((marks / "gradebook/students.csv").read_bytes())
-    assert {row["student"]: row["remark"] for row in rows if row["remark"]} == {
-        "Blaise Pascal": "moodle has it from Dora, who is no member"
+    assert {(row["student"], row["left out"]) for row in rows if "Dora" in row["file"]} == {
+        (name, "moodle has it from Dora, who is no member") for name in (ADA.name, BLAISE.name)
     }
+    # two rows of one name are told apart
+    table = (marks / "class.html").read_text().partition("<h2>By student</h2>")[2]
+    assert all(file in table for file in entries)
+
+
+@pytest.mark.usefixtures("quick_judge")
+def test_in_an_assignment_for_groups_the_folder_has_the_groups_name(tmp_path):
+    entries = {folder("Group 3", 204): hand_in_of(GROUP, members=[ADA, BLAISE])}
+    marks, _ = marked(tmp_path, entries)
+    assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL}

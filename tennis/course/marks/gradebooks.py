@@ -44,7 +44,7 @@ def write(
     made = {name: one for name, one in made.items() if one.held}
     of = format_count(len(handed), "hand-in")
     if len({one.file for one in handed}) < len(handed):
-        of = f"{len(handed)} students, members of groups each"
+        of = format_count(len(handed), "student")
     said += [f"{FOLDER}/{name}: {len(made[name].held)} of {of}" for name in made]
     if "moodle-gradebook.csv" in made and listed is None:
         said.append("numbers and addresses are as students wrote them: --class-list checks them")

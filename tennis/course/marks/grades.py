@@ -133,6 +133,7 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
     whole = [one.points for one in marked if one.status == "marked" and one.points is not None]
     pdfs = {path.stem for path in (out / PDFS).glob("*.pdf")}
     by_name = sorted(marked, key=lambda one: one.graded.student.casefold())
+    names = Counter(one.student for one in graded)
     minutes = [one.report.facts.minutes for one in graded if one.report]
     return {
         "version": __version__,
@@ -155,7 +156,7 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
         "wrong": list(common_wrong(graded, lab)),
         "alike": _alike(lab, graded),
         "questions": [_distribution(lab, marked, question.id) for question in lab.questions],
-        "rows": [_row(lab, one, pdfs) for one in by_name],
+        "rows": [_row(lab, one, pdfs, twin=names[one.graded.student] > 1) for one in by_name],
         "minutes": lab.minutes,
         "marked": len(whole),
         "mean": number(round(statistics.fmean(whole), 2)) if whole else "",
@@ -234,9 +235,11 @@ def late_words(one: Marked) -> list[str]:
     return [f"{words}, {number(one.lost)} points less" if one.lost else words]
 
 
-def _row(lab: Lab, one: Marked, pdfs: Set[str]) -> dict[str, Any]:
+def _row(lab: Lab, one: Marked, pdfs: Set[str], *, twin: bool) -> dict[str, Any]:
+    """Return a line of the table of students; ``twin``: another has the same name."""
     graded = one.graded
-    remarks = [graded.refused] if graded.refused else []
+    remarks = [graded.file] if twin else []
+    remarks += [graded.refused] if graded.refused else []
     remarks += late_words(one)
     remarks += [f"replaces {old.file}" for old in one.replaced]
     remarks += graded.notes

@@ -67,6 +67,9 @@ def _of_file(one: Graded, listed: ClassList | None) -> list[Identity]:
     ]
     if named and named.name and not any(own):
         from_whom = f"{named.platform} has it from {plain(named.name, 60)}, who is no member"
+        by_platform = _by_platform(named, listed.students) if listed else None
+        if by_platform and by_platform.student:  # a student of the list, and no group's name
+            return [Identity(None, from_whom, called=one.name) for one in members]
         whole = [
             replace(one, remark="; ".join(filter(None, (one.remark, from_whom)))) for one in whole
         ]
