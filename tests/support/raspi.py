@@ -7,7 +7,6 @@ the GPIO controller (hw/gpio/bcm2835_gpio.c, QEMU 7.2) has functions and levels 
 no inputs, no pulls, and no interrupts of edges.
 """
 
-import lzma
 import os
 import struct
 import subprocess
@@ -23,7 +22,6 @@ from tennis.checkout import ROOT
 MACHINE = "raspi3b"
 MARK, DONE = "tennis: snapshot ", "tennis: done"
 PATIENCE_S = 600
-DRIVERS = ("cpufreq-dt", "raspberrypi-cpufreq")  # udev would load them
 INIT = f"""#!/bin/busybox sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 /bin/busybox --install -s /bin
@@ -32,10 +30,8 @@ mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 mount -t debugfs debug /sys/kernel/debug
 dmesg -n 4
-for driver in /tennis/drivers/*.ko; do insmod $driver; done
 insmod /tennis/racquet.ko top_half=explicit || echo "tennis: no racquet"
 dmesg | grep 'racquet racquet' | sed 's/^.*\\] /tennis: log /'
-TUNING=/tennis/tuning.conf sh /tennis/tennis-tuning 2>&1 | sed 's/^/tennis: tuned /'
 sh /tennis/snapshot no-config | sed 's/^/{MARK}/'
 echo "{DONE}"
 sleep 1000
@@ -49,12 +45,7 @@ def racquets_initramfs(kernel: catalogue.Kernel) -> bytes:
         "init": INIT.encode(),
         "tennis/racquet.ko": racquet,
         "tennis/snapshot": snapshot.script(),
-        "tennis/tennis-tuning": ROOT / "ansible/roles/tuning/files/tennis-tuning",
-        "tennis/tuning.conf": b"governor=performance\n",
     }
-    for number, name in enumerate(DRIVERS):
-        packed = next(kernel.config.parents[1].rglob(f"{name}.ko.xz"))
-        files[f"tennis/drivers/{number}-{name}.ko"] = lzma.decompress(packed.read_bytes())
     image = initramfs.pack(files)
     with os.fdopen(image, "rb") as file:
         file.seek(0)
