@@ -408,7 +408,8 @@ class Brickwall:
                 self.link.close()
                 raise BenchError(
                     f"the rally started with the Brickwall {before.unique_id}, but now "
-                    f"{hello.unique_id} is on {self.link.name}: plug the first one in again"
+                    f"{hello.unique_id} is on {self.link.name}",
+                    next_step="plug the first one in again",
                 )
             for name in ("firmware_sha256", "tick_hz"):
                 now, then = getattr(hello, name), getattr(before, name)
