@@ -933,7 +933,7 @@ def test_the_doctor_without_a_pico(monkeypatch):
     [
         ({"bench": "virtual", "port": "/dev/x"}, "--port needs --bench pi"),
         ({"bench": "pi", "instrument": "builtin"}, "--instrument builtin needs --bench virt"),
-        ({"bench": "pi", "load_options": {"hold_us": 1}}, "--load-option belongs to"),
+        ({"bench": "pi", "load_options": {"hold_us": 1}}, "--load-option needs"),
     ],
 )
 def test_options_that_do_not_go_together(asked, words):
