@@ -90,7 +90,7 @@ def test_a_match_plays_it_beside_sloth_and_by_another_name(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('loads = ["idle"]\n[kernels.mainline]\ntree = "constant"', "is not a kernel of Linux"),
+        ('loads = ["idle"]\n[kernels.mainline]\ntree = "constant"', "is not a Linux kernel"),
         ('loads = ["nowhere"]\n[kernels.constant]', "nowhere"),
         (
             'loads = ["idle"]\nrallies = false\n[kernels.constant]\n[[drill]]\nname = "switch"',
