@@ -266,8 +266,9 @@ def read_answers(path: Path) -> Answers:
 
 def _members(path: Path, value: object) -> tuple[Member, ...]:
     """Return the members of a group. Raises WorkError where somebody broke the lines."""
-    entries = value if isinstance(value, list) else [value]
-    if len(entries) > MEMBERS_MAX or not all(isinstance(one, dict) for one in entries):
+    listed = value if isinstance(value, list) else [value]
+    entries: list[dict[str, object]] = [one for one in listed if isinstance(one, dict)]
+    if len(listed) > MEMBERS_MAX or len(entries) < len(listed):
         raise WorkError(
             f'{path}: members: {MEMBERS_MAX} at most, each as {{ name = "..." }}',
             next_step="write them as `tennis lab start` did",
@@ -277,7 +278,10 @@ def _members(path: Path, value: object) -> tuple[Member, ...]:
         name = entry.get("name")
         name = unicodedata.normalize("NFC", name) if isinstance(name, str) else ""
         if not is_name(name):
-            raise WorkError(f"{path}: members: {plain(str(entry.get('name')), 60)!a} is not a name")
+            raise WorkError(
+                f"{path}: members: {plain(str(entry.get('name')), 60)!a} is not a name",
+                next_step="write it as `tennis lab start` did",
+            )
         number = _contact(path, entry, "number", NUMBER)
         found.append(Member(name, number, _contact(path, entry, "email", EMAIL)))
     return tuple(found)
