@@ -288,7 +288,7 @@ def test_a_default_that_is_not_the_stock_kernel_gets_the_racquets_overlay(tmp_pa
     pi = make(tmp_path, boot, "Pi 4", RPI_TREES, own=True)
     pi.target.running = RT
     pi.target.does("register", "rt", f"rt=linux-image-{RT}")
-    assert "os_prefix=" in (pi.target.firmware / "config.txt").read_text()
+    assert pi.reset().prefix == f"tennis/{RT}/"
     play_roles(pi.target.firmware, tmp_path)
     loaded = pi.reboot()
     assert loaded.prefix == f"tennis/{RT}/"
