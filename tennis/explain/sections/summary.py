@@ -39,7 +39,7 @@ class Worst:
     def doubt(self) -> str:
         """Return how far the prediction may be off, in words; "": no ball says that it is."""
         if self.error_ns is None:
-            return ", though no ball was taken like that"
+            return ", though no ball was taken like that (--exact plays it)"
         return f", give or take {format_ns(self.error_ns)}" if self.error_ns else ""
 
 
