@@ -266,9 +266,9 @@ def read_answers(path: Path) -> Answers:
 
 def _members(path: Path, value: object) -> tuple[Member, ...]:
     """Return the members of a group. Raises WorkError where somebody broke the lines."""
-    listed = value if isinstance(value, list) else [value]
-    entries: list[dict[str, object]] = [one for one in listed if isinstance(one, dict)]
-    if len(listed) > MEMBERS_MAX or len(entries) < len(listed):
+    every = value if isinstance(value, list) else [value]
+    entries = [one for one in every if isinstance(one, dict)]
+    if len(entries) < len(every) or len(every) > MEMBERS_MAX:
         raise WorkError(
             f'{path}: members: {MEMBERS_MAX} at most, each as {{ name = "..." }}',
             next_step="write them as `tennis lab start` did",
