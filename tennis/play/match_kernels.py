@@ -47,9 +47,7 @@ class MatchKernel:
         else:
             origin = self._on_target(plan)
         if self.flavour not in CALLED.get(name, {self.flavour}):
-            what = (
-                f"a kernel of flavour {self.flavour}" if self.flavour else "not a kernel of Linux"
-            )
+            what = f"a kernel of flavour {self.flavour}" if self.flavour else "not a Linux kernel"
             raise UsageError(
                 f"kernels.{name}: {origin} is {what}",
                 next_step=f"call it otherwise, or give one that is configured as {name}",

@@ -80,7 +80,9 @@ def toml_of(data: bytes, next_step: str = "correct that line") -> dict[str, Any]
     except tomllib.TOMLDecodeError as error:
         raise _why(text, plain(str(error), 120), next_step) from error
     except RecursionError as error:
-        raise EditedError("is not TOML: too many brackets in brackets", next_step) from error
+        raise EditedError(
+            "cannot be read: it is not TOML (too many brackets in brackets)", next_step
+        ) from error
     except ValueError as error:  # more digits than Python takes
         raise EditedError("is not TOML: a number has too many digits", next_step) from error
 

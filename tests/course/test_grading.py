@@ -157,7 +157,7 @@ def test_what_is_in_doubt_is_withheld_and_the_others_are_not(marks):
         ("dan", "check_number[bound]", "not run", "check_answered[bound] did not pass"),
         ("eve", "check_rally[rt-idle]", "fail", "it is not there"),
         ("fay", "check_rally[rt-idle]", "fail", "its seed is 1; that of fay is"),
-        ("gus", "check_rally[mainline-idle]", "fail", "100 balls, and 5000 are asked for"),
+        ("gus", "check_rally[mainline-idle]", "fail", "100 balls, but the lab asks for 5000"),
         ("hal", "check_rally[mainline-idle]", "fail", "its kernel is rt, not mainline"),
         ("ida", "check_rally[mainline-idle]", "fail", "that of ida is"),
         ("jan", "check_rally[rt-idle]", "fail", "rt-idle/manifest.json"),

@@ -152,7 +152,7 @@ def test_a_build_that_fails_keeps_its_tree_and_the_next_goes_on_there(tree, monk
     monkeypatch.setattr(packages, "_pack", lambda _source, _tree, folder, *_: deb(folder))
     monkeypatch.setattr(packages.modules, "kernel_module", lambda *_: Path("racquet.ko"))
     with pytest.raises(
-        BenchError, match=r"building rt failed.*is kept in .*the same command continues"
+        BenchError, match=r"building rt failed.*are kept in .*the same command continues"
     ):
         packages.package("rt", source, "defconfig", [])
     (kept,) = (packages.cache_folder() / "kernel-builds").iterdir()
