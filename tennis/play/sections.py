@@ -204,7 +204,7 @@ class _Machine:
         if self._ready_ns is None:
             raise UsageError(
                 f"{self._rally.path} does not say when its target was ready",
-                next_step="play it anew",
+                next_step="play it again",
             )
         return self._plan.protocol.model_copy(
             update={
