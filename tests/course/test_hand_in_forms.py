@@ -97,7 +97,7 @@ def test_names_without_their_flag(tmp_path):
 def test_an_ending_that_an_editor_added(tmp_path):
     (tmp_path / "x.zip").write_bytes(packed({"a/answers.toml.txt": ANSWERS}))
     unpacked = hand_in.unpack(tmp_path / "x.zip", tmp_path / "out")
-    assert unpacked.notes == ["a/answers.toml.txt was taken for answers.toml"]
+    assert unpacked.notes == ["a/answers.toml.txt was used as answers.toml"]
     both = {"answers.toml.txt": b"older", "answers.toml": ANSWERS}
     (tmp_path / "y.zip").write_bytes(packed(both))
     unpacked = hand_in.unpack(tmp_path / "y.zip", tmp_path / "both")

@@ -82,7 +82,7 @@ def test_loads():
     ):
         with pytest.raises(UsageError, match=words):
             loads.find("hog", options)
-    with pytest.raises(UsageError, match="no load 'coffee': use hog, idle, "):
+    with pytest.raises(UsageError, match="no load 'coffee': use contention, hog, "):
         loads.find("coffee")
 
 
