@@ -441,7 +441,7 @@ def forged(folder: Path) -> list[str]:
     (folder / "said-played.txt").write_text(ran.stdout)
     marks = folder / "played-marks"
     one = Trouble(
-        f"ball {ball} lowered, hashes and seal made anew",
+        f"ball {ball} lowered, hashes and seal made again",
         "withheld: Whiskey",
         (WHOSE, f"ball {ball}"),
         ("marks.csv", "found", "Whiskey", f"ball {ball}"),
