@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A class of 30 with a dozen kinds of trouble is marked: what is found, and where it is said.
+"""A class of 30 with sixteen kinds of trouble is marked: what is found, and where it is said.
 
 The class is made up: names, answers, and rallies that nobody played, so that these are not played
 again. Two more hand-ins are really played, one of them is forged, and both are marked with
