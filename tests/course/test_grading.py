@@ -342,7 +342,10 @@ def test_the_class_again_with_other_workers_is_the_same(handed_in, marks, tmp_pa
 
 
 def test_nothing_to_mark(tmp_path):
-    for path, words in ((tmp_path / "none", "is neither a folder nor a file"), (tmp_path, "holds no zip files")):
+    for path, words in (
+        (tmp_path / "none", "is neither a folder nor a file"),
+        (tmp_path, "holds no zip files"),
+    ):
         done = run("grade", path, "--lab", "01")
         assert done.exit_code == 2 or words in str(done.exception)
     done = run("grade", tmp_path, "--lab", "77")

@@ -163,6 +163,4 @@ def test_which_code_it_was(tmp_path):
     assert "in the Racquet: racquet_top_half, most in __delay" in sentence(late.came[0])
     assert not late.went
     # without the sources nothing is built from a folder that may come from anybody
-    assert (
-        "played with a Racquet of somebody's own" in find_causes(compared, {}, lambda: False)[1][0]
-    )
+    assert "was not played with the kit's Racquet" in find_causes(compared, {}, lambda: False)[1][0]
