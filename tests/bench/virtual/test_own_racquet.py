@@ -62,7 +62,7 @@ def test_it_is_played_again_with_its_own_source(played, tmp_path):
     assert code != 0
     code, said = tennis("explain", played / "own")
     assert code != 0
-    assert "somebody's own" in said
+    assert "was not played with the kit's Racquet" in said
 
 
 def test_going_on_takes_the_source_again(played, tmp_path):
