@@ -732,7 +732,7 @@ def test_what_a_killed_host_did_not_hear_behind_the_last_ball(bench, monkeypatch
         journal.write_bytes(journal.read_bytes()[: -frames[-1].size])
     rally = resume(bench.pi(), bench.folder / "r", Watch())
     assert (rally.balls, faults(rally), rally.manifest.suspect) == (500, ["not_closed"], True)
-    assert "behind the last ball: the load's health" in rally.manifest.faults[0].message
+    assert "after the last ball: the load's health" in rally.manifest.faults[0].message
 
 
 def test_a_load_whose_packages_are_not_there_on_a_mock_target(bench):
