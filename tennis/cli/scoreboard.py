@@ -98,6 +98,5 @@ def scoreboard(
     board = Board(list(places) or [Path()], inventory, ask_every_s)
     key = secrets.token_urlsafe(24) if wanted else None
     server = Scoreboard(board, listen, port, hosts, key, Explaining() if explain else None)
-    echo(f"The scoreboard is at {server.address} (Ctrl-C ends it)")
     with listening(lambda line: echo(line, err=True)):
-        server.serve()
+        server.serve(lambda address: echo(f"The scoreboard is at {address} (Ctrl-C ends it)"))

@@ -16,7 +16,7 @@ import secrets
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -251,11 +251,12 @@ class Scoreboard:
         enter = f"{ENTER}?token={self.token}" if self.token else "/"
         return f"http://{self.name}:{self.port}{enter}"
 
-    def serve(self) -> None:
-        """Serve until Ctrl-C, SIGTERM or SIGHUP; end what was started, then."""
+    def serve(self, announce: Callable[[str], object]) -> None:
+        """Announce the address, serve until Ctrl-C, SIGTERM or SIGHUP, end what was started."""
         assert isinstance(self._loop, BaseAsyncIOLoop)  # noqa: S101 (Tornado has no other)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self._loop.asyncio_loop.add_signal_handler(number, self._loop.stop)
+        announce(self.address)  # from now on it can be ended
         self._server.start()
         try:
             self._loop.start()
