@@ -321,7 +321,7 @@ def tell(played: Rally) -> None:
             from tennis.play.planning import command_again
 
             part = part_path(played.path)
-            echo(f"to go on: {command_again(played.path, Plan.read(part))}")
-            echo(f"(it takes {quoted(part)}; remove that if this is all you want)")
+            echo(f"to continue: {command_again(played.path, Plan.read(part))}")
+            echo(f"(it needs {quoted(part)}; remove that if this is all you want)")
     else:
         echo(f"{kept}; now: tennis stats {path}")

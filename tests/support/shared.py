@@ -11,7 +11,11 @@ import pytest
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
-    """Return a folder that one worker makes, while the others wait for it; nobody may change it."""
+    """Return a folder that one worker makes, while the others wait for it; nobody may change it.
+
+    Its name is one of the module that makes it: another module's of the same name is another.
+    """
+    name = f"{make.__module__.removeprefix('tests.')}-{name}"
     base = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent
