@@ -514,7 +514,7 @@ def test_nonsense_about_kernels_from_a_stand_in(room, monkeypatch, text):
     Boots(room, monkeypatch, "x").answer(text)
     with inventory.connect("bench-1") as target, pytest.raises(BenchError) as refused:
         boot.kernels_of(target)
-    assert "no sensible answer" in str(refused.value)
+    assert "sensible" in str(refused.value)
 
 
 def test_kernels_of_a_stand_in_move_no_cursor(room, monkeypatch):
