@@ -6,10 +6,11 @@ Terminal, record, check-list and the table of symptoms for the room take their w
 the pins from ``kit-firmware/wiring.toml``.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from tennis.wiring import TARGET_5V_PINS, wiring
+from tennis.wiring import TARGET_5V_PINS, Wire, wiring
 
 UF2 = (
     "hold BOOTSEL while you plug it in, and copy MicroPython's UF2 file for your board (RPI_PICO, "
@@ -65,32 +66,28 @@ def ground_line() -> str:
     return f"Pico pin {ground.pico_pin} (GND) ───────── pin {ground.target_pin} of the target"
 
 
-def jumper_lines() -> tuple[str, ...]:
-    """Say where the far ends of the wires go for the self-test."""
+def _far_ends() -> Iterator[tuple[str, Wire]]:
+    """Yield each of the Pico's wires up to its far end, and the wire that answers there."""
     known = wiring()
-    lines = []
     for jumper in known.jumpers:
         ends = known.wire(jumper.origin), known.wire(jumper.to)
         here, there = ends if ends[0].target_pin else ends[::-1]
-        lines.append(
-            f"Pico pin {here.pico_pin} (GP{here.pico_gpio}, {here.name}) ──[{here.resistor_ohm} Ω]"
-            f"── pin {there.pico_pin} (GP{there.pico_gpio}) of the same Pico"
-        )
-    return tuple(lines)
+        begins = f"Pico pin {here.pico_pin} (GP{here.pico_gpio}, {here.name})"
+        yield f"{begins} ──[{here.resistor_ohm} Ω]── pin {there.pico_pin}", there
+
+
+def jumper_lines() -> tuple[str, ...]:
+    """Say where the far ends of the wires go for the self-test."""
+    return tuple(f"{line} (GP{there.pico_gpio}) of the same Pico" for line, there in _far_ends())
 
 
 def second_pico_lines() -> tuple[str, ...]:
     """Say where ground and the far ends of the wires go on a second Pico."""
-    known = wiring()
-    lines = [f"Pico pin {known.ground.pico_pin} (GND) ── pin {known.ground.pico_pin} of the second"]
-    for jumper in known.jumpers:
-        ends = known.wire(jumper.origin), known.wire(jumper.to)
-        here, there = ends if ends[0].target_pin else ends[::-1]
-        lines.append(
-            f"Pico pin {here.pico_pin} (GP{here.pico_gpio}, {here.name}) ──[{here.resistor_ohm} Ω]"
-            f"── pin {there.pico_pin} (GP{there.pico_gpio}, {there.name}) of the second"
-        )
-    return tuple(lines)
+    pin = wiring().ground.pico_pin
+    ends = (
+        f"{line} (GP{there.pico_gpio}, {there.name}) of the second" for line, there in _far_ends()
+    )
+    return (f"Pico pin {pin} (GND) ── pin {pin} of the second", *ends)
 
 
 def five_volts() -> str:
