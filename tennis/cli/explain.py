@@ -139,7 +139,7 @@ def explain(
         show_stages(open_rally(rally), kernel=kernel, as_json=as_json)
         return
     if exact and not sections:
-        raise UsageError("--exact belongs to --sections", next_step="add --sections")
+        raise UsageError("--exact needs --sections", next_step="add --sections")
     if sections:
         if ball is not None or worst is not None or over or out is not None:
             raise UsageError(

@@ -116,11 +116,15 @@ def unpack(path: Path, into: Path) -> Path:
     try:
         members, directory = directory_of(path)
         if members > MEMBERS_MAX or directory > DIRECTORY_MAX:
-            raise RallyError(f"{name} holds {members} files: it is no packed ball", next_step=ASK)
+            raise RallyError(
+                f"{name} holds {members} files: it is not a packed ball", next_step=ASK
+            )
         with zipfile.ZipFile(path) as archive:
             folder = _take(archive, into, name)
     except DAMAGE as error:
-        raise RallyError(f"{name} is no packed ball: no whole zip file", next_step=ASK) from error
+        raise RallyError(
+            f"{name} is not a packed ball: the zip file is damaged", next_step=ASK
+        ) from error
     return folder
 
 
@@ -142,7 +146,7 @@ def _take(archive: zipfile.ZipFile, into: Path, name: str) -> Path:
         size = _copy(archive, info, into, left if known[1] else LIMITS[known[2]])
         left -= size if known[1] else 0
     if folder is None or not (folder / BALL).is_file():
-        raise RallyError(f"{name} holds no {BALL}: it is no packed ball", next_step=ASK)
+        raise RallyError(f"{name} holds no {BALL}: it is not a packed ball", next_step=ASK)
     return folder
 
 

@@ -200,7 +200,7 @@ def test_other_archives(late):
     with pytest.raises(RallyError, match="packed in another way than zip's"):
         check_packed(late)
     late.write_bytes(b"PK" * 100)
-    with pytest.raises(RallyError, match=r"late.zip is no packed ball: no whole zip file"):
+    with pytest.raises(RallyError, match=r"late.zip is not a packed ball: the zip file is damaged"):
         check_packed(late)
     with late.open("wb") as file:
         file.truncate(1 << 30)
