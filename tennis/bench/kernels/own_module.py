@@ -44,6 +44,8 @@ SAID = re.compile(
     r"(?P<text>.*)"
     r"|(?P<modpost>ERROR|WARNING): modpost: (?P<words>.*)"
 )
+# gcc says it in either way, when it wants more than box.ADDRESSES_BYTES
+NO_MEMORY = re.compile(r"(?m)^virtual memory exhausted: |: out of memory allocating ")
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,13 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
 
     def fill(folder: Path) -> None:
         ended = _compiled(text, kernel)
+        limit = ended.limit
+        if ended.code and NO_MEMORY.search(ended.words):
+            limit = f"the compiler needs more than {box.ADDRESSES_BYTES >> 30} GB of memory"
         # another day it may be built, so nothing of it is kept
-        if ended.limit and _compiled(CONTROL, kernel).code != 0:
+        if limit and _compiled(CONTROL, kernel).code != 0:
             raise BenchError(
-                f"{source} could not be built here: {ended.limit}",
+                f"{source} could not be built here: {limit}",
                 next_step="try again when the machine has less to do",
             )
         built = ended.code == 0 and len(ended.files) == len((OBJECT, SYMBOLS))
@@ -80,8 +85,8 @@ def build(source: Path, kernel: Kernel) -> OwnModule:
                 (folder / name).write_bytes(content)
         said = list(dict.fromkeys(_said(ended.words)))
         errors = [text for what, text in said if what == "error"]
-        if ended.limit:
-            errors = [f"compiling it: {ended.limit}; a small module was built right afterwards"]
+        if limit:
+            errors = [f"compiling it: {limit}; a small module was built right afterwards"]
         elif not built and not errors:
             errors = [ended.why or "the compiler left no module"]
         warnings = [text for what, text in said if what == "warning"]

@@ -56,12 +56,36 @@ def test_no_file_of_this_machine_is_read(tmp_path, mainline, line):
     assert "No such file" in own.errors[0] or "file not found" in own.errors[0], own.errors
 
 
-def test_a_compiler_that_never_ends_is_ended(tmp_path, mainline, monkeypatch):
+# doubled 60 times over, and none of it is kept in memory
+ENDLESS = """#if __INCLUDE_LEVEL__ < 60
+#include __FILE__
+#include __FILE__
+#endif
+#if !__INCLUDE_LEVEL__
+{}
+#endif
+"""
+# each is two of the one before, all in memory
+DEEP = "".join(f"#define A{n} A{n - 1} A{n - 1}\n" for n in range(1, 40))
+HUGE = f"#define A0 int x;\n{DEEP}A39\n{{}}"
+
+
+@pytest.mark.parametrize(
+    ("source", "limit_s", "why"),
+    [
+        (ENDLESS, 10.0, "it did not end within 10 s"),
+        (HUGE, 300.0, "the compiler needs more than 3 GB of memory"),
+    ],
+    ids=["time", "memory"],
+)
+def test_a_source_that_asks_too_much_is_to_blame(
+    tmp_path, mainline, monkeypatch, source, limit_s, why
+):
     """A small module is built right afterwards, so the machine is not to blame."""
-    monkeypatch.setattr(own_module, "LIMIT_S", 10.0)
-    deep = "".join(f"#define A{n} A{n - 1} A{n - 1}\n" for n in range(1, 40))
-    own = build(tmp_path, f"/* {tmp_path} */\n#define A0 int x;\n{deep}A39\n{RIGHT}", mainline)
-    assert own.errors[0].startswith("compiling it: it did not end within 10 s")
+    monkeypatch.setattr(own_module, "LIMIT_S", limit_s)
+    own = build(tmp_path, f"/* {tmp_path} */\n{source.format(RIGHT)}", mainline)
+    assert own.module is None
+    assert own.errors == [f"compiling it: {why}; a small module was built right afterwards"]
 
 
 def line_of(text: str, words: str) -> int:
