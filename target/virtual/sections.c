@@ -9,7 +9,8 @@
  * what the interrupt controller (a GICv2) gives when it is asked which interrupt it is, the
  * deadlines that the guest gives its timer, and which task runs. tennis/explain/sections makes
  * times of them. Nothing of the guest is changed, and looking costs no virtual time: the host
- * compares the balls with those of the rally.
+ * compares the balls with those of the rally. masks.c notes what was masked, watched.c chooses
+ * instructions.
  *
  * In translated code the clock cannot be read (QEMU ends: "Bad icount read"). Between blocks it
  * can, in a timer: that gives pairs of count and time, one each millisecond and one behind each
@@ -18,24 +19,19 @@
  * Parameters: out (a file descriptor), from (ns of virtual time: nothing is counted before), base
  * (an address; others are told as offsets from it), preempt (where a task has its preempt_count),
  * vectors, harden, switch_to, gic and gic_end, gic3 and gic3_end (addresses, as signed numbers; 0:
- * the kernel has no such function). Format: below, and tennis/bench/virtual/recorder.py.
+ * the kernel has no such function). Format: sections.h.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "inside.h"
+#include "sections.h"
 
 extern size_t qemu_plugin_tb_n_insns(const void *tb);
 extern void *qemu_plugin_tb_get_insn(const void *tb, size_t index);
 extern uint64_t qemu_plugin_insn_vaddr(const void *insn);
 extern void qemu_plugin_register_vcpu_insn_exec_cb(void *insn, code_callback cb, int flags,
 						   void *data);
-#if PLUGIN_API >= 3
-extern size_t qemu_plugin_insn_data(const void *insn, void *into, size_t size);
-#else
-extern const void *qemu_plugin_insn_data(const void *insn);
-#endif
 /*
  * QEMU 9 (version 2) has a counter for each processor, older ones have one. Weak: a QEMU has one
  * kind of them only, and says which version it takes of a plugin for another.
@@ -58,63 +54,27 @@ void queue_tb_flush(void *cpu) __attribute__((weak));
 
 EXPORT int qemu_plugin_version = PLUGIN_API;
 
-/* --- what the host gets: a record after the other, in the order in which it happened --- */
-struct __attribute__((packed)) record {
-	uint64_t count; /* instructions since the first record */
-	uint64_t value;
-	int32_t place, began_place; /* offsets from base */
-	int32_t caller, began_caller; /* of x30 there: of a function that calls none its caller */
-	uint16_t kind, how, began_how, spare;
-	uint64_t began; /* STRETCH: count at which it began; TASK: 8 more bytes of its name */
-};
-enum {
-	STRETCH = 1, /* interrupts were masked until count; value: preempt_count, IDLE */
-	READ, /* what the interrupt controller gave: value */
-	SLEEP, /* WFI, itself counted */
-	WAKE, /* behind it */
-	TIME, /* value: ns of virtual time */
-	DOUBT, /* an exception of which it is not known whether its instruction counts: value: ESR */
-	TIMER, /* value was written to the register how of the virtual timer */
-	TASK, /* another one runs: its name in value and began */
-};
-enum { BY_SET = 1, BY_WRITE, BY_RETURN, BY_CLEAR, BY_RETURN_TO_USER, AT_BEGIN, BY_VECTOR = 0x1000 };
-enum { TIMER_TVAL, TIMER_CTL, TIMER_CVAL };
-#define IDLE (1ull << 63) /* the idle task's */
-
 #define EVERY_NS 1000000 /* between two looks at the clock */
 #define RECORDS 4096 /* written at once */
-#define PLACES_MAX 256
 #define INIT_TASK_SIZE 16384
-#define VECTORS_SIZE 0x800
-#define SYNC_KERNEL 0x200 /* offset in the vectors */
-#define SYNC_USER 0x400
-#define LINK 30 /* gdb's numbers of the registers */
-#define PC 32
-#define PSTATE 33
-#define MASK_I (1u << 7)
 #define IAR 0x00C /* of a GICv2's processor interface, which begins a page */
 
-static int64_t out_fd = -1, from, base, preempt = 8, vectors, harden, switch_to;
-static int64_t gic, gic_end, gic3, gic3_end;
+int64_t base, preempt = 8, vectors, harden, gic, gic_end, gic3, gic3_end;
+uint64_t *executed;
+void *cpu;
+uint64_t task, idle_task;
+
+static int64_t out_fd = -1, from, switch_to;
 static struct record buffer[RECORDS];
 static size_t buffered;
-static uint64_t *executed; /* instructions */
-static void *cpu;
 static qemu_timer timer;
 static bool counting;
 
-static bool masked;
-static struct record stretch;
-static uint64_t
-	return_state; /* what MSR SPSR_EL1 wrote last: of no use to gdb, so it has no number */
-static bool abort_is_fresh; /* ESR_EL1 was not read since the last synchronous exception */
-static uint64_t abort_count;
 static bool asleep, look_is_due;
 static bool reads_iar; /* the instruction before was a read of it */
-static uint64_t task, idle_task;
 static int64_t name_offset = -1;
 
-static _Noreturn void fail(const char *message)
+_Noreturn void fail(const char *message)
 {
 	fprintf(stderr, "sections: %s\n", message);
 	_exit(3);
@@ -127,128 +87,21 @@ static void write_records(void)
 	buffered = 0;
 }
 
-static void keep(struct record record)
+void keep(struct record record)
 {
 	buffer[buffered++] = record;
 	if (buffered == RECORDS)
 		write_records();
 }
 
-static void note(int kind, uint64_t count, uint64_t value, uint64_t pc)
+void note(int kind, uint64_t count, uint64_t value, uint64_t pc)
 {
 	keep((struct record){ .kind = kind, .count = count, .value = value, .place = pc - base });
 }
 
-/* --- masked stretches. A callback comes before its instruction is counted --- */
-
-static void begin_stretch(uint64_t count, uint64_t pc, int how)
-{
-	if (masked)
-		return;
-	masked = true;
-	stretch = (struct record){ .kind = STRETCH,
-				   .began = count,
-				   .began_how = how,
-				   .began_place = pc - base,
-				   .began_caller = read_register(cpu, LINK) - base };
-}
-
-static void end_stretch(uint64_t count, uint64_t pc, int how)
-{
-	uint32_t preempt_count = 0;
-
-	if (!masked)
-		return;
-	masked = false;
-	if (task && how != BY_RETURN_TO_USER)
-		read_memory(cpu, task + preempt, &preempt_count, sizeof(preempt_count));
-	stretch.value = preempt_count | (task && task == idle_task ? IDLE : 0);
-	stretch.count = count;
-	stretch.place = pc - base;
-	stretch.caller = read_register(cpu, LINK) - base;
-	stretch.how = how;
-	keep(stretch);
-}
-
-static void sets_mask(unsigned int vcpu, void *pc)
-{
-	begin_stretch(*executed + 1, (uintptr_t)pc, BY_SET);
-}
-
-static void clears_mask(unsigned int vcpu, void *pc)
-{
-	end_stretch(*executed + 1, (uintptr_t)pc, BY_CLEAR);
-}
-
-/* An instruction that has a register as its operand. */
-struct place {
-	uint64_t pc;
-	int rt, rn, offset, which;
-};
-
-static uint64_t operand(const struct place *place)
-{
-	return place->rt == 31 ? 0 : read_register(cpu, place->rt);
-}
-
-static void writes_mask(unsigned int vcpu, void *data)
-{
-	const struct place *place = data;
-
-	if (operand(place) & MASK_I)
-		begin_stretch(*executed + 1, place->pc, BY_WRITE);
-	else
-		end_stretch(*executed + 1, place->pc, BY_WRITE);
-}
-
-static void writes_return_state(unsigned int vcpu, void *data)
-{
-	return_state = operand(data);
-}
-
-static void returns(unsigned int vcpu, void *pc)
-{
-	bool to_kernel = return_state & 0xC;
-
-	if (return_state & MASK_I)
-		begin_stretch(*executed + 1, (uintptr_t)pc, BY_RETURN);
-	else
-		end_stretch(*executed + 1, (uintptr_t)pc,
-			    to_kernel ? BY_RETURN : BY_RETURN_TO_USER);
-}
-
-static void enters_vector(unsigned int vcpu, void *pc)
-{
-	int offset = (uintptr_t)pc & (VECTORS_SIZE - 1);
-
-	abort_is_fresh = offset == SYNC_KERNEL || offset == SYNC_USER;
-	abort_count = *executed;
-	begin_stretch(*executed, (uintptr_t)pc, BY_VECTOR + offset);
-}
-
-/* Behind MRS Xt, ESR_EL1. What met a data abort was counted here, and not by QEMU. */
-static void has_read_syndrome(unsigned int vcpu, void *data)
-{
-	enum { SYSTEM_CALL = 0x15, FETCH_USER = 0x20, FETCH, DATA_USER = 0x24, DATA };
-	const struct place *place = data;
-	uint64_t syndrome = operand(place);
-	unsigned int class = syndrome >> 26 & 0x3F;
-
-	if (!abort_is_fresh)
-		return;
-	abort_is_fresh = false;
-	if (class == DATA_USER || class == DATA) {
-		(*executed)--;
-		if (masked && stretch.began_how > BY_VECTOR && stretch.began == abort_count)
-			stretch.began--;
-	} else if (class != SYSTEM_CALL && class != FETCH_USER && class != FETCH) {
-		note(DOUBT, *executed, syndrome, place->pc);
-	}
-}
-
 /* --- the interrupt controller, and the timer --- */
 
-static void may_read_iar(unsigned int vcpu, void *data)
+void may_read_iar(unsigned int vcpu, void *data)
 {
 	const struct place *place = data;
 	uint64_t address = read_register(cpu, place->rn) + place->offset;
@@ -257,7 +110,7 @@ static void may_read_iar(unsigned int vcpu, void *data)
 }
 
 /* The instruction behind the read. The callback for a load is not called of one of a device. */
-static void may_have_read_iar(unsigned int vcpu, void *data)
+void may_have_read_iar(unsigned int vcpu, void *data)
 {
 	const struct place *place = data;
 
@@ -266,7 +119,7 @@ static void may_have_read_iar(unsigned int vcpu, void *data)
 	reads_iar = false;
 }
 
-static void writes_timer(unsigned int vcpu, void *data)
+void writes_timer(unsigned int vcpu, void *data)
 {
 	const struct place *place = data;
 	struct record record = { .kind = TIMER,
@@ -280,13 +133,13 @@ static void writes_timer(unsigned int vcpu, void *data)
 
 /* --- sleep, and what time it is --- */
 
-static void sleeps(unsigned int vcpu, void *pc)
+void sleeps(unsigned int vcpu, void *pc)
 {
 	note(SLEEP, *executed + 1, 0, (uintptr_t)pc);
 	asleep = true;
 }
 
-static void wakes(unsigned int vcpu, void *pc)
+void wakes(unsigned int vcpu, void *pc)
 {
 	if (!asleep)
 		return;
@@ -332,137 +185,6 @@ static void switches(unsigned int vcpu, void *pc)
 	memcpy(&record.began, name + 8, 8);
 	record.how = task == idle_task;
 	keep(record);
-}
-
-/* --- translation --- */
-
-static void *remembered(struct place place)
-{
-	struct place *copy = malloc(sizeof(*copy)); /* as long as the translated code may live */
-
-	if (!copy)
-		fail("no memory");
-	*copy = place;
-	return copy;
-}
-
-/* Of instructions whose result is looked at, the next one's place. */
-struct results {
-	struct place places[PLACES_MAX];
-	int count;
-};
-
-static void await_result(struct results *results, uint64_t pc, int rt)
-{
-	int k = 0;
-
-	while (k < results->count && results->places[k].pc != pc)
-		k++;
-	if (k == PLACES_MAX)
-		fail("more reads of one kind than the plugin has room for");
-	results->places[k] = (struct place){ .pc = pc, .rt = rt };
-	results->count += k == results->count;
-}
-
-static void watch_result(void *insn, uint64_t pc, const struct results *results, code_callback cb)
-{
-	for (int k = 0; k < results->count; k++) {
-		if (results->places[k].pc == pc)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, 0,
-							       remembered(results->places[k]));
-	}
-}
-
-static bool is_vector(uint64_t pc)
-{
-	return !(pc & 0x7F) &&
-	       (pc - vectors < VECTORS_SIZE || (harden && pc - harden < 3 * VECTORS_SIZE));
-}
-
-static bool in_gic_handler(uint64_t pc)
-{
-	return pc - gic < (uint64_t)(gic_end - gic) || pc - gic3 < (uint64_t)(gic3_end - gic3);
-}
-
-static uint32_t code_of(const void *insn)
-{
-	uint32_t code = 0;
-
-#if PLUGIN_API >= 3
-	qemu_plugin_insn_data(insn, &code, sizeof(code));
-#else
-	memcpy(&code, qemu_plugin_insn_data(insn), sizeof(code));
-#endif
-	return code;
-}
-
-#define WFI_CODE 0xD503207Fu
-#define ERET_CODE 0xD69F03E0u
-#define MSR_DAIF 0xD51B4220u /* and the register, as in those below */
-#define MSR_SPSR_EL1 0xD5184000u
-#define MRS_ESR_EL1 0xD5385200u
-#define MSR_CNTV_TVAL 0xD51BE300u
-#define MSR_CNTV_CTL 0xD51BE320u
-#define MSR_CNTV_CVAL 0xD51BE340u
-
-static void watch_with_register(void *insn, uint64_t pc, uint32_t code)
-{
-	static const struct {
-		uint32_t code;
-		code_callback cb;
-		int which;
-	} watched[] = {
-		{ MSR_DAIF, writes_mask, 0 },
-		{ MSR_SPSR_EL1, writes_return_state, 0 },
-		{ MSR_CNTV_TVAL, writes_timer, TIMER_TVAL },
-		{ MSR_CNTV_CTL, writes_timer, TIMER_CTL },
-		{ MSR_CNTV_CVAL, writes_timer, TIMER_CVAL },
-	};
-
-	for (size_t i = 0; i < ELEMENTS(watched); i++) {
-		if ((code & ~31u) == watched[i].code)
-			qemu_plugin_register_vcpu_insn_exec_cb(
-				insn, watched[i].cb, 0,
-				remembered((struct place){
-					.pc = pc, .rt = code & 31, .which = watched[i].which }));
-	}
-}
-
-static void watch(void *insn, uint64_t pc, bool first)
-{
-	static struct results syndromes, iars;
-	uint32_t code = code_of(insn), before;
-	void *at = (void *)(uintptr_t)pc;
-
-	/* it may sleep when all is translated anew: then what follows WFI is translated before it */
-	if (first && read_memory(cpu, pc - 4, &before, sizeof(before)) && before == WFI_CODE)
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, wakes, 0, at);
-	if (is_vector(pc))
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, enters_vector, 0, at);
-	watch_result(insn, pc, &syndromes, has_read_syndrome);
-	watch_result(insn, pc, &iars, may_have_read_iar);
-	if ((code & 0xFFFFF0FF) == 0xD50340DF && code >> 8 & 2)
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, sets_mask, 0, at);
-	else if ((code & 0xFFFFF0FF) == 0xD50340FF && code >> 8 & 2)
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, clears_mask, 0, at);
-	else if (code == ERET_CODE)
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, returns, 0, at);
-	else if (code == WFI_CODE)
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, sleeps, 0, at);
-	else if ((code & ~31u) == MRS_ESR_EL1)
-		await_result(&syndromes, pc + 4, code & 31);
-	else
-		watch_with_register(insn, pc, code);
-	/* LDR Wt, [Xn, #offset]; LDAR Wt, [Xn], which stands for it on a Cortex-A57 (erratum 832075) */
-	if (in_gic_handler(pc) &&
-	    ((code & 0xFFC00000) == 0xB9400000 || (code & 0xFFFFFC00) == 0x88DFFC00)) {
-		int offset = code >> 24 == 0xB9 ? (code >> 10 & 0xFFF) * 4 : 0;
-
-		await_result(&iars, pc + 4, code & 31);
-		qemu_plugin_register_vcpu_insn_exec_cb(
-			insn, may_read_iar, 0,
-			remembered((struct place){ .rn = code >> 5 & 31, .offset = offset }));
-	}
 }
 
 static void count_instruction(void *insn)
@@ -525,9 +247,7 @@ static void begin(void)
 	/* it may sleep now, and what time it is then is known when it wakes */
 	asleep = read_memory(cpu, pc - 4, &before, sizeof(before)) && before == WFI_CODE;
 	counting = true;
-	masked = read_register(cpu, PSTATE) & MASK_I;
-	stretch =
-		(struct record){ .kind = STRETCH, .began_how = AT_BEGIN, .began_place = pc - base };
+	masks_begin(read_register(cpu, PSTATE) & MASK_I, pc);
 	if (queue_tb_flush)
 		queue_tb_flush(cpu);
 	else

@@ -25,6 +25,7 @@ SOURCES = (  # of both instruments
 )
 INSIDE = ("inside.h", "qemu.h")  # of those that look into the guest
 LANES = ("lanes.c", "lanes.h", "clock.h")
+SECTIONS = ("masks.c", "watched.c", "sections.h")
 Plugin = Literal["instrument", "link", "profile", "guest", "sections"]
 FIRMWARE_VERSION = "1"
 TICK_HZ = 1_000_000_000
@@ -97,7 +98,7 @@ def exported_symbols(program: Path) -> set[str]:
 
 def sources(plugin: Plugin) -> list[Path]:
     """Return the files that a plugin is made of."""
-    inside = {"profile": (*LANES, *INSIDE), "guest": INSIDE, "sections": INSIDE}
+    inside = {"profile": (*LANES, *INSIDE), "guest": INSIDE, "sections": (*SECTIONS, *INSIDE)}
     return [FOLDER / name for name in (f"{plugin}.c", *inside.get(plugin, SOURCES))]
 
 
