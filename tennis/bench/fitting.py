@@ -19,10 +19,10 @@ SETTINGS = (
     *("instrument", "port", "target", "load_options", "command_line", "instruction_ns"),
     *("processors", "stage"),
     *("interrupt_cpu", "load_cpus", "racquet", "beneath", "drill", "witness", "stages"),
-    "analyser",
+    *("sections", "analyser"),
 )
 BELONGS = {"target": "--bench pi", "analyser": "--umpire on a physical bench"}
-LINUX_ONLY = frozenset({"beneath", "stages"})
+LINUX_ONLY = frozenset({"beneath", "stages", "sections"})
 CALLED = {"load_options": "--load-option", "drill": "tennis drill"}
 Said = tuple[str, str | int | None]  # a setting and its value; None: whatever it is
 # settings of which a bench takes one only
@@ -32,6 +32,8 @@ APART: tuple[tuple[Said, Said], ...] = (
     (("beneath", "sloth"), ("drill", None)),
     (("stages", None), ("instrument", "pico")),
     (("stages", None), ("beneath", "sloth")),
+    (("sections", None), ("instrument", "pico")),
+    (("sections", None), ("beneath", "sloth")),
     *(
         (("processors", several), other)
         for several in (2, 4)
@@ -55,6 +57,7 @@ WHY: dict[str, tuple[str, str]] = {
     "drill": ("nothing would start the drill there", "name the board that tennis manages"),
     "witness": ("without --target, nobody starts it there", ""),
     "stages": ("the stages are those of Linux", ""),
+    "sections": ("on a board, nobody sees when its interrupts were masked", ""),
 }
 
 

@@ -54,7 +54,7 @@ def load_option(text: str) -> tuple[str, int]:
             *("--loop", "--rate-hz", "--gap-min-us", "--gap-max-us"),
             *("--pulse-us", "--timeout-ms", "--settle-s"),
         ),
-        "More instruments": ("--stages", "--witness", "--umpire", "--analyser"),
+        "More instruments": ("--stages", "--sections", "--witness", "--umpire", "--analyser"),
         "Another bench": ("--bench", "--port", "--target", "--as", "--instrument"),
     },
     usual=(
@@ -229,11 +229,24 @@ def load_option(text: str) -> tuple[str, int]:
     help="Then play the rally once more, and record each step of every ball with its time, in "
     "OUT/stages.parquet (virtual bench; `tennis explain OUT --stages` does it later).",
 )
+@click.option(
+    "--sections",
+    is_flag=True,
+    help="Then boot it twice more, and record what a ping at every instant would have met, in "
+    "OUT/sections.parquet (virtual bench, hard top half; `tennis explain OUT --sections` does it "
+    "later).",
+)
 @quiet_option
 @click.option("--operator", metavar="NAME", help="The player; kept in the manifest.")
 @click.option("--out", type=Folder(), help="The rally's folder; it must not exist.")
 def rally(
-    *, out: Path | None, stages: bool, holder: str | None, load_options: Any, **asked: Any
+    *,
+    out: Path | None,
+    stages: bool,
+    sections: bool,
+    holder: str | None,
+    load_options: Any,
+    **asked: Any,
 ) -> None:
     """Play a rally: serve balls to the target, time its replies, keep all of it in a folder.
 
@@ -247,6 +260,7 @@ def rally(
       tennis rally --load hog --load-option hold_us=200 --out known-answer
       tennis rally --kernel rt --top-half forced --balls 2000 --stages \\
           --out every-ball
+      tennis rally --load stress --balls 2000 --sections --out every-instant
       tennis rally --kernel rt --load stress --witness cyclictest --out inside
       tennis rally --loop open --rate-hz 10000 --out koeker
       tennis rally --racquet racquet.c --load stress --out my-own
@@ -269,18 +283,34 @@ def rally(
         raise UsageError("say where to keep the rally", next_step="--out DIR")
     stop = Stop()
     with listening(warn), shown() as observe, ended_at_once(out):
-        plan = plan_of(**asked, stages=stages, load_options=dict(map(load_option, load_options)))
+        options = dict(map(load_option, load_options))
+        plan = plan_of(**asked, stages=stages, sections=sections, load_options=options)
+        if sections:
+            from tennis.play.sections import check_plan
+
+            check_plan(plan)
         bench = bench_for(plan, Access(plan.port, plan.target, holder))
         for warning in warnings(plan):
             warn(warning)
         with prediction_sealed(out):
             played = player.play(bench, plan, out, player.Watch(observe, stop))
     tell(played)
+    tree = asked["kernel"] if "/" in (asked["kernel"] or "") else None
     if stages:
         from tennis.cli.stages import show_stages
 
-        tree = asked["kernel"]
-        show_stages(played, kernel=tree if tree and "/" in tree else None)
+        show_stages(played, kernel=tree)
+    if sections:
+        _show_sections(played, tree)
+
+
+def _show_sections(played: Rally, tree: str | None) -> None:
+    from tennis.cli.sections import show_sections
+
+    if played.manifest.ended == "complete":
+        show_sections(played, exact=False, kernel=tree, as_json=False)
+    else:
+        echo(f"once it is complete: tennis explain {quoted(played.path)} --sections")
 
 
 @contextlib.contextmanager

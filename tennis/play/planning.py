@@ -146,6 +146,7 @@ class RallyRequest(StrictModel):
     umpire: bool | None = None
     analyser: Text | None = None
     stages: bool | None = None  # what happened to each ball is to be recorded behind the rally
+    sections: bool | None = None  # and what a ping at every instant would have met
 
     @property
     def said(self) -> dict[str, Any]:
@@ -190,7 +191,7 @@ def _draft(said: Mapping[str, Any], protocol: Protocol) -> Plan:
         "protocol": protocol,
     }
     unknown = {"load": UNKNOWN, "bottom_half": UNKNOWN, "priorities": UNKNOWN}
-    return _checked(Plan, {**unknown, **_without(said, "stages"), **update})
+    return _checked(Plan, {**unknown, **_without(said, "stages", "sections"), **update})
 
 
 def _without(said: Mapping[str, Any], *names: str) -> dict[str, Any]:

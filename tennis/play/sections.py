@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis import wire
+from tennis.bench.kernels import catalogue
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
@@ -46,6 +47,7 @@ AFTER_NS = 10_000_000  # so long behind the rally the run without balls goes on
 GAP_NS = 10_000  # of a ball that is played at a chosen instant
 # words of a command line with which interrupts are masked in another way, or vectors are elsewhere
 OTHER_WAYS = ("pseudo_nmi", "kpti=")
+_AT_MOST = f"and sections are recorded of {BALLS_MAX:,} at most"
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,34 @@ class Shot:
     measured_ns: int
 
 
+def check_plan(plan: Plan) -> None:
+    """Raise UsageError, before anything is booted, for a plan of which the model says nothing."""
+    balls = plan.protocol.balls
+    why = _why_not(plan) or (f"{balls:,} balls, {_AT_MOST}" if balls > BALLS_MAX else "")
+    if why:
+        raise UsageError(f"--sections: {why}", next_step="leave it out")
+
+
 def check(rally: Rally, plan: Plan) -> None:
     """Raise UsageError for a rally of which the model says nothing."""
     refuse_others(rally, plan)
+    why = _why_not(plan)
+    if not why and (not 0 < rally.balls <= BALLS_MAX or rally.misses):
+        why = f"{rally.balls:,} balls, {rally.misses:,} of them missed: {_AT_MOST}, none missed"
+    if why:
+        raise UsageError(
+            f"{rally.path}: {why}",
+            next_step="`tennis explain` without --sections names what late balls waited for",
+        )
+
+
+def _why_not(plan: Plan) -> str:
+    """Return why the model says nothing of a plan's balls; "": it does."""
     why = ""
     if plan.drill is not None:
         why = "it is a drill, which has no ping"
+    elif plan.racquet is not None:
+        why = "its Racquet is your own, and the model knows how the kit's answers"
     elif plan.processors > 1:
         why = f"it has {plan.processors} processors, and sections are those of one"
     elif plan.top_half != "hard":
@@ -71,19 +95,22 @@ def check(rally: Rally, plan: Plan) -> None:
         why = "an open loop serves balls before their answers"
     elif any(word in plan.command_line for word in OTHER_WAYS):
         why = f"with {plan.command_line} interrupts are masked in another way"
-    elif not 0 < rally.balls <= BALLS_MAX or rally.misses:
-        why = f"sections are recorded of 1 to {BALLS_MAX:,} balls, none of them missed"
-    elif rally.manifest.target.kernel.startswith(CORES):
+    elif catalogue.flavour_of(plan.kernel) in CORES:
         why = "a second core takes its interrupts before Linux"
-    if why:
-        raise UsageError(
-            f"{rally.path}: {why}",
-            next_step="`tennis explain` without --sections names what late balls waited for",
-        )
+    return why
 
 
 def record(rally: Rally, *, kernel: str | None = None, watch: Watch | None = None) -> kept.Sections:
-    """Record a rally's sections, and write them into its folder.
+    """Find a rally's sections, and write them into its folder. Raises as ``find_sections``."""
+    found = find_sections(rally, kernel=kernel, watch=watch)
+    kept.write(rally, found)
+    return found
+
+
+def find_sections(
+    rally: Rally, *, kernel: str | None = None, watch: Watch | None = None
+) -> kept.Sections:
+    """Return a rally's sections: of two boots, played now. Its folder is not touched.
 
     Raises UsageError, RallyError and BenchError as ``tennis.play.explain.explain``.
     """
@@ -103,7 +130,6 @@ def record(rally: Rally, *, kernel: str | None = None, watch: Watch | None = Non
             "model knows: no instant can be predicted",
             next_step="`tennis explain` without --sections names what late balls waited for",
         )
-    kept.write(rally, found)
     return found
 
 

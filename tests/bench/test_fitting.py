@@ -27,6 +27,7 @@ SAID = {
     "drill": Drill(name="periodic", context="user", period_ns=1000),
     "witness": "cyclictest",
     "stages": True,
+    "sections": True,
     "analyser": "fx2lafw",
 }
 
@@ -75,6 +76,11 @@ def test_what_was_recorded_is_asked_for_again():
             "--stages cannot be used with --instrument pico",
         ),
         ({"stages": True, "beneath": "sloth"}, "--stages cannot be used with --beneath sloth"),
+        (
+            {"sections": True, "instrument": "pico"},
+            "--sections cannot be used with --instrument pico",
+        ),
+        ({"sections": True, "bench": "pi"}, "--sections needs Linux on --bench virtual"),
         ({"stages": True, "kernel": "sloth"}, "--stages needs Linux on --bench virtual"),
         ({"stages": True, "bench": "pi"}, "--stages needs Linux on --bench virtual"),
         (

@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli
-from tests.support.virtual import played
 
 HELD_US = 200
 
@@ -16,10 +15,12 @@ HELD_US = 200
 @pytest.mark.virtual
 def test_the_worst_instant_is_met_when_it_is_played(tmp_path):
     """Known answer: a load that keeps interrupts off for a known time."""
-    rally = played(
-        tmp_path / "r", kernel="mainline", load="hog", load_options={"hold_us": HELD_US}, balls=60
-    )
-    done = CliRunner().invoke(cli, ["explain", str(rally.path), "--sections", "--exact", "--json"])
+    rally = str(tmp_path / "r")
+    words = ["--load", "hog", "--load-option", f"hold_us={HELD_US}", "--balls", "60"]
+    done = CliRunner().invoke(cli, ["rally", *words, "--sections", "--out", rally])
+    assert done.exit_code == 0, done.output
+    assert "What can make a ball late here" in done.output
+    done = CliRunner().invoke(cli, ["explain", rally, "--sections", "--exact", "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert HELD_US * 1000 < told["worst"]["latency_ns"] < HELD_US * 1000 + 20_000

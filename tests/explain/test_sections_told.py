@@ -111,7 +111,7 @@ def test_only_a_rally_of_the_virtual_bench_has_sections(tmp_path):
         ({"processors": 2}, "2 processors"),
         ({"beneath": "sloth"}, "SLOTH answered"),
         ({"kernel": "sloth"}, "played on SLOTH"),
-        ({}, "none of them missed"),
+        ({}, "20 balls, 1 of them missed"),
     ],
 )
 def test_what_the_model_does_not_know_is_refused(tmp_path, words, said):
@@ -119,3 +119,24 @@ def test_what_the_model_does_not_know_is_refused(tmp_path, words, said):
     rally = make_rally(tmp_path / "r", balls=20, misses=0 if words else 1)
     with pytest.raises(UsageError, match=said):
         check(rally, plan_of(**words))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--kernel", "rt", "--top-half", "forced"], "its top half is forced"),
+        (["--loop", "open", "--rate-hz", "1000"], "an open loop"),
+        (["--balls", "20001"], "20,001 balls, and sections are recorded of 20,000 at most"),
+        (["--command-line", "kpti=on"], "masked in another way"),
+        (["--bench", "pi"], "--sections needs Linux on --bench virtual"),
+        (["--kernel", "sloth"], "--sections needs Linux on --bench virtual"),
+        (["--processors", "2"], "2 processors"),
+    ],
+)
+def test_a_rally_without_sections_is_refused_before_it_is_played(tmp_path, words, said):
+    done = run("rally", "--sections", *words, "--out", tmp_path / "r")
+    assert isinstance(done.exception, UsageError)
+    assert said in str(done.exception)
+    assert "\n" not in str(done.exception)
+    assert done.exception.next_step or "needs" in str(done.exception)
+    assert not list(tmp_path.iterdir())

@@ -57,7 +57,7 @@ class VirtualBench:
             {
                 *("instrument", "load_options", "command_line", "instruction_ns", "racquet"),
                 *("processors", "interrupt_cpu", "load_cpus", "stage"),
-                *("beneath", "drill", "witness", "stages"),
+                *("beneath", "drill", "witness", "stages", "sections"),
             }
         ),
         instruments=("builtin", "pico"),
