@@ -1,12 +1,32 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Lab 7: what can be computed from a student's own rallies."""
+"""Lab 7: what can be computed from a student's own rallies, and from all instants of one."""
 
-from tennis.course.checks import check, expect, level_ns, near, number
+from functools import cache
+from pathlib import Path
+
+from tennis.course.checks import (
+    Inconclusive,
+    NotRun,
+    Wrong,
+    check,
+    expect,
+    figure_ns,
+    level_ns,
+    near,
+    number,
+)
 from tennis.course.work import Work
+from tennis.errors import TennisError
+from tennis.explain.sections import kept
+from tennis.explain.sections.figures import chance
+from tennis.explain.sections.summary import Summary, summarize_sections
+from tennis.play.sections import find_sections
+from tennis.rally import open_rally
 from tennis.stats.balls import latencies_ns
 
 BOOTS = ("boot-1", "boot-2", "boot-3", "boot-4")
+CLOSED = "closed"
 
 
 @check(
@@ -33,3 +53,59 @@ def check_late(work: Work) -> None:
     late = latencies_ns(work.rallies["open"], "interrupt") > limit_ns  # a missed one is infinite
     value = number(work, "late")
     expect(near(value, 100 * float(late.mean()), 2), f"{value:g} %: your rally says otherwise")
+
+
+@check(question="latest", needs=["check_answered[latest]", "check_rally[closed]"])
+def check_latest(work: Work) -> None:
+    """The latency is that of your own rally, within 1 percent.
+
+    Hint: `tennis stats closed`, the row maximum, the column interrupt. In µs.
+    """
+    right = figure_ns(work.rallies[CLOSED], "interrupt", "max")
+    value = number(work, "latest")
+    expect(near(1000 * value, right, 1), f"{value:g} µs: not the latest ball of your rally")
+
+
+@check(question="worst-instant", needs=["check_answered[worst-instant]", "check_rally[closed]"])
+def check_worst_instant(work: Work, *, replays: bool) -> None:
+    """The latency is that of the worst instant of your own rally's machine, within 1 percent.
+
+    Hint: the first line that `tennis explain closed --sections` prints. In µs.
+    """
+    value = number(work, "worst-instant")
+    right_ns = _instants(work, replays=replays).worst.latency_ns
+    expect(near(1000 * value, right_ns, 1), f"{value:g} µs: not the worst instant of your rally")
+
+
+@check(question="met", needs=["check_answered[met]", "check_rally[closed]"])
+def check_met(work: Work, *, replays: bool) -> None:
+    """The chance is that of your own rally: within one in a hundred.
+
+    Hint: `tennis explain closed --sections` says it, behind the share of the time.
+    """
+    value = number(work, "met")
+    share = _instants(work, replays=replays).near
+    right = 100 * chance(share, work.rallies[CLOSED].balls)
+    expect(abs(value - right) <= 1, f"{value:g} %: the instants of your rally say otherwise")
+
+
+def _instants(work: Work, *, replays: bool) -> Summary:
+    """Return what `explain --sections` keeps; where rallies are played again, what comes then.
+
+    Raises Wrong where nobody recorded it, NotRun on a bench that shows no instants, Inconclusive.
+    """
+    rally = work.rallies[CLOSED]
+    if rally.manifest.bench != "virtual":
+        raise NotRun(f"the bench {rally.manifest.bench} shows no instants: a person decides")
+    try:
+        sections = _recorded_now(rally.path) if replays else kept.read(rally)
+    except TennisError as error:
+        raise Inconclusive(str(error).replace(f"{work.folder}/", "")) from error
+    if sections is None:
+        raise Wrong("nobody recorded its instants: type `tennis explain closed --sections`")
+    return summarize_sections(sections, None)
+
+
+@cache  # two boots, for two questions
+def _recorded_now(rally: Path) -> kept.Sections:
+    return find_sections(open_rally(rally))

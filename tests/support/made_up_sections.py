@@ -8,6 +8,7 @@ and writes the records that target/virtual/sections.c would. What a ping meets i
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -174,6 +175,7 @@ def _made_up(seed: int, balls: int) -> tuple[Calibration, Run]:
     return found, decode(Processor(list(deadlines)).run(made).array(), STEP_NS)
 
 
+@cache
 def made_up_sections(seed: int = 3, balls: int = 40) -> kept.Sections:
     """Return what would be kept of a made-up machine: one run with balls, and one without."""
     found, quiet = _made_up(seed, balls)

@@ -35,6 +35,7 @@ from tennis.course.work import (
     seed_of,
 )
 from tennis.errors import BenchError, RallyError, UsageError
+from tennis.explain.sections.kept import SECTIONS, WORST
 from tennis.match.folder import MATCH, open_match
 from tennis.rally import Rally, open_rally
 from tennis.rally.disk import write_whole, writing
@@ -74,7 +75,8 @@ ARCHIVES = {
     b"\x28\xb5\x2f\xfd": "a Zstandard file",
 }
 TAR_AT = 257  # where a tar file says that it is one
-OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER}
+RECORDED_LATER = {SECTIONS, WORST}  # beside a rally: its manifest does not list them
+OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER} | RECORDED_LATER
 RALLY = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 # what zipfile raises for a file that is none, or that asks for a password or another compression
 BROKEN = (
@@ -158,7 +160,8 @@ def _files(work: Work) -> Iterator[tuple[Path, str]]:
 
 
 def _rally_files(rally: Rally, name: str) -> Iterator[tuple[Path, str]]:
-    for file in sorted({MANIFEST, *rally.manifest.files} & OF_RALLY):
+    beside = {file for file in RECORDED_LATER if (rally.path / file).is_file()}
+    for file in sorted({MANIFEST, *rally.manifest.files, *beside} & OF_RALLY):
         yield rally.path / file, f"{name}/{file}"
 
 
