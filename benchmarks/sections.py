@@ -6,7 +6,11 @@ Of each kernel and load: a rally, whose balls are predicted one by one; then boo
 each, at the worst instants that were predicted and at instants of all ways to take a ping.
 
     .venv/bin/python benchmarks/sections.py --balls 2000 --shots 6
+    .venv/bin/python benchmarks/sections.py --cost 3 --loads stress
     .venv/bin/python benchmarks/sections.py --draw RALLY docs/images/every-instant.svg
+
+With --cost the processor time of a rally with sections is compared with that of one without, in
+pairs: the figures of docs/every-instant.md.
 """
 
 import argparse
@@ -44,9 +48,38 @@ def instants(sections: Sections, count: int) -> list[tuple[int, int]]:
     return list(chosen.items())
 
 
-def used_s() -> float:
-    """Return the seconds that the processor gave to QEMU so far."""
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+def used_s(who: int = resource.RUSAGE_CHILDREN) -> float:
+    """Return the seconds that the processor gave to QEMU so far, or to ``who``."""
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
+def both_s() -> np.ndarray:
+    """Return the seconds that the processor gave to QEMU, and to QEMU and Python."""
+    qemu_s = used_s()
+    return np.array([qemu_s, qemu_s + used_s(resource.RUSAGE_SELF)])
+
+
+def cost(folder: Path, kernel: str, load: str, asked: argparse.Namespace) -> None:
+    """Print how much more a rally with sections costs, in pairs of one seed; the first is warm."""
+    plan = plan_of(kernel=kernel, load=load, balls=asked.balls, seed=asked.seed)
+    boots, wholes = [], []
+    for number in range(asked.cost + 1):
+        began_s = both_s()
+        rally = play(bench_for(plan), plan, folder / f"{kernel}-{load}-{number}", Watch())
+        played_s = both_s()
+        record(rally)
+        boot, whole = (both_s() - played_s) / (played_s - began_s)
+        if number:  # what the first one built and read is there for the others
+            boots.append(boot / 2)
+            wholes.append(1 + whole)
+    for name, ratios in (("a boot that records", boots), ("a rally with sections", wholes)):
+        ends = f"{min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} pairs"
+        middle = f"{np.median(ratios):.2f} times"
+        print(
+            f"{kernel}, {load}, {asked.balls} balls: {name} costs {middle} one without ({ends})",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -57,6 +90,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kernels", nargs="+", default=["mainline", "rt"])
     parser.add_argument("--loads", nargs="+", default=["stress", "idle", "network"])
+    parser.add_argument("--cost", type=int, help="so many pairs, and nothing else")
     parser.add_argument("--draw", nargs=2, type=Path, help="a recorded rally, and the picture")
     parser.add_argument("--keep", type=Path, help="a folder in which the rallies are kept")
     asked = parser.parse_args()
@@ -67,7 +101,10 @@ def main() -> None:
         folder = asked.keep or Path(scratch)
         for load in asked.loads:
             for kernel in asked.kernels:
-                compare(folder / f"{kernel}-{load}", kernel, load, asked)
+                if asked.cost:
+                    cost(folder, kernel, load, asked)
+                else:
+                    compare(folder / f"{kernel}-{load}", kernel, load, asked)
 
 
 @drawn
