@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Each lab's checks: right answers pass, and each wrong one fails the check that it should."""
 
+import importlib.util
 import json
 import tomllib
 from itertools import pairwise
@@ -18,11 +19,13 @@ from tennis.cli import cli
 from tennis.course import Lab, load_course, load_lab
 from tennis.course.checking import running as checking
 from tennis.course.checking.running import Result, run_checks
-from tennis.course.work import starter_of
+from tennis.course.checks import Wrong
+from tennis.course.hand_ins import hand_in
+from tennis.course.work import read, starter_of
 from tennis.rally import Rally, open_folder, open_rally
 from tennis.stats.pairing import pairing
-from tests.support.hand_ins import make_work
-from tests.support.made_up_sections import met_at_every_instant
+from tests.support.hand_ins import make_work, zipped
+from tests.support.made_up_sections import made_up_sections, met_at_every_instant
 
 LABS = load_course()[1]
 DEBUG_KERNEL = 3  # the lab whose checks take it
@@ -228,6 +231,26 @@ def test_recorded_rallies_are_nobodys_work(tmp_path):
     assert "check_honest[rt-hog]" in verdicts
     assert not {f"check_honest[{name}]" for name in recorded} & verdicts.keys()
     assert set(report.facts.rallies) == {"rt-stress", "rt-hog", "rt-xload"}
+
+
+def test_instants_are_handed_in_and_recorded_again_by_whoever_marks(tmp_path, monkeypatch):
+    """So a forged record decides nothing. The second recording is made up: it takes a minute."""
+    lab = load_lab("07-worst-case")
+    forged_us = made_up_sections().longest["latency_ns"][0].as_py() / 1000
+    made = make_work(tmp_path / "w", lab, "zoe", answers={"worst-instant": forged_us})
+    hand_in.unpack(zipped(made, tmp_path / "zoe.zip"), tmp_path / "taken")
+    handed_in = read(tmp_path / "taken")
+    path = ROOT / "labs" / lab.slug / "checks.py"
+    # its mark is the plugin's
+    monkeypatch.setattr("tennis.course.checks.check", lambda **_: lambda function: function)
+    spec = importlib.util.spec_from_file_location("lab_checks", path)
+    checks = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(checks)
+    checks.check_worst_instant(handed_in, replays=False)
+    monkeypatch.setattr(checks, "find_sections", lambda _: made_up_sections(1))
+    assert made_up_sections(1).longest["latency_ns"][0].as_py() / 1000 > 1.02 * forged_us
+    with pytest.raises(Wrong, match="not the worst instant of your rally"):
+        checks.check_worst_instant(handed_in, replays=True)
 
 
 PROBE = """
