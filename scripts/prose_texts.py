@@ -18,6 +18,9 @@ from errors import error_names
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+# what a page's template has in these elements is no sentence
+TAGS = {f"h{level}": "title" for level in range(1, 7)} | {"title": "title"}
+TAGS |= {"summary": "cell", "th": "cell"}
 CODE, TITLE, VALUE = "`code`", "“Title”", "X"
 
 # fenced directives of MyST whose content is prose
@@ -27,7 +30,7 @@ SPEAKERS = frozenset({"echo", "expect", "paragraph", "print_line", "say", "warn"
 # what a TOML file says to people; its other strings are commands, names, sources
 SPOKEN_KEYS = frozenset(
     {"about", "answer", "before", "checkpoints", "choices", "dropped", "extensions", "figures"}
-    | {"goals", "text", "title"}
+    | {"goals", "sample", "text", "title", "why"}
 )
 PROPER_TITLE_WORDS = 3  # shorter emphasis is a word of the sentence
 
@@ -153,9 +156,9 @@ def template(source: str) -> Iterator[Block]:
     source = re.sub(r"<(script|style)\b.*?</\1>|\{%.*?%\}|\{#.*?#\}", " ", source, flags=re.DOTALL)
     source = re.sub(r"\{\{.*?\}\}", VALUE, source, flags=re.DOTALL)
     source = re.sub(r"</?(a|b|code|em|i|kbd|small|span|strong|sub|sup)\b[^>]*>", "", source)
-    for words in re.split(r"<[^>]*>", source):
+    for tag, words in re.findall(r"<(/?\w*)[^>]*>([^<]*)", f"<>{source}"):
         if " " in (words := " ".join(html.unescape(words).split())):
-            yield Block(0, "text", words)
+            yield Block(0, TAGS.get(tag, "text"), words)
 
 
 PAGES = ("*.md", "docs/**/*.md", "handouts/*.md", "notebooks/*.md", "slides/*.md", "exam/*.md")

@@ -133,7 +133,13 @@ def test_labs_and_templates_are_read_for_what_people_see():
     )
     assert [block.text for block in spoken] == ["Play anew.", "It is anew"]
     page = "<style>p { a b }</style><p class=x>A <b>ball</b>&nbsp;of {{ n }}</p>{% if a b %}<td>x"
-    assert [block.text for block in prose_texts.template(page)] == ["A ball of X"]
+    page += "<h2 id=y>What was found</h2><th>how many</th>It is one."
+    assert [(block.kind, block.text) for block in prose_texts.template(page)] == [
+        ("text", "A ball of X"),
+        ("title", "What was found"),
+        ("cell", "how many"),
+        ("text", "It is one."),
+    ]
 
 
 def test_every_kind_of_text_of_the_tree_is_read():
