@@ -25,6 +25,8 @@ CODE, TITLE, VALUE = "`code`", "“Title”", "X"
 
 # fenced directives of MyST whose content is prose
 PROSE_FENCES = re.compile(r"\{(figure|note|warning|important|lab-questions)\}")
+# a cell that quotes `tennis explain`: a ball's latency, then its story
+EXPLAINED = re.compile(r"(ball \d+, )?[\d.,]+ (ns|µs|ms): ")
 # who says something to people: the functions whose arguments are sentences, beside errors
 SPEAKERS = frozenset({"echo", "expect", "paragraph", "print_line", "say", "warn"})
 # what a TOML file says to people; its other strings are commands, names, sources
@@ -64,7 +66,7 @@ def markdown(source: str, line: int = 1) -> Iterator[Block]:
                 words = re.sub(r"^:(?!alt:)[a-z-]+:.*\n", "", token.content, flags=re.MULTILINE)
                 words = re.sub(r"^:alt:(.*)$", r"\1\n", words, flags=re.MULTILINE)
                 yield from markdown(words, line + token.map[0] + 1)
-            case "inline":
+            case "inline" if not (inside == "cell" and EXPLAINED.match(token.content)):
                 start = token.map[0] if token.map else 0
                 yield Block(line + start, inside, _inline(token.children or []))
 

@@ -96,6 +96,14 @@ def test_a_page_is_read_without_code_titles_and_options():
     ]
 
 
+def test_a_cell_that_quotes_explain_is_not_read():
+    table = "| cell | latest ball |\n|---|---|\n| idle | {} |\n\n1.2 ms: it is anew.\n"
+    for quoted in ("ball 7, 1.16 ms: it is anew", "901 µs: it is anew"):
+        texts = [block.text for block in prose_texts.markdown(table.format(quoted))]
+        assert texts == ["cell", "latest ball", "idle", "1.2 ms: it is anew."]
+    assert len(list(prose_texts.markdown(table.format("901 balls: it is anew")))) == 5
+
+
 MODULE = '''
 class OddError(TennisError): ...
 
