@@ -26,6 +26,8 @@ CHOICES = {
 }
 LETTERS = ("confirmed", "contradicted", "inconclusive")  # a, b, c in 0.1 and 0.2
 LEAST = 10_000  # balls: ten beyond the level
+# of the cells that the claims are about: the fifth one has another driver, whose level is another
+TOP_HALVES = {"mainline": "hard", "rt": "forced"}
 
 
 @check()
@@ -78,7 +80,8 @@ def _verdict(work: Work, question: str, claim: str) -> None:
 def check_factor(work: Work) -> None:
     """The factor is that of your own match, within 10 percent.
 
-    Hint: put the balls of all boots of a cell into one list, as in lab 7; the notebook does it.
+    Hint: put the balls of all boots of a cell into one list, as in lab 7; the notebook does it. The
+    boots with the explicit top half are a cell of their own.
     """
     match = whole_match(work)
     right = _level_ns(match, "mainline") / _level_ns(match, "rt")
@@ -87,10 +90,12 @@ def check_factor(work: Work) -> None:
 
 
 def _level_ns(match: MatchFolder, kernel: str) -> float:
+    cell = kernel, TOP_HALVES[kernel], "stress"
     chosen = [
         rally
         for rally in match.rallies()
-        if (rally.manifest.target.kernel, rally.manifest.load.name) == (kernel, "stress")
+        if (rally.manifest.target.kernel, rally.manifest.target.top_half, rally.manifest.load.name)
+        == cell
     ]
     balls = sum(rally.balls for rally in chosen)
     if balls < LEAST:
