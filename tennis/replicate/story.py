@@ -34,6 +34,7 @@ class StoryLine:
     boots: int
     misses: int
     here: Latency
+    further: Latency  # from the handler's answer to the bottom half's
     late: float | None  # what one in 1,000 exceeds, infinite: a missed ball; None: too few balls
     published_us: int | None
     rally: Rally  # the one with the latest answer
@@ -139,7 +140,8 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
     tables = knutsson_2008().results
     table = next(one for one in tables if (one.kernel, one.priorities) == (kernel, priorities))
     published = None if top_half else published_maximum(table, load, "interrupt")
-    here = latencies([together], claim=not together.misses)["interrupt_ns"]
+    measured = latencies([together], claim=not together.misses)
+    here = measured["interrupt_ns"]
     return StoryLine(
         load=load,
         kernel=words,
@@ -147,6 +149,7 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
         boots=len(rallies),
         misses=together.misses,
         here=here,
+        further=measured["scheduling_ns"],
         late=here.ns("p999") if together.balls >= _ONE_IN else None,
         published_us=published.max if published else None,
         rally=max(rallies, key=_latest),
@@ -196,11 +199,17 @@ def _modern_driver(line: StoryLine) -> Sentence:
     late = "" if line.late is None else f"1 in 1,000 after {line.here.said('p999')}, "
     missed = f" ({line.misses} missed)" if line.misses else ""
     latest = f"after {line.here.said('max')}{missed}"
-    return Sentence(
+    text = (
         "That is of handlers that PREEMPT_RT forces into threads (request_irq), as in the thesis. "
         f"A driver that asks for its thread (request_threaded_irq) answers under stress: {late}"
         f"the latest {latest}."
     )
+    if line.rally.manifest.target.bottom_half == "tasklet":
+        text += (
+            " A tasklet that such a handler starts runs in ksoftirqd, among ordinary processes: "
+            f"the latest {line.further.said('max')} later. So a driver does its work in the thread."
+        )
+    return Sentence(text)
 
 
 def _surprises(lines: Sequence[StoryLine]) -> list[Sentence]:

@@ -64,7 +64,8 @@ def test_the_story_says_what_the_verdicts_say(maker):
 
 
 def test_a_driver_that_asks_for_its_thread_stands_beside_it(maker):
-    maker.cell("rt", "chrt", "stress", bursts(16_000, BALLS), top="explicit")
+    tasklets = bursts(2_500_000, BALLS)
+    maker.cell("rt", "chrt", "stress", bursts(16_000, BALLS), tasklets, top="explicit")
     told = story(play(maker))
     assert [line.kernel for line in told.lines[3:]] == [
         "PREEMPT_RT, forced",
@@ -72,6 +73,10 @@ def test_a_driver_that_asks_for_its_thread_stands_beside_it(maker):
     ]
     assert (told.lines[4].late, told.lines[4].published_us) == (16_000, None)
     assert "(request_threaded_irq) answers under stress: 1 in 1,000 after 16.0 µs" in (
+        told.sentences[3].text
+    )
+    # the picture's right half has its tasklet, which is late
+    assert "runs in ksoftirqd, among ordinary processes: the latest 2.50 ms later" in (
         told.sentences[3].text
     )
     assert not told.sentences[3].verdict
