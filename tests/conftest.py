@@ -27,6 +27,8 @@ LISTED = {program.name for program in programs.programs()}
 without_grammars()  # each worker imports the notebooks' tests
 gc.set_threshold(50_000)  # as tennis.cli does: what is imported and collected stays
 UNIT = {"system", "base", "lab", "unit"}  # the stages that scripts/setup.sh --unit installs
+# what boots for longest: first of what boots, or the other workers wait for it at the end
+LONG = {"test_between", "test_commissioning", "test_processors", "test_pico", "test_small_board"}
 DISPENSABLE = {"fc-list"}  # matplotlib asks it once for its list of fonts, and does without it
 
 
@@ -73,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what waits for another command; run what boots kernels last."""
+    """Mark what waits for another command; keep files together; run what boots kernels last."""
     # with the cache's --last-failed, too, a file is not whole
     chosen = config.getoption("lf") or any("::" in argument for argument in config.args)
     files = {item.path.relative_to(ROOT).as_posix() for item in items}
@@ -89,7 +91,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     def boots(item: pytest.Item) -> bool:
         return any(map(item.get_closest_marker, ("provision", "virtual")))
 
-    items.sort(key=boots)
+    for item in items:
+        if not boots(item) and not item.get_closest_marker("xdist_group"):
+            # one worker has a file's servers, browsers and made-up rallies; else each has them
+            file = item.path.relative_to(ROOT / "tests").with_suffix("").as_posix()
+            item.add_marker(pytest.mark.xdist_group(file))
+    items.sort(key=lambda item: (boots(item), item.path.stem not in LONG))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -101,9 +108,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
                 pytest.exit("this pytest and this pytest-xdist know no groups together", 3)
 
 
+@pytest.hookimpl(tryfirst=True)  # before --last-failed notes the name
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Say at once what failed: a run that is ended from outside has no summary."""
-    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    name, _, group = report.nodeid.rpartition("@")
+    if name and "]" not in group:  # xdist adds the group, and one process alone does not
+        report.nodeid = name
+    if report.failed:
         print(f"\n{report.nodeid}: {report.when} failed\n{report.longreprtext}", flush=True)
 
 

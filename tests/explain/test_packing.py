@@ -42,6 +42,7 @@ from tests.support.synthetic_drill import make_drill
 from tests.support.virtual import table
 
 virtual = pytest.mark.virtual
+one_worker = pytest.mark.xdist_group("one-ball")  # it was played again for both
 HASH = "0" * 64
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ALL = {README, SCRIPT, BALL, "rally/manifest.json", "rally/balls.parquet", "rally/events.jsonl"}
@@ -300,6 +301,7 @@ def one_ball(hog):
 
 
 @virtual
+@one_worker
 def test_one_ball_that_was_not_late(hog, one_ball):
     story = one_ball.story
     fall = table(hog)["fall_ticks"].to_numpy()
@@ -327,6 +329,7 @@ def command(monkeypatch, capsys, *words):
 
 
 @virtual
+@one_worker
 def test_a_packed_ball_comes_again(hog, one_ball, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     number = one_ball.story.ball

@@ -16,7 +16,8 @@ import pytest
 from tennis.gaps import gap_ns
 from tests.support.firmware_host import NONE, Host
 
-pytestmark = pytest.mark.virtual
+# all on one worker: they share a Pico, which boots for longer than they take
+pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("decisions")]
 
 STRAY, DOUBLE, LATE_SERVE, HELD = 2, 3, 4, 5
 COMPLETE, UNDECIDED = 2, 5  # codes

@@ -23,6 +23,8 @@ from tennis.play.schedule import scheduled_rallies
 from tennis.rally import open_rally, part_path
 from tests.support.terminal import run
 
+# all on one worker: they share a match
+pytestmark = pytest.mark.xdist_group("fleet")
 virtual = pytest.mark.virtual
 
 

@@ -24,7 +24,8 @@ from tennis.rally.manifest import seal_of
 from tennis.rally.plan import Plan
 from tests.support.virtual import played
 
-pytestmark = pytest.mark.virtual
+# all on one worker: they share rallies, and each takes a second
+pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("sloth")]
 
 HOG = {"load": "hog", "load_options": {"hold_us": 100, "period_us": 1000, "ceiling": 2}}
 
