@@ -8,6 +8,7 @@ import platform
 import signal
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,14 +28,13 @@ LISTED = {program.name for program in programs.programs()}
 without_grammars()  # each worker imports the notebooks' tests
 gc.set_threshold(50_000)  # as tennis.cli does: what is imported and collected stays
 UNIT = {"system", "base", "lab", "unit"}  # the stages that scripts/setup.sh --unit installs
-# what boots for longest: first of what boots, or the other workers wait for it at the end
-LONG = {"test_between", "test_commissioning", "test_processors", "test_pico", "test_small_board"}
+WORKER = "PYTEST_XDIST_WORKER"  # the environment's name of which one of several this is
 DISPENSABLE = {"fc-list"}  # matplotlib asks it once for its list of fonts, and does without it
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Name what is missing before minutes of work."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    if WORKER in os.environ:
         sys.addaudithook(_listed_only)
         return
     sys.addaudithook(_listed_only)
@@ -88,21 +88,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         words = ", ".join(lost)
         pytest.exit(f'tests/tiers.toml: no case in make test, say ["*"] if so: {words}', 3)
 
-    def boots(item: pytest.Item) -> bool:
-        return any(map(item.get_closest_marker, ("provision", "virtual")))
-
+    turns: Counter[Path] = Counter()  # of what boots: how many of its file came before it
+    order: dict[pytest.Item, int] = {}
     for item in items:
-        if not boots(item) and not item.get_closest_marker("xdist_group"):
-            # one worker has a file's servers, browsers and made-up rallies; else each has them
-            file = item.path.relative_to(ROOT / "tests").with_suffix("").as_posix()
-            item.add_marker(pytest.mark.xdist_group(file))
-    items.sort(key=lambda item: (boots(item), item.path.stem not in LONG))
+        if any(map(item.get_closest_marker, ("provision", "virtual"))):
+            turns[item.path] += 1
+            order[item] = turns[item.path] if WORKER in os.environ else 1
+        else:
+            order[item] = 0
+            if not item.get_closest_marker("xdist_group"):
+                # one worker has a file's servers, browsers and made-up rallies; else each has them
+                file = item.path.relative_to(ROOT / "tests").with_suffix("").as_posix()
+                item.add_marker(pytest.mark.xdist_group(file))
+    # workers take turns at files: what one makes once, others of its file would wait for
+    items.sort(key=order.__getitem__)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse to run where xdist would not keep together what shares a machine."""
     gc.freeze()  # thousands of tests: Python need not look through them while they run
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    if WORKER in os.environ:
         for item in session.items:
             if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
                 pytest.exit("this pytest and this pytest-xdist know no groups together", 3)
@@ -111,7 +116,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)  # before --last-failed notes the name
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Say at once what failed: a run that is ended from outside has no summary."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    if WORKER in os.environ:
         return
     name, _, group = report.nodeid.rpartition("@")
     if name and "]" not in group:  # xdist adds the group, and one process alone does not

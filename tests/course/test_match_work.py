@@ -22,6 +22,7 @@ from tennis.rally.manifest import seal_of
 LAB = load_lab("11-the-report")
 # on SLOTH, which boots in no time: what is judged is the same
 FIRST, OTHER = "sloth-idle-native-task", "sloth-idle-native-task-r2"
+pytestmark = pytest.mark.xdist_group("match-work")  # one worker plays the match that all read
 PLAN = """title = "Small"
 seed = {seed}
 balls = 200

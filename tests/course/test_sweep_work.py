@@ -15,6 +15,7 @@ from tennis.course.checking.sweep_work import play_some_again, whole_sweep
 from tennis.course.checks import Wrong
 from tennis.rally.manifest import seal_of
 
+pytestmark = pytest.mark.xdist_group("sweep-work")  # one worker plays the sweep that all read
 LAB = load_lab("09-faster-until-it-breaks")
 # as small as it can be: two rates, both of which hold, on SLOTH, which boots in no time
 SMALL = LAB.model_copy(
