@@ -73,6 +73,7 @@ def test_what_comes_before_and_what_is_done_at_home(tmp_path):
         ("```{lab-questions} edges none\n```\n" + ALL, "has no question 'none'"),
         ("```{lab-questions} edges\n```\n", "question 'bound' of lab.toml is asked 0 times"),
         ("```{lab-questions} edges\n```\n" * 2 + ALL, "'edges' of lab.toml is asked 2 times"),
+        ("```{lab-questions} bound edges\n```\n" + ALL, "of lab.toml comes before 'bound'"),
         ("```{lab-console}\n$ {bulls}\n```\n" + ALL, "{bulls} names no parameter of the lab"),
     ],
 )
@@ -98,6 +99,17 @@ def test_a_handout_shows_what_one_should_see(slug):
         assert (ROOT / "handouts" / name).stat().st_size < 100_000
         assert len(alt) > 40
     assert [name for name, _ in pictures if "ball.svg" not in name] or "```text\n" in text
+
+
+@pytest.mark.parametrize("slug", [lab.slug for lab in load_course()[1]])
+def test_commands_find_the_trees_files_from_a_lab_folder(slug):
+    """Handouts say `cd lab-NN` first: what the tree holds is one folder up."""
+    text = (ROOT / "handouts" / f"{slug}.md").read_text()
+    folders = "|".join(path.name for path in ROOT.iterdir() if path.is_dir())
+    for command in re.findall(r"^\$ tennis .*$|`tennis [^`]*`", text, re.MULTILINE):
+        assert not re.search(rf"\s({folders})/", command), command
+        for path in re.findall(r"\s\.\./(\S+)", command):
+            assert (ROOT / path).exists(), command
 
 
 def test_the_book_needs_nothing_from_elsewhere(tmp_path):

@@ -316,7 +316,7 @@ def count(number: int, word: str) -> str:
 
 
 def check(app: "Sphinx", env: "BuildEnvironment") -> None:
-    """Warn about questions that their lab's page asks never, or more than once.
+    """Warn about questions that their lab's page asks never, more than once, or in another order.
 
     Slides (a project with that tag) have pages with the labs' names, too, and ask nothing.
     """
@@ -335,6 +335,12 @@ def check(app: "Sphinx", env: "BuildEnvironment") -> None:
                         ids.count(question.id),
                         location=docname,
                     )
+            numbered = [question.id for question in lab.questions if question.id in ids]
+            for first, then in zip(numbered, dict.fromkeys(ids), strict=True):
+                if first != then:  # students would read "Question 6" before "Question 4"
+                    words = "question %r of lab.toml comes before %r"
+                    _log.warning(words, first, then, location=docname)
+                    break
 
 
 def setup(app: "Sphinx") -> ExtensionMetadata:
