@@ -74,7 +74,9 @@ def _what_it_is(rally: Rally, packed: PackedBall) -> str:
 
 def _see_it_again(manifest: Manifest, *, tree: bool) -> list[str]:
     argument = " KERNEL-TREE" if tree else ""
-    kernel = "the built tree of this kernel" if tree else f"Debian's {_kernel(manifest)}"
+    kernel = f"Debian's {_kernel(manifest)}"
+    if tree:
+        kernel = "the built tree of this kernel, whose image has the SHA-256 below"
     return [
         "To see it again (exit code 0: the same ball, to the nanosecond):",
         "    . TENNIS/.venv/bin/activate",

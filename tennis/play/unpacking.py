@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tennis.errors import RallyError, TennisError
+from tennis.errors import RallyError, TennisError, UsageError
 from tennis.explain.explanation import Explanation
 from tennis.explain.packed_ball import ASK, BALL, PackedBall, difference, read_ball
 from tennis.play.explain import explain
 from tennis.play.packing import (
+    CONFIG,
     LIMITS,
     OF_RALLY,
     RALLY,
@@ -29,7 +30,7 @@ from tennis.play.packing import (
 )
 from tennis.play.rally import Watch
 from tennis.play.replaying import plan_again
-from tennis.rally import open_rally
+from tennis.rally import Rally, open_rally
 from tennis.rally.disk import writing
 from tennis.rally.text import plain, quoted
 from tennis.rally.zip_files import DAMAGE, METHODS, directory_of
@@ -65,6 +66,8 @@ def check_packed(path: Path, *, kernel: str | None = None, watch: Watch | None =
         ball = read_ball(folder)
         rally = open_rally(folder / RALLY)
         refuse_ball(rally, ball.ball)
+        if kernel is None and (folder / CONFIG).is_file():
+            raise _tree_needed(rally)
         plan = plan_again(rally, kernel)
         there, name = quoted(folder / RALLY), quoted(rally.manifest.target.kernel)
         refuse_other_tools(
@@ -90,6 +93,18 @@ def check_packed(path: Path, *, kernel: str | None = None, watch: Watch | None =
                 next_step=ASK,
             )
     return Repeated(ball, explanation)
+
+
+def _tree_needed(rally: Rally) -> UsageError:
+    """Return the error that says which kernel somebody needs who has none of Debian's."""
+    manifest = rally.manifest
+    image = manifest.tool.versions.get("kernel_image_sha256", "unknown")
+    return UsageError(
+        f"{rally.path} was played on a kernel tree, Linux {plain(manifest.target.release, 60)}, "
+        f"whose arch/arm64/boot/Image has the SHA-256 {plain(image, 64)} ({CONFIG} is what it was "
+        "built with)",
+        next_step="name it with --kernel DIR; use only a tree that you trust: its Makefile is run",
+    )
 
 
 @contextlib.contextmanager

@@ -35,8 +35,10 @@ from tennis.play.packing import CONFIG, README, SCRIPT, archive, pack
 from tennis.play.planning import plan_of
 from tennis.play.replaying import plan_again
 from tennis.play.unpacking import check_packed, unpack
+from tennis.rally import open_rally
 from tennis.rally.manifest import Drill
 from tests.explain.test_explain import HOSTILE, late_ball
+from tests.play.test_planning import kernel_tree
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_drill import make_drill
 from tests.support.virtual import table
@@ -138,6 +140,25 @@ def test_a_script_is_executable_and_a_tree_is_asked_for(tmp_path):
     done = subprocess.run(["sh", folder / SCRIPT], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "name the built tree" in done.stderr
+
+
+def test_who_opens_a_ball_of_a_tree_is_told_which_kernel(tmp_path):
+    """And another tree is refused by its image, before anything is built there."""
+    rally = open_rally(ROOT / "labs/06-out-of-band/recorded/evl-in-band-stress")
+    story, config = late_ball(), tmp_path / "auto.conf"
+    config.write_text("CONFIG_EVL=y\n")
+    ball = packed_ball(story, HASH, HASH)
+    file = tmp_path / "late.zip"
+    file.write_bytes(archive(Explanation(rally, "", [story], 4, []), ball, config))
+    image = rally.manifest.tool.versions["kernel_image_sha256"]
+    with pytest.raises(UsageError, match=rf"{image} .*kernel\.config .*name it with --kernel DIR"):
+        check_packed(file)
+    tree = kernel_tree(tmp_path, "CONFIG_EVL", release=rally.manifest.target.release)
+    with pytest.raises(UsageError, match=r"its image and configuration .* are not of the kernel"):
+        check_packed(file, kernel=str(tree))
+    text = members(file)["ball-3/README.txt"].decode()
+    assert image in text
+    assert "whose image has the SHA-256 below" in " ".join(text.split())
 
 
 # --- what is no packed ball ---
