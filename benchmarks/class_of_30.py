@@ -178,7 +178,7 @@ TROUBLES = (
         "",
         ("", ""),
         ("marks.csv", "bound", "Tango", "0"),
-        ("Tango", "there is no answer yet"),
+        ("Tango", "it is older than the question"),
     ),
     Trouble(
         "handed in by somebody who is not in the list",

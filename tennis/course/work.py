@@ -104,6 +104,7 @@ class Answers:
     number: str = ""  # the student's, if known
     email: str = ""
     members: tuple[Member, ...] = ()  # of a group, which is the student then
+    asked: frozenset[str] = frozenset()  # the questions that stand there, answered or not
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,8 @@ def read_answers(path: Path) -> Answers:
     number = _contact(path, content, "number", NUMBER)
     email = _contact(path, content, "email", EMAIL)
     every = dict(_answers(path, given | texts))
-    return Answers(lab, student, minutes, every, seed, guesses, number, email, members)
+    asked = frozenset(given)
+    return Answers(lab, student, minutes, every, seed, guesses, number, email, members, asked)
 
 
 def _members(path: Path, value: object) -> tuple[Member, ...]:

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tennis.cli import cli
-from tennis.course import load_lab
+from tennis.course import load_lab, work
 from tennis.course.checking import answered
 from tennis.course.checking import running as checking
 from tests.support.hand_ins import make_work, zipped
@@ -114,6 +114,16 @@ def test_a_trap_is_answered_and_not_called_right(tmp_path):
     assert "the notebook, run again." in said
     assert "`tennis lab submit 01` will take it, if the notebook runs." in said
     assert not re.search(r"(?m)^ ok  edges", done.output)
+
+
+def test_a_folder_that_is_older_than_a_question_is_told_so(tmp_path):
+    """An empty answer is one thing, a question that nobody could see another."""
+    made = make_work(tmp_path / "w", FIRST, "zoe", answers={"average": None, "bound": None})
+    answers = made / work.ANSWERS
+    answers.write_text(answers.read_text().replace('bound = ""\n', ""))
+    found = {one.check: one.message for one in checking.run_checks(made, blind=True).results}
+    assert found["check_answered[average]"] == "there is no answer yet"
+    assert "has no bound: it is older than the question" in found["check_answered[bound]"]
 
 
 def test_what_may_be_two_numbers_costs_nobody_a_point(tmp_path):

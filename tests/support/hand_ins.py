@@ -101,8 +101,7 @@ def make_work(
     text = path.read_text().partition("[answers]")[0].replace("minutes = 0", f"minutes = {minutes}")
     lines = ["[answers]"]
     for name, answer in {**right_answers(lab, student), **(answers or {})}.items():
-        if answer is not None:
-            lines += written(lab, student, name, answer)
+        lines += [f'{name} = ""'] if answer is None else written(lab, student, name, answer)
     path.write_text(text + "\n".join(lines) + "\n")
     if lab.match is not None and (match or {}).get("there", True):
         make_match(folder / lab.match.name, lab, student, **(match or {}))

@@ -41,11 +41,16 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff
 def check_answered(work: Work, question: Question, *, blind: bool, note: Note) -> None:
     """Every question has an answer: a missing one costs its points.
 
-    Hint: write it into answers.toml, between the quotes.
+    Hint: write it into answers.toml, between the quotes. If the question is not there, `tennis lab
+    start` makes another folder, with today's questions.
     """
     if question.file is not None:
         _completed(work, question.file)
         return
+    older = (
+        f"answers.toml has no {question.id}: it is older than the question, or a line was removed"
+    )
+    expect(question.id in work.answers.asked, older)
     expect(question.id in work.answers.by_question, "there is no answer yet")
     try:
         note(_understood(work, question))
