@@ -17,7 +17,7 @@ from tennis.match.plan import read_plan
 from tennis.play.planning import plan_of
 from tennis.play.schedule import cycle_of, scheduled_rallies
 from tennis.rally.folder import MANIFEST
-from tennis.rally.plan import Plan
+from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.text import plain
 
 SETTINGS = (
@@ -71,6 +71,8 @@ def side_of(text: str, common: Mapping[str, Any]) -> SideRequest:
 
 def _long_enough(plan: Plan) -> Plan:
     """Return a plan whose boots see a whole cycle of their load."""
+    if plan.load == UNKNOWN:  # of a board that nobody named: it is refused as such
+        return plan
     _, enough = cycle_of(plan)
     balls = max(plan.protocol.balls, -(-enough // 1000) * 1000)
     return plan.model_copy(update={"protocol": plan.protocol.model_copy(update={"balls": balls})})

@@ -142,6 +142,12 @@ def test_boots_shorter_than_the_loads_cycle_are_refused(tmp_path):
     assert "less than a cycle of stress" in str(done.exception)
 
 
+def test_a_board_needs_its_name(tmp_path):
+    done = run("mainline", "rt", "--bench", "pi", "--out", tmp_path / "x")
+    assert isinstance(done.exception, UsageError)
+    assert "name it with --target" in str(done.exception)
+
+
 def test_what_fails_is_not_called_worse(sides, tmp_path):
     """Exit code 1 is an answer: a gate must not take a broken folder for a slower kernel."""
     folder = shutil.copytree(sides / "later", tmp_path / "broken")
