@@ -6,7 +6,7 @@ import json
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from rich import box
@@ -15,10 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.match import workers_here
-from tennis.cli.numbers import Real, Whole
+from tennis.cli.numbers import Real, Whole, time_ns
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, print_line
+from tennis.cli.worst_instants import show_worst
 from tennis.errors import UsageError
 from tennis.listener import listening
 from tennis.rally.disk import refuse_existing, writing
@@ -27,10 +28,11 @@ from tennis.units import format_count
 
 if TYPE_CHECKING:
     from tennis.play.causes import LevelCauses
-    from tennis.play.comparing import Compared
+    from tennis.play.comparing import Compared, Playing
     from tennis.play.sides import SideRequest
 
 PAGE = "compare.html"
+WORST = "--worst-instant"
 WIDE = 400  # columns: a table is never cut
 
 
@@ -68,6 +70,13 @@ WIDE = 400  # columns: a table is never cut
     show_default=True,
     metavar="COUNT",
     help="Play at most this many boots of each side.",
+)
+@click.option(
+    WORST,
+    "over",
+    metavar="TIME",
+    help="Compare the exact worst instant of one boot a side, as `explain --sections` finds it: "
+    "worse, if it is later by more than this, as in 5us (virtual bench, hard top half).",
 )
 @click.option(
     "--minutes",
@@ -111,6 +120,7 @@ def compare(
     seed: int,
     margin: float,
     boots: int,
+    over: str | None,
     minutes: float | None,
     workers: int,
     bench: str,
@@ -132,6 +142,7 @@ def compare(
       tennis compare racquet-before.c racquet.c --load stress --out gate
       tennis compare ../linux-before ../linux --load stress --minutes 20
       tennis compare rt "rt command-line=nohz=off" --margin 1
+      tennis compare racquet-before.c racquet.c --worst-instant 5us
       tennis compare last-week/before last-week/after --json
 
     The exit code is 0 for no worse, 1 for worse, 3 for undecided. 2 is a wrong command, and 4 is
@@ -141,7 +152,7 @@ def compare(
     from tennis.comparison.before_after import EXIT_CODES
     from tennis.pages.compare import write_comparison
     from tennis.play.causes import find_causes, shown_cause
-    from tennis.play.comparing import SIDES, Budget, compare_played, compare_recorded
+    from tennis.play.comparing import SIDES, Budget, Playing, compare_played, compare_recorded
     from tennis.play.sides import Recorded, ToPlay, side_of
 
     common: dict[str, Any] = {"bench": bench, "target": target, "port": port}
@@ -151,10 +162,14 @@ def compare(
         for text in (before, after)
     ]
     stop = Stop()
+    playing = Playing(seed, Budget(boots, minutes), workers, shown, stop)
     one, other = asked
+    if isinstance(one, Recorded) and isinstance(other, Recorded):
+        _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)
+    if over is not None:
+        _compare_worst(asked, out or Path("compare"), over, playing, as_json=as_json)
     with listening((lambda line: echo(line, err=True)) if as_json else tell):
         if isinstance(one, Recorded) and isinstance(other, Recorded):
-            _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)
             if out is not None:
                 refuse_existing(out / PAGE)  # somebody may keep a page of that name there
             compared = compare_recorded(one, other, margin / 100)
@@ -163,12 +178,8 @@ def compare(
                 one,
                 other,
                 out or Path("compare"),
-                seed=seed,
                 margin=margin / 100,
-                budget=Budget(boots, minutes),
-                workers=workers,
-                shown=shown,
-                stop=stop,
+                playing=playing,
             )
         found: list[LevelCauses] = []
         unexplained: list[str] = []
@@ -202,6 +213,25 @@ def compare(
         if page:
             echo(f"\nThe page: {page}")
     sys.exit(EXIT_CODES[compared.judgement.verdict])
+
+
+def _compare_worst(
+    asked: "list[SideRequest]", out: Path, over: str, playing: "Playing", *, as_json: bool
+) -> NoReturn:
+    """Compare the worst instants of one boot a side, and end with the exit code."""
+    from tennis.comparison.before_after import EXIT_CODES
+    from tennis.play.worst_instants import compare_worst
+
+    said = click.get_current_context().get_parameter_source
+    for name in ("margin", "boots", "minutes", "explained"):
+        if said(name) is click.core.ParameterSource.COMMANDLINE:
+            option = "--[no-]explain" if name == "explained" else f"--{name}"
+            raise UsageError(f"{option}: {WORST} plays one boot a side", next_step="leave it out")
+    over_ns = time_ns(WORST, over)
+    with listening((lambda line: echo(line, err=True)) if as_json else tell):
+        compared = compare_worst(*asked, out, over_ns, playing)
+    show_worst(compared, as_json=as_json)
+    sys.exit(EXIT_CODES[compared.verdict])
 
 
 def _refuse_options(**given: object) -> None:

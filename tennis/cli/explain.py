@@ -3,9 +3,7 @@
 """``tennis explain``: why a ball of the virtual bench was late."""
 
 import json
-import re
 from collections.abc import Callable
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.completion import Folder
+from tennis.cli.numbers import time_ns
 from tennis.cli.progress import quiet_option, shown
 from tennis.cli.sections import show_sections
 from tennis.cli.stages import show_stages
@@ -122,7 +121,7 @@ def explain(
       tennis explain evl-idle --kernel ../linux-evl
       tennis explain switches --over 4us
     """
-    over_ns = None if over is None else _time_ns(over)
+    over_ns = None if over is None else time_ns("--over", over)
     if settings:
         looks = stages or sections or exact
         if ball is not None or worst is not None or kernel or looks or out is not None:
@@ -235,15 +234,6 @@ def _try(
     }
     console.print(Text(f"{outcome[tried.verdict]}. After against before, {tried.why}."))
     console.print(Text(f"The first rally after: {plain(str(tried.after.path))}", style="dim"))
-
-
-def _time_ns(text: str) -> int:
-    """Read a time as people write it: 100us, 1.5 ms."""
-    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(ns|us|µs|ms|s)", text)
-    if not match:
-        raise UsageError(f"--over {plain(text, 40)}", next_step="say 100us, 1.5ms or 1s")
-    per = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-    return int(Decimal(match[1]) * per[match[2]])
 
 
 def _print(explanation: Explanation, out: Path | None) -> None:

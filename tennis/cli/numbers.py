@@ -1,8 +1,14 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Numbers on a command line: checked against limits that people can read."""
+"""Numbers and times on a command line: checked, with errors that people can read."""
+
+import re
+from decimal import Decimal
 
 import click
+
+from tennis.errors import UsageError
+from tennis.rally.text import plain
 
 
 class Whole(click.IntRange):
@@ -21,6 +27,15 @@ class Real(click.FloatRange):
 
     def _describe_range(self) -> str:
         return _range(self.min, self.max)
+
+
+def time_ns(option: str, text: str) -> int:
+    """Read the time of an option as people write it: 100us, 1.5 ms. Raises UsageError."""
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(ns|us|µs|ms|s)", text)
+    if not match:
+        raise UsageError(f"{option} {plain(text, 40)}", next_step="say 100us, 1.5ms or 1s")
+    per = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+    return int(Decimal(match[1]) * per[match[2]])
 
 
 def _range(low: float | None, high: float | None) -> str:

@@ -9,64 +9,34 @@ are played in turns, before, after, after, before, so that a warm afternoon meet
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
 
-from pydantic import Field
-
-from tennis import __version__
 from tennis.bench.protocol import Access, Bench, PreparingBench
 from tennis.bench.registry import bench_for_all
 from tennis.comparison.before_after import Judgement, first_look, judge, level_count
 from tennis.comparison.played import LATENCIES, RECORD, Cell, Sides, matched, read_side
-from tennis.errors import BenchError, RallyError, UsageError
+from tennis.comparison.ratios import MARGIN
+from tennis.errors import BenchError, UsageError
 from tennis.listener import say
-from tennis.match.folder import read_record
 from tennis.match.plan import ScheduledRally
+from tennis.play.compare_record import SIDES, CompareRecord, read_or_write
 from tennis.play.lock import check_folder, locked
-from tennis.play.player import Player, RallyOutcome, unversioned
+from tennis.play.player import Player, RallyOutcome
 from tennis.play.rally import Observer, Stop
 from tennis.play.schedule import cycle_of
 from tennis.play.sides import Recorded, SideRequest, ToPlay
 from tennis.play.workers import seen_by_workers
 from tennis.rally import part_path
 from tennis.rally.cycles import cycle_words
-from tennis.rally.disk import write_whole, writing
+from tennis.rally.disk import writing
 from tennis.rally.folder import MANIFEST
-from tennis.rally.manifest import StrictModel, Text
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
 
-SIDES = ("before", "after")
-SIZE_MAX = 1 << 24  # bytes
 Shown = Callable[[str], AbstractContextManager[Observer]]
-
-
-class SideRecord(StrictModel):
-    """What is played on a side; no plans: it was played before, in the folder of that name."""
-
-    words: Text
-    plans: Annotated[dict[Text, Plan], Field(max_length=4096, default_factory=dict)]
-
-
-class CompareRecord(StrictModel):
-    """All of ``compare.json``."""
-
-    schema_version: Literal[1] = 1
-    tennis: Text
-    before: SideRecord
-    after: SideRecord
-    seed: Annotated[int, Field(ge=0, lt=2**32)]
-    margin: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
-    # after how many pairs it was judged: each further look takes its share of the errors
-    looks: Annotated[list[int], Field(max_length=1000, default_factory=list)]
-
-    def write(self, folder: Path) -> None:
-        """Write the file, whole or not at all."""
-        write_whole(folder / RECORD, self.model_dump_json(indent=1).encode() + b"\n", force=True)
 
 
 @dataclass(frozen=True)
@@ -75,6 +45,17 @@ class Budget:
 
     pairs: int
     minutes: float | None = None
+
+
+@dataclass(frozen=True)
+class Playing:
+    """How boots are played: from which seed on, how many in all, how many at once; who looks on."""
+
+    seed: int
+    budget: Budget
+    workers: int
+    shown: Shown
+    stop: Stop
 
 
 @dataclass
@@ -94,42 +75,62 @@ def compare_recorded(before: Recorded, after: Recorded, margin: float) -> Compar
     return Compared(sides, judge(sides.pairs, margin=margin), None)
 
 
-def compare_played(  # noqa: PLR0913 (both sides, how sure, how long, and who looks on)
+def compare_played(
     before: SideRequest,
     after: SideRequest,
     out: Path,
     *,
-    seed: int,
     margin: float,
-    budget: Budget,
-    workers: int,
-    shown: Shown,
-    stop: Stop,
+    playing: Playing,
 ) -> Compared:
     """Play what is missing of both sides into ``out``, and judge them.
 
     Raises UsageError, BenchError before anything is played, RallyError where ``out`` holds another
     comparison, BenchError where a boot fails.
     """
+    with _begun(before, after, out, margin, playing) as (game, record, recorded):
+        return _until_decided(game, record, recorded)
+
+
+def play_one_pair(
+    before: SideRequest, after: SideRequest, out: Path, playing: Playing
+) -> tuple[Sides, Mapping[str, Mapping[str, Plan]]]:
+    """Play the first boot of each side that is to be played; return also the plans, by side.
+
+    Raises as ``compare_played``, and KeyboardInterrupt when told to stop.
+    """
+    with _begun(before, after, out, MARGIN, playing) as (game, _, recorded):
+        if not game.play(1):
+            raise KeyboardInterrupt
+        both = (recorded.get(side) or game.cells(side, 1) for side in SIDES)
+        return matched(*both, recorded=False), game.plans
+
+
+@contextmanager
+def _begun(
+    before: SideRequest, after: SideRequest, out: Path, margin: float, playing: Playing
+) -> Iterator[tuple["_Game", CompareRecord, dict[str, list[Cell]]]]:
+    """Check what is asked for, and hold ``out``; yield what plays, and what was played before."""
     check_folder(out, RECORD, "a comparison")
     plans = _on_both(_plans(before, after), before, after)
     bench = _bench(plans)
     _refuse_short(plans)
     planned = {side: _with_versions(bench, one) for side, one in plans.items()}
     _refuse_the_same(planned, before, after)
-    seeds = _seeds(before, after, seed, budget.pairs)
+    seeds = _seeds(before, after, playing.seed, playing.budget.pairs)
     with writing(out):
         for side in planned:
             (out / side).mkdir(parents=True, exist_ok=True)
     with locked(out):
-        record = _begun(out, (before, after), planned, seed, margin)
-        game = _Game(bench, out, planned, seeds, workers, shown, stop, budget)
+        words = (_words(before), _words(after))
+        record = read_or_write(out, words, planned, playing.seed, margin)
+        game = _Game(bench, out, planned, seeds, playing)
         recorded = {
             side: asked.cells
             for side, asked in zip(SIDES, (before, after), strict=True)
             if isinstance(asked, Recorded)
         }
-        return _until_decided(game, record, recorded)
+        yield game, record, recorded
 
 
 def _until_decided(
@@ -172,10 +173,7 @@ class _Game:
     out: Path
     plans: Mapping[str, Mapping[str, Plan]]  # by side, by kind
     seeds: Sequence[int]
-    workers: int
-    shown: Shown
-    stop: Stop
-    budget: Budget
+    playing: Playing
     began: float = field(default_factory=time.monotonic)
 
     def play(self, pairs: int) -> bool:
@@ -213,31 +211,31 @@ class _Game:
         self, wanted: Sequence[tuple[ScheduledRally, Path]]
     ) -> Iterator[tuple[ScheduledRally, Path, RallyOutcome]]:
         places = {id(boot): place for boot, place in wanted}
-        if self.bench.kind == "virtual" and self.workers > 1 and len(wanted) > 1:
-            for boot, seen in seen_by_workers(wanted, self._over, self.workers):
+        if self.bench.kind == "virtual" and self.playing.workers > 1 and len(wanted) > 1:
+            for boot, seen in seen_by_workers(wanted, self._over, self.playing.workers):
                 yield boot, places[id(boot)], seen
             return
         for number, (boot, place) in enumerate(wanted, 1):
             if self._over():
                 return
             player = Player(self.bench, place, self._over)
-            seen = player.see_to(boot, self.shown(f"{number}/{len(wanted)}"))
+            seen = player.see_to(boot, self.playing.shown(f"{number}/{len(wanted)}"))
             yield boot, place, seen
             if seen.state == "interrupted":
                 return
 
     def _over(self) -> bool:
         """Tell whether to stop: somebody said so, or the minutes are spent."""
-        return self.stop() or self._late()
+        return self.playing.stop() or self._late()
 
     def _late(self) -> bool:
-        minutes = self.budget.minutes
+        minutes = self.playing.budget.minutes
         return minutes is not None and time.monotonic() - self.began > 60 * minutes
 
     def spent(self, *, all_pairs: bool) -> str:
         """Say what is spent."""
         if self._late():
-            return f"{self.budget.minutes:g} minutes"
+            return f"{self.playing.budget.minutes:g} minutes"
         return f"{len(self.seeds)} pairs of boots" if all_pairs else ""
 
     def there(self) -> int:
@@ -377,53 +375,3 @@ def _seeds(before: SideRequest, after: SideRequest, seed: int, pairs: int) -> li
         int.from_bytes(hashlib.sha256(f"{seed}/pair/{number}".encode()).digest()[:4])
         for number in range(1, pairs + 1)
     ]
-
-
-def _begun(
-    out: Path,
-    requests: tuple[SideRequest, SideRequest],
-    planned: Mapping[str, Mapping[str, Plan]],
-    seed: int,
-    margin: float,
-) -> CompareRecord:
-    """Write or read ``compare.json``. Raises RallyError where ``out`` holds another comparison."""
-    one, other = (
-        SideRecord(words=_words(who), plans=dict(planned.get(side, {})))
-        for side, who in zip(SIDES, requests, strict=True)
-    )
-    record = CompareRecord(
-        tennis=__version__, before=one, after=other, seed=seed, margin=margin, looks=[]
-    )
-    if not (out / RECORD).exists():
-        record.write(out)
-        return record
-    before = read_record(out / RECORD, CompareRecord, "compare", SIZE_MAX)
-    _check_same(out, "before", before.before, one)
-    _check_same(out, "after", before.after, other)
-    if before.seed != seed:
-        raise RallyError(
-            f"{out} was begun with --seed {before.seed}", next_step="choose another --out"
-        )
-    return before.model_copy(update={"margin": margin})
-
-
-def _check_same(out: Path, side: str, was: SideRecord, now: SideRecord) -> None:
-    elsewhere = "choose another --out"
-    if was.plans.keys() != now.plans.keys():
-        raise RallyError(
-            f"{out} was begun with another side {side}: {plain(was.words, 80)}",
-            next_step=elsewhere,
-        )
-    for kind, plan in now.plans.items():
-        old = was.plans[kind]
-        if unversioned(old) != unversioned(plan):
-            raise RallyError(
-                f"{out} was begun with another side {side}: {plain(was.words, 80)}",
-                next_step=elsewhere,
-            )
-        for name in sorted({*old.versions, *plan.versions}):
-            if old.versions.get(name) != plan.versions.get(name):
-                raise RallyError(
-                    f"{out} was begun with another {plain(name, 40)} of the side {side}",
-                    next_step=elsewhere,
-                )

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tennis import wire
 from tennis.bench.kernels import catalogue
+from tennis.bench.registry import can
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
@@ -61,8 +62,9 @@ class Shot:
 
 def check_plan(plan: Plan) -> None:
     """Raise UsageError, before anything is booted, for a plan of which the model says nothing."""
-    balls = plan.protocol.balls
-    why = _why_not(plan) or (f"{balls:,} balls, {_AT_MOST}" if balls > BALLS_MAX else "")
+    why = why_not(plan)
+    if plan.racquet is not None:
+        why = "its Racquet is your own, and `tennis compare --worst-instant` looks at those"
     if why:
         raise UsageError(f"--sections: {why}", next_step="leave it out")
 
@@ -70,7 +72,7 @@ def check_plan(plan: Plan) -> None:
 def check(rally: Rally, plan: Plan) -> None:
     """Raise UsageError for a rally of which the model says nothing."""
     refuse_others(rally, plan)
-    why = _why_not(plan)
+    why = why_not(plan)
     if not why and (not 0 < rally.balls <= BALLS_MAX or rally.misses):
         why = f"{rally.balls:,} balls, {rally.misses:,} of them missed: {_AT_MOST}, none missed"
     if why:
@@ -80,13 +82,13 @@ def check(rally: Rally, plan: Plan) -> None:
         )
 
 
-def _why_not(plan: Plan) -> str:
+def why_not(plan: Plan) -> str:
     """Return why the model says nothing of a plan's balls; "": it does."""
-    why = ""
+    why, balls = "", plan.protocol.balls
     if plan.drill is not None:
         why = "it is a drill, which has no ping"
-    elif plan.racquet is not None:
-        why = "its Racquet is your own, and the model knows how the kit's answers"
+    elif can(plan).system == "sloth" or plan.beneath != "none":
+        why = "SLOTH answers, and sections are those of Linux"
     elif plan.processors > 1:
         why = f"it has {plan.processors} processors, and sections are those of one"
     elif plan.top_half != "hard":
@@ -97,24 +99,37 @@ def _why_not(plan: Plan) -> str:
         why = f"with {plan.command_line} interrupts are masked in another way"
     elif catalogue.flavour_of(plan.kernel) in CORES:
         why = "a second core takes its interrupts before Linux"
+    elif balls > BALLS_MAX:
+        why = f"{balls:,} balls, {_AT_MOST}"
     return why
 
 
-def record(rally: Rally, *, kernel: str | None = None, watch: Watch | None = None) -> kept.Sections:
+def record(
+    rally: Rally,
+    *,
+    kernel: str | None = None,
+    plan: Plan | None = None,
+    watch: Watch | None = None,
+) -> kept.Sections:
     """Find a rally's sections, and write them into its folder. Raises as ``find_sections``."""
-    found = find_sections(rally, kernel=kernel, watch=watch)
+    found = find_sections(rally, kernel=kernel, plan=plan, watch=watch)
     kept.write(rally, found)
     return found
 
 
 def find_sections(
-    rally: Rally, *, kernel: str | None = None, watch: Watch | None = None
+    rally: Rally,
+    *,
+    kernel: str | None = None,
+    plan: Plan | None = None,
+    watch: Watch | None = None,
 ) -> kept.Sections:
     """Return a rally's sections: of two boots, played now. Its folder is not touched.
 
+    ``plan``: that the caller played this rally of; its tree and its Racquet are trusted.
     Raises UsageError, RallyError and BenchError as ``tennis.play.explain.explain``.
     """
-    plan = plan_again(rally, kernel)
+    plan = plan or plan_again(rally, kernel)
     check(rally, plan)
     table = balls_of(rally)
     machine = _Machine(rally, plan, table, watch or Watch())
@@ -134,10 +149,18 @@ def find_sections(
 
 
 def play_at(
-    rally: Rally, instants: Sequence[tuple[int, int]], *, kernel: str | None, watch: Watch
+    rally: Rally,
+    instants: Sequence[tuple[int, int]],
+    *,
+    kernel: str | None = None,
+    plan: Plan | None = None,
+    watch: Watch,
 ) -> list[Shot]:
-    """Play a ball at each of some instants, in a boot of its own; (at_ns, predicted_ns)."""
-    plan = plan_again(rally, kernel)
+    """Play a ball at each of some instants, in a boot of its own; (at_ns, predicted_ns).
+
+    ``plan`` as in ``find_sections``.
+    """
+    plan = plan or plan_again(rally, kernel)
     check(rally, plan)
     machine = _Machine(rally, plan, balls_of(rally), watch)
     return [machine.shot(at_ns, predicted_ns) for at_ns, predicted_ns in instants]

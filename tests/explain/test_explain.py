@@ -13,7 +13,7 @@ import pytest
 
 from tennis.bench.virtual.symbols import _table
 from tennis.cli import main
-from tennis.cli.explain import _time_ns
+from tennis.cli.numbers import time_ns
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.explain.flame import FlameFrame, flame
 from tennis.explain.phases import USER, Symbol
@@ -365,13 +365,13 @@ def test_all_that_waited_longer(hog):
     ("text", "ns"), [("100us", 100_000), ("1.5 ms", 1_500_000), ("2s", 2 * 10**9), ("7µs", 7000)]
 )
 def test_times_as_people_write_them(text, ns):
-    assert _time_ns(text) == ns
+    assert time_ns("--over", text) == ns
 
 
 @pytest.mark.parametrize("text", ["", "100", "us", "-1us", "1e3us", "1 h", "9" * 5000 + "us"])
 def test_times_that_are_none(text):
     with pytest.raises(UsageError, match=r"^--over .*: say 100us, 1.5ms or 1s$"):
-        _time_ns(text)
+        time_ns("--over", text)
 
 
 @virtual

@@ -16,7 +16,8 @@ from tennis.comparison.rallies import boot_of
 from tennis.comparison.sides import Side
 from tennis.course.starters import solved
 from tennis.play.causes import find_causes, sentence
-from tennis.play.comparing import Compared, CompareRecord, _Game
+from tennis.play.compare_record import CompareRecord
+from tennis.play.comparing import Compared, _Game
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 
@@ -132,7 +133,7 @@ def test_a_spent_budget_is_undecided_and_says_how_to_go_on(tmp_path):
 
 
 def test_boards_are_played_in_turns():
-    game = _Game(None, None, {"before": {}, "after": {}}, [], 1, None, None, None)  # type: ignore[arg-type]
+    game = _Game(None, None, {"before": {}, "after": {}}, [], None)  # type: ignore[arg-type]
     order = [side for number in range(1, 5) for side in game._turn(number)]
     assert " ".join(side[0] for side in order) == "b a a b b a a b"
 

@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Print what became of the worst instants of two sides: for ``compare --worst-instant``."""
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tennis.cli.words import echo, print_line
+from tennis.rally.text import plain
+from tennis.units import format_ns
+
+if TYPE_CHECKING:
+    from tennis.play.worst_instants import Change, WorstCompared, WorstInstant
+
+
+def show_worst(compared: "WorstCompared", *, as_json: bool) -> None:
+    """Print both sides' worst instants, the code that they are in, and the verdict."""
+    if as_json:
+        echo(json.dumps(_as_json(compared), indent=2, allow_nan=False))
+        return
+    console = Console(highlight=False)
+    line = partial(print_line, console)
+    for what, (ours, theirs) in compared.sides.differences.items():
+        line(f"differs: {what}: {ours or '-'} before, {theirs or '-'} after")
+    for remark in compared.sides.remarks:
+        line(remark, "yellow")
+    console.print(_table(compared))
+    for change in compared.changes:
+        for side, one in (("before", change.before), ("after", change.after)):
+            line(f"{f'{plain(change.cell, 40)}, ' if change.cell else ''}{side}: {_where(one)}")
+    line("")
+    line(_verdict(compared), "bold")
+    first = compared.changes[0].after
+    line(
+        f"One boot a side, seed {first.rally.manifest.protocol.seed}, "
+        f"{format_ns(first.time_ns)}: it says nothing of other seeds or times.",
+        "dim",
+    )
+
+
+def _table(compared: "WorstCompared") -> Table:
+    several = len(compared.changes) > 1
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in (["rally"] if several else []) + ["worst instant of one boot"]:
+        table.add_column(title, no_wrap=True)
+    for title in ("before", "after", "change"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for change in compared.changes:
+        table.add_row(
+            *([plain(change.cell, 40)] if several else []),
+            "interrupt latency",
+            f"{change.before.latency_ns:,} ns",
+            f"{change.after.latency_ns:,} ns",
+            Text(f"{change.later_ns:+,} ns", "bold red" if change.verdict == "worse" else ""),
+        )
+    return table
+
+
+def _where(one: "WorstInstant") -> str:
+    how = "as predicted, like each ball that was taken this way"
+    if one.played:
+        how = f"a ball was played there (predicted: {one.predicted_ns:,} ns)"
+    return (
+        f"at {one.at_ns:,} ns; interrupts off from {plain(one.began_in, 80)} to "
+        f"{plain(one.ended_in, 80)} (task {plain(one.task, 20)}); {how}"
+    )
+
+
+def _verdict(compared: "WorstCompared") -> str:
+    over = format_ns(compared.changes[0].over_ns)
+    most = max(change.later_ns for change in compared.changes)
+    return {
+        "worse": f"Worse: the worst instant became later by {format_ns(most)}, more than {over}.",
+        "no worse": f"No worse: the worst instant became later by no more than {over}.",
+        "undecided": "Undecided: more instants may be the worst than were played. To decide it: "
+        "the same command with another --seed",
+    }[compared.verdict]
+
+
+def _as_json(compared: "WorstCompared") -> dict[str, Any]:
+    return {
+        "verdict": compared.verdict,
+        "differences": {
+            what: {"before": ours, "after": theirs}
+            for what, (ours, theirs) in compared.sides.differences.items()
+        },
+        "remarks": compared.sides.remarks,
+        "worst_instants": [_change_json(change) for change in compared.changes],
+    }
+
+
+def _change_json(change: "Change") -> dict[str, Any]:
+    def side(one: "WorstInstant") -> dict[str, Any]:
+        return {**vars(one), "rally": str(one.rally.path)}
+
+    return {
+        "cell": change.cell,
+        "over_ns": change.over_ns,
+        "later_ns": change.later_ns,
+        "before": side(change.before),
+        "after": side(change.after),
+    }

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``compare.json``: which two sides a folder holds boots of, and how often they were judged."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tennis import __version__
+from tennis.comparison.played import RECORD
+from tennis.errors import RallyError
+from tennis.match.folder import read_record
+from tennis.play.player import unversioned
+from tennis.rally.disk import write_whole
+from tennis.rally.manifest import StrictModel, Text
+from tennis.rally.plan import Plan
+from tennis.rally.text import plain
+
+SIDES = ("before", "after")
+SIZE_MAX = 1 << 24  # bytes
+
+
+class SideRecord(StrictModel):
+    """What is played on a side; no plans: it was played before, in the folder of that name."""
+
+    words: Text
+    plans: Annotated[dict[Text, Plan], Field(max_length=4096, default_factory=dict)]
+
+
+class CompareRecord(StrictModel):
+    """All of ``compare.json``."""
+
+    schema_version: Literal[1] = 1
+    tennis: Text
+    before: SideRecord
+    after: SideRecord
+    seed: Annotated[int, Field(ge=0, lt=2**32)]
+    margin: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
+    # after how many pairs it was judged: each further look takes its share of the errors
+    looks: Annotated[list[int], Field(max_length=1000, default_factory=list)]
+
+    def write(self, folder: Path) -> None:
+        """Write the file, whole or not at all."""
+        write_whole(folder / RECORD, self.model_dump_json(indent=1).encode() + b"\n", force=True)
+
+
+def read_or_write(
+    out: Path,
+    words: tuple[str, str],
+    planned: Mapping[str, Mapping[str, Plan]],
+    seed: int,
+    margin: float,
+) -> CompareRecord:
+    """Write or read ``compare.json``. Raises RallyError where ``out`` holds another comparison."""
+    one, other = (
+        SideRecord(words=said, plans=dict(planned.get(side, {})))
+        for side, said in zip(SIDES, words, strict=True)
+    )
+    record = CompareRecord(
+        tennis=__version__, before=one, after=other, seed=seed, margin=margin, looks=[]
+    )
+    if not (out / RECORD).exists():
+        record.write(out)
+        return record
+    before = read_record(out / RECORD, CompareRecord, "compare", SIZE_MAX)
+    _check_same(out, "before", before.before, one)
+    _check_same(out, "after", before.after, other)
+    if before.seed != seed:
+        raise RallyError(
+            f"{out} was begun with --seed {before.seed}", next_step="choose another --out"
+        )
+    return before.model_copy(update={"margin": margin})
+
+
+def _check_same(out: Path, side: str, was: SideRecord, now: SideRecord) -> None:
+    elsewhere = "choose another --out"
+    if was.plans.keys() != now.plans.keys():
+        raise RallyError(
+            f"{out} was begun with another side {side}: {plain(was.words, 80)}",
+            next_step=elsewhere,
+        )
+    for kind, plan in now.plans.items():
+        old = was.plans[kind]
+        if unversioned(old) != unversioned(plan):
+            raise RallyError(
+                f"{out} was begun with another side {side}: {plain(was.words, 80)}",
+                next_step=elsewhere,
+            )
+        for name in sorted({*old.versions, *plan.versions}):
+            if old.versions.get(name) != plan.versions.get(name):
+                raise RallyError(
+                    f"{out} was begun with another {plain(name, 40)} of the side {side}",
+                    next_step=elsewhere,
+                )

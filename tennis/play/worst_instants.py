@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The worst instants of two sides, from one boot of each: no intervals, the same again each time.
+
+A level needs many boots, for the balls of one are drawn. The worst instant of a boot is no draw:
+``tennis.play.sections`` finds it among all instants of its time.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tennis.comparison.before_after import Verdict
+from tennis.comparison.played import Cell, Sides, matched
+from tennis.errors import UsageError
+from tennis.explain.sections import kept
+from tennis.listener import say
+from tennis.play.compare_record import SIDES
+from tennis.play.comparing import Playing, play_one_pair
+from tennis.play.rally import Watch
+from tennis.play.replaying import plan_again
+from tennis.play.sections import play_at, record, why_not
+from tennis.play.sides import Recorded, SideRequest, ToPlay
+from tennis.rally import Rally
+from tennis.rally.plan import Plan
+from tennis.rally.text import plain
+from tennis.units import format_ns
+
+OPTION = "--worst-instant"
+SHOTS = 4  # balls that are played for a side, at most
+
+
+@dataclass(frozen=True)
+class WorstInstant:
+    """The worst instant of one boot: when, the interrupt latency there, and the code; ns.
+
+    ``played``: a ball was played there; otherwise it is as predicted, for so was each ball that was
+    taken like that. ``open_ns``: another instant may be that late, and was not played; None: none.
+    """
+
+    rally: Rally
+    at_ns: int
+    latency_ns: int
+    predicted_ns: int
+    played: bool
+    began_in: str
+    ended_in: str
+    task: str
+    time_ns: int  # of all instants
+    open_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of the worst instant, of one kind of rally."""
+
+    cell: str  # empty: there is one kind only
+    before: WorstInstant
+    after: WorstInstant
+    over_ns: int  # later by more is worse
+
+    @property
+    def later_ns(self) -> int:
+        """Return by how much it became later; below 0: earlier."""
+        return self.after.latency_ns - self.before.latency_ns
+
+    @property
+    def verdict(self) -> Verdict:
+        """Say whether it became later by more than it may; an instant that is open may decide."""
+        before_ns = self.before.open_ns or self.before.latency_ns
+        after_ns = self.after.open_ns or self.after.latency_ns
+        if self.after.latency_ns - before_ns > self.over_ns:
+            return "worse"
+        return "no worse" if after_ns - self.before.latency_ns <= self.over_ns else "undecided"
+
+
+@dataclass(frozen=True)
+class WorstCompared:
+    """Two sides, and what became of their worst instants."""
+
+    sides: Sides
+    changes: list[Change]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return worse, if any is; no worse, if all are."""
+        found: set[Verdict] = {one.verdict for one in self.changes}
+        if "worse" in found:
+            return "worse"
+        return "undecided" if "undecided" in found else "no worse"
+
+
+def compare_worst(
+    before: SideRequest, after: SideRequest, out: Path, over_ns: int, playing: Playing
+) -> WorstCompared:
+    """Play one boot of each side into ``out``, find its worst instant, and compare the two.
+
+    Of a side that was played already the first boot is taken, and what is found of it is kept
+    beside it. Raises UsageError for what sections cannot be recorded of, and as ``compare_played``.
+    """
+    plans: Mapping[str, Mapping[str, Plan]] = {}
+    for one in (before, after):
+        _refuse_unfit(one)
+    if isinstance(before, Recorded) and isinstance(after, Recorded):
+        sides = matched(before.cells, after.cells)
+    else:
+        sides, plans = play_one_pair(before, after, out, playing)
+    changes = []
+    for cells in sides.cells:
+        kind = cells[0].name or cells[1].name
+        found = [
+            _worst(cell, plans.get(side, {}).get(kind), side, playing)
+            for side, cell in zip(SIDES, cells, strict=True)
+        ]
+        changes.append(Change(kind, *found, over_ns))
+    return WorstCompared(sides, changes)
+
+
+def _refuse_unfit(side: SideRequest) -> None:
+    """Raise UsageError, before anything is played, for what sections cannot be recorded of."""
+    if not isinstance(side, ToPlay):
+        return
+    for kind, plan in side.plans.items():
+        board = "" if plan.bench == "virtual" else "on a board, nobody sees when interrupts are off"
+        if why := board or why_not(plan):
+            words = plain(kind or side.words, 60)
+            raise UsageError(f"{OPTION}: {words}: {why}", next_step="leave it out")
+
+
+def _worst(cell: Cell, plan: Plan | None, side: str, playing: Playing) -> WorstInstant:
+    """Find the worst instant of a side's boot. ``plan``: it was played just now."""
+    rally = cell.rallies[0]
+
+    def again() -> Plan:
+        update = {"protocol": rally.manifest.protocol, "versions": {}}
+        return (plan or plan_again(rally)).model_copy(update=update)
+
+    with playing.shown(side) as observe:
+        watch = Watch(observe, playing.stop)
+        if kept.read(rally) is None:
+            say(f"{side}: recording what a ball at every instant would have met")
+            record(rally, plan=again(), watch=watch)
+        sections = kept.read(rally)
+        assert sections is not None  # noqa: S101
+
+        def play(row: dict[str, Any]) -> int:
+            say(f"{side}: playing a ball where {format_ns(row['longest_ns'])} are predicted")
+            at = [(row["first_ns"], row["longest_ns"])]
+            return play_at(rally, at, plan=again(), watch=watch)[0].measured_ns
+
+        return worst_of(rally, sections, play)
+
+
+def worst_of(
+    rally: Rally, sections: kept.Sections, play: Callable[[dict[str, Any]], int]
+) -> WorstInstant:
+    """Return the worst instant of what was recorded.
+
+    ``play`` returns the latency (ns) of a ball that is played at the first instant of a row of
+    ``sections.groups``. It is called, the latest predicted first, until no instant that may be off
+    is predicted to be later than the worst that is known.
+    """
+    exact = {(b.way, b.where) for b in sections.about.balls if not b.worst_ns}
+    latest = sections.groups.sort_by([("longest_ns", "descending"), ("first_ns", "ascending")])
+    found: list[tuple[int, bool, dict[str, Any]]] = []
+    open_ns = None
+    for row in latest.slice(0, SHOTS + 2).to_pylist():
+        predicted_ns = row["longest_ns"]
+        if found and predicted_ns <= max(found, key=_latency)[0]:
+            break
+        certain = row["sure"] and (row["way"], row["where"]) in exact
+        if not certain and len(found) == SHOTS:
+            open_ns = predicted_ns
+            break
+        found.append((predicted_ns if certain else play(row), not certain, row))
+    latency_ns, played, row = max(found, key=_latency)
+    return WorstInstant(
+        rally=rally,
+        at_ns=row["first_ns"],
+        latency_ns=latency_ns,
+        predicted_ns=row["longest_ns"],
+        played=played,
+        began_in=row["began_in"],
+        ended_in=row["ended_in"],
+        task=row["task"],
+        time_ns=sections.about.time_ns,
+        open_ns=open_ns,
+    )
+
+
+def _latency(one: tuple[int, bool, dict[str, Any]]) -> int:
+    return one[0]

@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""`tennis compare --worst-instant`: one boot a side decides, and the same one each time."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tennis.cli import cli
+from tennis.errors import UsageError
+from tennis.explain.sections import kept
+from tennis.play.worst_instants import SHOTS, Change, WorstCompared, worst_of
+from tests.support.made_up_sections import made_up_sections
+from tests.support.synthetic import make_rally
+
+LATER_NS = 100  # the second machine's constant answer takes so much longer
+
+
+def run(*words):
+    return CliRunner().invoke(cli, ["compare", *map(str, words)], terminal_width=120)
+
+
+def later(sections, ns):
+    """Return the same sections of a Racquet that answers so much later."""
+    groups, longest = sections.groups, sections.longest
+    for name in ("longest_ns", "shortest_ns"):
+        groups = moved(groups, name, ns)
+    return replace(sections, groups=groups, longest=moved(longest, "latency_ns", ns))
+
+
+def moved(table, name, ns):
+    number = table.schema.get_field_index(name)
+    column = table.column(name).to_numpy() + ns
+    return table.set_column(number, table.schema.field(name), [column])
+
+
+@pytest.fixture
+def sides(tmp_path):
+    """Return two recorded boots: nothing of them is played."""
+    before, after = (
+        make_rally(tmp_path / name, rise=np.full(40, rise), schedule=np.full(40, 200))
+        for name, rise in (("before", 90), ("after", 91))
+    )
+    kept.write(before, made_up_sections())
+    kept.write(after, later(made_up_sections(), LATER_NS))
+    return before.path, after.path
+
+
+def test_later_by_more_than_the_threshold_is_worse(sides):
+    done = run(*sides, "--worst-instant", f"{LATER_NS - 1}ns")
+    assert done.exit_code == 1, done.output
+    assert "+100 ns" in done.output
+    assert "Worse: the worst instant became later by 100 ns, more than 99 ns." in done.output
+    assert "(task " in done.output
+    assert run(*sides, "--worst-instant", f"{LATER_NS}ns").exit_code == 0
+    done = run(*reversed(sides), "--worst-instant", "0ns")
+    assert (done.exit_code, "-100 ns" in done.output) == (0, True)
+
+
+def test_what_a_script_reads(sides):
+    told = json.loads(run(*sides, "--worst-instant", "50ns", "--json").stdout)
+    assert told["verdict"] == "worse"
+    (one,) = told["worst_instants"]
+    assert (one["later_ns"], one["over_ns"]) == (LATER_NS, 50)
+    assert one["after"]["latency_ns"] == one["after"]["predicted_ns"]
+    assert (one["after"]["played"], one["after"]["open_ns"]) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("mainline", "rt top-half=forced"), "rt top-half=forced: its top half is forced"),
+        (("mainline", "sloth", "--balls", "9"), "sections are those of Linux"),
+        (("mainline", "rt", "--balls", "20001"), "20,001 balls, and sections are recorded of"),
+        (("mainline", "rt", "--bench", "pi", "--balls", "60"), "on a board, nobody sees"),
+        (("mainline", "rt", "--boots", "9"), "plays one boot a side"),
+        (("mainline", "rt", "--no-explain"), "plays one boot a side"),
+        (("mainline", "mainline"), "both sides are the same"),
+    ],
+)
+def test_what_has_no_exact_worst_instant_is_refused_before_it_is_played(words, said, tmp_path):
+    done = run(*words, "--worst-instant", "5us", "--out", tmp_path / "out")
+    assert isinstance(done.exception, UsageError), done.output
+    assert said in str(done.exception)
+    assert "\n" not in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("time", ["5", "fast", "-1us", "1e3us"])
+def test_a_threshold_is_a_time(sides, time):
+    assert "say 100us" in str(run(*sides, f"--worst-instant={time}").exception)
+
+
+def measured(sections, *off):
+    """Find the worst instant where balls come off by so much; return it, and what was played."""
+    left, played = list(off), []
+
+    def play(row):
+        played.append(row["longest_ns"])
+        return row["longest_ns"] + left.pop(0)
+
+    return worst_of(None, sections, play), played
+
+
+def test_what_is_not_exact_is_played_until_nothing_can_be_later():
+    sections = made_up_sections()
+    worst, played = measured(sections)
+    assert (worst.played, played) == (False, [])  # each ball was as predicted
+    fits = [one.model_copy(update={"worst_ns": 8}) for one in sections.about.balls]
+    doubted = replace(sections, about=sections.about.model_copy(update={"balls": fits}))
+    latest = sorted(sections.groups.column("longest_ns").to_pylist(), reverse=True)
+    worst, played = measured(doubted, 8)
+    assert (worst.latency_ns, worst.played, played) == (latest[0] + 8, True, latest[:1])
+    # the first came earlier than the next one is predicted
+    worst, played = measured(doubted, -50, 0)
+    assert (worst.latency_ns, played, worst.open_ns) == (latest[1], latest[:2], None)
+    worst, played = measured(doubted, *[-10_000] * SHOTS)
+    assert (len(played), worst.open_ns) == (SHOTS, latest[SHOTS])
+
+
+def test_an_instant_that_may_be_later_leaves_it_undecided():
+    known, _ = measured(made_up_sections())
+    may_be_later = replace(known, open_ns=known.latency_ns + 1000)
+    for before, after, over_ns, verdict in (
+        (known, may_be_later, 500, "undecided"),
+        (known, may_be_later, 1000, "no worse"),
+        (may_be_later, replace(known, latency_ns=known.latency_ns + 900), 500, "undecided"),
+        (may_be_later, replace(known, latency_ns=known.latency_ns + 1600), 500, "worse"),
+    ):
+        change = Change("", before, after, over_ns)
+        assert change.verdict == verdict
+        assert WorstCompared(None, [change]).verdict == verdict
