@@ -4,8 +4,6 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -15,6 +13,7 @@ from tennis.checkout import ROOT
 from tennis.cli import COMMANDS, cli
 from tennis.course import load_course
 from tennis.course.starters import solved
+from tests.support.terminal import tennis
 
 REFERENCE = {page.stem: page.read_text() for page in (ROOT / "docs/commands").glob("*.md")}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -93,7 +92,7 @@ def test_every_example_can_be_parsed(page):
 
 @pytest.mark.virtual
 @pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.stem)
-def test_every_example_works(page, tmp_path):
+def test_every_example_works(page, tmp_path, monkeypatch):
     """The commands of a page, in their order, in one folder; few balls and rates.
 
     What a lab's students complete lies there completed.
@@ -101,10 +100,10 @@ def test_every_example_works(page, tmp_path):
     for file in (ROOT / "labs" / page.stem).glob("*.[ch]"):
         (tmp_path / file.name).write_text(solved(file.read_text()))
     (tmp_path / "labs").symlink_to(ROOT / "labs")  # recorded rallies lie there
+    monkeypatch.chdir(tmp_path)
     for words in commands_of(page):
         few = FEW.get(words[0], []) + (["--boots", "1"] if "--try" in words else [])
-        command = [sys.executable, "-c", "from tennis.cli import main; main()", *words, *few]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = tennis(*words, *few)
         assert done.returncode == 0, f"tennis {shlex.join(words)}\n{done.stdout}{done.stderr}"
 
 

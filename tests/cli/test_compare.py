@@ -4,8 +4,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
@@ -14,6 +12,7 @@ from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.rally.manifest import Fault
 from tests.support.synthetic import latencies, make_rally
+from tests.support.terminal import tennis
 
 BOOTS = 8
 
@@ -153,10 +152,6 @@ def test_what_fails_is_not_called_worse(sides, tmp_path):
     folder = shutil.copytree(sides / "later", tmp_path / "broken")
     balls = folder / "03" / "balls.parquet"
     balls.write_bytes(balls.read_bytes()[:-100])
-    done = subprocess.run(
-        [sys.executable, "-c", "from tennis.cli import main; main()", "compare",
-         sides / "before", folder],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = tennis("compare", sides / "before", folder)
     assert done.returncode == 4, done.stderr
     assert "was truncated or altered" in done.stderr

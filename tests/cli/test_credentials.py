@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """A key in a URL is refused by every command, and printed by none."""
 
-import subprocess
 from pathlib import Path
 
 import click
@@ -16,7 +15,7 @@ from tennis.errors import BenchError, UsageError
 from tennis.store import open_store
 from tennis.store.opening import create
 from tennis.store.place import Place
-from tests.support.terminal import TENNIS
+from tests.support import terminal
 
 KEY, SECRET = "AKIAEXAMPLE", "wJalr/XUtn+FEMI"
 URL = f"s3://{KEY}:{SECRET}@lab/term"
@@ -86,8 +85,7 @@ def test_what_holds_no_key_is_let_through(words):
 
 
 def test_the_terminal_shows_one_line():
-    words = [TENNIS, "store", "list", URL]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = terminal.tennis("store", "list", URL)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1

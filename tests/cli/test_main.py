@@ -5,7 +5,6 @@
 import os
 import struct
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +15,11 @@ from tennis.cli import main
 from tennis.play.planning import plan_of
 from tennis.rally.disk import write_whole
 from tests.support.synthetic import make_rally
+from tests.support.terminal import TENNIS, tennis
 
-TENNIS = str(Path(sys.executable).with_name("tennis"))
 
-
-def tennis(*words: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+def program(*words: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run the program itself: what it makes of the streams that it is given."""
     settings = {"capture_output": True, "text": True, "timeout": 60, **options}
     return subprocess.run([TENNIS, *map(str, words)], check=False, **settings)
 
@@ -111,7 +110,8 @@ def test_a_match_is_no_rally(tmp_path):
     assert "is a match: name one of the rallies in it" in done.stderr
 
 
-def test_what_failed(tmp_path):
+def test_what_failed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()
     for words in (
@@ -120,29 +120,30 @@ def test_what_failed(tmp_path):
         ["rally", "--out", "no/such/place"],
         ["rally", "--out", "file/r"],
     ):
-        done = tennis(*words, cwd=tmp_path)
+        done = tennis(*words)
         assert done.returncode == 1, words
         assert len(done.stderr.splitlines()) == 1
         assert "Traceback" not in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "file"]
 
 
-def test_no_kernels_and_no_qemu_here(tmp_path):
-    elsewhere = {**os.environ, "TENNIS_CACHE": str(tmp_path / "cache"), "PATH": "/nowhere"}
-    done = tennis("rally", "--out", tmp_path / "r", env=elsewhere)
+def test_no_kernels_and_no_qemu_here(tmp_path, monkeypatch):
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    done = tennis("rally", "--out", tmp_path / "r")
     assert done.returncode == 1
     assert "tennis kernels fetch mainline" in done.stderr
-    done = tennis("doctor", env=elsewhere)
+    done = tennis("doctor")
     assert done.returncode == 1
     assert "qemu-system-aarch64 is not installed" in done.stdout
     assert "run 'make setup'" in done.stdout
 
 
-def test_a_cache_that_cannot_be_used(tmp_path):
+def test_a_cache_that_cannot_be_used(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    env = {**os.environ, "TENNIS_CACHE": str(tmp_path / "file" / "cache")}
+    monkeypatch.setenv("TENNIS_CACHE", str(tmp_path / "file" / "cache"))
     for words in (["doctor"], ["kernels", "fetch"], ["rally", "--out", str(tmp_path / "r")]):
-        done = tennis(*words, env=env)
+        done = tennis(*words)
         assert done.returncode == 1
         assert "Traceback" not in done.stdout + done.stderr
 
@@ -151,7 +152,7 @@ def test_output_that_nobody_takes(tmp_path):
     rally = make_rally(tmp_path / "r", balls=100).path
     with Path("/dev/full").open("w") as full:
         for words in (["stats", rally], ["stats", "--json", rally], ["kernels"]):
-            done = tennis(*words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+            done = program(*words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
             assert done.returncode == 1
             assert done.stderr.splitlines() == ["tennis: output: No space left on device"]
     shell = f"set -o pipefail; {TENNIS} stats {rally} | head -n 1 > /dev/null"
@@ -161,7 +162,7 @@ def test_output_that_nobody_takes(tmp_path):
 
 def test_a_terminal_without_unicode(tmp_path):
     rally = make_rally(tmp_path / "r", balls=100, kernel="核心").path
-    done = tennis("stats", rally, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    done = program("stats", rally, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0, done.stderr
 
 

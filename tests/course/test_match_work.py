@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: MIT
 """A lab's match: the one that was asked for, and some of it is played again."""
 
+import contextlib
 import hashlib
 import json
 import shutil
-import subprocess
-import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +17,7 @@ from tennis.course.checking.match_work import play_some_again, whole_match
 from tennis.course.checks import Wrong
 from tennis.rally import balls
 from tennis.rally.manifest import seal_of
+from tests.support.terminal import tennis
 
 LAB = load_lab("11-the-report")
 # on SLOTH, which boots in no time: what is judged is the same
@@ -47,14 +47,8 @@ def played(tmp_path_factory):
     work.start(LAB, "zoe", folder)
     text = PLAN.format(seed=work.seed_of(LAB, "zoe"))
     (folder / "plan.toml").write_text(text)
-    command = [sys.executable, "-c", "from tennis.cli import main; main()", "match", "plan.toml"]
-    done = subprocess.run(
-        [*command, "--quiet", "--out", "main-result"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with contextlib.chdir(folder):
+        done = tennis("match", "plan.toml", "--quiet", "--out", "main-result")
     assert done.returncode == 0, done.stderr
     return folder, text
 

@@ -3,8 +3,6 @@
 """`tennis compare` of what is to be played: real boots in pairs, until it is decided."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -20,6 +18,7 @@ from tennis.play.compare_record import CompareRecord
 from tennis.play.comparing import Compared, _Game
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
+from tests.support import terminal
 
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("comparing")]
 # 9 balls have one level, the median: the quickest comparison that there is
@@ -30,12 +29,7 @@ RAISES = "gpiod_set_value(r->reply, 1);\n\tracquet_count_ping"
 
 
 def tennis(*words):
-    done = subprocess.run(
-        [sys.executable, "-c", "from tennis.cli import main; main()", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = terminal.tennis(*words)
     return done.returncode, done.stdout, " ".join((done.stdout + done.stderr).split())
 
 

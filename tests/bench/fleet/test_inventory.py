@@ -5,7 +5,6 @@
 import json
 import shutil
 import subprocess
-import sys
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -19,6 +18,7 @@ from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.play import benches
 from tennis.rally.manifest import VerificationRecord
+from tests.support.terminal import tennis
 
 EXAMPLE = ROOT / "ansible/inventory.example"
 NOW = 1_800_000_000
@@ -105,10 +105,7 @@ def test_a_bench_that_does_not_answer_stops_nobody(tmp_path):
         "    silent: {ansible_host: 127.0.0.1, ansible_port: 1}\n"
         "    strange: {ansible_host: 127.0.0.1, ansible_port: 1, tennis_bench_host: nowhere}\n"
     )
-    command = [sys.executable, "-c", "from tennis.cli import main; main()", "benches", "--json"]
-    done = subprocess.run(
-        [*command, "--inventory", tmp_path], capture_output=True, text=True, check=False
-    )
+    done = tennis("benches", "--json", "--inventory", tmp_path)
     assert done.returncode == 1
     rows = {said["bench"]: said for said in json.loads(done.stdout)}
     assert not rows["silent"]["reachable"]

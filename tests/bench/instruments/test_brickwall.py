@@ -6,8 +6,6 @@ import contextlib
 import json
 import math
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -42,9 +40,9 @@ from tennis.stats import summarize
 from tennis.wiring import wiring
 from tests.support.fake_brickwall import TICK_HZ, FakeBrickwall, ball_of, wires
 from tests.support.synthetic import manifest as synthetic_manifest
+from tests.support.terminal import tennis
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
-TENNIS = str(Path(sys.executable).with_name("tennis"))
 FEW = Amount(each=3, random=600)
 
 
@@ -57,12 +55,6 @@ def _data_folder(tmp_path, monkeypatch):
 def fake() -> Iterator[FakeBrickwall]:
     with FakeBrickwall() as instrument:
         yield instrument
-
-
-def tennis(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [TENNIS, *map(str, words)], capture_output=True, text=True, check=False, timeout=120
-    )
 
 
 def played(fake: FakeBrickwall, out: Path, observe=lambda _: None, **asked) -> Rally:

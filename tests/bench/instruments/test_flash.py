@@ -15,21 +15,14 @@ from tennis.cli import cli
 from tennis.play import verify
 from tennis.play.known_delays import Amount
 from tests.support.emulated_pico import JUMPERS, PLUG, EmulatedPico, respond
+from tests.support.terminal import tennis
 
 pytestmark = pytest.mark.virtual
-
-TENNIS = str(Path(sys.executable).with_name("tennis"))
 
 
 @pytest.fixture(autouse=True)
 def _data_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "data"))
-
-
-def tennis(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [TENNIS, *map(str, words)], capture_output=True, text=True, check=False, timeout=600
-    )
 
 
 @pytest.fixture

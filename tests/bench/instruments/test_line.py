@@ -24,11 +24,11 @@ from tennis.play.progress import Progress
 from tennis.play.rally import Watch, play
 from tennis.rally import Rally, open_rally
 from tests.support.emulated_pico import EmulatedPico, Line, Mangle, respond
+from tests.support.terminal import TENNIS, tennis
 from tests.support.ticks import interrupt_ticks, scheduling_ticks
 
 pytestmark = pytest.mark.virtual
 
-TENNIS = str(Path(sys.executable).with_name("tennis"))
 ANSWER = respond("answer", rise=1000, width=5000)
 PLAN = {"gap_min_us": 100, "gap_max_us": 200, "settle_s": 0.01, "timeout_ms": 5}
 
@@ -36,12 +36,6 @@ PLAN = {"gap_min_us": 100, "gap_max_us": 200, "settle_s": 0.01, "timeout_ms": 5}
 def rally(url: str, out: Path, observe=lambda _: None, **asked) -> Rally:
     plan = plan_of(bench="pi", port=url, **{**PLAN, **asked})
     return play(WiredBench(url), plan, out, Watch(observe))
-
-
-def tennis(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [TENNIS, *map(str, words)], capture_output=True, text=True, check=False, **options
-    )
 
 
 def words_of(url: str, out: Path, balls: int = 2000) -> list[str]:

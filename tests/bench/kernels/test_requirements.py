@@ -5,8 +5,6 @@
 import json
 import re
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -26,8 +24,7 @@ from tennis.bench.kernels.requirements import (
 from tennis.bench.targets import snapshot
 from tennis.errors import TennisError, UsageError
 from tests.support.small_kernel import SMALL
-
-TENNIS = str(Path(sys.executable).with_name("tennis"))
+from tests.support.terminal import tennis
 
 # a quiet Pi, as the script tells it
 QUIET = """\
@@ -218,12 +215,6 @@ def test_a_file_that_is_wrong(tmp_path):
 
 
 # --- the command ---
-
-
-def tennis(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [TENNIS, *map(str, words)], capture_output=True, text=True, check=False, timeout=300
-    )
 
 
 def test_a_configuration_is_checked(tmp_path):

@@ -2,27 +2,20 @@
 # SPDX-License-Identifier: MIT
 """A rally with a Racquet of one's own: played, told as such, and played again."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tennis.checkout import ROOT
 from tennis.course.starters import solved
 from tennis.play.planning import plan_of
 from tennis.rally import open_rally
+from tests.support import terminal
 
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("own-racquet")]
 RIGHT = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
 
 
 def tennis(*words: object) -> tuple[int, str]:
-    done = subprocess.run(
-        [sys.executable, "-c", "from tennis.cli import main; main()", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = terminal.tennis(*words)
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
