@@ -232,9 +232,9 @@ def load_option(text: str) -> tuple[str, int]:
 @click.option(
     "--sections",
     is_flag=True,
-    help="Then boot it twice more, and record what a ping at every instant would have met, in "
-    "OUT/sections.parquet (virtual bench, hard top half; `tennis explain OUT --sections` does it "
-    "later).",
+    help="Then boot the machine twice more, and record what a ping at every instant would have "
+    "met, in OUT/sections.parquet. For a hard top half on the virtual bench; "
+    "`tennis explain OUT --sections` does it later.",
 )
 @quiet_option
 @click.option("--operator", metavar="NAME", help="The player; kept in the manifest.")
