@@ -91,7 +91,7 @@ def why_not(plan: Plan) -> str:
         why = "SLOTH answers, and sections are those of Linux"
     elif plan.processors > 1:
         why = f"it has {plan.processors} processors, and sections are those of one"
-    elif plan.top_half != "hard":
+    elif plan.top_half != "hard" and plan.racquet is None:  # of your own nobody says: balls tell
         why = f"its top half is {plan.top_half}: when its thread runs depends on the ping itself"
     elif plan.protocol.loop != "closed":
         why = "an open loop serves balls before their answers"
@@ -104,41 +104,21 @@ def why_not(plan: Plan) -> str:
     return why
 
 
-def record(
-    rally: Rally,
-    *,
-    kernel: str | None = None,
-    plan: Plan | None = None,
-    watch: Watch | None = None,
-) -> kept.Sections:
+def record(rally: Rally, *, kernel: str | None = None, watch: Watch | None = None) -> kept.Sections:
     """Find a rally's sections, and write them into its folder. Raises as ``find_sections``."""
-    found = find_sections(rally, kernel=kernel, plan=plan, watch=watch)
+    found = find_sections(rally, kernel=kernel, watch=watch)
     kept.write(rally, found)
     return found
 
 
 def find_sections(
-    rally: Rally,
-    *,
-    kernel: str | None = None,
-    plan: Plan | None = None,
-    watch: Watch | None = None,
+    rally: Rally, *, kernel: str | None = None, watch: Watch | None = None
 ) -> kept.Sections:
     """Return a rally's sections: of two boots, played now. Its folder is not touched.
 
-    ``plan``: that the caller played this rally of; its tree and its Racquet are trusted.
     Raises UsageError, RallyError and BenchError as ``tennis.play.explain.explain``.
     """
-    plan = plan or plan_again(rally, kernel)
-    check(rally, plan)
-    table = balls_of(rally)
-    machine = _Machine(rally, plan, table, watch or Watch())
-    with_balls = machine.rally_again()
-    calibration = calibrate(with_balls, table[:, 0], table[:, 1])
-    del with_balls
-    without, places = machine.without_balls()
-    low, high = int(table[0, 0]), machine.end_ns
-    found = find(without, calibration, places, low, high)
+    found = all_sections(rally, plan_again(rally, kernel), watch or Watch())
     if not found.longest.num_rows:
         raise BenchError(
             f"{rally.path}: what this kernel does with its interrupts or its timer is not what the "
@@ -146,6 +126,22 @@ def find_sections(
             next_step="`tennis explain` without --sections names what late balls waited for",
         )
     return found
+
+
+def all_sections(rally: Rally, plan: Plan, watch: Watch) -> kept.Sections:
+    """Return a rally's sections, also where no instant is sure: ``longest`` has no row then.
+
+    ``plan`` is ``plan_again`` the rally, or what the caller played it of: its tree and its Racquet
+    are trusted.
+    """
+    check(rally, plan)
+    table = balls_of(rally)
+    machine = _Machine(rally, plan, table, watch)
+    with_balls = machine.rally_again()
+    calibration = calibrate(with_balls, table[:, 0], table[:, 1])
+    del with_balls
+    without, places = machine.without_balls()
+    return find(without, calibration, places, int(table[0, 0]), machine.end_ns)
 
 
 def play_at(
@@ -158,7 +154,7 @@ def play_at(
 ) -> list[Shot]:
     """Play a ball at each of some instants, in a boot of its own; (at_ns, predicted_ns).
 
-    ``plan`` as in ``find_sections``.
+    ``plan`` as for ``all_sections``.
     """
     plan = plan or plan_again(rally, kernel)
     check(rally, plan)

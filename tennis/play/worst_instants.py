@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tennis.comparison.before_after import Verdict
 from tennis.comparison.played import Cell, Sides, matched
 from tennis.errors import UsageError
@@ -20,7 +23,7 @@ from tennis.play.compare_record import SIDES
 from tennis.play.comparing import Playing, play_one_pair
 from tennis.play.rally import Watch
 from tennis.play.replaying import plan_again
-from tennis.play.sections import play_at, record, why_not
+from tennis.play.sections import all_sections, play_at, why_not
 from tennis.play.sides import Recorded, SideRequest, ToPlay
 from tennis.rally import Rally
 from tennis.rally.plan import Plan
@@ -138,11 +141,12 @@ def _worst(cell: Cell, plan: Plan | None, side: str, playing: Playing) -> WorstI
 
     with playing.shown(side) as observe:
         watch = Watch(observe, playing.stop)
-        if kept.read(rally) is None:
-            say(f"{side}: recording what a ball at every instant would have met")
-            record(rally, plan=again(), watch=watch)
         sections = kept.read(rally)
-        assert sections is not None  # noqa: S101
+        if sections is None:
+            say(f"{side}: recording what a ball at every instant would have met")
+            sections = all_sections(rally, again(), watch)
+            if sections.longest.num_rows:
+                kept.write(rally, sections)
 
         def play(row: dict[str, Any]) -> int:
             say(f"{side}: playing a ball where {format_ns(row['longest_ns'])} are predicted")
@@ -157,23 +161,22 @@ def worst_of(
 ) -> WorstInstant:
     """Return the worst instant of what was recorded.
 
-    ``play`` returns the latency (ns) of a ball that is played at the first instant of a row of
-    ``sections.groups``. It is called, the latest predicted first, until no instant that may be off
-    is predicted to be later than the worst that is known.
+    An instant is certain if it is sure, and each ball that was taken like that came as predicted.
+    Others may be off by as much as any ball was. They are played, the latest predicted first, until
+    none may be later than the worst that is known. ``play`` returns the latency (ns) of a ball at
+    the first instant of a row of ``sections.groups``.
     """
-    exact = {(b.way, b.where) for b in sections.about.balls if not b.worst_ns}
-    latest = sections.groups.sort_by([("longest_ns", "descending"), ("first_ns", "ascending")])
-    found: list[tuple[int, bool, dict[str, Any]]] = []
+    certain, doubtful = _by_certainty(sections)
+    found = [(row["longest_ns"], False, row) for row in certain]
     open_ns = None
-    for row in latest.slice(0, SHOTS + 2).to_pylist():
-        predicted_ns = row["longest_ns"]
-        if found and predicted_ns <= max(found, key=_latency)[0]:
+    for number, row in enumerate(doubtful):
+        may_be_ns = row["longest_ns"] + sections.about.worst_ns
+        if found and may_be_ns <= max(found, key=_latency)[0]:
             break
-        certain = row["sure"] and (row["way"], row["where"]) in exact
-        if not certain and len(found) == SHOTS:
-            open_ns = predicted_ns
+        if number == SHOTS:
+            open_ns = may_be_ns
             break
-        found.append((predicted_ns if certain else play(row), not certain, row))
+        found.append((play(row), True, row))
     latency_ns, played, row = max(found, key=_latency)
     return WorstInstant(
         rally=rally,
@@ -187,6 +190,22 @@ def worst_of(
         time_ns=sections.about.time_ns,
         open_ns=open_ns,
     )
+
+
+def _by_certainty(sections: kept.Sections) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the latest certain row, if there is one, and the latest others."""
+    exact = {(fit.way, fit.where) for fit in sections.about.balls if not fit.worst_ns}
+    columns = [sections.groups.column(name).to_pylist() for name in ("sure", "way", "where")]
+    certain = pa.array(
+        [sure and (way, at) in exact for sure, way, at in zip(*columns, strict=True)]
+    )
+    order = [("longest_ns", "descending"), ("first_ns", "ascending")]
+    both = ((certain, 1), (pc.invert(certain), SHOTS + 1))
+    known, others = (
+        sections.groups.filter(mask).sort_by(order).slice(0, count).to_pylist()
+        for mask, count in both
+    )
+    return known, others
 
 
 def _latency(one: tuple[int, bool, dict[str, Any]]) -> int:

@@ -114,11 +114,11 @@ def test_what_is_not_exact_is_played_until_nothing_can_be_later():
     latest = sorted(sections.groups.column("longest_ns").to_pylist(), reverse=True)
     worst, played = measured(doubted, 8)
     assert (worst.latency_ns, worst.played, played) == (latest[0] + 8, True, latest[:1])
-    # the first came earlier than the next one is predicted
-    worst, played = measured(doubted, -50, 0)
-    assert (worst.latency_ns, played, worst.open_ns) == (latest[1], latest[:2], None)
+    # the first came earlier than the next one may come
+    worst, played = measured(doubted, -50, 50)
+    assert (worst.latency_ns, played, worst.open_ns) == (latest[1] + 50, latest[:2], None)
     worst, played = measured(doubted, *[-10_000] * SHOTS)
-    assert (len(played), worst.open_ns) == (SHOTS, latest[SHOTS])
+    assert (len(played), worst.open_ns) == (SHOTS, latest[SHOTS] + 8)
 
 
 def test_an_instant_that_may_be_later_leaves_it_undecided():
