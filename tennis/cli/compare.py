@@ -75,8 +75,8 @@ WIDE = 400  # columns: a table is never cut
     WORST,
     "over",
     metavar="TIME",
-    help="Compare the exact worst instant of one boot a side, as `explain --sections` finds it: "
-    "worse, if it is later by more than this, as in 5us (virtual bench, hard top half).",
+    help="Compare the worst instant of one boot a side, as `explain --sections` finds it (virtual "
+    "bench, hard top half). Worse is later by more than this, as in 5us.",
 )
 @click.option(
     "--minutes",

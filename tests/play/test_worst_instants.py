@@ -13,9 +13,33 @@ from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.explain.sections import kept
 from tennis.play.worst_instants import SHOTS, Change, WorstCompared, worst_of
+from tests.play.test_comparing import RIGHT
 from tests.support.made_up_sections import made_up_sections
 from tests.support.synthetic import make_rally
 
+# a driver that looks at its line now and then, with interrupts off: one ball in 5,000 would see it
+POLLS = """
+static struct delayed_work poll;
+
+static void racquet_poll(struct work_struct *unused)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	udelay(20);
+	local_irq_restore(flags);
+	schedule_delayed_work(&poll, msecs_to_jiffies(100));
+}
+
+"""
+STARTS = "\tINIT_DELAYED_WORK(&poll, racquet_poll);\n\tschedule_delayed_work(&poll, 1);\n"
+PLANTED = [
+    ("#include", "#include <linux/delay.h>\n#include <linux/workqueue.h>\n#include"),
+    ("/* The bottom half", f"{POLLS}/* The bottom half"),
+    ("\tkthread_init_work(", f"{STARTS}\tkthread_init_work("),
+    ("\tkthread_destroy_worker(", "\tcancel_delayed_work_sync(&poll);\n\tkthread_destroy_worker("),
+]
+COMMENT = [("/* The top half", "/* Some lines\n * more.\n */\n/* The top half")]
 LATER_NS = 100  # the second machine's constant answer takes so much longer
 
 
@@ -92,6 +116,36 @@ def test_what_has_no_exact_worst_instant_is_refused_before_it_is_played(words, s
 @pytest.mark.parametrize("time", ["5", "fast", "-1us", "1e3us"])
 def test_a_threshold_is_a_time(sides, time):
     assert "say 100us" in str(run(*sides, f"--worst-instant={time}").exception)
+
+
+def changed(changes, tmp_path):
+    """Return two Racquets: one of lab 3, and the same with some changes."""
+    source = RIGHT
+    for at, instead in changes:
+        assert at in source
+        source = source.replace(at, instead, 1)
+    before, after = tmp_path / "before.c", tmp_path / "after.c"
+    before.write_text(RIGHT)
+    after.write_text(source)
+    return before, after
+
+
+@pytest.mark.virtual
+@pytest.mark.parametrize("changes", [PLANTED, COMMENT], ids=["planted", "comment"])
+def test_one_boot_a_side_finds_a_rare_section_and_no_comment(changes, tmp_path):
+    """Idle, nothing else is on: a few balls calibrate, and the instants in between are searched."""
+    sides = changed(changes, tmp_path)
+    words = ("--worst-instant", "5us", "--balls", 100, "--out", tmp_path / "out", "--json")
+    done = run(*sides, *words)
+    planted = changes is PLANTED
+    assert done.exit_code == planted, done.output
+    (one,) = json.loads(done.stdout)["worst_instants"]
+    assert one["after"]["played"]
+    if planted:
+        assert 20_000 < one["after"]["latency_ns"] < 25_000
+        assert one["after"]["began_in"] == "racquet_poll [racquet]"
+    else:
+        assert one["later_ns"] == 0
 
 
 def measured(sections, *off):
