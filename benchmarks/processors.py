@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Several processors on the virtual bench: repeats, the error of their turns, and their speed.
 
-Repeats: each rally is played twice with one seed, by turns alone and beside a busy loop on each
-core; balls, events and console are compared byte by byte. Exits with 1 if a pair differs.
+Repeats: each rally is played twice with one seed, the second time by turns alone and beside busy
+loops; balls, events and console are compared byte by byte. Exits with 1 if a pair differs.
 Turns: one isolated rally with turns of other lengths, so that the error of a turn shows.
 Speed: balls a second of processor time with one, two and four processors; the boot is not counted.
 
     .venv/bin/python benchmarks/processors.py --pairs 100
+
+It plays with the first qemu-system-aarch64 in PATH, and names its version.
 """
 
 import argparse
@@ -23,6 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tennis.bench.qemu.plugins import find_qemu
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
@@ -72,43 +75,55 @@ def busy(count: int) -> Iterator[None]:
 
 def digests(rally: Rally) -> dict[str, str]:
     """Return what must be the same twice."""
-    files = {name: rally.path / name for name in (BALLS, EVENTS, CONSOLE)}
-    return {
-        name: hashlib.sha256(file.read_bytes()).hexdigest()
-        for name, file in files.items()
-        if file.is_file()
-    }
+    files = (BALLS, EVENTS, CONSOLE)
+    return {name: hashlib.sha256((rally.path / name).read_bytes()).hexdigest() for name in files}
 
 
-def repeats(pairs: int, balls: int, scratch: Path) -> int:
+def unlike(one: Rally, other: Rally, balls: int) -> list[str]:
+    """Return what is not as it must be: files that differ, and rallies that are not whole."""
+    parts = [f"a rally of {r.balls} balls" for r in (one, other) if r.balls != balls]
+    parts += [fault.code for r in (one, other) for fault in r.manifest.faults]
+    again = digests(other)
+    return parts + [name for name, digest in digests(one).items() if again[name] != digest]
+
+
+def kinds(pairs: int) -> Iterator[tuple[dict[str, Any], str, bool]]:
+    """Yield load, kernel and whether loops are busy beside the second rally, for each pair.
+
+    The numbers of loads, and of kernels with and without loops, have no common divisor: each load
+    meets each kernel, and both of them busy loops.
+    """
+    loads, kernels = itertools.cycle(LOADS), itertools.cycle(KERNELS)
+    for index in range(pairs):
+        yield next(loads), next(kernels), (index + index // len(KERNELS)) % 2 == 0
+
+
+def repeats(pairs: int, balls: int, loops: int, scratch: Path) -> int:
     """Play pairs, say of each whether it is alike, and count; return how many are not."""
     different: Counter[str] = Counter()
     played_so: Counter[str] = Counter()
-    # their numbers have no common divisor: each load meets each kernel
-    kinds = zip(itertools.cycle(LOADS), itertools.cycle(KERNELS), strict=False)
-    for number, (load, kernel) in enumerate(itertools.islice(kinds, pairs), 1):
+    for number, (load, kernel, beside) in enumerate(kinds(pairs), 1):
         asked = {"kernel": kernel, "balls": balls, "seed": number, **load}
-        loops = (number % 2) * (os.cpu_count() or 1)
         one = played(scratch / f"{number}-once", **asked)
-        with busy(loops):
+        with busy(loops * beside):
             other = played(scratch / f"{number}-again", **asked)
-        unlike = [name for name, digest in digests(one).items() if digests(other)[name] != digest]
+        found = unlike(one, other, balls)
+        company = f"beside {format_count(loops, 'busy loop')}" if beside else "both alone"
         for row in (
             format_count(load.get("processors", 2), "processor"),
             f"{load['load']}",
             f"{kernel}",
-            "beside busy loops" if loops else "both alone",
+            company,
         ):
             played_so[row] += 1
-            different[row] += bool(unlike)
-        beside = f"again beside {loops} busy loops" if loops else "both alone"
-        result = f"DIFFERENT in {', '.join(unlike)}" if unlike else "alike"
-        print(f"{number}/{pairs}: {one.label}, seed {number}, {beside}: {result}", flush=True)
+            different[row] += bool(found)
+        result = f"DIFFERENT: {', '.join(found)}" if found else "alike"
+        print(f"{number}/{pairs}: {one.label}, seed {number}, {company}: {result}", flush=True)
+        different["all"] += bool(found)
     for row, count in played_so.items():
         print(f"{row}: {count - different[row]} of {count} pairs alike ({balls} balls each)")
-    unlike_pairs = different["both alone"] + different["beside busy loops"]
-    print(f"all: {pairs - unlike_pairs} of {pairs} pairs alike")
-    return unlike_pairs
+    print(f"all: {pairs - different['all']} of {pairs} pairs alike")
+    return different["all"]
 
 
 def turns(balls: int, scratch: Path) -> None:
@@ -127,6 +142,7 @@ def turns(balls: int, scratch: Path) -> None:
 
 def spent_s(out: Path, **asked: Any) -> float:
     """Return the processor seconds of a rally."""
+    VirtualBench(Extras()).versions(plan_of(**asked))  # what is built now is not built in the rally
     before = sum(os.times()[:4])
     played(out, **asked)
     return sum(os.times()[:4]) - before
@@ -153,18 +169,24 @@ def speed(balls: int, scratch: Path) -> None:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--pairs", type=int, default=100)
+    parser.add_argument("--pairs", type=int, default=100, help="0: leave them out")
     parser.add_argument("--balls", type=int, default=60, help="of each rally of a pair")
     parser.add_argument("--turn-balls", type=int, default=1000, help="0: leave it out")
     parser.add_argument("--speed-balls", type=int, default=500, help="0: leave it out")
+    parser.add_argument(
+        "--loops", type=int, default=os.cpu_count() or 1, help="busy beside every other pair"
+    )
     asked = parser.parse_args()
+    print(f"QEMU {find_qemu().version}", flush=True)
     with tempfile.TemporaryDirectory(prefix="tennis-bench-") as folder:
         scratch = Path(folder)
         if asked.turn_balls:
             turns(asked.turn_balls, scratch)
         if asked.speed_balls:
             speed(asked.speed_balls, scratch)
-        return int(repeats(asked.pairs, asked.balls, scratch) > 0)
+        if asked.pairs:
+            return int(repeats(asked.pairs, asked.balls, asked.loops, scratch) > 0)
+    return 0
 
 
 if __name__ == "__main__":
