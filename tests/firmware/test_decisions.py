@@ -264,7 +264,7 @@ def test_the_words_are_the_gaps_of_every_bench(pico):
     """Bit for bit what gaps.py says: 0 where no ball is."""
     pico.execute("import server\ns = server.Server()")
     rng = random.Random(1)  # noqa: S311
-    for _ in range(20):
+    for _ in range(10):
         seed, first = rng.randrange(1 << 32), rng.randrange(1 << 20) * 128
         shortest, begin = rng.randrange(10, 1 << 20), rng.randrange(60)
         longest = shortest + rng.choice((0, 1, rng.randrange(1 << 31), (1 << 32) - (1 << 21)))
