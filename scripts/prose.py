@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Count the sentences that make a reader stop, by page; fail if a page has more than before.
+"""Find the sentences that make a reader stop; fail if there is one.
 
-    scripts/prose.py                    what is above a ceiling
-    scripts/prose.py FILE...            every finding in these files or folders
-    scripts/prose.py --table            all counts, in Markdown
-    scripts/prose.py --lower            write lower ceilings; they never rise
+    scripts/prose.py                    every finding
+    scripts/prose.py FILE...            those in these files or folders
+    scripts/prose.py --table [TREE]     the counts of a tree by page and rule, in Markdown
 
-The rules are in prose-rules.toml, the ceilings in prose-ceilings.toml. A page that has no ceiling
-may have no finding. The decision is docs/decisions/0019.
+The rules are in prose-rules.toml. The decision is docs/decisions/0019.
 """
 
 import re
@@ -23,14 +21,15 @@ from pathlib import Path
 from prose_texts import Block, texts
 
 HERE = Path(__file__).parent
-RULES, CEILINGS = HERE / "prose-rules.toml", HERE / "prose-ceilings.toml"
+RULES = HERE / "prose-rules.toml"
 WORDS_MAX = 25
 LONG = "long sentence"
 
-# where a sentence ends: not behind an initial or an abbreviation
+# where a sentence ends: not behind an initial or an abbreviation; before a capital, or a value and
+# its colon
 END = re.compile(
     r"(?:(?<!\b[A-Z])|(?<=\d [A-Z])|(?<=/[A-Z]))(?<!\bal)(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bno)"
-    r"[.!?][)”\"]*\s+(?=[^a-z ])"
+    r"[.!?][)”\"]*\s+(?=[^a-z ]|[a-z][a-z0-9-]*: )"
 )
 WORD = re.compile(r"`code`|[^\s]*[A-Za-z0-9][^\s]*")
 
@@ -44,7 +43,6 @@ class Rule:
     instead: str
     kinds: frozenset[str]
     counts: bool  # else it is shown in the table, and fails nothing
-    never: bool  # no ceiling excuses it
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,6 @@ def read_rules() -> list[Rule]:
             rule["instead"],
             frozenset(rule.get("in", ["text", "cell", "title"])),
             rule.get("counts", True),
-            rule.get("never", False),
         )
         for name, rule in tomllib.loads(RULES.read_text()).items()
     ]
@@ -127,58 +124,24 @@ def table(found: Sequence[Finding], rules: Sequence[Rule]) -> Iterator[str]:
         )
 
 
-def forbidden(found: Sequence[Finding], rules: Sequence[Rule]) -> list[str]:
-    """Return the findings that nothing excuses."""
-    never = {rule.name: rule.instead for rule in rules if rule.never}
-    return [
-        f"{one.place}: {one.rule} ({never[one.rule]}): {one.sentence}"
-        for one in found
-        if one.rule in never
-    ]
-
-
-def above(counts: Counter[str], ceilings: dict[str, int]) -> list[str]:
-    """Return the pages above their ceiling."""
-    return [
-        f"{page}: {count} findings, {ceilings.get(page, 0)} at most: scripts/prose.py {page}"
-        for page, count in sorted(counts.items())
-        if count > ceilings.get(page, 0)
-    ]
-
-
-def lowered(counts: Counter[str], ceilings: dict[str, int]) -> str:
-    """Return the file of ceilings, none of them higher than before."""
-    lines = [line for line in CEILINGS.read_text().splitlines() if line.startswith("#")]
-    for page, ceiling in sorted(ceilings.items()):
-        if limit := min(ceiling, counts[page]):
-            lines.append(f'"{page}" = {limit}')
-    return "\n".join(lines) + "\n"
-
-
 def main(arguments: Sequence[str]) -> int:
-    """Print what was asked for; 1 if a page is above its ceiling."""
+    """Print what was asked for; 1 if there is a finding."""
     rules = read_rules()
-    found = look(HERE.parent, rules)
-    counts = counted(found, rules)
-    ceilings = tomllib.loads(CEILINGS.read_text())
-    if arguments == ["--table"]:
-        print(*table(found, rules), sep="\n")
+    if arguments[:1] == ["--table"]:
+        root = Path(arguments[1]) if len(arguments) > 1 else HERE.parent
+        print(*table(look(root, rules), rules), sep="\n")
         return 0
-    if arguments == ["--lower"]:
-        CEILINGS.write_text(lowered(counts, ceilings))
-        return 0
-    if arguments:
-        names = {rule.name for rule in rules if rule.counts} | {LONG}
-        instead = {rule.name: rule.instead for rule in rules}
-        for one in found:
-            if one.rule in names and any(f"{one.place}/".startswith(name) for name in arguments):
-                say = instead.get(one.rule, f"{WORDS_MAX} words at most")
-                print(f"{one.place}: {one.rule} ({say}): {one.sentence}")
-        return 0
-    wrong = forbidden(found, rules) + above(counts, ceilings)
-    print(*wrong, sep="\n", end="\n" if wrong else "")
-    print(f"{counts.total()} findings left, on {len(counts)} pages")
-    return 1 if wrong else 0
+    instead = {rule.name: rule.instead for rule in rules if rule.counts}
+    instead[LONG] = f"{WORDS_MAX} words at most"
+    found = [
+        one
+        for one in look(HERE.parent, rules)
+        if one.rule in instead
+        and (not arguments or any(f"{one.place}/".startswith(name) for name in arguments))
+    ]
+    for one in found:
+        print(f"{one.place}: {one.rule} ({instead[one.rule]}): {one.sentence}")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

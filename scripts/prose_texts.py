@@ -155,7 +155,9 @@ def spoken_values(content: object, key: str = "") -> Iterator[Block]:
 
 def template(source: str) -> Iterator[Block]:
     """Yield the text of a page's template, block by block."""
-    source = re.sub(r"<(script|style)\b.*?</\1>|\{%.*?%\}|\{#.*?#\}", " ", source, flags=re.DOTALL)
+    # a nav repeats the headings
+    unread = r"<(nav|script|style)\b.*?</\1>|\{%.*?%\}|\{#.*?#\}"
+    source = re.sub(unread, " ", source, flags=re.DOTALL)
     source = re.sub(r"\{\{.*?\}\}", VALUE, source, flags=re.DOTALL)
     source = re.sub(r"</?(a|b|code|em|i|kbd|small|span|strong|sub|sup)\b[^>]*>", "", source)
     for tag, words in re.findall(r"<(/?\w*)[^>]*>([^<]*)", f"<>{source}"):

@@ -60,7 +60,7 @@ class ReplayBench:
         self._whole = False
         if self.recording.manifest.ended == "interrupted":
             raise UsageError(
-                f"{recording} was interrupted: nobody knows what would have come next",
+                f"{recording} was interrupted: its next balls are not known",
                 next_step="replay a whole rally",
             )
 

@@ -35,8 +35,8 @@ def check(folder: Path, *, kernel: str | None, racquet: Path | None) -> None:
     Is it what it claims to be? Every ball, event and file is compared, or named as not compared. (A
     hash in the folder shows only damage.) The exit code is 1 if anything differs.
 
-    DIR may be the file that `tennis pack` made, or the folder in it: then the rally is played up to
-    the packed ball, and the ball's call stacks are compared, too.
+    DIR may be the file that `tennis pack` made, or the folder in it. Then Tennis plays the rally up
+    to the packed ball, and compares the ball's call stacks, too.
 
     \b
     Examples:

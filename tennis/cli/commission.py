@@ -58,7 +58,7 @@ SENT = (
     type=Whole(10, 1_000_000),
     default=2000,
     show_default=True,
-    help="How many balls a rally has.",
+    help="The number of balls of a rally.",
 )
 @inventory_option
 @holder_option

@@ -131,9 +131,9 @@ def compare(
 ) -> None:
     """Show what became later or earlier from BEFORE to AFTER, and which code made the difference.
 
-    A side is a folder that was played (a rally, rallies, a match), or a setting to play: a kernel,
-    a Racquet's C file, a match's plan, or words such as "rt top-half=explicit". The command plays
-    pairs of boots until each level (a quantile) is decided, or the budget is spent.
+    A side is a played folder (a rally, rallies, a match), or a setting to play. A setting is a
+    kernel, a Racquet's C file, a match's plan, or words such as "rt top-half=explicit". The command
+    plays pairs of boots until each level (a quantile) is decided, or the budget is spent.
 
     \b
     Examples:

@@ -43,7 +43,7 @@ MACHINES = (
     type=Whole(1, 1000),
     default=10,
     show_default=True,
-    help="How often each kernel is booted for each load; a verdict needs ten.",
+    help="The boots of each kernel for each load; a verdict needs ten.",
 )
 @click.option("--seed", type=Whole(0, 2**32 - 1), default=1, show_default=True, help="The seed.")
 @quiet_option

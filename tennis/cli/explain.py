@@ -45,9 +45,9 @@ ROWS = 8
 @click.option(
     "--stages",
     is_flag=True,
-    help="Record each step of every ball with its time, in RALLY/stages.parquet: interrupt "
-    "taken, its thread woken and running, lock, top half, bottom half, and what it "
-    "waited for. If the file exists, show it.",
+    help="Record each step of every ball with its time, in RALLY/stages.parquet. The steps are: "
+    "interrupt taken, its thread woken and running, lock, top half, bottom half, and the waits "
+    "between them. If the file exists, show it.",
 )
 @click.option(
     "--kernel", metavar="DIR", help="The built kernel tree, if the rally was played on one."
@@ -55,9 +55,9 @@ ROWS = 8
 @click.option(
     "--sections",
     is_flag=True,
-    help="Record what a ping at every instant would have met, as RALLY/sections.parquet: the worst "
-    "instant, its share of the time, and the code that keeps interrupts off. For a hard top half. "
-    "If the file exists, show it.",
+    help="Record what a ping at every instant would have met, as RALLY/sections.parquet. It shows "
+    "the worst instant, its share of the time, and the code that keeps interrupts off. For a hard "
+    "top half. If the file exists, show it.",
 )
 @click.option(
     "--exact",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("submissions", type=Folder(), metavar="DIR|ZIP")
-@click.option("--lab", "number", required=True, metavar="LAB", help="Which lab it is: 01.")
+@click.option("--lab", "number", required=True, metavar="LAB", help="The lab's number, such as 01.")
 @click.option(
     "--out",
     type=Folder(),

@@ -21,9 +21,9 @@ from tennis.units import format_count
     "--ball",
     type=int,
     required=True,
-    help="Which one, as `tennis explain` names it; the first is 0.",
+    help="The ball's number, as in `tennis explain`; the first is 0.",
 )
-@click.option("--kernel", metavar="DIR", help="The built tree, where the rally was played on one.")
+@click.option("--kernel", metavar="DIR", help="The built tree, if the rally was played on one.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -35,9 +35,9 @@ def pack(rally: Path, *, ball: int, kernel: str | None, out: Path | None) -> Non
     """Pack a late ball of a RALLY for somebody else, who gets the same one bit for bit.
 
     The rally is played again up to this ball, and explained. The zip file holds the rally, the
-    ball's moments and call stacks, a text for a mail (README.txt), and a script (replay.sh) that
-    needs only this kit: it fetches the kernel, plays the ball, and says with its exit code whether
-    it is the same. `tennis check FILE` does so without unpacking it.
+    ball's moments and call stacks, a text for a mail (README.txt), and a script (replay.sh). The
+    script needs only this kit: it fetches the kernel and plays the ball. Its exit code says whether
+    the ball is the same. `tennis check FILE` does so without unpacking it.
 
     \b
     Examples:

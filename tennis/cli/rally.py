@@ -177,7 +177,7 @@ def load_option(text: str) -> tuple[str, int]:
     "--processors",
     type=click.Choice(["1", "2", "4"]),
     callback=lambda _ctx, _parameter, text: text and int(text),
-    help="How many processors the virtual target has. [default: 1]",
+    help="The number of the virtual target's processors. [default: 1]",
 )
 @click.option(
     "--racquet",

@@ -23,7 +23,7 @@ from tennis.listener import listening
     type=Real(0.1, 1e6),
     default=1.0,
     show_default=True,
-    help="How many times as fast as it was played.",
+    help="The speed; 2 takes half of the time.",
 )
 @click.option("--operator", metavar="NAME", help="The player; kept in the manifest.")
 @quiet_option

@@ -66,8 +66,8 @@ def replicate(
 ) -> None:
     """Judge each published claim and figure by the match in the folder MATCH.
 
-    A verdict is confirmed (or the same order by another cause), contradicted or inconclusive, with
-    its numbers, intervals and N. An inconclusive one comes with what to play to decide it. Other
+    A verdict is confirmed (or the same order by another cause), contradicted or inconclusive. It
+    has its numbers, intervals and N. An inconclusive one says what to play to decide it. Other
     statements are not addressed or not addressable, with the reason.
 
     \b

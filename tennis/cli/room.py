@@ -52,7 +52,7 @@ def labels(group: Path | None, out: Path, inventory: Path | None, *, force: bool
     type=click.Choice(["jumpers", "target"]),
     default="target",
     show_default=True,
-    help="How all wires of the room are plugged: as jumpers of the self-test, or into the targets.",
+    help="The wires of the room: jumpers of the self-test, or wires to the targets.",
 )
 @click.option(
     "--targets",

@@ -138,7 +138,7 @@ def capture(  # the rest is what was asked for
     type=Real(-1000, 1000),
     default=0,
     show_default=True,
-    help="How much too fast the analyser's clock is.",
+    help="The analyser's clock is too fast by this much.",
 )
 @click.option(
     "--jitter-ns",
@@ -162,7 +162,7 @@ def capture(  # the rest is what was asked for
     type=Real(-1e6, 1e6),
     default=0,
     show_default=True,
-    help="How much too long the Brickwall's interrupt latency is, as in table 6.1.",
+    help="The Brickwall's interrupt latency is too long by this much, as in table 6.1.",
 )
 @click.option(
     "--scheduling-bias-ns",

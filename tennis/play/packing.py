@@ -74,8 +74,8 @@ def _refuse_others(rally: Rally) -> None:
     """Raise UsageError for a rally that no virtual bench played."""
     if rally.manifest.bench != "virtual":
         raise UsageError(
-            f"{rally.path} was played on the bench {plain(rally.manifest.bench, 40)}: what a real "
-            "processor did then, nobody can play again",
+            f"{rally.path} was played on the bench {plain(rally.manifest.bench, 40)}: only the "
+            "virtual bench plays the same ball again",
             next_step="send the rally's folder itself",
         )
 

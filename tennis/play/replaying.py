@@ -256,7 +256,7 @@ def unlike(rally: Rally, text: str, versions: dict[str, str]) -> RallyError:
         )
         more = f" (and {len(changed) - 3} more)" if len(changed) > 3 else ""
         return RallyError(
-            f"{head}; versions differ: {differing}{more}; only the same versions can tell",
+            f"{head}; versions differ: {differing}{more}. Only the same versions can tell",
             next_step="play it again",
         )
     return RallyError(

@@ -38,6 +38,7 @@ def test_a_rule_catches_its_bad_sentences_and_no_good_one(name):
         "The pins break at 5 V. Never connect pin 40.",
         "T. Knutsson measured it. Arm et al. repeated it.",
         "Play it again? The seed gives the same bytes.",
+        "The context that runs it. user-rt: a process.",
     ],
 )
 def test_a_block_is_split_where_its_sentences_end(text):
@@ -170,19 +171,19 @@ def test_every_kind_of_text_of_the_tree_is_read():
     assert read["CHANGELOG.md"] == 0
 
 
-def test_a_page_may_not_rise_and_a_new_page_may_have_no_finding():
-    assert prose.above(Counter({"old.md": 3, "new.md": 1}), {"old.md": 3}) == [
-        "new.md: 1 findings, 0 at most: scripts/prose.py new.md"
-    ]
-    assert prose.above(Counter({"old.md": 4}), {"old.md": 3})
+def test_one_finding_fails_and_is_named(monkeypatch, tmp_path, capsys):
+    scripts = tmp_path / "scripts"
+    monkeypatch.setattr(prose, "HERE", scripts)
+    (tmp_path / "README.md").write_text("Clone it again. The clone was made here.\n")
+    assert prose.main([]) == 0
+    (tmp_path / "README.md").write_text("Clone it anew.\n")
+    assert prose.main([]) == 1
+    named = "README.md:1: anew (again, a new): Clone it anew.\n"
+    assert capsys.readouterr().out == named
+    assert prose.main(["docs"]) == 0
+    assert prose.main(["--table", str(tmp_path)]) == 0
+    assert "| README.md | 1 |" in capsys.readouterr().out
 
 
-def test_ceilings_only_fall():
-    written = tomllib.loads(prose.lowered(Counter({"a": 5, "b": 1}), {"a": 3, "b": 2, "gone": 1}))
-    assert written == {"a": 3, "b": 1}
-
-
-def test_nothing_excuses_a_word_that_is_never_used():
-    rule = prose.Rule("whoever", RULES["whoever"].pattern, "you", frozenset({"text"}), True, True)
-    one = prose.Finding("old.md", "old.md:3", "whoever", "For whoever.")
-    assert prose.forbidden([one], [rule]) == ["old.md:3: whoever (you): For whoever."]
+def test_the_tree_has_no_finding():
+    assert prose.main([]) == 0

@@ -158,8 +158,7 @@ class Machine:
         if not self._spoke:
             raise BenchError(
                 f"the kernel said nothing within {self._patience.first_word_s:g} s of work: "
-                "what was built is not a kernel for arm64, or its configuration has no console "
-                "(tennis kernels check DIR)"
+                "it is no kernel for arm64, or it has no console (tennis kernels check DIR)"
             )
 
     def _worked_s(self) -> float:

@@ -352,7 +352,7 @@ def equipment_for(asked: CommissionRequest) -> Equipment:
         )
     if asked.generator_port and not asked.port:
         raise UsageError(
-            "with two Picos nobody knows which one is the Brickwall",
+            "two Picos are there, and either may be the Brickwall",
             next_step="name it with --port",
         )
     return Emulation(asked) if virtual else Boards(asked)
