@@ -46,8 +46,8 @@ ROWS = 8
     "--stages",
     is_flag=True,
     help="Record each step of every ball with its time, in RALLY/stages.parquet. The steps are: "
-    "interrupt taken, its thread woken and running, lock, top half, bottom half, and the waits "
-    "between them. If the file exists, show it.",
+    "interrupt taken, its thread woken and running, lock, top half, bottom half. The file also "
+    "has the cause of the wait. If it exists, show it.",
 )
 @click.option(
     "--kernel", metavar="DIR", help="The built kernel tree, if the rally was played on one."
