@@ -344,7 +344,7 @@ def test_without_a_second_pico_a_made_up_evening_says_so_and_can_have_one_later(
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"generator_port": "/dev/ttyACM1"}, "nobody knows which one is the Brickwall: name it"),
+        ({"generator_port": "/dev/ttyACM1"}, "either may be the Brickwall: name it"),
         ({"generator_port": "/dev/ttyACM1", "port": "/dev/ttyACM1"}, "the Brickwall's own port"),
         (
             {"generator_port": "/dev/ttyACM1", "target": "virtual"},
