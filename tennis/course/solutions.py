@@ -31,7 +31,7 @@ class Answer(StrictPart):
     letters: Annotated[list[str], Field(max_length=26, default_factory=list)]
     tolerance_percent: Annotated[float, Field(ge=0, le=1000)] = 0.0
     rubric: Annotated[list[Criterion], Field(max_length=20, default_factory=list)]
-    sample: Prose | None = None  # a good answer, for people who mark
+    sample: Prose | None = None  # a good answer; a student's page shows it once theirs was read
     why: Prose | None = None
 
     @model_validator(mode="after")

@@ -21,7 +21,7 @@ from tennis.course.labs import Lab
 from tennis.course.marks.mark_sheet import Person
 from tennis.course.marks.marked import Marked
 from tennis.course.marks.tables import words
-from tennis.course.solutions import load_solution
+from tennis.course.solutions import Answer, load_solution
 from tennis.pages.templates import template
 from tennis.rally.disk import write_whole
 from tennis.units import format_count
@@ -30,6 +30,7 @@ FEEDBACK = "feedback"
 CLASS = "class.html"
 TABLE = "marks.csv"
 ALIKE_SHOWN = 10  # pairs of a question
+NOTEBOOK = "check_notebook"
 STYLES = {"pass": "confirmed", "fail": "contradicted", "inconclusive": "inconclusive"}
 # what becomes of a hand-in, in words
 STATUS = {
@@ -122,9 +123,19 @@ def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
                 "points": None if points is None else number(points),
                 "of": mark.of,
                 "why": why,
+                **_looked_for(right, read=points is not None),
             }
         )
     return rows
+
+
+def _looked_for(right: Answer | None, *, read: bool) -> dict[str, Any]:
+    """Return what a person looks for in a text, and a good one; nothing before it was read."""
+    known = right if read else None
+    each = [(one.text, one.points) for one in (known.rubric if known else ())]
+    rubric = [(" ".join(text.split()), format_count(points, "point")) for text, points in each]
+    sample = known.sample if known else None
+    return {"rubric": rubric, "sample": " ".join((sample or "").split())}
 
 
 def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
@@ -145,6 +156,7 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
         "found": [_found(one) for one in by_name if one.findings],
         "decisions": DECISIONS,
         "later": waiting(marked),
+        "not_replayed": sum(_not_replayed(one) for one in graded),
         "not_here": _not_here(graded),
         "suspicious": equals(every),
         "benches": [
@@ -214,6 +226,13 @@ def waiting(marked: Sequence[Marked]) -> list[tuple[str, str]]:
         for why in one.graded.waits[:1]:
             whose.setdefault(why, []).append(f"{one.graded.student} ({one.graded.file})")
     return [(why, ", ".join(names)) for why, names in whose.items()]
+
+
+def _not_replayed(one: Graded) -> bool:
+    """Tell whether nothing of a hand-in was played again: whose its rallies are is not known."""
+    results = one.report.results if one.report else []
+    # the one check that is left out with the replays, and with nothing else
+    return any(one.check == NOTEBOOK and one.verdict == "not run" for one in results)
 
 
 def _not_here(graded: Sequence[Graded]) -> list[str]:
