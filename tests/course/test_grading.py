@@ -235,7 +235,7 @@ def test_what_is_hostile_is_refused_and_the_others_are_marked(marks, name, words
 
 def test_what_is_the_same_is_seen(marks):
     page = (marks / "class.html").read_text()
-    assert "rallies were not played again" in page  # --no-replay: whose they are is not known
+    assert "rallies that were not played again" in page  # --no-replay: whose they are is not known
     assert "the balls of mainline-idle: others have the same ones: ida (ida.zip)" in page
     assert "the words of histogram: ada (ada.zip), ida (ida.zip)" in page
     assert '<th scope="row">edges</th><td>9160</td><td>2</td>' in page
