@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.cli.words import echo, print_line
+from tennis.explain.sections.figures import NO_SECTION, SLEEP
 from tennis.rally.text import plain
 from tennis.units import format_ns
 
@@ -63,13 +64,16 @@ def _table(compared: "WorstCompared") -> Table:
 
 
 def _where(one: "WorstInstant") -> str:
+    where = one.began_in
+    if where not in {NO_SECTION, SLEEP}:
+        where = (
+            f"interrupts off from {plain(one.began_in, 80)} to {plain(one.ended_in, 80)} "
+            f"(task {plain(one.task, 20)})"
+        )
     how = "as predicted, like each ball that was taken this way"
     if one.played:
         how = f"a ball was played there (predicted: {one.predicted_ns:,} ns)"
-    return (
-        f"at {one.at_ns:,} ns; interrupts off from {plain(one.began_in, 80)} to "
-        f"{plain(one.ended_in, 80)} (task {plain(one.task, 20)}); {how}"
-    )
+    return f"at {one.at_ns:,} ns, {where}; {how}"
 
 
 def _verdict(compared: "WorstCompared") -> str:
