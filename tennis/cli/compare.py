@@ -19,7 +19,6 @@ from tennis.cli.numbers import Real, Whole, time_ns
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, print_line
-from tennis.cli.worst_instants import show_worst
 from tennis.errors import UsageError
 from tennis.listener import listening
 from tennis.rally.disk import refuse_existing, writing
@@ -219,6 +218,7 @@ def _compare_worst(
     asked: "list[SideRequest]", out: Path, over: str, playing: "Playing", *, as_json: bool
 ) -> NoReturn:
     """Compare the worst instants of one boot a side, and end with the exit code."""
+    from tennis.cli.worst_instants import show_worst
     from tennis.comparison.before_after import EXIT_CODES
     from tennis.play.worst_instants import compare_worst
 
