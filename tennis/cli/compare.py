@@ -151,7 +151,8 @@ def compare(
     from tennis.comparison.before_after import EXIT_CODES
     from tennis.pages.compare import write_comparison
     from tennis.play.causes import find_causes, shown_cause
-    from tennis.play.comparing import SIDES, Budget, Playing, compare_played, compare_recorded
+    from tennis.play.compare_record import SIDES
+    from tennis.play.comparing import Budget, Playing, compare_played, compare_recorded
     from tennis.play.sides import Recorded, ToPlay, side_of
 
     common: dict[str, Any] = {"bench": bench, "target": target, "port": port}
@@ -166,7 +167,7 @@ def compare(
     if isinstance(one, Recorded) and isinstance(other, Recorded):
         _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)
     if over is not None:
-        _compare_worst(asked, out or Path("compare"), over, playing, as_json=as_json)
+        _compare_worst(one, other, out or Path("compare"), over, playing, as_json=as_json)
     with listening((lambda line: echo(line, err=True)) if as_json else tell):
         if isinstance(one, Recorded) and isinstance(other, Recorded):
             if out is not None:
@@ -215,7 +216,13 @@ def compare(
 
 
 def _compare_worst(
-    asked: "list[SideRequest]", out: Path, over: str, playing: "Playing", *, as_json: bool
+    before: "SideRequest",
+    after: "SideRequest",
+    out: Path,
+    over: str,
+    playing: "Playing",
+    *,
+    as_json: bool,
 ) -> NoReturn:
     """Compare the worst instants of one boot a side, and end with the exit code."""
     from tennis.cli.worst_instants import show_worst
@@ -229,7 +236,7 @@ def _compare_worst(
             raise UsageError(f"{option}: {WORST} plays one boot a side", next_step="leave it out")
     over_ns = time_ns(WORST, over)
     with listening((lambda line: echo(line, err=True)) if as_json else tell):
-        compared = compare_worst(*asked, out, over_ns, playing)
+        compared = compare_worst(before, after, out, over_ns, playing)
     show_worst(compared, as_json=as_json)
     sys.exit(EXIT_CODES[compared.verdict])
 

@@ -112,11 +112,11 @@ def compare_worst(
     changes = []
     for cells in sides.cells:
         kind = cells[0].name or cells[1].name
-        found = [
+        was, now = (
             _worst(cell, plans.get(side, {}).get(kind), side, playing)
             for side, cell in zip(SIDES, cells, strict=True)
-        ]
-        changes.append(Change(kind, *found, over_ns))
+        )
+        changes.append(Change(kind, was, now, over_ns))
     return WorstCompared(sides, changes)
 
 
