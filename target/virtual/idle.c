@@ -23,7 +23,7 @@
 #define WFI_A64 0xD503207Fu
 #define WFI_T16 0xBF30u /* of a Cortex-M */
 
-extern void *qemu_get_cpu(int index);
+extern __thread void *current_cpu;
 extern _Bool all_cpu_threads_idle(void);
 extern void async_run_on_cpu(void *cpu, void (*work)(void *cpu, uint64_t data), uint64_t data);
 extern void icount_start_warp_timer(void);
@@ -43,8 +43,10 @@ extern void qemu_plugin_register_vcpu_insn_exec_cb(void *insn, void (*cb)(unsign
 static void pass_time(void *cpu, uint64_t data)
 {
 	if (!all_cpu_threads_idle() ||
-	    qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL, ATTRIBUTES_ALL) < 0)
+	    qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL, ATTRIBUTES_ALL) < 0) {
+		processors_woke();
 		return;
+	}
 	processors_rest();
 	icount_start_warp_timer(); /* to the earliest deadline */
 	/* first busy again: a timer that is set by another one would move the clock at once */
@@ -53,9 +55,10 @@ static void pass_time(void *cpu, uint64_t data)
 	processors_rested();
 }
 
+/* QEMU 10.0 to 11.1 tell for which processor the code was translated, not which one executes it. */
 static void waits(unsigned int index, void *data)
 {
-	async_run_on_cpu(qemu_get_cpu(index), pass_time, 0);
+	async_run_on_cpu(current_cpu, pass_time, 0);
 }
 
 static bool is_wfi(const void *insn)

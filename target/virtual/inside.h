@@ -19,6 +19,7 @@ extern uint64_t qemu_plugin_tb_vaddr(const void *tb);
 extern void qemu_plugin_register_vcpu_tb_exec_cb(void *tb, code_callback cb, int flags, void *data);
 
 extern void *qemu_get_cpu(int index);
+extern __thread void *current_cpu;
 extern int cpu_memory_rw_debug(void *cpu, uint64_t address, void *data, size_t size, bool write);
 
 /* A GByteArray of GLib's, which QEMU brings along. */

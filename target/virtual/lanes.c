@@ -102,9 +102,19 @@ int lanes_count(void)
 	return lane_count;
 }
 
-struct lane *lane_of(unsigned int cpu)
+struct lane *lane_of(int cpu)
 {
 	return lanes[cpu];
+}
+
+/* With -icount, QEMU 10.0 to 11.1 tell callbacks for which processor code was translated. */
+struct lane *lane_here(void)
+{
+	int i = 0;
+
+	while (i < lane_count - 1 && lanes[i]->cpu != current_cpu)
+		i++;
+	return lanes[i];
 }
 
 uint64_t lane_argument(struct lane *lane, int number)

@@ -68,7 +68,8 @@ int32_t function_at(uint64_t pc);
 
 bool lanes_connect(void); /* when the machine is there */
 int lanes_count(void);
-struct lane *lane_of(unsigned int cpu);
+struct lane *lane_of(int cpu);
+struct lane *lane_here(void); /* of the processor whose code runs */
 uint64_t lane_argument(struct lane *lane, int number);
 void *lane_cpu(const struct lane *lane);
 uint64_t lane_task(const struct lane *lane);

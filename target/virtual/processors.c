@@ -46,7 +46,7 @@ static void *cpus[CPUS_MAX];
 static int cpu_count;
 static int usual_shift; /* an instruction takes 1 << usual_shift ns */
 static qemu_timer turn;
-static bool taking_turns, resting;
+static bool taking_turns, resting, woken;
 static int64_t turn_ends, close_until;
 
 /* --- the clock's rate --- */
@@ -74,6 +74,7 @@ static void set_rate(int running)
 void processors_rest(void)
 {
 	resting = true;
+	woken = false;
 	if (cpu_count > 1)
 		set_rate(1);
 }
@@ -166,6 +167,14 @@ static void start_turns(void)
 	qemu_cpu_kick(cpus[0]); /* the turn of the one that runs is over */
 }
 
+void processors_woke(void)
+{
+	if (!woken)
+		return;
+	woken = false;
+	start_turns();
+}
+
 void processors_look_closely(int64_t now)
 {
 	close_until = now + CLOSE_NS;
@@ -176,7 +185,9 @@ void processors_look_closely(int64_t now)
 static void interrupt_line(void *opaque, int line, int level)
 {
 	qemu_set_irq(opaque, level);
-	if (level)
+	if (level && resting)
+		woken = true; /* counted later: who passes the time has work queued, and looks busy */
+	else if (level)
 		start_turns();
 }
 

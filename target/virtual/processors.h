@@ -14,6 +14,7 @@ extern int64_t turn_ns, fine_turn_ns; /* parameters */
 void processors_connect(void); /* in the vCPUs' thread, when the machine is there */
 void processors_rest(void); /* all of them wait, and the clock is about to be moved */
 void processors_rested(void); /* and was: whatever was due then has happened */
+void processors_woke(void); /* not all of them wait any longer, and none has executed anything */
 void processors_look_closely(int64_t now); /* a ping rises: microseconds count from here on */
 int processors_count(void);
 int processors_executing(void); /* the number of the one whose code runs; -1: none's does */

@@ -235,7 +235,7 @@ static void got_lock(struct lane *lane, uint64_t pc, int64_t now)
 static void executes_block(unsigned int vcpu, void *data)
 {
 	const struct block *block = data;
-	struct lane *lane = lane_of(vcpu);
+	struct lane *lane = lane_here();
 	int64_t now = exact_now();
 
 	if (deadline <= now)
@@ -250,7 +250,7 @@ static void executes_block(unsigned int vcpu, void *data)
 
 static void switches(unsigned int vcpu, void *data)
 {
-	lane_switches(lane_of(vcpu));
+	lane_switches(lane_here());
 }
 
 static void frees(unsigned int vcpu, uint32_t info, uint64_t address, void *data)
@@ -260,7 +260,7 @@ static void frees(unsigned int vcpu, uint32_t info, uint64_t address, void *data
 
 		if (waits[w].sleeps || address < lock || address >= lock + SPINLOCK_SIZE)
 			continue;
-		lane_happens(lane_of(vcpu), exact_now(), GIVES, lock, 0, 0);
+		lane_happens(lane_here(), exact_now(), GIVES, lock, 0, 0);
 		return; /* once for all who wait for it */
 	}
 }
@@ -286,7 +286,7 @@ static void sends(struct lane *lane, int64_t now)
 static void happens(unsigned int vcpu, void *data)
 {
 	enum happening kind = (uintptr_t)data;
-	struct lane *lane = lane_of(vcpu);
+	struct lane *lane = lane_here();
 	uint64_t what = lane_argument(lane, 0);
 	bool sleeps = kind == SLEEPS;
 	int64_t now;

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Several processors on the virtual bench: repeats, known answers, and what isolation is worth."""
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +168,20 @@ def test_a_match_plays_its_settings(settings_match):
     assert len({rally.manifest.protocol.seed for rally in rallies}) == 1
     latest = [rally.interrupt.values[-1] for rally in rallies]
     assert latest[0] > 5 * latest[1]
+
+
+@virtual
+def test_a_turn_changes_no_answer_of_a_processor_that_runs_alone(settings_match, tmp_path):
+    """Most pings find the hog at rest: longer turns would show if it were taken for busy."""
+    rally = open_rally(settings_match / NAMES[1])
+    plan = {**HOG, "balls": 60, "load_cpus": "0", "interrupt_cpu": 1}
+    longer = Extras(answers={"fine_turn": 1000})
+    other = played(tmp_path / "r", longer, seed=rally.manifest.protocol.seed, **plan)
+    usual = [
+        Counter(table(one)["rise_ticks"].to_pylist()).most_common(1)[0] for one in (rally, other)
+    ]
+    assert usual[0][0] == usual[1][0]
+    assert min(count for _, count in usual) >= 20
 
 
 @virtual
