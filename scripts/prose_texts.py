@@ -165,7 +165,10 @@ def template(source: str) -> Iterator[Block]:
             yield Block(0, TAGS.get(tag, "text"), words)
 
 
-PAGES = ("*.md", "docs/**/*.md", "handouts/*.md", "notebooks/*.md", "slides/*.md", "exam/*.md")
+PAGES = (
+    *("*.md", "docs/**/*.md", "handouts/*.md", "notebooks/*.md", "slides/*.md", "exam/*.md"),
+    *("ansible/**/*.md", "kit-firmware/*/*.md", "target/**/*.md"),
+)
 # a record of what was said when it was released
 SKIPPED = ("CHANGELOG.md", "_build")
 
@@ -186,7 +189,10 @@ def texts(root: Path) -> Iterator[tuple[str, str, list[Block]]]:
     for path, tree in trees.items():
         relative = path.relative_to(root)
         yield "/".join(relative.parts[:2]), str(relative), list(messages(tree, errors))
-    for pattern in ("labs/**/*.toml", "loads/*/load.toml", "exam/questions.toml"):
+    for pattern in (
+        *("labs/**/*.toml", "loads/*/load.toml", "exam/questions.toml"),
+        *("plans/*.toml", "tennis/replicate/rules.toml"),
+    ):
         for path in sorted(root.glob(pattern)):
             relative = path.relative_to(root)
             blocks = list(spoken_values(tomllib.loads(path.read_text())))

@@ -164,6 +164,9 @@ def test_every_kind_of_text_of_the_tree_is_read():
         "labs/05-preempt-rt",
         "loads/stress",
         "exam/questions.toml",
+        "target/sloth/README.md",
+        "plans/quick.toml",
+        "tennis/replicate",
         "tennis/cli",
         "tennis/pages/rally.html.j2",
     ):
