@@ -235,7 +235,7 @@ def test_what_is_hostile_is_refused_and_the_others_are_marked(marks, name, words
 
 def test_what_is_the_same_is_seen(marks):
     page = (marks / "class.html").read_text()
-    assert "rallies that were not played again" in page  # --no-replay: whose they are is not known
+    assert "not played again (<code>--no-replay</code>)" in page
     assert "the balls of mainline-idle: others have the same ones: ida (ida.zip)" in page
     assert "the words of histogram: ada (ada.zip), ida (ida.zip)" in page
     assert '<th scope="row">edges</th><td>9160</td><td>2</td>' in page
@@ -319,7 +319,7 @@ def test_marking_again_keeps_what_a_person_wrote(handed_in, marks):
     assert {path: path.stat().st_mtime_ns for path in (marks / "results").iterdir()} == kept
     assert (rows(marks)["student-01"]["so_far"], rows(marks)["student-01"]["open"]) == ("7", "1")
     (page,) = (p for p in map(Path.read_text, marks.glob("feedback/*.html")) if "Well read." in p)
-    # what was read shows what was looked for, and a good answer; what is still to be read does not
+    # rubric and sample of what was read; what is still to be read has neither yet
     assert "Four figures of one of their own rallies" in page
     assert "1.53 µs, 1.60 µs" in page
     assert "Peaks and widths" not in page
