@@ -91,7 +91,8 @@ def test_an_open_loop_draws_no_gaps(tmp_path):
 @pytest.mark.parametrize("hold_us", [100, 400])
 def test_known_answer(tmp_path, kernel, hold_us):
     options = {"hold_us": hold_us}
-    rally = played(tmp_path / "r", kernel=kernel, load="hog", load_options=options, balls=4000)
+    balls = 400_000 // hold_us  # some hundred of them wait
+    rally = played(tmp_path / "r", kernel=kernel, load="hog", load_options=options, balls=balls)
     worst_us = rally.interrupt.values[-1] / 1000
     assert hold_us * 0.9 < worst_us < hold_us * 1.1
     # 1 in 37 balls falls into a hold of 100 us; those wait, evenly spread over it
@@ -198,18 +199,6 @@ def test_every_kernel_answers_from_every_bottom_half(tmp_path, kernel, bottom_ha
         ]
     # the top half is a hard interrupt on every kernel: below the thread's price of a switch
     assert rally.interrupt.at(100) < 4000
-
-
-def test_the_thesis_main_result(tmp_path):
-    """Under stress mainline's worst case explodes and PREEMPT_RT's does not."""
-    mainline = played(tmp_path / "mainline", load="stress", balls=1000)
-    rt = played(tmp_path / "rt", kernel="rt", load="stress", balls=1000)
-    assert mainline.interrupt.values[-1] > 20 * rt.interrupt.values[-1]
-    # and without priorities its bottom half is no better than mainline's
-    assert rt.scheduling.values[-1] > 100 * rt.interrupt.values[-1]
-    assert mainline.manifest.load.command == (
-        "stress --cpu 4 --io 4 --vm 4 --vm-bytes 16M --hdd 4 --hdd-bytes 64M"
-    )
 
 
 def drawn_gaps(rally, low_us, high_us):
