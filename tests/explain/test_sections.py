@@ -16,7 +16,7 @@ from tennis.explain.sections.model import (
     Model,
     Span,
 )
-from tennis.explain.sections.run import IDLE_TASK, KERNEL, decode
+from tennis.explain.sections.run import IDLE_TASK, KERNEL, SOFTIRQ, THREAD_SOFTIRQ, decode
 from tests.support.made_up_sections import ANSWER, ENTRY, STEP_NS, Processor, program
 
 CONSTANTS = Constants(
@@ -134,6 +134,21 @@ def test_the_deadline_that_never_came_makes_no_figure():
     assert (unsure < 1008).all()
     found = pieces(model, int(at[0]), int(at[-1]))
     assert found.length.sum() == at[-1] - at[0]
+
+
+def test_a_softirq_of_a_thread_is_on_that_threads_stack():
+    """So an interrupt's way in is another one, with a constant of its own."""
+    records, _, _ = rally(3)
+    half = len(records) // 2
+    for name, found in (("ksoftirqd/0", False), ("stress", True)):
+        switch = np.zeros(1, kinds.RECORD)
+        switch["kind"], switch["count"] = kinds.TASK, records["count"][half]
+        switch["value"], switch["began"] = np.frombuffer(name.encode().ljust(16, b"\0"), "<u8")
+        run = decode(np.concatenate([records[:half], switch, records[half:]]), STEP_NS)
+        behind = run.end > run.switched[0]
+        assert (run.where[behind] == SOFTIRQ).any() == found
+        assert (run.where[behind] == THREAD_SOFTIRQ).any() != found
+        assert (run.where[~behind] == SOFTIRQ).any()
 
 
 def test_what_varies_predicts_nothing():

@@ -28,9 +28,10 @@ from tennis.explain.sections.records import (
 
 Times = NDArray[np.int64]
 # where an interrupt finds the processor: how long it takes from there to the handler
-WHERE = ("user space", "kernel", "softirq", "idle task", "idle task's softirq")
-USER, KERNEL, SOFTIRQ, IDLE_TASK, IDLE_SOFTIRQ = range(len(WHERE))
+WHERE = ("user space", "kernel", "softirq", "idle task", "idle task's softirq", "ksoftirqd")
+USER, KERNEL, SOFTIRQ, IDLE_TASK, IDLE_SOFTIRQ, THREAD_SOFTIRQ = range(len(WHERE))
 SERVES_SOFTIRQ = 1 << 8  # of preempt_count: SOFTIRQ_OFFSET
+KSOFTIRQD = "ksoftirqd/"  # serves them on a thread's stack, from which an interrupt's way is longer
 TIMER_TICK_NS = 16  # of the guest's: 62.5 MHz
 NEVER = np.iinfo(np.int64).max
 
@@ -116,7 +117,7 @@ def decode(records: NDArray[Any], instruction_ns: int) -> Run:
         place=stretches["place"],
         began_caller=stretches["began_caller"],
         caller=stretches["caller"],
-        where=_where(stretches),
+        where=_where(stretches, switches),
         read=clock.at(count[kind == READ]),
         number=(records["value"][kind == READ] & 0x3FF).astype(np.int64),
         slept=slept,
@@ -128,12 +129,15 @@ def decode(records: NDArray[Any], instruction_ns: int) -> Run:
     )
 
 
-def _where(stretches: NDArray[Any]) -> NDArray[np.int8]:
+def _where(stretches: NDArray[Any], switches: NDArray[Any]) -> NDArray[np.int8]:
     value = stretches["value"]
+    threads = np.array([*(name.startswith(KSOFTIRQD) for name in _names(switches)), False])
+    ran = np.searchsorted(switches["count"], stretches["count"], "right") - 1  # -1: not known
     serves = (value & np.uint64(SERVES_SOFTIRQ)) != 0
     idle = (value & np.uint64(IDLE)) != 0
+    softirq = np.where(threads[ran], THREAD_SOFTIRQ, SOFTIRQ)
     in_kernel = np.where(
-        idle, np.where(serves, IDLE_SOFTIRQ, IDLE_TASK), np.where(serves, SOFTIRQ, KERNEL)
+        idle, np.where(serves, IDLE_SOFTIRQ, IDLE_TASK), np.where(serves, softirq, KERNEL)
     )
     return np.where(stretches["how"] == BY_RETURN_TO_USER, USER, in_kernel).astype(np.int8)
 
