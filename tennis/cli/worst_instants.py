@@ -37,12 +37,10 @@ def show_worst(compared: "WorstCompared", *, as_json: bool) -> None:
             line(f"{f'{plain(change.cell, 40)}, ' if change.cell else ''}{side}: {_where(one)}")
     line("")
     line(_verdict(compared), "bold")
-    first = compared.changes[0].after
-    line(
-        f"One boot a side, seed {first.rally.manifest.protocol.seed}, "
-        f"{format_ns(first.time_ns)}: it says nothing of other seeds or times.",
-        "dim",
-    )
+    for side, one in (("before", compared.changes[0].before), ("after", compared.changes[0].after)):
+        seed = one.rally.manifest.protocol.seed
+        line(f"{side}: one boot, seed {seed}, {format_ns(one.time_ns)} of it", "dim")
+    line("It says nothing of other seeds or times.", "dim")
 
 
 def _table(compared: "WorstCompared") -> Table:

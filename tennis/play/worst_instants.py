@@ -23,8 +23,8 @@ from tennis.play.compare_record import SIDES
 from tennis.play.comparing import Playing, play_one_pair
 from tennis.play.rally import Watch
 from tennis.play.replaying import plan_again
-from tennis.play.sections import all_sections, play_at, why_not
-from tennis.play.sides import Recorded, SideRequest, ToPlay
+from tennis.play.sections import all_sections, check, play_at, why_not
+from tennis.play.sides import Recorded, SideRequest
 from tennis.rally import Rally
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
@@ -122,7 +122,10 @@ def compare_worst(
 
 def _refuse_unfit(side: SideRequest) -> None:
     """Raise UsageError, before anything is played, for what sections cannot be recorded of."""
-    if not isinstance(side, ToPlay):
+    if isinstance(side, Recorded):
+        for cell in side.cells:
+            if cell.rallies and kept.read(cell.rallies[0]) is None:
+                check(cell.rallies[0], plan_again(cell.rallies[0]))
         return
     for kind, plan in side.plans.items():
         board = "" if plan.bench == "virtual" else "on a board, nobody sees when interrupts are off"

@@ -113,6 +113,13 @@ def test_what_has_no_exact_worst_instant_is_refused_before_it_is_played(words, s
     assert not (tmp_path / "out").exists()
 
 
+def test_a_recorded_rally_of_another_kind_is_refused_too(tmp_path):
+    rally = make_rally(tmp_path / "r", balls=20)  # of no virtual bench
+    done = run(rally.path, "mainline", "--worst-instant", "5us", "--out", tmp_path / "out")
+    assert "only the virtual bench" in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("time", ["5", "fast", "-1us", "1e3us"])
 def test_a_threshold_is_a_time(sides, time):
     assert "say 100us" in str(run(*sides, f"--worst-instant={time}").exception)
