@@ -166,6 +166,7 @@ def compare(
     one, other = asked
     if isinstance(one, Recorded) and isinstance(other, Recorded):
         _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)
+        _refuse_options(out=out if over else None)  # there is no page
     if over is not None:
         _compare_worst(one, other, out or Path("compare"), over, playing, as_json=as_json)
     with listening((lambda line: echo(line, err=True)) if as_json else tell):

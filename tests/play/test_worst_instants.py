@@ -84,6 +84,11 @@ def test_later_by_more_than_the_threshold_is_worse(sides):
     assert (done.exit_code, "-100 ns" in done.output) == (0, True)
 
 
+def test_what_was_played_needs_no_folder(sides, tmp_path):
+    done = run(*sides, "--worst-instant", "5us", "--out", tmp_path / "out")
+    assert "--out: both sides were played already" in str(done.exception)
+
+
 def test_what_a_script_reads(sides):
     told = json.loads(run(*sides, "--worst-instant", "50ns", "--json").stdout)
     assert told["verdict"] == "worse"
