@@ -166,9 +166,8 @@ def compare(
     one, other = asked
     if isinstance(one, Recorded) and isinstance(other, Recorded):
         _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)
-        _refuse_options(out=out if over else None)  # there is no page
     if over is not None:
-        _compare_worst(one, other, out or Path("compare"), over, playing, as_json=as_json)
+        _compare_worst(one, other, out, over, playing, as_json=as_json)
     with listening((lambda line: echo(line, err=True)) if as_json else tell):
         if isinstance(one, Recorded) and isinstance(other, Recorded):
             if out is not None:
@@ -219,7 +218,7 @@ def compare(
 def _compare_worst(
     before: "SideRequest",
     after: "SideRequest",
-    out: Path,
+    out: Path | None,
     over: str,
     playing: "Playing",
     *,
@@ -228,6 +227,7 @@ def _compare_worst(
     """Compare the worst instants of one boot a side, and end with the exit code."""
     from tennis.cli.worst_instants import show_worst
     from tennis.comparison.before_after import EXIT_CODES
+    from tennis.play.sides import Recorded
     from tennis.play.worst_instants import compare_worst
 
     said = click.get_current_context().get_parameter_source
@@ -236,6 +236,9 @@ def _compare_worst(
             option = "--[no-]explain" if name == "explained" else f"--{name}"
             raise UsageError(f"{option}: {WORST} plays one boot a side", next_step="leave it out")
     over_ns = time_ns(WORST, over)
+    if isinstance(before, Recorded) and isinstance(after, Recorded):
+        _refuse_options(out=out)  # there is no page
+    out = out or Path("compare")
     with listening((lambda line: echo(line, err=True)) if as_json else tell):
         compared = compare_worst(before, after, out, over_ns, playing)
     show_worst(compared, as_json=as_json)
