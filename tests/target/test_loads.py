@@ -383,8 +383,8 @@ def test_the_example_of_a_new_load_plays(tmp_path, monkeypatch):
     (own / "forks" / "health").write_text(blocks["sh"])
     (own / "forks" / "health").chmod(0o755)
     monkeypatch.setattr(loads, "FOLDER", own)
-    rally = played(tmp_path / "r", load="forks", balls=300)
-    assert (rally.balls, rally.misses, rally.manifest.faults) == (300, 0, [])
+    rally = played(tmp_path / "r", load="forks", balls=100, settle_s=0.1)
+    assert (rally.balls, rally.misses, rally.manifest.faults) == (100, 0, [])
     (figure,) = rally.manifest.load.health
     assert (figure.name, figure.unit) == ("started", "programs/s")
     assert min(figure.start, figure.end) >= 50

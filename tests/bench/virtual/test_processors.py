@@ -3,7 +3,6 @@
 """Several processors on the virtual bench: repeats, known answers, and what isolation is worth."""
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from tennis.play.checking import check_rally
 from tennis.play.planning import drill_plan, plan_of
 from tennis.rally import open_rally
 from tennis.rally.manifest import Drill
-from tests.support.shared import made_once
 from tests.support.virtual import played, table
 
 virtual = pytest.mark.virtual
@@ -36,6 +34,7 @@ def counted(rally, what):
 
 CONTENTION = {"load": "contention", "processors": 2}
 HOG = {"load": "hog", "load_options": {"hold_us": 200, "period_us": 1000}, "processors": 2}
+APART = {**HOG, "balls": 60, "load_cpus": "0", "interrupt_cpu": 1}
 
 
 @virtual
@@ -75,7 +74,7 @@ def test_known_answers_are_exact_whatever_runs(tmp_path, load):
 @virtual
 def test_an_isolated_processor_is_left_alone(tmp_path):
     """The ping's interrupt, chained as it is, comes to processor 1; stress stays on the other."""
-    rally = played(tmp_path / "r", load="stress", processors=2, balls=200, **ISOLATED)
+    rally = played(tmp_path / "r", load="stress", processors=2, balls=200, settle_s=0.1, **ISOLATED)
     assert rally.misses == 0
     assert rally.manifest.target.interrupt_cpu == 1
     assert rally.label.endswith("2 processors / interrupt on 1")
@@ -142,52 +141,46 @@ interrupt_cpu = 1
 """
 
 
-@pytest.fixture(scope="module")
-def settings_match(tmp_path_factory):
-    """Return a match whose hog meets the pings of one setting only."""
-
-    def make(folder: Path) -> None:
-        (folder / "plan.toml").write_text(MATCH)
-        words = [str(folder / "plan.toml"), "--out", str(folder / "m"), "--quiet"]
-        ran = CliRunner().invoke(match, words)
-        assert ran.exit_code == 0, ran.output
-
-    return made_once(tmp_path_factory, "settings", make) / "m"
-
-
 @virtual
-def test_a_match_plays_its_settings(settings_match):
-    """What was played is what the plan says."""
-    beside, apart = setting_rows(open_match(settings_match))["mainline-hog-default-tasklet"]
+def test_a_match_plays_its_settings(tmp_path):
+    """What was played is what the plan says: the hog meets the pings of one setting only."""
+    (tmp_path / "plan.toml").write_text(MATCH)
+    words = [str(tmp_path / "plan.toml"), "--out", str(tmp_path / "m"), "--quiet"]
+    ran = CliRunner().invoke(match, words)
+    assert ran.exit_code == 0, ran.output
+    beside, apart = setting_rows(open_match(tmp_path / "m"))["mainline-hog-default-tasklet"]
     assert (beside.what, apart.what) == (
         "interrupt on 0, load on 0",
         "interrupt on 1, load on 0",
     )
     assert beside.balls.endswith(", 1 boot")  # of whole cycles of the hog
-    rallies = [open_rally(settings_match / name) for name in NAMES]
+    rallies = [open_rally(tmp_path / "m" / name) for name in NAMES]
     assert len({rally.manifest.protocol.seed for rally in rallies}) == 1
     latest = [rally.interrupt.values[-1] for rally in rallies]
     assert latest[0] > 5 * latest[1]
 
 
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory):
+    """Return a rally whose pings are on another processor than the hog."""
+    return played(tmp_path_factory.mktemp("apart") / "r", **APART)
+
+
 @virtual
-def test_a_turn_changes_no_answer_of_a_processor_that_runs_alone(settings_match, tmp_path):
+def test_a_turn_changes_no_answer_of_a_processor_that_runs_alone(apart, tmp_path):
     """Most pings find the hog at rest: longer turns would show if it were taken for busy."""
-    rally = open_rally(settings_match / NAMES[1])
-    plan = {**HOG, "balls": 60, "load_cpus": "0", "interrupt_cpu": 1}
-    longer = Extras(answers={"fine_turn": 1000})
-    other = played(tmp_path / "r", longer, seed=rally.manifest.protocol.seed, **plan)
+    other = played(tmp_path / "r", Extras(answers={"fine_turn": 1000}), **APART)
     usual = [
-        Counter(table(one)["rise_ticks"].to_pylist()).most_common(1)[0] for one in (rally, other)
+        Counter(table(one)["rise_ticks"].to_pylist()).most_common(1)[0] for one in (apart, other)
     ]
     assert usual[0][0] == usual[1][0]
     assert min(count for _, count in usual) >= 20
 
 
 @virtual
-def test_the_same_seed_gives_the_same_folder(settings_match):
+def test_the_same_seed_gives_the_same_folder(apart):
     """All of it is played again and compared: balls, events, console."""
-    rally = open_rally(settings_match / NAMES[1])
+    rally = apart
     assert rally.manifest.target.board == "QEMU virt, 2 Cortex-A57, PL061"
     assert "2 processors" in rally.label
     assert (rally.misses, rally.manifest.suspect) == (0, False)
