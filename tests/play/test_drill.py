@@ -68,23 +68,16 @@ def periodic(tmp_path_factory) -> Path:
     return made_once(tmp_path_factory, "drill", make) / "drill"
 
 
+DRILLS = """
+periodic user-rt rt, periodic kernel mainline, response kernel rt,
+switch user mainline, switch kernel rt, semaphore user-rt rt, mailbox user-rt mainline,
+mailbox kernel rt, priority user mainline, priority kernel rt, allocate user-rt rt,
+allocate kernel mainline, vmalloc kernel rt
+"""
+
+
 @pytest.mark.parametrize(
-    ("name", "context", "kernel"),
-    [
-        ("periodic", "user-rt", "rt"),
-        ("periodic", "kernel", "mainline"),
-        ("response", "kernel", "rt"),
-        ("switch", "user", "mainline"),
-        ("switch", "kernel", "rt"),
-        ("semaphore", "user-rt", "rt"),
-        ("mailbox", "user-rt", "mainline"),
-        ("mailbox", "kernel", "rt"),
-        ("priority", "user", "mainline"),
-        ("priority", "kernel", "rt"),
-        ("allocate", "user-rt", "rt"),
-        ("allocate", "kernel", "mainline"),
-        ("vmalloc", "kernel", "rt"),
-    ],
+    ("name", "context", "kernel"), [drill.split() for drill in DRILLS.split(",")]
 )
 def test_both_sides_tell_the_same(tmp_path, name, context, kernel):
     _both_sides_agree(play(tmp_path / "d", name, context, kernel=kernel), name)
