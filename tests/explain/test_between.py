@@ -232,6 +232,7 @@ def test_a_lock_that_is_fought_over_and_an_interrupt_that_wakes(tmp_path, capsys
         command_line="isolcpus=1",
         balls=60,
         seed=3,
+        settle_s=0.1,
     )
     assert (rally.misses, rally.manifest.suspect) == (0, False)
     assert rally.manifest.load.health[0].end > 900  # waits a second

@@ -113,14 +113,14 @@ def test_the_folder_and_its_page(whole):
 
 def test_the_thesis_main_result(tmp_path, path):
     """Under stress mainline's worst case explodes and PREEMPT_RT's does not."""
-    path.write_text(
-        'balls = 1000\nsettle_s = 0.1\nkernels = ["mainline", "rt"]\nloads = ["stress"]\n'
-    )
+    plan = 'balls = 1000\nsettle_s = 0.1\nkernels = ["mainline", "rt"]\nloads = ["stress"]\n'
+    path.write_text(plan)
     done = tennis("match", path, "--out", tmp_path / "m")
     assert done.returncode == 0, done.stderr
+    assert "has 1000 balls, less than a cycle of stress (5 s): 5,084 would do" in done.stdout
     page = (tmp_path / "m/report.html").read_text()
-    assert "1,000 balls, less than a cycle of stress (5 s): 5,084 would do" in page
-    assert page.count("Virtual bench: virtual time, 2 ns per instruction") > 10
+    assert "less than a cycle of stress" in page
+    assert page.count("Virtual bench: virtual time, 2 ns per instruction") >= 10
     mainline, rt = (
         open_rally(tmp_path / f"m/{kernel}-stress-default-tasklet") for kernel in ("mainline", "rt")
     )

@@ -41,7 +41,7 @@ def under(tmp_path_factory):
 
     def rally(load):
         def make(folder):
-            played(folder / "r", load=load, balls=200)
+            played(folder / "r", load=load, balls=200, settle_s=0.1)
 
         return open_rally(made_once(tmp_path_factory, f"under-{load}", make) / "r")
 
@@ -69,6 +69,7 @@ def test_a_load_says_what_it_does(under, load):
 def test_a_network_repeats(tmp_path, kernel, load):
     """The same bytes, also while the host is busy."""
     plan = {"kernel": kernel, "load": load, "balls": 400, "seed": 3}
+    plan |= {"instruction_ns": 4, "settle_s": 0.1}  # half the instructions, of less virtual time
     first = played(tmp_path / "first", **plan)
     with busy_host():
         second = played(tmp_path / "second", **plan)
@@ -122,8 +123,8 @@ DYING = {
 @pytest.mark.parametrize("load", DYING)
 def test_a_load_that_dies_in_mid_rally(tmp_path, load):
     kill, words = DYING[load]
-    extras = Extras(files={"/tennis/after": script(f"sleep 1.2; {kill}; true")})
-    rally = played(tmp_path / "r", extras, load=load, balls=100_000)
+    extras = Extras(files={"/tennis/after": script(f"sleep 0.3; {kill}; true")})
+    rally = played(tmp_path / "r", extras, load=load, balls=100_000, settle_s=0.1)
     assert rally.manifest.faults[0].code == "load_died"
     assert words in rally.manifest.faults[0].message
     assert (rally.manifest.suspect, rally.manifest.ended) == (True, "fault")
