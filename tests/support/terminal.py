@@ -22,7 +22,7 @@ TENNIS = str(Path(sys.executable).with_name("tennis"))
 MESSAGE_MAX = 1 << 17
 LIMIT_S = 900.0  # of the wall, for a command that would never end
 # what commands import while they run
-MORE = ("matplotlib.backends.backend_agg", "pyarrow.parquet", "scipy.stats", "tennis.api")
+MORE = ("matplotlib.backends.backend_agg", "pandas", "pyarrow.parquet", "scipy.stats", "tennis.api")
 PREPARED = f"""
 import atexit, gc, importlib, json, os, resource, socket, sys, threading
 from tennis.cli import COMMANDS, main
