@@ -97,7 +97,7 @@ def answers(questions: list[ExamQuestion]) -> str:
     for number, one in enumerate(questions, 1):
         parts += [_asked(number, one), f"*Answer.* {one.answer}"]
         parts.append("\n".join(f"- **{part.marks}**: {part.text}" for part in one.marking))
-        parts.append("*Where it stands:* " + ", ".join(f"`{source}`" for source in one.sources))
+        parts.append("*Source:* " + ", ".join(f"`{source}`" for source in one.sources))
     return "\n\n".join(parts)
 
 
