@@ -31,6 +31,7 @@ CLASS = "class.html"
 TABLE = "marks.csv"
 ALIKE_SHOWN = 10  # pairs of a question
 NOTEBOOK = "check_notebook"
+MARKUP = re.compile(r"[`*]")
 STYLES = {"pass": "confirmed", "fail": "contradicted", "inconclusive": "inconclusive"}
 # what becomes of a hand-in, in words
 STATUS = {
@@ -113,13 +114,16 @@ def _questions(lab: Lab, one: Marked) -> list[dict[str, Any]]:
         points = one.by_question[mark.question]
         right = solution.of(question.id) if solution else None
         why = mark.why if mark.points is not None else ""
+        answer = report.facts.answers.get(question.id)
+        if question.kind == "choice" and isinstance(answer, str):  # the lab's words, not theirs
+            answer = MARKUP.sub("", answer)
         if points is not None and points < mark.of and right is not None and right.why:
             why = f"{why}. {right.why}" if why else right.why
         rows.append(
             {
                 "id": question.id,
-                "text": re.sub(r"[`*]", "", lab.fill(question.text)),
-                "answer": report.facts.answers.get(question.id),
+                "text": MARKUP.sub("", lab.fill(question.text)),
+                "answer": answer,
                 "points": None if points is None else number(points),
                 "of": mark.of,
                 "why": why,
