@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A Raspberry Pi 3 in QEMU boots what its firmware would load from a card, and has the Racquet.
+"""A Raspberry Pi in QEMU boots what its firmware would load from a card, and has the Racquet.
 
 Debian's real kernel with PREEMPT_RT, its tree of the board, the kit's overlay and ``tennis-boot``;
 QEMU's model of the board's GPIO. No answer is timed: that model has no interrupts of edges.
@@ -13,6 +13,7 @@ import pytest
 
 from tennis.bench.kernels import boards, catalogue
 from tennis.bench.kernels.gpio_lines import RacquetLines, racquet_lines
+from tennis.bench.qemu.plugins import find_qemu
 from tennis.bench.targets import snapshot
 from tennis.checkout import ROOT
 from tests.support import pi_card, raspi
@@ -26,15 +27,15 @@ COMMAND_LINE = "console=ttyS1,115200 isolcpus=managed_irq,domain,3\n"
 pytestmark = pytest.mark.virtual
 
 
-def provisioned(root: Path, kernel: catalogue.Kernel) -> Target:
+def provisioned(root: Path, pi: raspi.Pi, kernel: catalogue.Kernel) -> Target:
     """Return a target with a kernel as its package installs it, and the overlay."""
     target = Target(root, STOCK)
-    target.model("Raspberry Pi 3 Model B Rev 1.2")
+    target.model(pi.model)
     (root / f"boot/vmlinuz-{kernel.release}").symlink_to(kernel.image)
     initrd = root / f"boot/initrd.img-{kernel.release}"
     initrd.write_bytes(raspi.racquets_initramfs(kernel))
     (root / "lib/modules" / kernel.release).mkdir()
-    trees = next(kernel.config.parents[1].rglob("broadcom/bcm2837-rpi-3-b.dtb")).parent
+    trees = next(kernel.config.parents[1].rglob(f"broadcom/{pi.tree}")).parent
     (root / f"usr/lib/linux-image-{kernel.release}").symlink_to(trees.parent)
     (target.firmware / "config.txt").write_text(CONFIG)
     (target.firmware / "cmdline.txt").write_text(COMMAND_LINE)
@@ -45,19 +46,17 @@ def provisioned(root: Path, kernel: catalogue.Kernel) -> Target:
     return target
 
 
-def started(target: Target, folder: Path) -> tuple[Loaded, str]:
+def started(target: Target, name: str, folder: Path) -> tuple[Loaded, str]:
     """Start what the firmware loads, and return it and what the machine said."""
     pi_card.write(folder / "card.img", target.firmware)
     card = pi_card.read(folder / "card.img")
-    loaded = Firmware(BOARDS["Pi 3"], tryboot=True).start(card)
+    loaded = Firmware(BOARDS[name], tryboot=True).start(card)
     tree, merged = folder / "tree.dtb", folder / "merged.dtb"
     tree.write_bytes(card[loaded.tree])
-    ((name, parameters),) = loaded.overlays
-    (folder / "overlay.dtbo").write_bytes(card[name])
+    ((overlay, parameters),) = loaded.overlays
+    (folder / "overlay.dtbo").write_bytes(card[overlay])
     raspi.apply_overlay(tree, folder / "overlay.dtbo", parameters, merged)
-    assert loaded.initramfs is not None
-    said = raspi.boot(folder, loaded.kernel, loaded.initramfs, merged, loaded.command_line)
-    return loaded, said
+    return loaded, raspi.boot(folder, raspi.PIS[name], loaded, merged)
 
 
 def told(said: str, mark: str) -> list[str]:
@@ -66,26 +65,34 @@ def told(said: str, mark: str) -> list[str]:
     return [line.removeprefix(mark) for line in lines if line.startswith(mark)]
 
 
-def test_a_pi_3_boots_from_its_card_and_has_the_racquet(tmp_path):
+@pytest.mark.parametrize("name", raspi.PIS)
+def test_a_pi_boots_from_its_card_and_has_the_racquet(name, tmp_path):
+    pi = raspi.PIS[name]
+    if not raspi.is_known(pi):
+        pytest.skip(f"QEMU {find_qemu().version} has no {pi.machine}: 9.0 or newer has it")
     kernel = catalogue.find("rt")
-    target = provisioned(tmp_path / "root", kernel)
+    target = provisioned(tmp_path / "root", pi, kernel)
     target.does(
         *("register", "mainline", f"mainline=linux-image-{STOCK},stock"),
         f"rt=linux-image-{kernel.release}",
     )
     target.does("once", "rt")
-    loaded, said = started(target, tmp_path)
+    loaded, said = started(target, name, tmp_path)
     seen = snapshot.read("\n".join(told(said, raspi.MARK)))
-    assert (seen.line("model"), seen.line("release")) == ("Raspberry Pi 3 Model B", kernel.release)
+    assert (seen.line("model"), seen.line("release")) == (pi.model, kernel.release)
     assert (seen.flavour, seen.line("isolated")) == ("rt", "3")
     assert seen.line("command_line") == loaded.command_line
     assert loaded.command_line.endswith(" panic=10")
     # probe: the driver of the board's GPIO controller gives the lines that config.txt names
     lines = {"ping": PINGS, "reply": REPLIES}
-    assert racquet_lines(seen) == RacquetLines("pinctrl-bcm2835", lines)
-    assert any(
-        line.startswith("racquet racquet: interrupt ") for line in told(said, "tennis: log ")
-    )
+    assert racquet_lines(seen) == RacquetLines(pi.driver, lines)
+    log = told(said, "tennis: log ")
+    assert any(line.startswith("racquet racquet: interrupt ") for line in log)
     # a Pi 3's interrupts stay on its first processor: the doctor says so of this one, too
+    placed = told(said, "tennis: placed ")
+    stays = [line for line in log if "stays where it is" in line]
     (finding,) = boards.check(seen)
-    assert (finding.verdict, boards.fixed_interrupts(seen)) == ("bad", "Raspberry Pi 3 Model B")
+    if boards.fixed_interrupts(seen):
+        assert (placed, bool(stays), finding.verdict) == ([""], True, "bad")
+    else:
+        assert (placed, stays, finding.verdict) == ([f"interrupt_cpu={raspi.APART}"], [], "note")
