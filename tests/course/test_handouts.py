@@ -105,10 +105,12 @@ def test_a_handout_shows_what_one_should_see(slug):
 def test_commands_find_the_trees_files_from_a_lab_folder(slug):
     """Handouts say `cd lab-NN` first: what the tree holds is one folder up."""
     text = (ROOT / "handouts" / f"{slug}.md").read_text()
+    lab = load_lab(slug)
+    text += "\n".join([*lab.extensions, *(question.text for question in lab.questions)])
     folders = "|".join(path.name for path in ROOT.iterdir() if path.is_dir())
     for command in re.findall(r"^\$ tennis .*$|`tennis [^`]*`", text, re.MULTILINE):
         assert not re.search(rf"\s({folders})/", command), command
-        for path in re.findall(r"\s\.\./(\S+)", command):
+        for path in re.findall(r"\s\.\./([^\s`]+)", command):
             assert (ROOT / path).exists(), command
 
 
