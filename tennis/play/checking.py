@@ -235,6 +235,11 @@ def first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[st
     target_other = {field for version, field in builds.items() if version in changed}
     if of_a_path(claimed):  # the folder's name, in place of flavour and release
         target_other.add("kernel")
+    # of the virtual instrument the firmware's hash is that of its version
+    instrument_said = (
+        "instrument_sha256" in changed
+        and claimed.instrument.firmware_sha256 == claimed.tool.versions.get("instrument_sha256")
+    )
     # once a rally did not say it, nor do its versions
     unsaid = CYCLE in changed and claimed.load.cycle_ns is None
     # nor where pings came, which a rally does not say either that did not come to its end
@@ -251,6 +256,7 @@ def first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[st
                 (f"{name} {key}", getattr(ours, key), getattr(theirs, key))
                 for key in type(ours).model_fields
                 if not (name == "target" and key in target_other)
+                and not (instrument_said and (name, key) == ("instrument", "firmware_sha256"))
                 and not (unsaid and (name, key) == ("load", "cycle_ns"))
                 and not (uncounted and (name, key) == ("counts", "where"))
             ]

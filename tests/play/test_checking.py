@@ -92,6 +92,19 @@ def test_what_is_not_compared_of_a_manifest_is_a_short_list():
     assert not first_difference(other, mine, ["tennis"])  # which is said
 
 
+def test_another_virtual_instrument_is_said_once_among_the_versions():
+    """It keeps its hash in two places: a rally of last week still repeats if its balls do."""
+    today = manifest(balls=10)
+    tool = today.tool.model_copy(update={"versions": {"instrument_sha256": "old"}})
+    old = today.instrument.model_copy(update={"firmware_sha256": "old"})
+    mine = today.model_copy(update={"tool": tool, "instrument": old})
+    assert not first_difference(mine, today, ["instrument_sha256"])
+    assert "firmware_sha256 is old" in first_difference(mine, today, [])
+    other = old.model_copy(update={"firmware_sha256": "altered"})
+    forged = mine.model_copy(update={"instrument": other})
+    assert "is altered" in first_difference(forged, today, ["instrument_sha256"])
+
+
 def test_where_pings_came_is_compared_unless_nobody_counted_then():
     replayed, altered = (
         manifest(balls=10, where=[OnProcessor(processor=0, pings=count, replies=count, busy=2)])
