@@ -56,7 +56,9 @@ def whole_match(work: Work) -> MatchFolder:
         elif rally.manifest.suspect or rally.manifest.ended != "complete":
             raise Inconclusive(f"{entry.name} is suspect, or was interrupted: play it again")
     if lacking:
-        raise Wrong(f"{format_count(len(lacking), 'rally')} of it cannot be used: {lacking[0]}")
+        raise Wrong(
+            f"{format_count(len(lacking), 'rally', 'rallies')} of it cannot be used: {lacking[0]}"
+        )
     return match
 
 
