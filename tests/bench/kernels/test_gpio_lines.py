@@ -99,15 +99,17 @@ def test_what_the_target_does_not_tell_is_no_fault():
 
 
 def test_the_script_finds_the_node_and_the_options(tmp_path: Path):
-    """The real script, with a made-up device tree and a modprobe that has options."""
+    """The real script, with a made-up device tree and a modprobe that has options, and too many."""
     (tmp_path / "tree/racquet").mkdir(parents=True)
     (tmp_path / "tree/racquet/compatible").write_bytes(b"tennis,racquet\0")
     (tmp_path / "tree/soc").mkdir()
     (tmp_path / "tree/soc/compatible").write_bytes(b"simple-bus\0")
     modprobe = tmp_path / "bin/modprobe"
     modprobe.parent.mkdir()
-    said = ("racquet gpiochip=a.b ping_line=4", "racquet interrupt_cpu=3", "other gpiochip=c")
-    modprobe.write_text("#!/bin/sh\n" + "".join(f"echo options {one}\n" for one in said))
+    said = ["racquet gpiochip=a.b ping_line=4", "racquet interrupt_cpu=3", "other gpiochip=c"]
+    said += [f"racquet gpiochip={'x' * 2000}"] * 2100
+    (tmp_path / "said").write_text("".join(f"options {one}\n" for one in said))
+    modprobe.write_text(f"#!/bin/sh\ncat {tmp_path / 'said'}\n")
     modprobe.chmod(0o755)
     done = subprocess.run(
         ["sh", snapshot.SCRIPT, "no-config"],
@@ -121,4 +123,6 @@ def test_the_script_finds_the_node_and_the_options(tmp_path: Path):
         check=True,
     )
     told = snapshot.read(done.stdout).lines("racquet_lines")
-    assert told == ["device-tree racquet", "racquet gpiochip=a.b ping_line=4"]
+    assert told[:2] == ["device-tree racquet", "racquet gpiochip=a.b ping_line=4"]
+    assert (len(told), {len(line) for line in told[2:]}) == (2000, {1000})
+    assert snapshot.read(done.stdout).lines("racquet_cpu") == ["3"]

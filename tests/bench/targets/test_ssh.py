@@ -212,6 +212,9 @@ def test_the_snapshot_of_this_machine(target):
     assert facts.line("release") == os.uname().release
     assert facts.line("command_line") == " ".join(Path("/proc/cmdline").read_text().split())
     assert "CPU0" in facts.lines("interrupts")[0]
+    # a shell reads byte by byte, and this file has one byte for who does
+    runtime_us = Path("/proc/sys/kernel/sched_rt_runtime_us").read_text()
+    assert facts.line("rt_runtime_us") == runtime_us.strip()
     assert not target.facts(config=False).config
 
 
