@@ -1,13 +1,15 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""``balls.parquet``: from the instrument's frames to a table, and back to counts of ticks."""
+"""``balls.parquet``: from the instrument's frames to a table, and read again in batches.
+
+``tennis/rally/rows.py`` checks and counts what the rows hold.
+"""
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import NoReturn, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,6 @@ from numpy.typing import NDArray
 from tennis import wire
 from tennis.errors import RallyError
 from tennis.rally import footer
-from tennis.rally.tally import Counter
 from tennis.rally.text import plain
 from tennis.units import NS_PER_S, ticks_to_ns
 
@@ -43,16 +44,8 @@ ENCODINGS = {"DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT", "RLE"}  # RLE: where nu
 CODECS = {"ZSTD", "LZ4", "LZ4_RAW"}
 TICK_HZ_KEY = b"tick_hz"
 
-NUMBERS = np.arange(BATCH_ROWS, dtype=np.uint32)
-# a serve's time is rounded to whole nanoseconds, either way, and so is the next one's
-ROUNDING_NS = 1.5
-LONGEST_NS = 2**63 - 1
-
 RECORD = np.dtype([("served", "<u8"), ("rise", "<u4"), ("fall", "<u4")])
 assert RECORD.itemsize == wire.BALL_SIZE  # noqa: S101
-
-Ticks = NDArray[np.uint32]
-Number = TypeVar("Number", bound=np.generic)
 
 
 def schema(tick_hz: int, *, nulls: bool = True) -> pa.Schema:
@@ -219,10 +212,10 @@ def check(path: Path, *, balls: int, tick_hz: int) -> list[int]:
     """
     # bounded: a footer made up to exhaust the memory is refused by the reader
     limits = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 18}
-    with _Reading(path):
+    with Reading(path):
         form = footer.read(path)
     _check_form(path, form)
-    with _Reading(path), pq.ParquetFile(path, **limits) as file:
+    with Reading(path), pq.ParquetFile(path, **limits) as file:
         there = file.schema_arrow
     wanted = schema(tick_hz)
     have = {field.name: str(field.type) for field in there}
@@ -271,7 +264,7 @@ def _check_form(path: Path, form: footer.Footer) -> None:
             )
 
 
-class _Reading:
+class Reading:
     """Turns what a damaged file does to the reader into one line."""
 
     def __init__(self, path: Path) -> None:
@@ -288,164 +281,10 @@ class _Reading:
             ) from error
 
 
-@dataclass(frozen=True)
-class BallRules:
-    """What the manifest says about every ball."""
-
-    tick_hz: int
-    timeout_ns: int
-    ordered: bool = True  # no ball was served before the one before it was over
-
-    @property
-    def latest_ticks(self) -> int:
-        """Return the latest tick of an answer: instruments round the timeout by a tick or two."""
-        return -(-self.timeout_ns * self.tick_hz // NS_PER_S) + 2
-
-
-@dataclass(frozen=True)
-class Span:
-    """When the first ball of a row group was served, and when the last one was over; ns."""
-
-    served_ns: int
-    over_ns: float
-
-
-@dataclass(frozen=True)
-class RowGroup:
-    """The balls of a row group, in their order; latencies are uint32 ticks."""
-
-    interrupt: Ticks  # of the balls that rose
-    scheduling: Ticks  # of the balls that rose and fell
-    balls: int
-    misses: int
-
-
-def _refuse(path: Path, what: str) -> NoReturn:
-    raise RallyError(
-        f"{path} holds {what}: it was damaged or made up", next_step="use the original folder"
-    )
-
-
-def _check_rows(
-    path: Path, rows: pa.RecordBatch, first: int, before: Span, rules: BallRules
-) -> Span:
-    """Check rows against each other, the ball before them and the manifest. Raises RallyError."""
-    if rows["ball"].null_count or rows["served_ns"].null_count:
-        _refuse(path, "a ball without a number or a time")
-    ball, served = _numbers(rows["ball"], np.uint32), _numbers(rows["served_ns"], np.int64)
-    if ball[0] != first or not np.array_equal(ball - ball[0], NUMBERS[: ball.size]):
-        _refuse(path, f"balls that are not numbered one after the other, near ball {first}")
-    if served.min() < 0:
-        _refuse(path, "a ball that was served before the rally began")
-    rise, no_rise = _plain(rows["rise_ticks"])
-    fall, no_fall = _plain(rows["fall_ticks"])
-    if no_rise is not None:
-        if no_fall is None or np.any(no_rise > no_fall):
-            _refuse(path, "a reply that fell and never rose")
-        rise = np.where(no_rise, np.uint32(0), rise)
-    if no_fall is not None:
-        fall = np.where(no_fall, np.uint32(0), fall)
-    if max(rise.max(), fall.max()) > rules.latest_ticks:
-        _refuse(path, f"an answer later than the timeout of {rules.timeout_ns} ns")
-    # both times are rounded; most batches need no look at each ball
-    tick_ns = NS_PER_S / rules.tick_hz
-    steps = np.subtract(served[1:], served[:-1])
-    shortest = steps.min(initial=LONGEST_NS)
-    if (rules.ordered and served[0] < before.over_ns) or (
-        rules.ordered
-        and shortest < fall.max() * tick_ns - ROUNDING_NS
-        and np.any(steps < fall[:-1] * tick_ns - ROUNDING_NS)
-    ):
-        _refuse(path, "a ball that was served before the one before it was over")
-    return Span(int(served[0]), float(served[-1] + fall[-1] * tick_ns - ROUNDING_NS))
-
-
-def _group(path: Path, rows: pa.RecordBatch, room: Ticks) -> RowGroup:
-    rise, no_rise = _plain(rows["rise_ticks"])
-    fall, no_fall = _plain(rows["fall_ticks"])
-    interrupt = rise if no_rise is None else rise[~no_rise]
-    nulls = [null for null in (no_rise, no_fall) if null is not None]
-    if nulls:
-        whole = ~np.logical_or.reduce(nulls)
-        rise, fall = rise[whole], fall[whole]
-    scheduling = np.subtract(fall, rise, out=room[: rise.size])
-    # a fall before its rise wraps around: to a large difference, or it comes from a large rise
-    large = scheduling.size and max(scheduling.max(), rise.max()) >= 2**31
-    if large and np.any(fall < rise):
-        raise RallyError(
-            f"{path} holds a reply that fell before it rose", next_step="play the rally again"
-        )
-    return RowGroup(interrupt, scheduling, rows.num_rows, rows["fall_ticks"].null_count)
-
-
-def _numbers(array: pa.Array, kind: type[Number]) -> NDArray[Number]:
-    """Return a column's numbers, anything where null; to_numpy would import pandas."""
-    end = array.offset + len(array)
-    return np.frombuffer(array.buffers()[1], kind, count=end)[array.offset :]
-
-
-def _plain(array: pa.Array) -> tuple[Ticks, NDArray[np.bool_] | None]:
-    """Return a column's numbers (anything where null), and where it is null; None: nowhere."""
-    start, size = array.offset, len(array)
-    numbers = _numbers(array, np.uint32)
-    if not array.null_count:
-        return numbers, None
-    # a byte each, not the index of each: most balls of a rally may be missed
-    octets = np.frombuffer(array.buffers()[0], np.uint8)
-    valid = np.unpackbits(octets, count=start + size, bitorder="little")[start:]
-    return numbers, valid == 0
-
-
-@dataclass
-class RowCounts:
-    """What the rows of some row groups held."""
-
-    interrupt: Counter
-    scheduling: Counter
-    balls: int = 0
-    misses: int = 0
-    spans: dict[int, Span] = field(default_factory=dict)  # of each row group
-
-
-def count(path: Path, groups: Iterable[int], begins: list[int], rules: BallRules) -> RowCounts:
-    """Check and count the balls of some row groups, which begin at ``begins``.
-
-    Raises RallyError.
-    """
-    counted = RowCounts(Counter(), Counter())
-    room = np.empty(BATCH_ROWS, np.uint32)
-    names = [column.name for column in FIELDS]
-    with _Reading(path), pq.ParquetFile(path) as file:
-        for number in groups:
-            first, began, span = begins[number], -1, Span(0, 0.0)
-            for rows in file.iter_batches(BATCH_ROWS, [number], names, use_threads=False):
-                span = _check_rows(path, rows, first, span, rules)
-                began = span.served_ns if began < 0 else began
-                group = _group(path, rows, room)
-                counted.interrupt.add(group.interrupt)
-                counted.scheduling.add(group.scheduling)
-                counted.balls += group.balls
-                counted.misses += group.misses
-                first += group.balls
-            if first != begins[number + 1]:
-                _refuse(path, f"{first} balls where its list says {begins[number + 1]}")
-            counted.spans[number] = Span(began, span.over_ns)
-    counted.interrupt.settle()
-    counted.scheduling.settle()
-    return counted
-
-
-def check_spans(path: Path, spans: dict[int, Span], rules: BallRules) -> None:
-    """Check that no row group begins before the one before it is over. Raises RallyError."""
-    ordered = [spans[number] for number in sorted(spans)]
-    if rules.ordered and any(b.served_ns < a.over_ns for a, b in itertools.pairwise(ordered)):
-        _refuse(path, "a ball that was served before the one before it was over")
-
-
 def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
     """Read the balls, some columns or all, in batches of at most GROUP_ROWS rows.
 
     Raises RallyError.
     """
-    with _Reading(path), pq.ParquetFile(path) as file:
+    with Reading(path), pq.ParquetFile(path) as file:
         yield from file.iter_batches(GROUP_ROWS, columns=columns, use_threads=False)

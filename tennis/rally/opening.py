@@ -16,6 +16,7 @@ from pydantic_core import from_json
 from tennis.digests import sha256_of
 from tennis.errors import AlteredError, RallyError
 from tennis.rally import balls as table
+from tennis.rally import rows
 from tennis.rally.disk import open_regular
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CONSOLE, EVENTS, MANIFEST, Rally, part_path
 from tennis.rally.manifest import SCHEMA_VERSION, Manifest, seal_of
@@ -139,16 +140,16 @@ def _count(balls: Path, manifest: Manifest, pool: ThreadPoolExecutor) -> tuple[T
             f"{balls.parent} has {counts.balls} balls of {protocol.balls} planned: it was made up",
             next_step="use the original folder",
         )
-    rules = table.BallRules(tick_hz, protocol.timeout_ns, ordered="clock_backwards" not in faults)
+    rules = rows.BallRules(tick_hz, protocol.timeout_ns, ordered="clock_backwards" not in faults)
     begins = table.check(balls, balls=counts.balls, tick_hz=tick_hz)
     groups = len(begins) - 1
     left = iter(range(groups))  # whoever is free takes the next group
     jobs = [
-        pool.submit(table.count, balls, left, begins, rules) for _ in range(min(groups, WORKERS))
+        pool.submit(rows.count, balls, left, begins, rules) for _ in range(min(groups, WORKERS))
     ]
     counted = [job.result() for job in jobs]
     spans = {number: span for part in counted for number, span in part.spans.items()}
-    table.check_spans(balls, spans, rules)
+    rows.check_spans(balls, spans, rules)
     misses = sum(part.misses for part in counted)
     if misses != counts.misses or sum(part.balls for part in counted) != counts.balls:
         raise RallyError(

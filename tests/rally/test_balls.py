@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tennis import wire
 from tennis.errors import RallyError
-from tennis.rally import Tally, balls, tally
+from tennis.rally import Tally, balls, rows, tally
 from tennis.rally.tally import Counter
 from tennis.rally.text import plain
 from tennis.units import ticks_to_ns
@@ -136,9 +136,9 @@ def test_a_rally_of_misses_is_counted_as_quickly_as_any(tmp_path):
         table = pa.Table.from_arrays([*served, *ticks], schema=balls.schema(10**9))
         written = balls.write(path, table, 10**9)
         begins = balls.check(path, balls=size, tick_hz=10**9)
-        rules = balls.BallRules(10**9, timeout_ns=2000)
+        rules = rows.BallRules(10**9, timeout_ns=2000)
         began_s = time.process_time()
-        counted = balls.count(path, range(len(begins) - 1), begins, rules)
+        counted = rows.count(path, range(len(begins) - 1), begins, rules)
         took[name] = time.process_time() - began_s
         assert counted.misses == written.misses == np.count_nonzero(null)
         assert counted.interrupt.tally().n == counted.scheduling.tally().n == np.sum(~null)
