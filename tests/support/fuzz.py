@@ -794,6 +794,7 @@ READERS: dict[str, tuple[str, ...] | str] = {
     "rally/footer.py": ("rally",),
     "rally/inside.py": ("drill",),
     "rally/plan.py": ("begun",),
+    "rally/rows.py": ("rally", "drill"),
     "rally/zip_files.py": ("packed-ball", "sr"),
     "replicate/mechanisms.py": ("match",),
     "replicate/rules.py": OURS,
