@@ -7,6 +7,7 @@
 #
 #   scripts/fresh-test.sh                    in a bare Debian 12 and a bare Debian 13
 #   scripts/fresh-test.sh trixie             in one of them
+#   scripts/fresh-test.sh --unit trixie      there `make lint docs unit`, from nothing
 #   scripts/fresh-test.sh --whole trixie     there `make test` and `make test-all`, from nothing (above an hour)
 #   scripts/fresh-test.sh --keep trixie      leave the system behind, to look at
 #
@@ -21,7 +22,7 @@ readonly HERE
 readonly LOGS=$HERE/build/fresh-test
 SCRATCH=${TMPDIR:-/var/tmp}
 [[ $SCRATCH != /tmp ]] || SCRATCH=/var/tmp
-WHOLE="" KEEP=""
+WHOLE="" UNIT="" KEEP=""
 
 die() {
     printf 'fresh-test: %s\n' "$*" >&2
@@ -97,6 +98,9 @@ test_suite() {
     if [[ -n $WHOLE ]]; then
         step "$suite" "$root" "make test && make READY=1 test-all"
         tail -n 3 "$LOGS/$suite.log"
+    elif [[ -n $UNIT ]]; then
+        step "$suite" "$root" "scripts/setup.sh --unit"
+        step "$suite" "$root" "make lint docs unit"
     else
         local play=". .venv/bin/activate; cd /tmp; tennis"
         step "$suite" "$root" "make demo"
@@ -129,10 +133,11 @@ suites=()
 for word; do
     case $word in
         --whole) WHOLE=yes ;;
+        --unit) UNIT=yes ;;
         --keep) KEEP=yes ;;
         bookworm | trixie) suites+=("$word") ;;
         -h | --help)
-            sed -n '5,16s/^# \{0,1\}//p' "$HERE/scripts/fresh-test.sh"
+            sed -n '5,17s/^# \{0,1\}//p' "$HERE/scripts/fresh-test.sh"
             exit 0
             ;;
         *) die "unknown word $word; try --help" ;;
