@@ -218,6 +218,7 @@ def test_alarms_and_pipes_of_text_beneath_linux(tmp_path):
         load="stress",
         balls=2500,
         seed=1,
+        settle_s=0.1,
     )
     said = rally.console().replace("\r", "")
     told = figures(said)
