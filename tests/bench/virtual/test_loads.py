@@ -68,7 +68,7 @@ def test_a_load_says_what_it_does(under, load):
 )
 def test_a_network_repeats(tmp_path, kernel, load):
     """The same bytes, also while the host is busy."""
-    plan = {"kernel": kernel, "load": load, "balls": 400, "seed": 3}
+    plan = {"kernel": kernel, "load": load, "balls": 150, "seed": 3}
     plan |= {"instruction_ns": 4, "settle_s": 0.1}  # half the instructions, of less virtual time
     first = played(tmp_path / "first", **plan)
     with busy_host():
