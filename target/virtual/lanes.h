@@ -16,8 +16,8 @@ struct __attribute__((packed)) symbol {
 };
 enum { ENTRY = 1, SWITCH_TO = 2 };
 enum happening {
-	WANTS = 1, /* what: a lock that another has; other: 1: sleeps until it gets it */
-	GOT, /* what: the lock */
+	WANTS = 1, /* what: a lock that another has; other: the task; bit 0: sleeps until it gets it */
+	GOT, /* what: the lock; other: as before */
 	GIVES, /* what: a lock that somebody wants */
 	SENDS, /* an interprocessor interrupt; what: its number, in the upper half that of its kind;
 		* other: a mask of processors */
@@ -57,7 +57,7 @@ struct __attribute__((packed)) event {
 	uint32_t kind;
 	int32_t node;
 	uint64_t what, other;
-	char name[16]; /* of the task that is woken or moved */
+	char name[16]; /* of the task that waits, is woken or moved */
 };
 
 struct lane;

@@ -120,13 +120,20 @@ static void translate_anew(bool with_count)
 		tb_flush(qemu_get_cpu(0));
 }
 
+/* A sleeper's processor may be at something else by now: so its task is named here. */
+static void wait_happens(struct lane *lane, int64_t now, enum happening kind,
+			 const struct wait *wait)
+{
+	lane_happens(lane, now, kind, wait->lock, wait->task | wait->sleeps, wait->task);
+}
+
 static void begin_phase(int64_t now)
 {
 	phase_began = now;
 	for (int i = 0; i < lanes_count(); i++)
 		lane_begins(lane_of(i), now);
 	for (size_t w = 0; w < wait_count; w++)
-		lane_happens(waits[w].lane, now, WANTS, waits[w].lock, waits[w].sleeps, 0);
+		wait_happens(waits[w].lane, now, WANTS, &waits[w]);
 }
 
 static void end_phase(int phase, int64_t now)
@@ -227,7 +234,7 @@ static void got_lock(struct lane *lane, uint64_t pc, int64_t now)
 		if (waits[w].back != pc || waits[w].task != lane_task(lane))
 			continue;
 		if (counting())
-			lane_happens(lane, now, GOT, waits[w].lock, 0, 0);
+			wait_happens(lane, now, GOT, &waits[w]);
 		waits[w--] = waits[--wait_count];
 	}
 }
@@ -267,10 +274,12 @@ static void frees(unsigned int vcpu, uint32_t info, uint64_t address, void *data
 
 static void wants(struct lane *lane, uint64_t lock, bool sleeps)
 {
-	if (wait_count == WAITS_MAX)
-		return;
-	waits[wait_count++] =
-		(struct wait){ lane, lock, lane_task(lane), lane_argument(lane, 30), sleeps };
+	const struct wait wait = { lane, lock, lane_task(lane), lane_argument(lane, 30), sleeps };
+
+	if (wait_count < WAITS_MAX)
+		waits[wait_count++] = wait;
+	if (counting())
+		wait_happens(lane, exact_now(), WANTS, &wait);
 }
 
 static void sends(struct lane *lane, int64_t now)
@@ -288,19 +297,16 @@ static void happens(unsigned int vcpu, void *data)
 	enum happening kind = (uintptr_t)data;
 	struct lane *lane = lane_here();
 	uint64_t what = lane_argument(lane, 0);
-	bool sleeps = kind == SLEEPS;
 	int64_t now;
 
-	if (kind == WANTS || sleeps)
-		wants(lane, what, sleeps);
+	if (kind == WANTS || kind == SLEEPS) {
+		wants(lane, what, kind == SLEEPS);
+		return;
+	}
 	if (!counting())
 		return;
 	now = exact_now();
 	switch (kind) {
-	case WANTS:
-	case SLEEPS:
-		lane_happens(lane, now, WANTS, what, sleeps, 0);
-		break;
 	case SENDS:
 		sends(lane, now);
 		break;

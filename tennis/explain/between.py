@@ -3,10 +3,11 @@
 """What happens between processors while a ball waits: locks, interrupts, tasks that are moved."""
 
 import re
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tennis.explain.phases import GIVES, GOT, MOVES, SENDS, TAKES, WAKES, WANTS
+from tennis.explain.phases import GIVES, GOT, MOVES, SENDS, SLEEPING, TAKES, WAKES, WANTS
 from tennis.explain.segments import Blame, Event, Segments
 from tennis.explain.ways import Lanes
 from tennis.units import format_ns
@@ -32,8 +33,10 @@ class LockHeld:
     task: str
     wanted: str  # the function that did
     sleeps: bool
-    holder: int | None  # the processor that gave it; None: nobody did meanwhile
+    holders: int  # tasks that had it in turn
+    holder: int | None  # the processor that gave it; of several the longest; None: not known
     owner: str  # the task that did
+    held_ns: int  # how much of the wait the holder had it
     cause: Blame | None  # what the holder's processor was at meanwhile
 
     @property
@@ -43,11 +46,31 @@ class LockHeld:
 
     def __str__(self) -> str:
         """Say it in words."""
-        held = ", which nobody gave meanwhile"
-        if self.holder is not None:
-            held = f" that processor {self.holder} ({self.owner}) held"
-            held += f", most of it in {self.cause.short}" if self.cause else ""
-        return f"{self.task} waited {format_ns(self.ns)} for a lock of {self.wanted}{held}"
+        lock = f"a lock of {self.wanted}" if self.wanted else "a lock"
+        waited = f"{self.task} waited {format_ns(self.ns)} for {lock}"
+        if self.holder is None:
+            return f"{waited}, and its holder is not known"
+        held = f" that processor {self.holder} ({self.owner}) held"
+        if self.holders > 1:
+            held = (
+                f" that {self.holders} tasks held in turn, processor {self.holder} ({self.owner}) "
+                f"longest, for {format_ns(self.held_ns)}"
+            )
+        return waited + held + (f", most of it in {self.cause.short}" if self.cause else "")
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """Somebody had a lock, and gave it; ns since the phase began."""
+
+    began: int
+    ended: int
+    part: Segments
+    task: str
+
+    @property
+    def ns(self) -> int:
+        return self.ended - self.began
 
 
 @dataclass(frozen=True)
@@ -90,48 +113,68 @@ class Moved:
 
 def locks(lanes: Lanes) -> list[LockHeld]:
     """Return the waits for locks in a phase, in the order in which they began."""
-    opened: dict[tuple[int, str], tuple[Segments, Event]] = {}
-    gave: dict[int, tuple[Segments, Event]] = {}
+    opened: dict[tuple[int, int], tuple[Segments, Event]] = {}
+    gave: dict[int, list[tuple[Segments, Event]]] = defaultdict(list)
     found = []
     for part, event in _in_order(lanes):
-        key = (event.what, part.task(event.node))
+        key = (event.what, event.other)  # the lock, and the task that waits for it
         if event.kind == WANTS:
             opened.setdefault(key, (part, event))
         elif event.kind == GIVES:
-            gave[event.what] = part, event
+            gave[event.what].append((part, event))
         elif event.kind == GOT and key in opened:
-            found.append(_held(*opened.pop(key), event.at, gave.get(event.what)))
-    found += [_held(*one, one[0].ns, None) for one in opened.values()]
+            found.append(_held(*opened.pop(key), event.at, gave[event.what]))
+    found += [_held(*one, one[0].ns, ()) for one in opened.values()]
     return sorted(found, key=lambda one: one.began)
 
 
 def _held(
-    part: Segments, wanted: Event, ended: int, gave: tuple[Segments, Event] | None
+    part: Segments, wanted: Event, ended: int, gave: Sequence[tuple[Segments, Event]]
 ) -> LockHeld:
-    holder, owner, cause = None, "", None
-    if gave and wanted.at <= gave[1].at <= ended:
-        other, event = gave
-        holder, owner = other.processor, other.task(event.node)
-        cause = other.blame(other.weights_between(wanted.at, event.at))
+    turns: dict[tuple[int, str], list[_Turn]] = defaultdict(list)
+    began = wanted.at
+    for other, event in gave:
+        if began <= event.at <= ended:
+            turn = _Turn(began, event.at, other, other.task(event.node))
+            turns[other.processor, turn.task].append(turn)
+            began = event.at
+    task = part.task(wanted.node)
+    longest = max(turns.values(), key=_ns, default=[])
     return LockHeld(
-        wanted.at,
-        ended,
-        part.processor,
-        part.task(wanted.node),
-        _caller(part, wanted, _LOCKING),
-        bool(wanted.other),
-        holder,
-        owner,
-        cause,
+        began=wanted.at,
+        ended=ended,
+        waiter=part.processor,
+        task=wanted.name or task,
+        # a task that has slept since before the phase: what its processor was at says nothing
+        wanted=_caller(part, wanted, _LOCKING) if wanted.name in {"", task} else "",
+        sleeps=bool(wanted.other & SLEEPING),
+        holders=len(turns),
+        holder=longest[0].part.processor if longest else None,
+        owner=longest[0].task if longest else "",
+        held_ns=_ns(longest),
+        cause=_cause(longest),
     )
+
+
+def _ns(turns: Sequence[_Turn]) -> int:
+    return sum(turn.ns for turn in turns)
+
+
+def _cause(turns: Sequence[_Turn]) -> Blame | None:
+    """Return what a lock's holder was at while it had it."""
+    weights: Counter[tuple[int, bool]] = Counter()
+    for turn in turns:
+        weights.update(turn.part.weights_between(turn.began, turn.ended))
+    return turns[0].part.blame(weights) if turns else None
 
 
 def interrupts(lanes: Lanes) -> list[Interrupt]:
     """Return the interprocessor interrupts that were sent and taken in a phase, as taken.
 
-    Several that were sent before one is taken are one: the first counts.
+    Several of one sender that were sent before one is taken are one: the first counts. Of several
+    senders the interrupt controller takes that with the lowest number first (QEMU's GICv2).
     """
-    pending: dict[tuple[int, int], tuple[Segments, Event, str]] = {}
+    pending: dict[tuple[int, int], dict[int, tuple[Segments, Event, str]]] = defaultdict(dict)
     woken: dict[int, Event] = {}
     found = []
     for part, event in _in_order(lanes):
@@ -144,9 +187,9 @@ def interrupts(lanes: Lanes) -> list[Interrupt]:
             for other in lanes:
                 if event.other >> other.processor & 1:
                     key = (other.processor, event.what & 0xFFFFFFFF)
-                    pending.setdefault(key, (part, event, name))
-        elif event.kind == TAKES and (part.processor, event.what) in pending:
-            sender, sent, name = pending.pop((part.processor, event.what))
+                    pending[key].setdefault(part.processor, (part, event, name))
+        elif event.kind == TAKES and (senders := pending[part.processor, event.what]):
+            sender, sent, name = senders.pop(min(senders))
             found.append(
                 Interrupt(
                     sent.at,

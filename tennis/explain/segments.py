@@ -95,7 +95,7 @@ Weights = dict[tuple[int, bool], int]
 class Event:
     """Something that another processor may be the reason or the aim of: ``phases.WANTS`` and so on.
 
-    ``at`` is in ns since the phase began. ``name``: of the task that is woken or moved.
+    ``at`` is in ns since the phase began. ``name``: of the task that waits, is woken or moved.
     """
 
     at: int

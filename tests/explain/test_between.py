@@ -18,6 +18,7 @@ from tennis.explain.phases import (
     GOT,
     MOVES,
     SENDS,
+    SLEEPING,
     TAKES,
     USER,
     WAKES,
@@ -53,7 +54,7 @@ FUNCTIONS = [
 IRQ, RACQUET, WANT, SPIN, HOLD, IDLE, THREAD, WAKE, TRY, SEND, IPI, SET, BALANCE = range(13)
 RT_LOCK, RT_SLOW = 13, 14
 NAMES = Names(FUNCTIONS)
-LOCK, OTHER_LOCK, TASK = 0xFFFF0000, 0xFFFF1000, 0xFFFF2000
+LOCK, OTHER_LOCK, TASK, OTHER_TASK = 0xFFFF0000, 0xFFFF1000, 0xFFFF2000, 0xFFFF3000
 NUMBER, KIND = 3, 1 << 32  # of the interrupt in the kernel, and what it is for
 
 
@@ -112,7 +113,69 @@ def test_a_lock_that_the_processor_held_itself_blames_nobody_else():
     story = tell(3, 1000, (6000, 6500), phases, NAMES, home=1)
     assert "held" not in story.sentence
     assert str(story.between()[1].event) == (
-        "sh waited 4.00 µs for a lock of want_it, which nobody gave meanwhile"
+        "sh waited 4.00 µs for a lock of want_it, and its holder is not known"
+    )
+
+
+def a_queue():
+    """Return both phases of three processors: 0, then 1 hold the lock that 2 wants."""
+    nodes = [(-1, 0), (0, HOLD), (0, WANT), (2, SPIN), (0, IRQ), (4, RACQUET)]
+    third = [(1500, WANTS, 3, LOCK, TASK, "sh"), (6000, GOT, 2, LOCK, TASK, "sh")]
+    second = [(1000, WANTS, 3, LOCK, OTHER_TASK, "sh"), (3000, GOT, 2, LOCK, OTHER_TASK, "sh")]
+    lanes = [
+        ("dd", [(1, 1, 7000)], [(2900, GIVES, 1, LOCK, 0, "")]),
+        (
+            "sh",
+            [(2, 1, 1000), (3, 1, 2000), (1, 1, 4000)],
+            [*second, (5900, GIVES, 1, LOCK, 0, "")],
+        ),
+        ("sh", [(2, 1, 1500), (3, 1, 4500), (4, 1, 500), (5, 1, 500)], third),
+    ]
+    after = [(1, 0, 500)], [(1, 0, 500)], [(5, 0, 500)]
+    return [
+        *(
+            made_phase(0, nodes, ran, [task], processor=number, events=events)
+            for number, (task, ran, events) in enumerate(lanes)
+        ),
+        *(made_phase(1, nodes, ran, ["sh"], processor=n) for n, ran in enumerate(after)),
+    ]
+
+
+def test_of_several_holders_the_longest_is_named_and_not_the_last_or_who_queued_too():
+    phases = a_queue()
+    story = tell(3, 1000, (7000, 7500), phases, NAMES, home=2)
+    held = "processor 1 (sh) longest, for 3.00 µs, most of it in hold_it"
+    assert story.sentence.endswith(
+        f"; sh waited 4.50 µs for a lock of want_it that 2 tasks held in turn, {held}."
+    )
+    assert (story.cause.function, story.cause.ns) == ("hold_it", 2900)
+    # two tasks of one name wait: each for as long as it did
+    waits = [(one.at, one.event.waiter, one.event.ns) for one in story.between()]
+    assert waits == [(1000, 1, 2000), (1500, 2, 4500)]
+    # the first held it for longer: it is named, although another one gave it last
+    for phase, at in ((phases[0], 4900), (phases[1], 5900)):
+        phase.events["at"][-1] = 1000 + at
+    assert "processor 0 (dd) longest, for 3.40 µs, most of it in hold_it" in (
+        tell(3, 1000, (7000, 7500), phases, NAMES, home=2).sentence
+    )
+
+
+def test_a_task_that_slept_for_a_lock_before_the_ping_is_named_and_not_who_runs_there():
+    wants = (0, WANTS, 0, LOCK, TASK | SLEEPING, "irq/9-racquet")
+    lanes = [
+        made_phase(0, [(-1, 0), (0, HOLD)], [(1, 0, 500)], ["dd"], events=[wants]),
+        made_phase(
+            0,
+            [(-1, 0), (0, HOLD)],
+            [(1, 0, 500)],
+            ["sh"],
+            processor=1,
+            events=[(300, GIVES, 1, LOCK, 0, ""), (400, GOT, 1, LOCK, TASK | SLEEPING, "")],
+        ),
+    ]
+    (waited,) = tell(3, 1000, (None, None), lanes, NAMES).between()
+    assert str(waited.event) == (
+        "irq/9-racquet waited 400 ns for a lock that processor 1 (sh) held, most of it in hold_it"
     )
 
 
@@ -120,7 +183,10 @@ def test_a_thread_that_sleeps_until_another_processor_gives_the_lock():
     """As on PREEMPT_RT: processor 1 idles meanwhile, and its own tasks are not to blame."""
     nodes = [(-1, 0), (0, IDLE), (0, IRQ), (2, WAKE), (-1, 1), (4, THREAD), (5, WANT)]
     nodes += [(6, RT_LOCK), (7, RT_SLOW), (5, RACQUET)]
-    wants = [(500, WANTS, 8, LOCK, 1, ""), (4500, GOT, 7, LOCK, 0, "")]
+    wants = [
+        (at, kind, node, LOCK, TASK | SLEEPING, "irq/9-racquet")
+        for at, kind, node in ((500, WANTS, 8), (4500, GOT, 7))
+    ]
     ran = [(1, 1, 100), (3, 1, 200), (5, 0, 200), (8, 0, 100)]
     ran += [(1, 0, 3800), (8, 0, 100), (9, 0, 500)]
     holds = made_phase(
@@ -188,6 +254,20 @@ def test_what_an_interrupt_is_for():
         phases[0].events["what"][2] = kind << 32 | NUMBER
         (one,) = (o for o in tell(3, 1000, (5000, None), phases, NAMES).between() if o.at == 1000)
         assert f"had sent 200 ns before{words}, in try_to_wake_up" in str(one.event)
+
+
+def test_each_of_two_senders_of_an_interrupt_is_named():
+    """A GICv2 has one for each sender, and gives that of the lowest processor first."""
+    sends = [[(200, SENDS, 1, NUMBER, 0b10, "")], [], [(100, SENDS, 1, NUMBER, 0b10, "")]]
+    sends[1] = [(at, TAKES, 1, NUMBER, 0, "") for at in (300, 400, 500)]
+    lanes = [
+        made_phase(
+            *(0, [(-1, 0), (0, USER)], [(1, 0, 600)], ["dd"]), processor=processor, events=events
+        )
+        for processor, events in enumerate(sends)
+    ]
+    found = [one.event for one in tell(3, 1000, (None, None), lanes, NAMES).between()]
+    assert [(one.sender, one.sent, one.taken) for one in found] == [(0, 200, 300), (2, 100, 400)]
 
 
 def test_the_balancer_that_moves_a_task_is_named():
