@@ -9,8 +9,8 @@
  * what the interrupt controller (a GICv2) gives when it is asked which interrupt it is, the
  * deadlines that the guest gives its timer, and which task runs. tennis/explain/sections makes
  * times of them. Nothing of the guest is changed, and looking costs no virtual time: the host
- * compares the balls with those of the rally. masks.c notes what was masked, watched.c chooses
- * instructions.
+ * compares the balls with those of the rally. masks.c notes what was masked, waits.c what keeps a
+ * thread from running, watched.c chooses instructions.
  *
  * In translated code the clock cannot be read (QEMU ends: "Bad icount read"). Between blocks it
  * can, in a timer: that gives pairs of count and time, one each millisecond and one behind each
@@ -19,7 +19,8 @@
  * Parameters: out (a file descriptor), from (ns of virtual time: nothing is counted before), base
  * (an address; others are told as offsets from it), preempt (where a task has its preempt_count),
  * vectors, harden, switch_to, gic and gic_end, gic3 and gic3_end (addresses, as signed numbers; 0:
- * the kernel has no such function). Format: sections.h.
+ * the kernel has no such function), threads (1: waits.c is asked, too), chance0 to chance3,
+ * bottom_held and bottom_let_go (functions, as above). Format: sections.h.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ uint64_t *executed;
 void *cpu;
 uint64_t task, idle_task;
 
-static int64_t out_fd = -1, from, switch_to;
+static int64_t out_fd = -1, from, switch_to, for_threads;
 static struct record buffer[RECORDS];
 static size_t buffered;
 static qemu_timer timer;
@@ -72,7 +73,7 @@ static bool counting;
 
 static bool asleep, look_is_due;
 static bool reads_iar; /* the instruction before was a read of it */
-static int64_t name_offset = -1;
+static int64_t name_offset = -1, priority_offset = -1;
 
 _Noreturn void fail(const char *message)
 {
@@ -154,10 +155,16 @@ void wakes(unsigned int vcpu, void *pc)
 static void find_names(uint64_t init_task)
 {
 	static const char name[] = "swapper";
+	/* prio, static_prio, normal_prio, rt_priority, in this order since 2.6 */
+	static const uint32_t priorities[] = { 120, 120, 120, 0 };
 	static char memory[INIT_TASK_SIZE];
 
 	if (!read_memory(cpu, init_task, memory, sizeof(memory)))
 		return;
+	for (size_t at = 0; at + sizeof(priorities) <= sizeof(memory); at += 4) {
+		if (priority_offset < 0 && !memcmp(memory + at, priorities, sizeof(priorities)))
+			priority_offset = at;
+	}
 	for (size_t at = 0; at + sizeof(name) <= sizeof(memory); at += 8) {
 		if (!memcmp(memory + at, name, sizeof(name) - 1)) {
 			name_offset = at;
@@ -172,6 +179,7 @@ static void switches(unsigned int vcpu, void *pc)
 {
 	char name[16] = "?";
 	struct record record = { .kind = TASK };
+	int32_t priority = 0;
 
 	if (!task)
 		find_names(read_register(cpu, 0));
@@ -184,6 +192,10 @@ static void switches(unsigned int vcpu, void *pc)
 	memcpy(&record.value, name, 8);
 	memcpy(&record.began, name + 8, 8);
 	record.how = task == idle_task;
+	if (priority_offset >= 0)
+		read_memory(cpu, task + priority_offset, &priority, sizeof(priority));
+	record.priority = priority;
+	record.place = task;
 	keep(record);
 }
 
@@ -275,10 +287,24 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 		const char *name;
 		int64_t *value;
 	} parameters[] = {
-		{ "out=", &out_fd },	      { "from=", &from },	  { "base=", &base },
-		{ "preempt=", &preempt },     { "vectors=", &vectors },	  { "harden=", &harden },
-		{ "switch_to=", &switch_to }, { "gic=", &gic },		  { "gic_end=", &gic_end },
-		{ "gic3=", &gic3 },	      { "gic3_end=", &gic3_end },
+		{ "out=", &out_fd },
+		{ "from=", &from },
+		{ "base=", &base },
+		{ "preempt=", &preempt },
+		{ "vectors=", &vectors },
+		{ "harden=", &harden },
+		{ "switch_to=", &switch_to },
+		{ "gic=", &gic },
+		{ "gic_end=", &gic_end },
+		{ "gic3=", &gic3 },
+		{ "gic3_end=", &gic3_end },
+		{ "threads=", &for_threads },
+		{ "chance0=", &functions.chance[0] },
+		{ "chance1=", &functions.chance[1] },
+		{ "chance2=", &functions.chance[2] },
+		{ "chance3=", &functions.chance[3] },
+		{ "bottom_held=", &functions.bottom_held },
+		{ "bottom_let_go=", &functions.bottom_let_go },
 	};
 
 	for (int i = 0; i < argc; i++) {
@@ -289,6 +315,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 				*parameters[p].value = strtoll(argv[i] + length, NULL, 10);
 		}
 	}
+	threads = for_threads;
 	if (out_fd < 0)
 		fail("no file descriptor to write to (out=)");
 	if (!queue_tb_flush && !tb_flush)

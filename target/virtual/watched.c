@@ -108,6 +108,27 @@ static void watch_with_register(void *insn, uint64_t pc, uint32_t code)
 	}
 }
 
+static void watch_for_threads(void *insn, uint64_t pc, uint32_t code)
+{
+	int offset = (code >> 10 & 0xFFF) * 4;
+	code_callback cb = NULL;
+
+	/* STR Wt, [Xn, #offset] */
+	if ((code & 0xFFC00000) == 0xB9000000 && offset == preempt)
+		qemu_plugin_register_vcpu_insn_exec_cb(
+			insn, writes_preempt_count, 0,
+			remembered(
+				(struct place){ .pc = pc, .rt = code & 31, .rn = code >> 5 & 31 }));
+	for (size_t i = 0; i < CHANCES; i++)
+		cb = pc == (uint64_t)functions.chance[i] ? may_switch : cb;
+	if (pc == (uint64_t)functions.bottom_held)
+		cb = holds_bottom;
+	if (pc == (uint64_t)functions.bottom_let_go)
+		cb = lets_bottom_go;
+	if (cb)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, 0, (void *)(uintptr_t)pc);
+}
+
 void watch(void *insn, uint64_t pc, bool first)
 {
 	static struct results syndromes, iars;
@@ -133,6 +154,8 @@ void watch(void *insn, uint64_t pc, bool first)
 		await_result(&syndromes, pc + 4, code & 31);
 	else
 		watch_with_register(insn, pc, code);
+	if (threads)
+		watch_for_threads(insn, pc, code);
 	/* LDR Wt, [Xn, #offset]; LDAR Wt, [Xn], which stands for it on a Cortex-A57 (erratum 832075) */
 	if (in_gic_handler(pc) &&
 	    ((code & 0xFFC00000) == 0xB9400000 || (code & 0xFFFFFC00) == 0x88DFFC00)) {

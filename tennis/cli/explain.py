@@ -56,13 +56,14 @@ ROWS = 8
     "--sections",
     is_flag=True,
     help="Record what a ping at every instant would have met, as RALLY/sections.parquet. It shows "
-    "the worst instant, its share of the time, and the code that keeps interrupts off. For a hard "
-    "top half. If the file exists, show it.",
+    "the worst instant, its share of the time, and the code that makes a ball late there. If the "
+    "file exists, show it.",
 )
 @click.option(
     "--exact",
     is_flag=True,
-    help="With --sections: play a ball at the worst instant, and say what came.",
+    help="With --sections: play a ball at the worst instant, and say what came. If a thread "
+    "answers, at five.",
 )
 @click.option(
     "--try",

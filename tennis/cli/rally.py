@@ -233,8 +233,7 @@ def load_option(text: str) -> tuple[str, int]:
     "--sections",
     is_flag=True,
     help="Then boot the machine twice more, and record what a ping at every instant would have "
-    "met, in OUT/sections.parquet. For a hard top half on the virtual bench; "
-    "`tennis explain OUT --sections` does it later.",
+    "met, in OUT/sections.parquet (virtual bench; `tennis explain OUT --sections` does it later).",
 )
 @quiet_option
 @click.option("--operator", metavar="NAME", help="The player; kept in the manifest.")

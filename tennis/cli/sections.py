@@ -3,7 +3,9 @@
 """Record what a ping at every instant would have met, and print it: for ``explain --sections``."""
 
 import json
+from dataclasses import asdict
 from functools import partial
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -14,12 +16,21 @@ from tennis.cli.progress import shown
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, print_line
 from tennis.explain.sections.kept import Sections
-from tennis.explain.sections.summary import Cause, Summary, causes, summarize_sections
+from tennis.explain.sections.summary import (
+    Cause,
+    Summary,
+    causes,
+    summarize_sections,
+    worst_instants,
+)
 from tennis.listener import listening
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.stats.summary import percent, summarize
 from tennis.units import format_count, format_ns
+
+if TYPE_CHECKING:
+    from tennis.play.sections import Shot
 
 CAUSES = 12
 
@@ -31,7 +42,7 @@ def show_sections(rally: Rally, *, exact: bool, kernel: str | None, as_json: boo
     from tennis.play.sections import Shot, play_at, record
 
     sections = kept.read(rally)
-    shot: Shot | None = None
+    shots: list[Shot] = []
     with listening(lambda text: echo(text, err=True)), shown("sections") as observe:
         watch = Watch(observe, Stop())
         if sections is None:
@@ -40,33 +51,33 @@ def show_sections(rally: Rally, *, exact: bool, kernel: str | None, as_json: boo
         assert sections is not None  # noqa: S101
         summary = summarize_sections(sections, summarize(rally).interrupt_ns.max)
         if exact:
-            worst = summary.worst
-            shot = play_at(rally, [(worst.at_ns, worst.latency_ns)], kernel=kernel, watch=watch)[0]
+            shots = play_at(rally, worst_instants(sections), kernel=kernel, watch=watch)
     found = causes(sections)
     if as_json:
         content = {
             "file": str(rally.path / kept.SECTIONS),
             **summary.as_json(),
             "causes": [cause.as_json() for cause in found],
-            "played": None
-            if shot is None
-            else {
-                "at_ns": shot.at_ns,
-                "predicted_ns": shot.predicted_ns,
-                "measured_ns": shot.measured_ns,
-            },
+            "played": asdict(max(shots, key=_measured)) if shots else None,
+            "all_played": [asdict(shot) for shot in shots],
         }
         echo(json.dumps(content, indent=2))
         return
     _print(rally, sections, summary, found)
-    if shot is not None:
-        line = partial(print_line, Console(highlight=False))
+    line = partial(print_line, Console(highlight=False))
+    for shot in shots:
         off = shot.measured_ns - shot.predicted_ns
         line(
             f"Played, one ball at {shot.at_ns:,} ns: predicted {shot.predicted_ns:,} ns, measured "
             f"{shot.measured_ns:,} ns: {'exact' if not off else f'{off:+,} ns'}.",
             "bold",
         )
+    if len(shots) > 1:
+        line(f"The latest that was played: {format_ns(max(map(_measured, shots)))}.", "bold")
+
+
+def _measured(shot: "Shot") -> int:
+    return shot.measured_ns
 
 
 def _print(rally: Rally, sections: Sections, summary: Summary, found: list[Cause]) -> None:
@@ -79,7 +90,9 @@ def _print(rally: Rally, sections: Sections, summary: Summary, found: list[Cause
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in ("worst", "share of time"):
         table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("interrupts are off from", overflow="fold")
+    thread = sections.about.thread
+    waits = f"{plain(thread, 20)} waits from" if thread else "interrupts are off from"
+    table.add_column(waits, overflow="fold")
     table.add_column("to", overflow="fold")
     table.add_column("most in", overflow="fold")
     for cause in found[:CAUSES]:

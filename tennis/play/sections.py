@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Record when a rally's machine could not take the ping, and play instants chosen from that.
+"""Record when a rally's machine could not answer the ping, and play instants chosen from that.
 
 Two boots: the rally itself, ball by ball the same, which gives the model its constants; and the
 same machine for the same time without a ball, which balls do not disturb. In the second every
@@ -24,14 +24,17 @@ from tennis.bench.targets.console import Console
 from tennis.bench.virtual import symbols
 from tennis.bench.virtual.bench import VirtualBench
 from tennis.bench.virtual.machine import Extras
-from tennis.bench.virtual.recorder import Recorder, base_of
+from tennis.bench.virtual.recorder import PREEMPTS, Recorder, base_of
 from tennis.errors import BenchError, UsageError
 from tennis.explain.phases import Symbol
 from tennis.explain.sections import kept
 from tennis.explain.sections.calibration import calibrate
-from tennis.explain.sections.finding import find
+from tennis.explain.sections.finding import find, find_of_thread
 from tennis.explain.sections.names import Places
 from tennis.explain.sections.run import Run, decode
+from tennis.explain.sections.switching import find_thread, switching_of
+from tennis.explain.sections.thread_calibration import calibrate_thread
+from tennis.explain.sections.thread_model import ThreadModel
 from tennis.play.explain import refuse_others
 from tennis.play.progress import Progress
 from tennis.play.rally import Watch
@@ -42,13 +45,14 @@ from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import CORES, Protocol
 from tennis.rally.plan import Plan
 
-BALLS_MAX = 20_000  # all sections of their time are in memory: megabytes for each busy second
+# all sections of their time are in memory: megabytes for each busy second, and ten times as much
+# with what keeps a thread from running
+BALLS_MAX, BALLS_OF_A_THREAD_MAX = 20_000, 5_000
 LEAD_NS = 500_000_000  # so long before the first ball recording begins, if the target is ready
 AFTER_NS = 10_000_000  # so long behind the rally the run without balls goes on
 GAP_NS = 10_000  # of a ball that is played at a chosen instant
 # words of a command line with which interrupts are masked in another way, or vectors are elsewhere
 OTHER_WAYS = ("pseudo_nmi", "kpti=")
-_AT_MOST = f"and sections are recorded of {BALLS_MAX:,} at most"
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,8 @@ def check(rally: Rally, plan: Plan) -> None:
     """Raise UsageError for a rally of which the model says nothing."""
     refuse_others(rally, plan)
     why = why_not(plan)
-    if not why and (not 0 < rally.balls <= BALLS_MAX or rally.misses):
-        why = f"{rally.balls:,} balls, {rally.misses:,} of them missed: {_AT_MOST}, none missed"
+    if not why and (not rally.balls or rally.misses):
+        why = f"{rally.balls:,} balls, {rally.misses:,} of them missed, and none may be"
     if why:
         raise UsageError(
             f"{rally.path}: {why}",
@@ -91,17 +95,21 @@ def why_not(plan: Plan) -> str:
         why = "SLOTH answers, and sections are those of Linux"
     elif plan.processors > 1:
         why = f"it has {plan.processors} processors, and sections are those of one"
-    elif plan.top_half != "hard" and plan.racquet is None:  # of your own nobody says: balls tell
-        why = f"its top half is {plan.top_half}: when its thread runs depends on the ping itself"
     elif plan.protocol.loop != "closed":
         why = "an open loop serves balls before their answers"
     elif any(word in plan.command_line for word in OTHER_WAYS):
         why = f"with {plan.command_line} interrupts are masked in another way"
     elif catalogue.flavour_of(plan.kernel) in CORES:
         why = "a second core takes its interrupts before Linux"
-    elif balls > BALLS_MAX:
-        why = f"{balls:,} balls, {_AT_MOST}"
+    elif balls > (most := BALLS_OF_A_THREAD_MAX if answers_in_thread(plan) else BALLS_MAX):
+        of = f" with top half {plan.top_half}" if answers_in_thread(plan) else ""
+        why = f"{balls:,} balls, and sections are recorded of {most:,} at most{of}"
     return why
+
+
+def answers_in_thread(plan: Plan) -> bool:
+    """Tell whether a thread answers. Of a Racquet of your own nobody says: its balls tell."""
+    return plan.top_half != "hard" and plan.racquet is None
 
 
 def record(rally: Rally, *, kernel: str | None = None, watch: Watch | None = None) -> kept.Sections:
@@ -137,11 +145,37 @@ def all_sections(rally: Rally, plan: Plan, watch: Watch) -> kept.Sections:
     check(rally, plan)
     table = balls_of(rally)
     machine = _Machine(rally, plan, table, watch)
-    with_balls = machine.rally_again()
-    calibration = calibrate(with_balls, table[:, 0], table[:, 1])
-    del with_balls
-    without, places = machine.without_balls()
-    return find(without, calibration, places, int(table[0, 0]), machine.end_ns)
+    low, high = int(table[0, 0]), machine.end_ns
+    if answers_in_thread(plan):
+        return _of_thread(machine, plan, table, low, high)
+    calibration = calibrate(machine.decoded(machine.rally_again()), table[:, 0], table[:, 1])
+    without = machine.decoded(machine.without_balls())
+    return find(without, calibration, machine.places(), low, high)
+
+
+def _of_thread(
+    machine: "_Machine", plan: Plan, table: NDArray[np.int64], low: int, high: int
+) -> kept.Sections:
+    """Return the same, if a thread answers."""
+    records = machine.rally_again()
+    run = machine.decoded(records)
+    thread = find_thread(records, run, forced=plan.top_half == "forced")
+    if thread is None:
+        raise BenchError(
+            "no thread of the Racquet's ran: this kernel switches tasks in a way that Tennis does "
+            "not know",
+            next_step="play it on a kernel of `tennis kernels`",
+        )
+    preempts = machine.preempts
+    switching = switching_of(records, run, thread, preempts=preempts)
+    calibration = calibrate_thread(run, switching, table[:, 0], table[:, 1])
+    del records, run, switching
+    records = machine.without_balls()
+    run = machine.decoded(records)
+    switching = switching_of(records, run, thread, preempts=preempts)
+    del records
+    model = ThreadModel(run, switching, calibration.constants)
+    return find_of_thread(model, calibration, machine.places(), low, high)
 
 
 def play_at(
@@ -175,8 +209,21 @@ class _Machine:
         self._ready_ns = next((e["at_ns"] for e in rally.events if e["what"] == "ready"), None)
         self.end_ns = int(table[-1, 0] + table[-1, 1])
 
-    def rally_again(self) -> Run:
-        """Return the run of the rally with its balls, each of them the rally's."""
+    @property
+    def preempts(self) -> bool:
+        """Tell whether this kernel preempts itself."""
+        return any(one.name == PREEMPTS and one.module is None for one in self._symbols)
+
+    def places(self) -> Places:
+        """Return the names of places in this kernel."""
+        return Places(self._symbols, base_of(self._symbols))
+
+    def decoded(self, records: NDArray[Any]) -> Run:
+        """Return what a run's records say."""
+        return decode(records, self._plan.instruction_ns)
+
+    def rally_again(self) -> NDArray[Any]:
+        """Return the records of the rally with its balls, each of them the rally's."""
         versions = self._bench.versions(self._plan)
         # the instrument ends QEMU with its last ball, before all of it is written
         protocol = self._plan.protocol.model_copy(update={"balls": self._plan.protocol.balls + 1})
@@ -189,10 +236,10 @@ class _Machine:
                 lambda text: unlike(self._rally, text, versions),
                 ready=lambda: recorder.recorded_until_ns() > self.end_ns,
             )
-            return decode(recorder.records(), self._plan.instruction_ns)
+            return recorder.records()
 
-    def without_balls(self) -> tuple[Run, Places]:
-        """Return the run of the same machine up to the rally's end, with no ball before."""
+    def without_balls(self) -> NDArray[Any]:
+        """Return the records of the same machine up to the rally's end, with no ball before."""
         until_ns = self.end_ns + AFTER_NS
         with self._recorder() as recorder, self._folder() as scratch:
             session = self._playing(self._first_ball_at(until_ns + AFTER_NS), scratch, recorder)
@@ -209,8 +256,7 @@ class _Machine:
                     "the run without balls ended before its time",
                     next_step="`tennis check` tells whether the rally repeats here",
                 )
-            run = decode(recorder.records(), self._plan.instruction_ns)
-        return run, Places(self._symbols, base_of(self._symbols))
+            return recorder.records()
 
     def shot(self, at_ns: int, predicted_ns: int) -> Shot:
         """Play one ball at an instant. Raises BenchError if none comes then."""
@@ -262,7 +308,8 @@ class _Machine:
 
     def _recorder(self) -> Recorder:
         from_ns = max(int(self._table[0, 0]) - LEAD_NS, int(self._ready_ns or 0))
-        return Recorder(self._parts, self._symbols, from_ns)
+        threads = answers_in_thread(self._plan)
+        return Recorder(self._parts, self._symbols, from_ns, threads=threads)
 
     @staticmethod
     def _folder() -> "tempfile.TemporaryDirectory[str]":

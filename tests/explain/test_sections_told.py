@@ -105,7 +105,10 @@ def test_only_a_rally_of_the_virtual_bench_has_sections(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"kernel": "rt", "top_half": "forced"}, "its top half is forced"),
+        (
+            {"kernel": "rt", "top_half": "forced", "balls": 5_001},
+            "5,001 balls, and sections are recorded of 5,000 at most with top half forced",
+        ),
         ({"loop": "open", "rate_hz": 1000}, "an open loop"),
         ({"command_line": "irqchip.gicv3_pseudo_nmi=1"}, "masked in another way"),
         ({"processors": 2}, "2 processors"),
@@ -124,7 +127,7 @@ def test_what_the_model_does_not_know_is_refused(tmp_path, words, said):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--kernel", "rt", "--top-half", "forced"], "its top half is forced"),
+        (["--kernel", "rt", "--top-half", "explicit", "--balls", "5001"], "5,000 at most with"),
         (["--loop", "open", "--rate-hz", "1000"], "an open loop"),
         (["--balls", "20001"], "20,001 balls, and sections are recorded of 20,000 at most"),
         (["--command-line", "kpti=on"], "masked in another way"),

@@ -25,7 +25,7 @@ SOURCES = (  # of both instruments
 )
 INSIDE = ("inside.h", "qemu.h")  # of those that look into the guest
 LANES = ("lanes.c", "lanes.h", "clock.h")
-SECTIONS = ("masks.c", "watched.c", "sections.h")
+SECTIONS = ("masks.c", "waits.c", "watched.c", "sections.h")
 Plugin = Literal["instrument", "link", "profile", "guest", "sections"]
 FIRMWARE_VERSION = "1"
 TICK_HZ = 1_000_000_000

@@ -18,6 +18,16 @@ from tennis.explain.phases import Symbol
 from tennis.explain.sections.records import RECORD, TIME
 
 GIC_HANDLER = "gic_handle_irq"  # one for GICv2, another for GICv3
+# they let another task run, if one waits (kernels that do not preempt themselves)
+CHANCES = (
+    "__cond_resched",
+    "__cond_resched_lock",
+    "__cond_resched_rwlock_read",
+    "__cond_resched_rwlock_write",
+)
+# PREEMPT_RT: bottom halves are a lock there, and these take it and give it back
+HOLDS_BOTTOM_HALVES, LETS_BOTTOM_HALVES_GO = "__local_bh_disable_ip", "__local_bh_enable"
+PREEMPTS = "preempt_schedule"  # a kernel that has it preempts itself
 LAST_LOOKED_AT = 1 << 14  # records, in which there is surely a look at the clock
 RECORDS_MAX = 100_000_000  # 4 GB on the disk
 
@@ -25,11 +35,18 @@ RECORDS_MAX = 100_000_000  # 4 GB on the disk
 class Recorder:
     """The plugin for one replay, and what it wrote. A context manager: it holds a file open."""
 
-    def __init__(self, parts: Parts, symbols: Sequence[Symbol], from_ns: int) -> None:
-        """``from_ns``: nothing before is recorded. Raises BenchError where it cannot be."""
+    def __init__(
+        self, parts: Parts, symbols: Sequence[Symbol], from_ns: int, *, threads: bool = False
+    ) -> None:
+        """Find what this kernel has where, and build the plugin. Raises BenchError if it cannot be.
+
+        ``from_ns``: nothing before is recorded. ``threads``: also what keeps a thread from running.
+        """
         plugins.check_exports(parts.qemu, "sections", "recording sections")
         self._plugin = plugins.build(parts.qemu, "sections")
         self._parameters = {"from": from_ns, **_places(parts, symbols)}
+        if threads:
+            self._parameters |= _for_threads(symbols)
         self._out: BinaryIO = tempfile.TemporaryFile(prefix="tennis-sections-")  # noqa: SIM115
 
     def __enter__(self) -> "Recorder":
@@ -100,6 +117,15 @@ def _places(parts: Parts, symbols: Sequence[Symbol]) -> dict[str, int]:
     return {name: _signed(address) for name, address in places.items()} | {
         "preempt": _preempt_offset(parts)
     }
+
+
+def _for_threads(symbols: Sequence[Symbol]) -> dict[str, int]:
+    """Return where in this kernel is what lets a thread run, or keeps it from that."""
+    at = {symbol.name: symbol.address for symbol in symbols if symbol.module is None}
+    places = {"bottom_held": HOLDS_BOTTOM_HALVES, "bottom_let_go": LETS_BOTTOM_HALVES_GO}
+    places |= {f"chance{n}": name for n, name in enumerate(CHANCES)}
+    found = {name: _signed(at[function]) for name, function in places.items() if function in at}
+    return {"threads": 1, **found}
 
 
 def _signed(address: int) -> int:

@@ -57,14 +57,24 @@ def calibrate(run: Run, served: Times, rise: Times) -> Calibration:
     """
     known = served > run.begin[1]
     served, rise = served[known], rise[known]
-    constants = Constants(_entries(run), _answer(run, served, rise))
+    constants = Constants(entries(run), _answer(run, served, rise))
     met = predict(run, constants, served)
     error = rise - met.latency
-    return Calibration(constants, error, _fits(met, error))
+    return Calibration(constants, error, fits(met, error))
 
 
 def _answer(run: Run, served: Times, rise: Times) -> Span:
     """Return the answer: from the read that gave the ping to the reply."""
+    answer = span(served + rise - ball_reads(run, served, rise))
+    assert answer is not None  # noqa: S101 (there is a ball)
+    return answer
+
+
+def ball_reads(run: Run, served: Times, rise: Times) -> Times:
+    """Return when the interrupt controller gave each ball's interrupt.
+
+    Raises BenchError if the record does not show that.
+    """
     pings = run.read[run.number == PING]
     index = np.searchsorted(pings, served, "right")
     known = index < len(pings)
@@ -75,12 +85,10 @@ def _answer(run: Run, served: Times, rise: Times) -> Span:
             "this kernel asks it in a way that Tennis does not know",
             next_step="play it on a kernel of `tennis kernels`",
         )
-    answer = span(served + rise - read)
-    assert answer is not None  # noqa: S101 (there is a ball)
-    return answer
+    return read
 
 
-def _entries(run: Run) -> dict[int, Span]:
+def entries(run: Run) -> dict[int, Span]:
     """Return the entries of all interrupts, by where they found the processor."""
     entered = np.flatnonzero(run.entered & (run.first_read < len(run.read)))
     entered = entered[entered > 0]
@@ -114,7 +122,8 @@ def _without_own(run: Run, served: Times) -> Run:
     return replace(run, **{name: getattr(run, name)[~own] for name in names})
 
 
-def _fits(met: Met, error: Times) -> list[Fit]:
+def fits(met: Met, error: Times) -> list[Fit]:
+    """Return how balls fit, by way and place."""
     found = []
     for way, name in enumerate(WAYS):
         for where in np.unique(met.where[met.way == way]).tolist():

@@ -8,12 +8,13 @@ exact histogram: of a ramp each latency from its first down to its last has a na
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tennis.explain.sections.model import WAYS, Met, Model
+from tennis.explain.sections.model import WAYS, Met
 from tennis.explain.sections.names import Named, Places, alike
 from tennis.explain.sections.run import WHERE, Run, Times
 
@@ -61,7 +62,17 @@ class Pieces:
     sure: NDArray[np.bool_]
 
 
-def pieces(model: Model, low: int, high: int) -> Pieces:
+class Formula(Protocol):
+    """What pings at some instants would have met, and where between two instants it changes."""
+
+    def meet(self, at: Times) -> Met:
+        """Return what pings at these instants would have met."""
+
+    def edges(self, low: int, high: int) -> Times:
+        """Return the instants in [low, high) at which the formula changes; low is the first."""
+
+
+def pieces(model: Formula, low: int, high: int) -> Pieces:
     """Return the pieces of [low, high) in which the formula is one."""
     at = model.edges(low, high)
     at = at[_begins_anew(model.meet(at), at)]

@@ -2,21 +2,56 @@
 # SPDX-License-Identifier: MIT
 """From a run and the constants to what is kept beside the rally."""
 
+from collections.abc import Mapping, Sequence
+
 from tennis.explain.sections import kept
-from tennis.explain.sections.calibration import Calibration
-from tennis.explain.sections.figures import Code, grouped, longest, pieces
-from tennis.explain.sections.model import Model
+from tennis.explain.sections.calibration import Calibration, Fit
+from tennis.explain.sections.figures import Code, Formula, grouped, longest, pieces
+from tennis.explain.sections.model import TAKEN, WAYS, Model, Span
 from tennis.explain.sections.names import Places
 from tennis.explain.sections.run import WHERE, Run
+from tennis.explain.sections.thread_calibration import ThreadCalibration
+from tennis.explain.sections.thread_model import ThreadModel
 
 
 def find(run: Run, calibration: Calibration, places: Places, low: int, high: int) -> kept.Sections:
     """Return what is kept of a run without a ball, in [low, high) ns."""
-    model = Model(run, calibration.constants)
-    cut, code = pieces(model, low, high), Code(run, places)
     constants = calibration.constants
     named = {WHERE[place]: seen for place, seen in constants.entry.items()}
-    about = kept.About(
+    named["answer"] = constants.answer
+    about = _about(run, named, calibration.fits, low, high)
+    return _found(Model(run, constants), run, places, about)
+
+
+def find_of_thread(
+    model: ThreadModel, calibration: ThreadCalibration, places: Places, low: int, high: int
+) -> kept.Sections:
+    """Return the same, if a thread answers; ``model`` is of the run without a ball."""
+    constants, run = calibration.constants, model.waits()
+    named = {WHERE[place]: seen for place, seen in constants.entries.items()}
+    named["interrupt"] = constants.interrupt
+    named |= {f"answer from {WHERE[where]}": one for where, one in constants.at_once.items()}
+    named |= {f"answer {WAYS[len(TAKEN) + kind]}": one for kind, one in constants.chance.items()}
+    half, nearly_all = calibration.within((50, 99))
+    about = _about(run, named, calibration.fits, low, high).model_copy(
+        update={
+            "thread": calibration.thread,
+            "half_within_ns": half,
+            "nearly_all_within_ns": nearly_all,
+        }
+    )
+    return _found(model, run, places, about)
+
+
+def _found(model: Formula, run: Run, places: Places, about: kept.About) -> kept.Sections:
+    cut, code = pieces(model, about.low_ns, about.high_ns), Code(run, places)
+    return kept.Sections(about, grouped(run, cut, code), longest(run, cut, code))
+
+
+def _about(
+    run: Run, constants: Mapping[str, Span], fits: Sequence[Fit], low: int, high: int
+) -> kept.About:
+    return kept.About(
         low_ns=low,
         high_ns=high,
         instruction_ns=run.instruction_ns,
@@ -28,7 +63,7 @@ def find(run: Run, calibration: Calibration, places: Places, low: int, high: int
                 most_ns=seen.most,
                 seen=seen.seen,
             )
-            for name, seen in (*named.items(), ("answer", constants.answer))
+            for name, seen in constants.items()
         ],
         balls=[
             kept.BallsOfAWay(
@@ -39,8 +74,7 @@ def find(run: Run, calibration: Calibration, places: Places, low: int, high: int
                 within_10_ns=fit.within_10_ns,
                 worst_ns=fit.worst_ns,
             )
-            for fit in calibration.fits
+            for fit in fits
         ],
         records=len(run.begin),
     )
-    return kept.Sections(about, grouped(run, cut, code), longest(run, cut, code))

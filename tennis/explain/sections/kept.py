@@ -64,6 +64,9 @@ class About(_Strict):
     constants: Annotated[list[SeenSpan], Field(max_length=20)]
     balls: Annotated[list[BallsOfAWay], Field(max_length=60)]
     records: Ns
+    thread: Annotated[str, Field(max_length=20)] = ""  # that answers; "": the hard interrupt does
+    half_within_ns: Ns | None = None  # of a thread's balls: how far off half of them are at most
+    nearly_all_within_ns: Ns | None = None  # and 99 % of them
 
     @property
     def time_ns(self) -> int:

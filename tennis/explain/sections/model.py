@@ -26,13 +26,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.explain.sections.run import NEVER, WHERE, Run, Times
+from tennis.explain.sections.switching import KINDS
 
 PING = 39  # the number of the ping's interrupt: that of the machine's GPIO controller
 TIMER = 27
 NOTHING = 1023
 ALIKE_NS = 20  # what varies by more is no constant, and nothing is predicted with it
-WAYS = ("at once", "behind a section", "behind another interrupt", "asleep", "behind the timer")
-AT_ONCE, BEHIND_SECTION, BEHIND_INTERRUPT, ASLEEP, BEHIND_TIMER = range(len(WAYS))
+TAKEN = ("at once", "behind a section", "behind another interrupt", "asleep", "behind the timer")
+AT_ONCE, BEHIND_SECTION, BEHIND_INTERRUPT, ASLEEP, BEHIND_TIMER = range(len(TAKEN))
+# a thread's answer may wait for a chance to run, too: ``thread_model``
+WAYS = (*TAKEN, *KINDS, "until bottom halves are let go")
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ class Met:
 
     ``ramp``: an instant later the latency is as much less; elsewhere it stays. ``section``: the
     masked stretch in which the ping came, or the last before it. ``sure``: all that the latency is
-    made of was seen, and is constant where the model takes it for that.
+    made of was seen, and is constant where the model takes it for that. ``taken``: when the
+    processor takes the interrupt, or, behind another interrupt, asks for it.
     """
 
     latency: Times
@@ -92,6 +96,7 @@ class Met:
     where: NDArray[np.int8]
     section: Times
     sure: NDArray[np.bool_]
+    taken: Times
 
 
 class Model:
@@ -206,13 +211,14 @@ class Model:
         where = run.where[section].copy()
         # not masked
         rest, shadowed, sure = self._rest(at, at, where)
-        latency, ramp = rest, np.zeros(len(at), bool)
+        latency, ramp, taken = rest, np.zeros(len(at), bool), at.copy()
         way = np.where(shadowed, BEHIND_TIMER, AT_ONCE)
         # masked, and awake
         chance = np.searchsorted(self._chance, at, "right")
         known &= ~masked | (chance < len(self._chance))
         chance = np.minimum(chance, len(self._chance) - 1)
-        latency = np.where(masked, self._chance[chance] - at + self._chance_rest[chance], latency)
+        taken = np.where(masked, self._chance[chance], taken)
+        latency = np.where(masked, taken - at + self._chance_rest[chance], latency)
         way = np.where(masked, self._chance_way[chance], way)
         where = np.where(masked, self._chance_where[chance], where)
         sure = np.where(masked, self._chance_sure[chance], sure)
@@ -222,12 +228,14 @@ class Model:
         s = section[asleep]
         slept = np.maximum(at[asleep], self._slept[s])
         rest, shadowed, all_seen = self._rest(slept + self._out[s], self._slept[s], run.where[s])
-        latency[asleep] = slept - at[asleep] + self._out[s] + rest
+        taken[asleep] = slept + self._out[s]
+        latency[asleep] = taken[asleep] - at[asleep] + rest
         ramp[asleep] = at[asleep] < self._slept[s]
         way[asleep] = np.where(shadowed, BEHIND_TIMER, ASLEEP)
         where[asleep] = run.where[s]
         sure[asleep] = all_seen & ~self._many_sleeps[s]
-        return Met(latency, ramp, way.astype(np.int8), where.astype(np.int8), section, sure & known)
+        kinds = way.astype(np.int8), where.astype(np.int8)
+        return Met(latency, ramp, *kinds, section, sure & known, taken)
 
     def edges(self, low: int, high: int) -> Times:
         """Return the instants in [low, high) at which the formula changes; low is the first."""

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.explain.phases import Symbol
-from tennis.explain.sections.records import VECTOR
+from tennis.explain.sections.records import SCHEDULES, VECTOR
 
 # they only do what their caller asks for, and call nobody before they do: x30 tells the caller
-_FOR_OTHERS = re.compile(r"_raw_(spin|read|write)_\w+|__raw_\w+|local_irq_\w+")
+_FOR_OTHERS = re.compile(r"_raw_(spin|read|write)_\w+|__raw_\w+|local_irq_\w+|__cond_resched\w*")
 _VECTORS = {0x080: "interrupt", 0x000: "exception", 0x180: "error", 0x100: "fast interrupt"}
 
 Named = tuple[list[str], NDArray[np.int64]]  # names, each once; of each thing the index of its own
@@ -50,6 +50,8 @@ class Places:
         """Return the function there, or its caller, if it works for others; or what came."""
         if how & VECTOR:
             return _VECTORS[how & 0x180]
+        if how == SCHEDULES:
+            return "schedule"
         function = self._function(place)
         if not _FOR_OTHERS.fullmatch(function):
             return function

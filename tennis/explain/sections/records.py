@@ -24,13 +24,14 @@ RECORD = np.dtype(
         ("kind", "<u2"),
         ("how", "<u2"),
         ("began_how", "<u2"),
-        ("spare", "<u2"),
+        ("priority", "<u2"),
         ("began", "<u8"),
     ]
 )
-STRETCH, READ, SLEEP, WAKE, TIME, DOUBT, TIMER, TASK = range(1, 9)
+STRETCH, READ, SLEEP, WAKE, TIME, DOUBT, TIMER, TASK, PREEMPT, CHANCE, BOTTOM = range(1, 12)
 BY_RETURN_TO_USER = 5
 VECTOR = 0x1000
+SCHEDULES = 0x2000  # of no record: a task gives way
 IRQ_VECTORS = (VECTOR + 0x280, VECTOR + 0x480)  # from the kernel, from user space
 TIMER_TVAL, TIMER_CTL, TIMER_CVAL = range(3)
 IDLE = 1 << 63

@@ -89,12 +89,16 @@ class Run:
         return [str(name) for name in names], which[ran]
 
 
-def decode(records: NDArray[Any], instruction_ns: int) -> Run:
-    """Return a run of a plugin's records. Raises BenchError where they contradict each other."""
+def known(records: NDArray[Any], instruction_ns: int) -> tuple[NDArray[Any], Clock]:
+    """Return the records whose time is known, and their clock."""
     clock = Clock(records, instruction_ns)
     begun = np.where(records["kind"] == STRETCH, records["began"], records["count"])
-    known = (records["count"] <= clock.last_count) & (begun > clock.first_count)
-    records = records[known]
+    return records[(records["count"] <= clock.last_count) & (begun > clock.first_count)], clock
+
+
+def decode(records: NDArray[Any], instruction_ns: int) -> Run:
+    """Return a run of a plugin's records. Raises BenchError where they contradict each other."""
+    records, clock = known(records, instruction_ns)
     kind, count = records["kind"], records["count"].astype(np.int64)
     stretches = records[kind == STRETCH]
     begin = clock.at(stretches["began"].astype(np.int64))

@@ -16,6 +16,7 @@ from tennis.units import format_ns
 
 NEAR = 0.95  # what is as late as that part of the worst counts as meeting it
 CURVE_POINTS = 600
+WAITS = 5  # of a thread, that are played
 LIMITS_NS = tuple(b * 10**e for e in range(3, 9) for b in (1, 2, 5))
 
 
@@ -59,6 +60,8 @@ class Summary:
     predicted: int
     error_ns: int
     over: list[tuple[int, float]]
+    half_ns: int | None  # if a thread answers: how far off half of its balls are at most
+    nearly_all_ns: int | None  # and 99 % of them
 
     @property
     def proven(self) -> bool:
@@ -81,10 +84,7 @@ class Summary:
                 f"time. {balls:,} balls at random instants meet it with "
                 f"{_percent(chance(self.near, balls))}, {needed:,} with 95 %."
             )
-        found.append(
-            f"{self.exact:,} of {self.predicted:,} balls are predicted to the nanosecond"
-            + ("." if self.proven else f", the others within {self.error_ns:,} ns.")
-        )
+        found.append(self.fit())
         if self.not_sure:
             left, rest = percent(self.not_sure), "is in none of these figures"
             found.append(
@@ -94,6 +94,17 @@ class Summary:
                 f"what is not {rest}{self.varies}."
             )
         return found
+
+    def fit(self) -> str:
+        """Return how far off the rally's own balls are, in words."""
+        if self.half_ns is not None and self.nearly_all_ns is not None:
+            within = f"within {format_ns(self.half_ns)}, 99 % within"
+            return (
+                f"Of {self.predicted:,} balls, half are predicted {within} "
+                f"{format_ns(self.nearly_all_ns)}, all within {format_ns(self.error_ns)}."
+            )
+        exact = f"{self.exact:,} of {self.predicted:,} balls are predicted to the nanosecond"
+        return exact + ("." if self.proven else f", the others within {self.error_ns:,} ns.")
 
     def as_json(self) -> dict[str, Any]:
         """Return the figures; times in ns, shares from 0 to 1."""
@@ -109,6 +120,8 @@ class Summary:
             "balls_predicted": self.predicted,
             "balls_exact": self.exact,
             "largest_error_ns": self.error_ns,
+            "half_within_ns": self.half_ns,
+            "nearly_all_within_ns": self.nearly_all_ns,
             "share_over_ns": [{"over_ns": ns, "share": share} for ns, share in self.over],
         }
 
@@ -152,13 +165,26 @@ def summarize_sections(sections: Sections, latest_ball_ns: int | None) -> Summar
         varies="".join(
             f" ({one.name}: between {one.least_ns:,} and {one.most_ns:,} ns)"
             for one in about.constants
-            if one.most_ns - one.least_ns > ALIKE_NS
+            if one.most_ns - one.least_ns > ALIKE_NS and not about.thread
         ),
         exact=about.exact,
         predicted=about.predicted,
         error_ns=about.worst_ns,
         over=list(zip(limits, over[2:].tolist(), strict=True)),
+        half_ns=about.half_within_ns,
+        nearly_all_ns=about.nearly_all_within_ns,
     )
+
+
+def worst_instants(sections: Sections) -> list[tuple[int, int]]:
+    """Return which instants to play to know the worst, and what is predicted there; ns.
+
+    The worst one, or, if a thread answers, one of each of the worst WAITS waits: its latency is
+    predicted within what its balls were off, so the worst of them is not known before.
+    """
+    count = WAITS if sections.about.thread else 1
+    rows = sections.longest.slice(0, count).to_pylist()
+    return [(row["at_ns"], row["latency_ns"]) for row in rows]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,127 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The times of a thread that answers, from a rally that was recorded with its balls."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tennis.errors import BenchError
+from tennis.explain.sections.calibration import Fit, ball_reads, entries, fits, predict
+from tennis.explain.sections.model import TAKEN, Met
+from tennis.explain.sections.records import BY_RETURN_TO_USER, VECTOR
+from tennis.explain.sections.run import Run, Times
+from tennis.explain.sections.switching import GIVES_WAY, RETURNS, Switching
+from tennis.explain.sections.thread_model import (
+    ThreadConstants,
+    Wait,
+    can_run,
+    middle,
+    until_chance,
+    until_let_go,
+)
+
+LEAVES_NS = 500  # from the last section before it to the scheduler's, on the way to user space
+
+
+@dataclass(frozen=True)
+class ThreadCalibration:
+    """Times, and all balls: measured less predicted, ns, shape (balls,)."""
+
+    thread: str
+    constants: ThreadConstants
+    error: Times
+    fits: list[Fit]
+
+    def within(self, percentages: tuple[int, ...]) -> list[int]:
+        """Return how far off so many percent of the balls are at most; ns."""
+        found = np.percentile(np.abs(self.error), percentages, method="higher")
+        return [int(one) for one in found]
+
+
+def calibrate_thread(
+    run: Run, switching: Switching, served: Times, rise: Times
+) -> ThreadCalibration:
+    """Return the times of a rally's thread, and what they predict of its balls.
+
+    ``served`` and ``rise`` as for ``calibrate``. Where a ball's own thread ran instead of what
+    would have gone on, the chance is what its switch shows.
+    """
+    known = served > run.begin[1]
+    served, rise = served[known], rise[known]
+    reads, reply = ball_reads(run, served, rise), served + rise
+    section = np.searchsorted(run.begin, reads, "left") - 1
+    ends = run.end[section]
+    # from user space the way out lets the thread run before the interrupt's section ends
+    first = ThreadConstants(entries(run), middle(ends - reads), {}, {})
+    met = predict(run, first.until_read, served)
+    waited = _waited(run, switching, met, reads, ends)
+    at_once, chance = {}, {}
+    for where in np.unique(met.where[waited.none]).tolist():
+        at_once[where] = middle((reply - reads)[waited.none & (met.where == where)])
+    for kind in np.unique(waited.kind[~waited.none]).tolist():
+        chance[kind] = middle((reply - waited.until)[~waited.none & (waited.kind == kind)])
+    constants = replace(first, at_once=at_once, chance=chance)
+    usual = np.zeros(len(served), np.int64)
+    for where, one in at_once.items():
+        usual[waited.none & (met.where == where)] = one.usual
+    for kind, one in chance.items():
+        usual[~waited.none & (waited.kind == kind)] = one.usual
+    behind = constants.interrupt.usual + waited.until - ends
+    latency = met.latency + usual + np.where(waited.none, 0, behind)
+    way = np.where(waited.none, met.way, len(TAKEN) + waited.kind).astype(np.int8)
+    error = rise - latency
+    return ThreadCalibration(
+        switching.thread.name, constants, error, fits(replace(met, way=way), error)
+    )
+
+
+def _waited(run: Run, switching: Switching, met: Met, reads: Times, ends: Times) -> Wait:
+    """Return what the thread waited for behind each ball's interrupt, which ended at ``ends``."""
+    none = can_run(switching, met, met.taken)
+    ran = _first_run(run, switching.thread.name, reads)
+    found = until_chance(switching, ends, none)
+    # its own switch came instead of what the chance would have been without it
+    own = ~none & (found.until > ran)
+    left, leaves = _way_out(run, ran)
+    found = replace(
+        found,
+        kind=np.where(own, np.where(leaves, RETURNS, GIVES_WAY), found.kind).astype(np.int8),
+        until=np.where(own, np.where(leaves, left, ran), found.until),
+    )
+    locked = until_let_go(switching, ends, found)
+    # what is let go before it runs is not what it waits for
+    return replace(
+        locked,
+        none=none & (locked.none | (locked.until <= ran)),
+        until=np.where(locked.until > ran, locked.until, found.until),
+        kind=np.where(locked.until > ran, locked.kind, found.kind),
+    )
+
+
+def _first_run(run: Run, thread: str, since: Times) -> Times:
+    """Return when the thread ran first behind some times. Raises BenchError if it did not."""
+    own = run.switched[np.array(run.tasks) == thread]
+    index = np.searchsorted(own, since, "right")
+    if not (index < len(own)).all():
+        raise BenchError(
+            f"the record does not show that {thread} ran behind each ball",
+            next_step="`tennis explain` without --sections names what late balls waited for",
+        )
+    found: Times = own[index]
+    return found
+
+
+def _way_out(run: Run, ran: Times) -> tuple[Times, NDArray[np.bool_]]:
+    """Return when each task would have been in user space, and whether it was on its way there.
+
+    Then the last section before the scheduler's is the one in which the kernel looks whether
+    somebody else is to run. It usually leads out: ``usual`` is how long it takes then.
+    """
+    scheduler = np.searchsorted(run.begin, ran, "right") - 1
+    last = np.maximum(scheduler - 1, 0)
+    short = run.end[last] - run.begin[last] + run.begin[scheduler] - run.end[last] < LEAVES_NS
+    outs = np.flatnonzero((run.how == BY_RETURN_TO_USER) & (run.began_how < VECTOR))
+    usual = int(np.median(run.end[outs] - run.begin[outs])) if len(outs) else 0
+    return run.begin[last] + usual, short & ~run.entered[last]
