@@ -8,8 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from tennis.cli import cli
+from tennis.play.rally import Watch
+from tennis.play.sections import play_at
+from tennis.rally import open_rally
 
 HELD_US = 200
+MICROSECOND_NS = 1000
 
 
 @pytest.mark.virtual
@@ -30,3 +34,24 @@ def test_the_worst_instant_is_met_when_it_is_played(tmp_path):
     # how long an interrupt's way in takes from the idle task is not constant: nothing is guessed
     assert 0.5 < told["not_predicted_share"] < 1
     assert told["largest_error_ns"] < 3_000
+
+
+@pytest.mark.virtual
+@pytest.mark.parametrize("kernel", ["mainline", "rt"])
+def test_a_thread_waits_as_long_as_predicted(tmp_path, kernel):
+    """Known answer: the same load, and a top half in a thread, whose balls say how far it is off."""
+    rally = str(tmp_path / "r")
+    words = ["--kernel", kernel, "--top-half", "explicit", "--balls", "60", "--load", "hog"]
+    words += ["--load-option", f"hold_us={HELD_US}"]
+    done = CliRunner().invoke(cli, ["rally", *words, "--sections", "--out", rally])
+    assert done.exit_code == 0, done.output
+    assert "-racquet waits from" in " ".join(done.output.split())
+    told = json.loads(CliRunner().invoke(cli, ["explain", rally, "--sections", "--json"]).stdout)
+    assert told["balls_predicted"] == 60
+    assert told["half_within_ns"] < MICROSECOND_NS
+    found = open_rally(rally)
+    worst = told["worst"]
+    assert HELD_US * 1000 < worst["latency_ns"] < HELD_US * 1000 + 30 * MICROSECOND_NS
+    at = [(worst["at_ns"], worst["latency_ns"])]
+    (shot,) = play_at(found, at, watch=Watch())
+    assert abs(shot.measured_ns - shot.predicted_ns) < 3 * MICROSECOND_NS

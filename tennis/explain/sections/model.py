@@ -87,7 +87,8 @@ class Met:
     ``ramp``: an instant later the latency is as much less; elsewhere it stays. ``section``: the
     masked stretch in which the ping came, or the last before it. ``sure``: all that the latency is
     made of was seen, and is constant where the model takes it for that. ``taken``: when the
-    processor takes the interrupt, or, behind another interrupt, asks for it.
+    processor takes the interrupt, or, behind another interrupt, asks for it. ``context``: what
+    goes on when it is served; ``where``, or, behind another interrupt, where that one found it.
     """
 
     latency: Times
@@ -97,6 +98,7 @@ class Met:
     section: Times
     sure: NDArray[np.bool_]
     taken: Times
+    context: NDArray[np.int8]
 
 
 class Model:
@@ -234,8 +236,10 @@ class Model:
         way[asleep] = np.where(shadowed, BEHIND_TIMER, ASLEEP)
         where[asleep] = run.where[s]
         sure[asleep] = all_seen & ~self._many_sleeps[s]
+        other = run.where[np.maximum(section - 1, 0)]
+        context = np.where(way == BEHIND_INTERRUPT, other, where)
         kinds = way.astype(np.int8), where.astype(np.int8)
-        return Met(latency, ramp, *kinds, section, sure & known, taken)
+        return Met(latency, ramp, *kinds, section, sure & known, taken, context.astype(np.int8))
 
     def edges(self, low: int, high: int) -> Times:
         """Return the instants in [low, high) at which the formula changes; low is the first."""

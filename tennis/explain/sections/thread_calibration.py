@@ -58,14 +58,14 @@ def calibrate_thread(
     met = predict(run, first.until_read, served)
     waited = _waited(run, switching, met, reads, ends)
     at_once, chance = {}, {}
-    for where in np.unique(met.where[waited.none]).tolist():
-        at_once[where] = middle((reply - reads)[waited.none & (met.where == where)])
+    for where in np.unique(met.context[waited.none]).tolist():
+        at_once[where] = middle((reply - reads)[waited.none & (met.context == where)])
     for kind in np.unique(waited.kind[~waited.none]).tolist():
         chance[kind] = middle((reply - waited.until)[~waited.none & (waited.kind == kind)])
     constants = replace(first, at_once=at_once, chance=chance)
     usual = np.zeros(len(served), np.int64)
     for where, one in at_once.items():
-        usual[waited.none & (met.where == where)] = one.usual
+        usual[waited.none & (met.context == where)] = one.usual
     for kind, one in chance.items():
         usual[~waited.none & (waited.kind == kind)] = one.usual
     behind = constants.interrupt.usual + waited.until - ends

@@ -76,11 +76,11 @@ class ThreadModel:
         later = until - at + entry + self.constants.interrupt.usual + chance[wait.kind]
         return replace(
             found,
-            latency=np.where(waits, later, found.latency + once[found.where]),
+            latency=np.where(waits, later, found.latency + once[found.context]),
             ramp=found.ramp | waits,
             way=np.where(waits, len(TAKEN) + wait.kind, found.way).astype(np.int8),
             section=np.where(waits, len(self.run.begin) + wait.index, found.section),
-            sure=found.sure & np.where(waits, wait.seen & seen[wait.kind], known[found.where]),
+            sure=found.sure & np.where(waits, wait.seen & seen[wait.kind], known[found.context]),
         )
 
     def edges(self, low: int, high: int) -> Times:
@@ -124,10 +124,12 @@ class Wait:
 def can_run(switching: Switching, found: Met, resumes: Times) -> NDArray[np.bool_]:
     """Return whether a thread can run at once, woken by interrupts taken as ``found``.
 
-    ``resumes``: when what was interrupted goes on. Another interrupt's handler goes on first.
+    ``resumes``: when what was interrupted goes on. Another interrupt's handler goes on first, and
+    then what that one interrupted; of these only the idle task has no chance of its own.
     """
-    free = (found.where == USER) | (found.where == IDLE_TASK) | switching.can_run(resumes)
-    none: NDArray[np.bool_] = free & (found.way != BEHIND_INTERRUPT)
+    idle = found.context == IDLE_TASK
+    free = idle | (found.where == USER) | switching.can_run(resumes)
+    none: NDArray[np.bool_] = free & (idle | (found.way != BEHIND_INTERRUPT))
     return none
 
 
