@@ -56,13 +56,13 @@ def connection(board) -> Iterator[SshTarget]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TENNIS_SSH_CONFIG", str(board.config))
         with SshTarget(HOST) as found:
-            found.wait_until_up(180)
             yield found
 
 
 @pytest.fixture
 def target(connection, monkeypatch, tmp_path) -> SshTarget:
     monkeypatch.setenv("TENNIS_DATA", str(tmp_path / "data"))
+    connection.wait_until_up(180)  # after some seconds without a command it is opened again
     return connection
 
 
