@@ -39,7 +39,7 @@ def test_the_worst_instant_is_met_when_it_is_played(tmp_path):
 @pytest.mark.virtual
 @pytest.mark.parametrize("kernel", ["mainline", "rt"])
 def test_a_thread_waits_as_long_as_predicted(tmp_path, kernel):
-    """Known answer: the same load, and a top half in a thread, whose balls say how far it is off."""
+    """Known answer: the same load. The thread's balls say how far a prediction is off."""
     rally = str(tmp_path / "r")
     words = ["--kernel", kernel, "--top-half", "explicit", "--balls", "60", "--load", "hog"]
     words += ["--load-option", f"hold_us={HELD_US}"]
