@@ -7,7 +7,7 @@
 #
 #   scripts/fresh-test.sh                    in a bare Debian 12 and a bare Debian 13
 #   scripts/fresh-test.sh trixie             in one of them
-#   scripts/fresh-test.sh --unit trixie      there `make lint docs unit`, from nothing
+#   scripts/fresh-test.sh --unit trixie      there `make lint unit` and the books, from nothing
 #   scripts/fresh-test.sh --whole trixie     there `make test` and `make test-all`, from nothing (above an hour)
 #   scripts/fresh-test.sh --keep trixie      leave the system behind, to look at
 #
@@ -100,7 +100,7 @@ test_suite() {
         tail -n 3 "$LOGS/$suite.log"
     elif [[ -n $UNIT ]]; then
         step "$suite" "$root" "scripts/setup.sh --unit"
-        step "$suite" "$root" "make lint docs unit"
+        step "$suite" "$root" "make lint unit && make READY=1 docs"
     else
         local play=". .venv/bin/activate; cd /tmp; tennis"
         step "$suite" "$root" "make demo"

@@ -29,6 +29,7 @@ def payload(*rises):
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_line_fits_and_its_time_left_moves(monkeypatch, columns):
     out = io.StringIO()
+    monkeypatch.setenv("TERM", "xterm")  # a dumb one has lines that stay
     console = Console(file=out, force_terminal=True, width=columns, color_system=None)
     monkeypatch.setattr(live, "Console", lambda **_: console)
     monkeypatch.setattr(live, "LIVE_EVERY_S", 0)
