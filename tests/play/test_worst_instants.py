@@ -101,7 +101,7 @@ def test_what_a_script_reads(sides):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("mainline", "rt top-half=forced"), "rt top-half=forced: its top half is forced"),
+        (("mainline", "rt top-half=forced", "--balls", "5001"), "at most with top half forced"),
         (("mainline", "sloth", "--balls", "9"), "sections are those of Linux"),
         (("mainline", "rt", "--balls", "20001"), "20,001 balls, and sections are recorded of"),
         (("mainline", "rt", "--bench", "pi", "--balls", "60"), "on a board, nobody sees"),

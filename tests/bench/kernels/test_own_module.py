@@ -57,7 +57,11 @@ def test_no_file_of_this_machine_is_read(tmp_path, mainline, line):
 
 
 # doubled 60 times over, and none of it is kept in memory
-ENDLESS = """#if __INCLUDE_LEVEL__ < 60
+# the comment makes each turn slow, so that time ends before memory does
+ENDLESS = (
+    f"/* {'x' * 60_000} */"
+    + """
+#if __INCLUDE_LEVEL__ < 60
 #include __FILE__
 #include __FILE__
 #endif
@@ -65,6 +69,7 @@ ENDLESS = """#if __INCLUDE_LEVEL__ < 60
 {}
 #endif
 """
+)
 # each is two of the one before, all in memory
 DEEP = "".join(f"#define A{n} A{n - 1} A{n - 1}\n" for n in range(1, 40))
 HUGE = f"#define A0 int x;\n{DEEP}A39\n{{}}"
