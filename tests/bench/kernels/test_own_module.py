@@ -60,7 +60,7 @@ def test_no_file_of_this_machine_is_read(tmp_path, mainline, line):
 # the comment makes each turn slow, so that time ends before memory does
 ENDLESS = (
     f"/* {'x' * 60_000} */"
-    + """
+    """
 #if __INCLUDE_LEVEL__ < 60
 #include __FILE__
 #include __FILE__
