@@ -107,7 +107,7 @@ def test_the_script_finds_the_node_and_the_options(tmp_path: Path):
     modprobe = tmp_path / "bin/modprobe"
     modprobe.parent.mkdir()
     said = ["racquet gpiochip=a.b ping_line=4", "racquet interrupt_cpu=3", "other gpiochip=c"]
-    said += [f"racquet gpiochip={'x' * 2000}"] * 2100
+    said += [f"racquet gpiochip={'x' * 2000}", *["racquet gpiochip=x"] * 2100]
     (tmp_path / "said").write_text("".join(f"options {one}\n" for one in said))
     modprobe.write_text(f"#!/bin/sh\ncat {tmp_path / 'said'}\n")
     modprobe.chmod(0o755)
@@ -124,5 +124,5 @@ def test_the_script_finds_the_node_and_the_options(tmp_path: Path):
     )
     told = snapshot.read(done.stdout).lines("racquet_lines")
     assert told[:2] == ["device-tree racquet", "racquet gpiochip=a.b ping_line=4"]
-    assert (len(told), {len(line) for line in told[2:]}) == (2000, {1000})
+    assert (len(told), len(told[2])) == (2000, 1000)
     assert snapshot.read(done.stdout).lines("racquet_cpu") == ["3"]
