@@ -15,6 +15,7 @@ from tennis.explain.sections.model import (
     Constants,
     Model,
     Span,
+    span,
 )
 from tennis.explain.sections.run import IDLE_TASK, KERNEL, SOFTIRQ, THREAD_SOFTIRQ, decode
 from tests.support.made_up_sections import ANSWER, ENTRY, STEP_NS, Processor, program
@@ -164,3 +165,16 @@ def test_what_varies_predicts_nothing():
     assert met.sure.any()
     nothing = Constants(CONSTANTS.entry, wide)
     assert not Model(run, nothing).meet(at).sure.any()
+
+
+def test_one_odd_time_in_thousands_does_not_end_all_predictions():
+    """It is told with the balls, and more than that are no constant."""
+    times = np.full(3000, 988)
+    times[:100] = 980
+    times[7] = 1500
+    found = span(times)
+    assert found == Span(988, 980, 1500, 3000, 1)
+    assert found.constant
+    assert not span(times[:900]).constant
+    times[:4] = 1500
+    assert not span(times).constant

@@ -62,11 +62,12 @@ def test_every_instant_is_what_a_scheduler_does(seed, preempts, forced):
     assert len(np.unique(met.way)) >= 4
 
 
-def rally(*, preempts, balls=60):
+def rally(*, preempts, forced=False, balls=60):
     """Return a run with balls in it, when they were served, and what they met; ns."""
     draw = np.random.default_rng(1)
     pings = np.cumsum([2 * draw.integers(400, 900) for _ in range(balls)]).tolist()
-    played = Scheduler([], pings=list(pings), preempts=preempts).run(program(1, 400))
+    machine = Scheduler([], pings=list(pings), preempts=preempts, forced=forced)
+    played = machine.run(program(1, 400))
     served = np.array(pings[: len(played.rises)])
     return played.array(), served, np.array(played.rises)
 
@@ -89,6 +90,22 @@ def test_times_come_from_the_balls(preempts):
     assert {fit.way for fit in found.fits} >= {TAKEN[0], KINDS[kind]}
     assert np.count_nonzero(found.error) <= 0.1 * len(found.error)
     assert found.within((50,)) == [0]
+
+
+def test_a_forced_thread_waits_for_the_lock_of_bottom_halves():
+    """And a lock that somebody holds beyond the reply was not what it waited for."""
+    records, served, rise = rally(preempts=True, forced=True)
+    run = decode(records, STEP_NS)
+    switching = switching_of(records, run, Thread(NAME, 49, True), preempts=True)
+    found = calibrate_thread(run, switching, served[2:], rise[2:]).constants.chance
+    assert found[LOCK].usual == STEP_NS * RUNS
+    assert all(one.least >= 0 for one in found.values())
+    unrelated = records.copy()
+    unrelated["value"][unrelated["kind"] == kinds.BOTTOM] = 0
+    first = np.flatnonzero(unrelated["kind"] == kinds.BOTTOM)[0]
+    unrelated["value"][first], unrelated["how"][first] = 512, 1
+    switching = switching_of(unrelated, run, Thread(NAME, 49, True), preempts=True)
+    assert LOCK not in calibrate_thread(run, switching, served[2:], rise[2:]).constants.chance
 
 
 def test_a_ball_that_does_not_fit_is_counted():

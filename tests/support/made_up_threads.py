@@ -105,7 +105,9 @@ class Scheduler(Processor):
         if self.woken is None or self.blocked:
             return
         if self.forced and self.bottom:
-            self.blocked = True
+            self.blocked = True  # it runs, finds the lock taken, and gives way
+            self._note(kinds.TASK, 1)
+            self._note(kinds.TASK, 2)
         else:
             self._answer()
 

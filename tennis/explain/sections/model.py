@@ -31,7 +31,8 @@ from tennis.explain.sections.switching import KINDS
 PING = 39  # the number of the ping's interrupt: that of the machine's GPIO controller
 TIMER = 27
 NOTHING = 1023
-ALIKE_NS = 20  # what varies by more is no constant, and nothing is predicted with it
+ALIKE_NS = 20  # what varies by more is no constant, and nothing is predicted with it,
+ODD_OF = 1000  # but for one time in so many: the balls say how far off that was
 TAKEN = ("at once", "behind a section", "behind another interrupt", "asleep", "behind the timer")
 AT_ONCE, BEHIND_SECTION, BEHIND_INTERRUPT, ASLEEP, BEHIND_TIMER = range(len(TAKEN))
 # a thread's answer may wait for a chance to run, too: ``thread_model``
@@ -40,17 +41,22 @@ WAYS = (*TAKEN, *KINDS, "until bottom halves are let go")
 
 @dataclass(frozen=True)
 class Span:
-    """A time that should be constant, as often as it was seen; ns."""
+    """A time that should be constant, as often as it was seen; ns.
+
+    ``odd``: so often it was further than ALIKE_NS from the usual.
+    """
 
     usual: int
     least: int
     most: int
     seen: int
+    odd: int = 0
 
     @property
     def constant(self) -> bool:
-        """Tell whether it was always the same, or nearly."""
-        return self.most - self.least <= ALIKE_NS
+        """Tell whether it was always the same, or nearly: but for one in ODD_OF."""
+        alike = self.most - self.least <= ALIKE_NS
+        return alike or 0 < self.odd * ODD_OF <= self.seen
 
 
 def span(values: Times) -> Span | None:
@@ -59,7 +65,8 @@ def span(values: Times) -> Span | None:
         return None
     distinct, counts = np.unique(values, return_counts=True)
     usual = int(distinct[np.argmax(counts)])
-    return Span(usual, int(distinct[0]), int(distinct[-1]), len(values))
+    odd = int(counts[np.abs(distinct - usual) > ALIKE_NS].sum())
+    return Span(usual, int(distinct[0]), int(distinct[-1]), len(values), odd)
 
 
 @dataclass(frozen=True)

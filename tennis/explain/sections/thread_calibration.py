@@ -56,7 +56,7 @@ def calibrate_thread(
     # from user space the way out lets the thread run before the interrupt's section ends
     first = ThreadConstants(entries(run), middle(ends - reads), {}, {})
     met = predict(run, first.until_read, served)
-    waited = _waited(run, switching, met, reads, ends)
+    waited = _waited(run, switching, met, _Answers(reads, ends, reply))
     at_once, chance = {}, {}
     for where in np.unique(met.context[waited.none]).tolist():
         at_once[where] = middle((reply - reads)[waited.none & (met.context == where)])
@@ -77,11 +77,20 @@ def calibrate_thread(
     )
 
 
-def _waited(run: Run, switching: Switching, met: Met, reads: Times, ends: Times) -> Wait:
-    """Return what the thread waited for behind each ball's interrupt, which ended at ``ends``."""
+@dataclass(frozen=True)
+class _Answers:
+    """Of each ball: when the controller gave its interrupt, when that ended, and the reply."""
+
+    reads: Times
+    ends: Times
+    reply: Times
+
+
+def _waited(run: Run, switching: Switching, met: Met, answers: _Answers) -> Wait:
+    """Return what the thread waited for behind each ball's interrupt."""
     none = can_run(switching, met, met.taken)
-    ran = _first_run(run, switching.thread.name, reads)
-    found = until_chance(switching, ends, none)
+    ran = _first_run(run, switching.thread.name, answers.reads)
+    found = until_chance(switching, answers.ends, none)
     # its own switch came instead of what the chance would have been without it
     own = ~none & (found.until > ran)
     left, leaves = _way_out(run, ran)
@@ -90,13 +99,14 @@ def _waited(run: Run, switching: Switching, met: Met, reads: Times, ends: Times)
         kind=np.where(own, np.where(leaves, RETURNS, GIVES_WAY), found.kind).astype(np.int8),
         until=np.where(own, np.where(leaves, left, ran), found.until),
     )
-    locked = until_let_go(switching, ends, found)
-    # what is let go before it runs is not what it waits for
+    let_go = until_let_go(switching, answers.ends, found)
+    # what is let go before it runs is not what it waits for, nor what is let go behind its reply
+    locked = (let_go.until > ran) & (let_go.until <= answers.reply)
     return replace(
-        locked,
-        none=none & (locked.none | (locked.until <= ran)),
-        until=np.where(locked.until > ran, locked.until, found.until),
-        kind=np.where(locked.until > ran, locked.kind, found.kind),
+        let_go,
+        none=none & ~locked,
+        until=np.where(locked, let_go.until, found.until),
+        kind=np.where(locked, let_go.kind, found.kind),
     )
 
 

@@ -148,6 +148,9 @@ def until_let_go(switching: Switching, resumes: Times, wait: Wait) -> Wait:
         return wait
     let_go = switching.bottom_free(wait.until)
     locked = wait.seen & (let_go > wait.until)
+    # a holder that others run instead of would be boosted by the thread: how soon, is not seen
+    switches = np.searchsorted(switching.switched, let_go, "left")
+    boosted = switches > np.searchsorted(switching.switched, wait.until, "right")
     return replace(
         wait,
         none=wait.none & ~locked,
@@ -156,7 +159,7 @@ def until_let_go(switching: Switching, resumes: Times, wait: Wait) -> Wait:
         index=np.where(locked, switching.next_chance(resumes), wait.index).clip(
             0, len(switching.chance) - 1
         ),
-        seen=wait.seen & (let_go < NEVER),
+        seen=wait.seen & (let_go < NEVER) & ~(locked & boosted),
     )
 
 
