@@ -54,7 +54,8 @@ def test_every_instant_is_what_a_scheduler_does(seed, preempts, forced):
     low, high = int(run.begin[1]), int(run.end[-4])
     at = np.unique(np.concatenate([model.edges(low, high), np.arange(low, high, 14)])) // 2 * 2
     met = model.meet(at)
-    assert met.sure.all()
+    # a lock's holder is boosted by the thread, which this scheduler does not do
+    assert (met.sure == (met.way != len(TAKEN) + LOCK)).all()
     for n, instant in enumerate(at.tolist()):
         played = machine(instant).run(made)
         what = f"{instant}: {WAYS[met.way[n]]}"

@@ -80,7 +80,11 @@ class ThreadModel:
             ramp=found.ramp | waits,
             way=np.where(waits, len(TAKEN) + wait.kind, found.way).astype(np.int8),
             section=np.where(waits, len(self.run.begin) + wait.index, found.section),
-            sure=found.sure & np.where(waits, wait.seen & seen[wait.kind], known[found.context]),
+            # a waiting thread lends the holder of its lock its priority: how soon that lets go is
+            # not what a run without a ball shows
+            sure=found.sure
+            & np.where(waits, wait.seen & seen[wait.kind], known[found.context])
+            & (wait.kind != LOCK),
         )
 
     def edges(self, low: int, high: int) -> Times:
@@ -148,9 +152,6 @@ def until_let_go(switching: Switching, resumes: Times, wait: Wait) -> Wait:
         return wait
     let_go = switching.bottom_free(wait.until)
     locked = wait.seen & (let_go > wait.until)
-    # a holder that others run instead of would be boosted by the thread: how soon, is not seen
-    switches = np.searchsorted(switching.switched, let_go, "left")
-    boosted = switches > np.searchsorted(switching.switched, wait.until, "right")
     return replace(
         wait,
         none=wait.none & ~locked,
@@ -159,7 +160,7 @@ def until_let_go(switching: Switching, resumes: Times, wait: Wait) -> Wait:
         index=np.where(locked, switching.next_chance(resumes), wait.index).clip(
             0, len(switching.chance) - 1
         ),
-        seen=wait.seen & (let_go < NEVER) & ~(locked & boosted),
+        seen=wait.seen & (let_go < NEVER),
     )
 
 
