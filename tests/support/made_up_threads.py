@@ -135,7 +135,7 @@ def program(seed: int, length: int) -> list[tuple[str, int]]:
     for _ in range(length):
         work = [("work", int(n)) for n in draw.integers(1, 60, 6)]
         made += [work[0], ("system_call", 0), work[1]]
-        what = int(draw.integers(6))
+        what = int(draw.integers(7))
         if what == 0:
             made += [("hold", 0), work[2], ("mask", 0), work[3], ("unmask", KERNEL), work[4]]
             made += [("free", 0)]
@@ -148,7 +148,10 @@ def program(seed: int, length: int) -> list[tuple[str, int]]:
         elif what == 4:
             made += [("bottom", 1), work[2], ("hold", 0), work[3], ("free", 0), work[4]]
             made += [("bottom", 0)]
-        else:
+        elif what == 5:
             made += [("hold", 0), ("give_way", 3), work[2], ("give_way", 2), ("free", 0)]
+        else:  # the urgent task is in user space
+            made += [("give_way", 3), ("mask", 0), ("unmask", USER), work[2], ("system_call", 0)]
+            made += [("give_way", 2)]
         made += [work[5], ("mask", 0), ("work", 3), ("unmask", USER)]
     return made

@@ -77,11 +77,13 @@ class Switching:
     bottom: Times
     bottom_held: NDArray[np.bool_]  # somebody else holds bottom halves
 
-    def can_run(self, at: Times) -> NDArray[np.bool_]:
-        """Return whether the thread could run at once, at some times in the kernel."""
-        held = _in_force(self.counted, self.held, at)
-        urgent = _in_force(self.switched, self.urgent, at)
-        return ~held & ~urgent & self.preempts
+    def can_preempt(self, at: Times) -> NDArray[np.bool_]:
+        """Return whether the kernel could be preempted at some times."""
+        return ~_in_force(self.counted, self.held, at) & self.preempts
+
+    def goes_before(self, at: Times) -> NDArray[np.bool_]:
+        """Return whether the task that runs at some times goes before the thread."""
+        return _in_force(self.switched, self.urgent, at)
 
     def next_chance(self, at: Times) -> Times:
         """Return the index of the first chance behind some times; their number: none."""

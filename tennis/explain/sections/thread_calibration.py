@@ -99,7 +99,7 @@ def _waited(run: Run, switching: Switching, met: Met, answers: _Answers) -> Wait
         kind=np.where(own, np.where(leaves, RETURNS, GIVES_WAY), found.kind).astype(np.int8),
         until=np.where(own, np.where(leaves, left, ran), found.until),
     )
-    let_go = until_let_go(switching, answers.ends, found)
+    let_go = until_let_go(switching, found)
     # what is let go before it runs is not what it waits for, nor what is let go behind its reply
     locked = (let_go.until > ran) & (let_go.until <= answers.reply)
     return replace(

@@ -68,7 +68,7 @@ class ThreadModel:
         behind = found.way == BEHIND_INTERRUPT
         resumes = np.where(behind, at + found.latency, found.taken)
         none = can_run(self._switching, found, resumes)
-        wait = until_let_go(self._switching, resumes, until_chance(self._switching, resumes, none))
+        wait = until_let_go(self._switching, until_chance(self._switching, resumes, none))
         once, known = _column(self.constants.at_once, len(WHERE))
         chance, seen = _column(self.constants.chance, len(WAYS) - len(TAKEN))
         entry = np.where(behind, 0, self._entry[found.where])
@@ -132,8 +132,9 @@ def can_run(switching: Switching, found: Met, resumes: Times) -> NDArray[np.bool
     then what that one interrupted; of these only the idle task has no chance of its own.
     """
     idle = found.context == IDLE_TASK
-    free = idle | (found.where == USER) | switching.can_run(resumes)
-    none: NDArray[np.bool_] = free & (idle | (found.way != BEHIND_INTERRUPT))
+    free = (found.where == USER) | switching.can_preempt(resumes)
+    free &= (found.way != BEHIND_INTERRUPT) & ~switching.goes_before(resumes)
+    none: NDArray[np.bool_] = idle | free
     return none
 
 
@@ -146,7 +147,7 @@ def until_chance(switching: Switching, resumes: Times, none: NDArray[np.bool_]) 
     return Wait(none, until, switching.kind[index], index, seen)
 
 
-def until_let_go(switching: Switching, resumes: Times, wait: Wait) -> Wait:
+def until_let_go(switching: Switching, wait: Wait) -> Wait:
     """Return the same of a thread that, if it is forced, takes the lock of bottom halves."""
     if not switching.thread.forced:
         return wait
@@ -157,9 +158,6 @@ def until_let_go(switching: Switching, resumes: Times, wait: Wait) -> Wait:
         none=wait.none & ~locked,
         until=np.where(locked, let_go, wait.until),
         kind=np.where(locked, LOCK, wait.kind).astype(np.int8),
-        index=np.where(locked, switching.next_chance(resumes), wait.index).clip(
-            0, len(switching.chance) - 1
-        ),
         seen=wait.seen & (let_go < NEVER),
     )
 
