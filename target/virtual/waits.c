@@ -4,8 +4,9 @@
  * What keeps a thread from running that an interrupt woke: preempt_count is not 0, or the kernel
  * does not ask who is to run, or another task holds bottom halves, which are a lock on PREEMPT_RT.
  *
- * A function of the kernel's that asks is a chance. Its time is behind its first instruction: an
- * interrupt that comes before that one is in time.
+ * A function of the kernel's that asks is a chance. Its time is behind the instruction that reads
+ * preempt_count and, in the same word, whether somebody else is to run: an interrupt that comes
+ * before it is in time.
  */
 #include "sections.h"
 

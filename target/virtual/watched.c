@@ -17,6 +17,7 @@ extern const void *qemu_plugin_insn_data(const void *insn);
 #endif
 
 #define PLACES_MAX 256
+#define ASKS_WITHIN 128 /* bytes from the begin of a function that asks who is to run */
 #define ERET_CODE 0xD69F03E0u
 #define MSR_DAIF 0xD51B4220u /* and the register, as in those below */
 #define MSR_SPSR_EL1 0xD5184000u
@@ -119,8 +120,11 @@ static void watch_for_threads(void *insn, uint64_t pc, uint32_t code)
 			insn, writes_preempt_count, 0,
 			remembered(
 				(struct place){ .pc = pc, .rt = code & 31, .rn = code >> 5 & 31 }));
-	for (size_t i = 0; i < CHANCES; i++)
-		cb = pc == (uint64_t)functions.chance[i] ? may_switch : cb;
+	/* LDR Xt, [Xn, #preempt]: with it the function asks; behind it an interrupt is too late */
+	if ((code & 0xFFC00000) == 0xF9400000 && (code >> 10 & 0xFFF) * 8 == preempt) {
+		for (size_t i = 0; i < CHANCES; i++)
+			cb = pc - functions.chance[i] < ASKS_WITHIN ? may_switch : cb;
+	}
 	if (pc == (uint64_t)functions.bottom_held)
 		cb = holds_bottom;
 	if (pc == (uint64_t)functions.bottom_let_go)
