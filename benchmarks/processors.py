@@ -9,6 +9,8 @@ Speed: balls a second of processor time with one, two and four processors; the b
 
     .venv/bin/python benchmarks/processors.py --pairs 100
 
+A hundred pairs take hours. Several calls divide them: --pairs 34, --first-pair 35 --pairs 33 ...
+
 It plays with the first qemu-system-aarch64 in PATH, and names its version.
 """
 
@@ -37,22 +39,25 @@ from tennis.units import format_count
 ISOLATED = {"command_line": "isolcpus=1 nohz_full=1 rcu_nocbs=1", "interrupt_cpu": 1}
 HOG = {"load": "hog", "load_options": {"hold_us": 100, "period_us": 1000}}
 KERNELS = ("mainline", "rt", "mainline-6.1", "rt-6.1", "mainline-7", "rt-7")
+# half the instructions in the time that a load takes
+SLOW = {"instruction_ns": 4}
 # on two processors, if a row says no other number: a hog on either, a processor of its own, a lock
 LOADS: tuple[dict[str, Any], ...] = (
     {"load": "idle"},
-    {"load": "stress"},
+    {"load": "stress", **SLOW},
     {"load": "stress", **ISOLATED},
     {"load": "idle", "processors": 4},
     {"load": "stress", "processors": 1},
     {"load": "contention", "interrupt_cpu": 1},
     {**HOG, "load_cpus": "0"},
-    {"load": "network"},
+    {"load": "network", **SLOW},
     {"load": "idle", "processors": 1},
     {**HOG, "load_cpus": "1"},
     {"load": "stress", "processors": 4},
 )
 IDLE_IS_QUICKER = 40  # so many balls in about the same time
 BOOTS_DIFFER_S = 2.0
+SETTLE_S = 0.1  # of virtual time, in which a load runs and no ball is played
 TURNS_NS = (50, 100, 500, 1000, 2000, 5000)
 
 
@@ -88,23 +93,24 @@ def unlike(one: Rally, other: Rally, balls: int) -> list[str]:
     return parts + [name for name, digest in digests(one).items() if again[name] != digest]
 
 
-def kinds(pairs: int) -> Iterator[tuple[dict[str, Any], str, bool]]:
-    """Yield load, kernel and whether loops are busy beside the second rally, for each pair.
+def kind(number: int) -> tuple[dict[str, Any], str, bool]:
+    """Return load, kernel and whether loops are busy beside the second rally, for a pair from 1 on.
 
     The numbers of loads, and of kernels with and without loops, have no common divisor: each load
     meets each kernel, and both of them busy loops.
     """
-    loads, kernels = itertools.cycle(LOADS), itertools.cycle(KERNELS)
-    for index in range(pairs):
-        yield next(loads), next(kernels), (index + index // len(KERNELS)) % 2 == 0
+    index = number - 1
+    beside = (index + index // len(KERNELS)) % 2 == 0
+    return LOADS[index % len(LOADS)], KERNELS[index % len(KERNELS)], beside
 
 
-def repeats(pairs: int, balls: int, loops: int, scratch: Path) -> int:
+def repeats(numbers: range, balls: int, loops: int, scratch: Path) -> int:
     """Play pairs, say of each whether it is alike, and count; return how many are not."""
     different: Counter[str] = Counter()
     played_so: Counter[str] = Counter()
-    for number, (load, kernel, beside) in enumerate(kinds(pairs), 1):
-        asked = {"kernel": kernel, "balls": balls, "seed": number, **load}
+    for number in numbers:
+        load, kernel, beside = kind(number)
+        asked = {"kernel": kernel, "balls": balls, "seed": number, "settle_s": SETTLE_S, **load}
         one = played(scratch / f"{number}-once", **asked)
         with busy(loops * beside):
             other = played(scratch / f"{number}-again", **asked)
@@ -119,11 +125,11 @@ def repeats(pairs: int, balls: int, loops: int, scratch: Path) -> int:
             played_so[row] += 1
             different[row] += bool(found)
         result = f"DIFFERENT: {', '.join(found)}" if found else "alike"
-        print(f"{number}/{pairs}: {one.label}, seed {number}, {company}: {result}", flush=True)
+        print(f"pair {number}: {one.label}, seed {number}, {company}: {result}", flush=True)
         different["all"] += bool(found)
     for row, count in played_so.items():
         print(f"{row}: {count - different[row]} of {count} pairs alike ({balls} balls each)")
-    print(f"all: {pairs - different['all']} of {pairs} pairs alike")
+    print(f"all: {len(numbers) - different['all']} of {len(numbers)} pairs alike")
     return different["all"]
 
 
@@ -153,7 +159,7 @@ def speed(balls: int, scratch: Path) -> None:
     """Say how many balls a second of processor time gives."""
     for processors, load in itertools.product((1, 2, 4), ("idle", "stress")):
         # of the same virtual time for each, whatever an instruction takes
-        asked = {"processors": processors, "load": load, "instruction_ns": 4}
+        asked = {"processors": processors, "load": load, **SLOW}
         count = balls * (IDLE_IS_QUICKER if load == "idle" else 1)
         few, many = (
             spent_s(scratch / f"speed-{processors}-{load}-{n}", **asked, balls=n)
@@ -173,6 +179,9 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--pairs", type=int, default=100, help="0: leave them out")
+    parser.add_argument(
+        "--first-pair", type=int, default=1, help="the first one's number, which is its seed"
+    )
     parser.add_argument("--balls", type=int, default=60, help="of each rally of a pair")
     parser.add_argument("--turn-balls", type=int, default=1000, help="0: leave it out")
     parser.add_argument("--speed-balls", type=int, default=500, help="0: leave it out")
@@ -188,7 +197,8 @@ def main() -> int:
         if asked.speed_balls:
             speed(asked.speed_balls, scratch)
         if asked.pairs:
-            return int(repeats(asked.pairs, asked.balls, asked.loops, scratch) > 0)
+            numbers = range(asked.first_pair, asked.first_pair + asked.pairs)
+            return int(repeats(numbers, asked.balls, asked.loops, scratch) > 0)
     return 0
 
 

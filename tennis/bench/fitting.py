@@ -32,6 +32,7 @@ APART: tuple[tuple[Said, Said], ...] = (
     (("beneath", "sloth"), ("drill", None)),
     (("stages", None), ("instrument", "pico")),
     (("stages", None), ("beneath", "sloth")),
+    (("stages", None), ("racquet", None)),
     (("sections", None), ("instrument", "pico")),
     (("sections", None), ("beneath", "sloth")),
     *(

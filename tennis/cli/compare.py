@@ -315,7 +315,7 @@ def _print(
     kind = "pairs of one seed" if judgement.paired else "not paired"
     line("")
     line(words.verdict(judgement), "bold")
-    spent = f"; {compared.spent} are spent" if compared.spent and again else ""
+    spent = f"; spent: {compared.spent}" if compared.spent and again else ""
     line(
         f"{boots}, {kind}; intervals over boots, together right in 95 % of comparisons{spent}.",
         "dim",

@@ -284,10 +284,7 @@ def rally(
     with listening(warn), shown() as observe, ended_at_once(out):
         options = dict(map(load_option, load_options))
         plan = plan_of(**asked, stages=stages, sections=sections, load_options=options)
-        if sections:
-            from tennis.play.sections import check_plan
-
-            check_plan(plan)
+        _check_recordings(plan, stages=stages, sections=sections)
         bench = bench_for(plan, Access(plan.port, plan.target, holder))
         for warning in warnings(plan):
             warn(warning)
@@ -301,6 +298,18 @@ def rally(
         show_stages(played, kernel=tree)
     if sections:
         _show_sections(played, tree)
+
+
+def _check_recordings(plan: Plan, *, stages: bool, sections: bool) -> None:
+    """Raise UsageError, before anything is booted, if one of them is not possible."""
+    if stages:
+        from tennis.play.stages import check_plan as check_stages
+
+        check_stages(plan)
+    if sections:
+        from tennis.play.sections import check_plan as check_sections
+
+        check_sections(plan)
 
 
 def _show_sections(played: Rally, tree: str | None) -> None:

@@ -35,6 +35,7 @@ from tennis.rally.disk import writing
 from tennis.rally.folder import MANIFEST
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
+from tennis.units import format_count
 
 Shown = Callable[[str], AbstractContextManager[Observer]]
 
@@ -160,7 +161,7 @@ def _until_decided(
             return compared
         wanted = min(most, 2 * wanted)
         say(
-            f"after {there} pairs of boots {open_} of {len(judgement.statements)} statements are "
+            f"after {format_count(there, 'pair')} of boots {open_} of {len(judgement.statements)} statements are "
             f"undecided: on to {wanted}"
         )
 
@@ -236,7 +237,7 @@ class _Game:
         """Say what is spent."""
         if self._late():
             return f"{self.playing.budget.minutes:g} minutes"
-        return f"{len(self.seeds)} pairs of boots" if all_pairs else ""
+        return f"{format_count(len(self.seeds), 'pair')} of boots" if all_pairs else ""
 
     def there(self) -> int:
         """Return how many pairs are there, from the first one on, whole."""

@@ -11,8 +11,18 @@ from tennis.play.explain import profile_balls
 from tennis.play.rally import Watch
 from tennis.play.replaying import balls_of, plan_again
 from tennis.rally import Rally
+from tennis.rally.plan import Plan
 
 BALLS_MAX = 100_000  # some kB of profile a ball lie on the disk meanwhile
+
+
+def check_plan(plan: Plan) -> None:
+    """Raise UsageError, before anything is booted, for more balls than stages are recorded of."""
+    if plan.protocol.balls > BALLS_MAX:
+        raise UsageError(
+            f"--stages records 1 to {BALLS_MAX:,} balls, not {plan.protocol.balls:,}",
+            next_step="play fewer, or leave it out",
+        )
 
 
 def record_stages(rally: Rally, *, kernel: str | None = None, watch: Watch | None = None) -> None:

@@ -6,11 +6,13 @@ import pytest
 
 from tennis.bench.fitting import SETTINGS, WHY, refuse_misfits, settings_of
 from tennis.bench.registry import BENCHES, refuse
+from tennis.checkout import ROOT
 from tennis.errors import UsageError
 from tennis.play.planning import RallyRequest, plan_of
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
 
+RACQUET = ROOT / "target" / "racquet" / "racquet.c"
 EVERY = [bench.can for bench in BENCHES]
 SAID = {
     "port": "/dev/x",
@@ -76,6 +78,7 @@ def test_what_was_recorded_is_asked_for_again():
             "--stages cannot be used with --instrument pico",
         ),
         ({"stages": True, "beneath": "sloth"}, "--stages cannot be used with --beneath sloth"),
+        ({"stages": True, "racquet": RACQUET}, "--stages cannot be used with --racquet"),
         (
             {"sections": True, "instrument": "pico"},
             "--sections cannot be used with --instrument pico",

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.errors import RallyError, UsageError
 from tennis.explain import stages
 from tennis.play.explain import explain
-from tennis.play.stages import record_stages
+from tennis.play.stages import BALLS_MAX, record_stages
 from tennis.rally import open_rally
 from tests.support.synthetic import make_rally
 from tests.support.virtual import played, table
@@ -78,7 +79,12 @@ def test_only_what_can_be_played_again_has_stages(tmp_path):
     rally = make_rally(tmp_path / "r", rise=rise, schedule=rise)
     with pytest.raises(UsageError, match="only the virtual bench"):
         record_stages(rally)
-    for words in (["--bench", "pi"], ["--instrument", "pico"]):
+    for words in (
+        ["--bench", "pi"],
+        ["--instrument", "pico"],
+        ["--racquet", str(ROOT / "target" / "racquet" / "racquet.c")],
+        ["--balls", str(BALLS_MAX + 1)],
+    ):
         done = CliRunner().invoke(cli, ["rally", *words, "--stages", "--out", str(tmp_path / "n")])
         assert "--stages" in str(done.exception)
     assert not (tmp_path / "n").exists()
