@@ -24,7 +24,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -269,8 +269,11 @@ def cycle_of(versions: Mapping[str, str]) -> int | None:
 
 def names(system: System = "linux") -> list[str]:
     """Return the names of all loads that there are for a system."""
-    every = (path.parent.name for path in FOLDER.glob("*/load.toml"))
-    return sorted(name for name in every if system in _parts(name)[-1].file.systems)
+    return sorted(name for name in _folders() if system in _parts(name)[-1].file.systems)
+
+
+def _folders() -> set[str]:
+    return {path.parent.name for path in FOLDER.glob("*/load.toml")}
 
 
 def find(name: str, options: Mapping[str, int] | None = None, system: System = "linux") -> Load:
@@ -278,12 +281,10 @@ def find(name: str, options: Mapping[str, int] | None = None, system: System = "
 
     Raises UsageError for an unknown load or option, or a value out of range.
     """
-    if name not in names(system):
-        others: tuple[System, ...] = get_args(System)
-        there = any(name in names(other) for other in others)
-        why = f"the load {name} is not for {CALLED[system]}" if there else f"no load {name!r}"
+    parts = tuple(_parts(name)) if name in _folders() else ()
+    if not parts or system not in parts[-1].file.systems:
+        why = f"the load {name} is not for {CALLED[system]}" if parts else f"no load {name!r}"
         raise UsageError(why, next_step=f"use {', '.join(names(system))}")
-    parts = tuple(_parts(name))
     parameters = {
         p: entry
         for part in parts

@@ -161,8 +161,8 @@ def _until_decided(
             return compared
         wanted = min(most, 2 * wanted)
         say(
-            f"after {format_count(there, 'pair')} of boots {open_} of {len(judgement.statements)} statements are "
-            f"undecided: on to {wanted}"
+            f"after {format_count(there, 'pair')} of boots {open_} of "
+            f"{len(judgement.statements)} statements are undecided: on to {wanted}"
         )
 
 

@@ -27,6 +27,7 @@ from tennis.rally import Rally
 from tennis.rally.balls import records
 from tennis.rally.manifest import IN_BAND, OWN, Manifest
 from tennis.rally.plan import InstructionNs, Plan
+from tennis.rally.rows import filled
 from tennis.rally.text import plain
 from tennis.units import format_count
 
@@ -174,15 +175,10 @@ def balls_of(rally: Rally) -> NDArray[np.int64]:
         raise UsageError(f"{rally.path} has {rally.balls} balls: {BALLS_MAX} at most are compared")
     columns = ("served_ns", "rise_ticks", "fall_ticks")
     rows = [
-        np.stack([_numbers(batch.column(name)) for name in columns], axis=1)
+        np.stack([filled(batch.column(name), NONE) for name in columns], axis=1)
         for batch in rally.batches(list(columns))
     ]
     return np.concatenate(rows) if rows else np.zeros((0, 3), np.int64)
-
-
-def _numbers(column: Any) -> NDArray[np.int64]:
-    values: NDArray[Any] = column.fill_null(NONE).to_numpy(zero_copy_only=False)
-    return values.astype(np.int64)
 
 
 def replay(  # noqa: PLR0913 (what is played, what it must be, and who looks on)

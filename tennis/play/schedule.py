@@ -107,7 +107,6 @@ def short_of_a_cycle(scheduled: Iterable[ScheduledRally]) -> Iterator[tuple[str,
     seen = set()
     for planned in scheduled:
         plan = planned.plan
-        cycle_ns, enough = cycle_of(plan)
         instruction_ns = plan.instruction_ns if plan.bench == "virtual" else None
         system = can(plan).system
         served = plan.protocol.model_dump_json(exclude={"seed", "settle_ns"})
@@ -115,6 +114,7 @@ def short_of_a_cycle(scheduled: Iterable[ScheduledRally]) -> Iterator[tuple[str,
         if kind in seen:
             continue
         seen.add(kind)
+        cycle_ns, enough = cycle_of(plan)
         balls = plan.protocol.balls
         if cycle_ns and balls < enough:
             yield planned.name, cycle_words(plan.load, cycle_ns, balls, enough), enough

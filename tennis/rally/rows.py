@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -123,16 +123,30 @@ def _numbers(array: pa.Array, kind: type[Number]) -> NDArray[Number]:
     return np.frombuffer(array.buffers()[1], kind, count=end)[array.offset :]
 
 
-def _plain(array: pa.Array) -> tuple[Ticks, NDArray[np.bool_] | None]:
-    """Return a column's numbers (anything where null), and where it is null; None: nowhere."""
+def filled(array: pa.Array, none: int) -> NDArray[np.int64]:
+    """Return the numbers of a column (int64, or uint32), ``none`` where null; without pandas."""
+    kind: type[Any] = np.int64 if pa.types.is_int64(array.type) else np.uint32
+    if not len(array):
+        return np.zeros(0, np.int64)
+    numbers = _numbers(array, kind).astype(np.int64)
+    if array.null_count:
+        numbers[_missing(array)] = none
+    return numbers
+
+
+def _missing(array: pa.Array) -> NDArray[np.bool_]:
     start, size = array.offset, len(array)
-    numbers = _numbers(array, np.uint32)
-    if not array.null_count:
-        return numbers, None
     # a byte each, not the index of each: most balls of a rally may be missed
     octets = np.frombuffer(array.buffers()[0], np.uint8)
-    valid = np.unpackbits(octets, count=start + size, bitorder="little")[start:]
-    return numbers, valid == 0
+    missing: NDArray[np.bool_] = (
+        np.unpackbits(octets, count=start + size, bitorder="little")[start:] == 0
+    )
+    return missing
+
+
+def _plain(array: pa.Array) -> tuple[Ticks, NDArray[np.bool_] | None]:
+    """Return a column's numbers (anything where null), and where it is null; None: nowhere."""
+    return _numbers(array, np.uint32), _missing(array) if array.null_count else None
 
 
 @dataclass

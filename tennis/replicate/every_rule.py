@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The rules of all publications, and what each publication gives where a match has a level."""
 
+from functools import cache
+
 from tennis.publications.knutsson import knutsson_2008
 from tennis.replicate.arm_rules import ARM, arm_rules
 from tennis.replicate.knutsson_rules import KNUTSSON, knutsson_rules
@@ -11,9 +13,10 @@ from tennis.replicate.rules import Measure, Rule
 PAPERS = {ARM: "1,000,000 repetitions", KOEKER: "3,600,000 interrupts"}
 
 
-def rules() -> list[Rule]:
+@cache
+def rules() -> tuple[Rule, ...]:
     """Return all rules: the thesis' conclusions, what follows from its tables, the papers'."""
-    return [*knutsson_rules(), *koeker_rules(), *arm_rules()]
+    return (*knutsson_rules(), *koeker_rules(), *arm_rules())
 
 
 def published_quantity(source: str, measure: Measure) -> str:

@@ -30,6 +30,23 @@ def table_from_frames(payloads, tick_hz):
     return pa.Table.from_batches(batches, balls.schema(tick_hz))
 
 
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1000])
+def test_columns_are_those_of_pyarrow(size):
+    """Built from buffers, and read from them: a slice begins in the middle of a byte of flags."""
+    values = np.arange(size, dtype=np.uint32) * 3
+    for missing in (values % 2 == 1, values < 0, values >= 0):
+        theirs = pa.array(values, mask=missing)
+        ours = balls._column(values, missing)
+        ours.validate(full=True)
+        assert ours.equals(theirs)
+        assert ours.null_count == missing.sum()
+        for part in (ours, ours.slice(3), ours.slice(5, 11)):
+            expected = [NONE if one is None else one for one in part.to_pylist()]
+            assert rows.filled(part, NONE).tolist() == expected
+    served = balls._column(values.astype(np.int64))
+    assert rows.filled(served.slice(1), -1).tolist() == values[1:].tolist()
+
+
 def test_frames_become_columns():
     found = table_from_frames(
         [payload((100, 5, 9), (200, NONE, NONE)), payload((300, 7, NONE))], 125_000_000

@@ -138,13 +138,17 @@ def test_rallies_whose_columns_may_hold_nulls_but_do_not_open(tmp_path):
     assert open_rally(rally.path).interrupt.values.tolist() == before
 
 
-def test_opening_does_not_import_pandas(rally):
+def test_balls_are_written_and_read_without_pandas(rally, tmp_path):
     """Some functions of pyarrow would, which takes longer than to count ten million balls."""
     code = (
-        "import sys; from pathlib import Path; from tennis.rally import open_rally\n"
-        "open_rally(Path(sys.argv[1])); sys.exit('pandas' in sys.modules)"
+        "import sys; from pathlib import Path; from tennis.rally import balls, open_rally\n"
+        "from tennis.play.replaying import balls_of\n"
+        "assert balls_of(open_rally(Path(sys.argv[1]))).shape[1] == 3\n"
+        "frames = [bytes(2 * balls.RECORD.itemsize)]\n"
+        "balls.write(Path(sys.argv[2]), balls.batches_from_frames(frames, 1000), 1000)\n"
+        "sys.exit('pandas' in sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code, str(rally)], check=True)
+    subprocess.run([sys.executable, "-c", code, rally, tmp_path / "b.parquet"], check=True)
 
 
 class CrashError(BaseException):
