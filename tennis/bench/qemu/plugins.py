@@ -5,6 +5,7 @@
 ``instrument`` is the built-in one, ``link`` lets another program play: the emulated Pico.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ from tennis.rally.manifest import Instrument, Protocol
 FOLDER = ROOT / "target" / "virtual"
 SOURCES = (  # of both instruments
     *("machine.c", "machine.h", "idle.c", "idle.h", "processors.c", "processors.h"),
-    *("clock.h", "qemu.h"),
+    *("clock.h", "qemu.h", "host_clock.c"),
 )
 INSIDE = ("inside.h", "qemu.h")  # of those that look into the guest
 LANES = ("lanes.c", "lanes.h", "clock.h")
@@ -154,6 +155,16 @@ def _plugin_api(qemu: Qemu, impossible: Path) -> int:
             next_step="use the QEMU of Debian, Ubuntu or Fedora",
         )
     return int(match.group(1))
+
+
+def preloaded(library: int) -> dict[str, str]:
+    """Return the environment of a QEMU that loads an instrument first (host_clock.c says why).
+
+    ``library`` is a descriptor of the instrument that QEMU inherits: a path may have a space or a
+    colon, at which LD_PRELOAD is divided.
+    """
+    others = os.environ.get("LD_PRELOAD", "")
+    return {**os.environ, "LD_PRELOAD": f"/proc/self/fd/{library} {others}".strip()}
 
 
 def parameters(protocol: Protocol, instruction_ns: int, descriptor: int) -> dict[str, int]:

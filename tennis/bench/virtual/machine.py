@@ -19,6 +19,7 @@ from tennis.bench.flavours import player_on, priorities_on
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.loads import Load
 from tennis.bench.patience import USUAL, Patience
+from tennis.bench.qemu import plugins
 from tennis.bench.qemu.plugins import Qemu
 from tennis.bench.sloth import beneath
 from tennis.bench.targets.console import LIMIT_BYTES, Console
@@ -123,7 +124,8 @@ class Machine:
         packages = packages_of(parts.load, parts.plan.witness)
         image = initramfs.pack({**_target_files(parts), **extras.files}, packages)
         command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
-        files = [image]
+        files = [image, os.open(parts.plugin, os.O_RDONLY)]
+        environment = plugins.preloaded(files[-1])
         if parts.beneath:
             files.append(beneath.device_tree(command))
             command += ["-dtb", f"/proc/self/fd/{files[-1]}"]
@@ -141,6 +143,7 @@ class Machine:
                 stderr=errors,
                 pass_fds=[*descriptors, *files],
                 start_new_session=True,
+                env=environment,
             )
         for file in files:
             os.close(file)
