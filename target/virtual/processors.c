@@ -22,6 +22,7 @@
 #include "processors.h"
 
 #include "clock.h"
+#include "host_clock.h"
 #include "machine.h"
 
 #define CLOSE_NS 50000
@@ -230,6 +231,8 @@ void processors_connect(void)
 		cpu_count++;
 	if (cpu_count < 2)
 		return;
+	if (!host_clock_is_kept())
+		fail("QEMU sees the host's time of day: the instrument was not preloaded");
 	check_timers();
 	usual_shift = timers()->shift;
 	connect_interrupts();

@@ -54,6 +54,16 @@ def test_qemu_asks_the_instrument_for_the_time_of_day(plugin, tmp_path, monkeypa
 
 
 @pytest.mark.virtual
+def test_an_instrument_that_was_not_preloaded_plays_no_second_processor(tmp_path, monkeypatch):
+    """The dynamic linker goes on without what it cannot load, and says so to nobody who looks."""
+    monkeypatch.setattr(plugins, "preloaded", lambda _: dict(os.environ))
+    rally = played(tmp_path / "r", processors=2, balls=20)
+    assert rally.balls == 0
+    (fault,) = rally.manifest.faults
+    assert "QEMU sees the host's time of day" in fault.message
+
+
+@pytest.mark.virtual
 def test_a_clock_of_the_host_that_leaps_changes_nothing(tmp_path, monkeypatch):
     """Without the instrument's clock these two differ, from the eighth second on."""
     plan = {"kernel": "mainline-7", "load": "stress", "processors": 4, "balls": 20}
