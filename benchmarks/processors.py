@@ -55,8 +55,9 @@ LOADS: tuple[dict[str, Any], ...] = (
     {**HOG, "load_cpus": "1"},
     {"load": "stress", "processors": 4},
 )
-IDLE_IS_QUICKER = 40  # so many balls in about the same time
+IDLE_IS_QUICKER = 200  # so many balls in about the same time
 BOOTS_DIFFER_S = 2.0
+MOST = 4  # processors; fewer are quicker
 SETTLE_S = 0.1  # of virtual time, in which a load runs and no ball is played
 TURNS_NS = (50, 100, 500, 1000, 2000, 5000)
 
@@ -157,10 +158,10 @@ def spent_s(out: Path, **asked: Any) -> float:
 
 def speed(balls: int, scratch: Path) -> None:
     """Say how many balls a second of processor time gives."""
-    for processors, load in itertools.product((1, 2, 4), ("idle", "stress")):
+    for processors, load in itertools.product((1, 2, MOST), ("idle", "stress")):
         # of the same virtual time for each, whatever an instruction takes
         asked = {"processors": processors, "load": load, **SLOW}
-        count = balls * (IDLE_IS_QUICKER if load == "idle" else 1)
+        count = balls * (IDLE_IS_QUICKER if load == "idle" else 1) * MOST // processors
         few, many = (
             spent_s(scratch / f"speed-{processors}-{load}-{n}", **asked, balls=n)
             for n in (50, 50 + count)
@@ -169,7 +170,7 @@ def speed(balls: int, scratch: Path) -> None:
         # two boots of one plan differ by some tenths of a second
         rate = f"{count / more_s:,.0f}" if more_s > BOOTS_DIFFER_S else "too few balls to tell the"
         print(
-            f"{processors} processors, {load}: {rate} balls a processor second "
+            f"{format_count(processors, 'processor')}, {load}: {rate} balls a processor second "
             f"(N = {count:,}, instructions of 4 ns)",
             flush=True,
         )
@@ -184,7 +185,7 @@ def main() -> int:
     )
     parser.add_argument("--balls", type=int, default=60, help="of each rally of a pair")
     parser.add_argument("--turn-balls", type=int, default=1000, help="0: leave it out")
-    parser.add_argument("--speed-balls", type=int, default=500, help="0: leave it out")
+    parser.add_argument("--speed-balls", type=int, default=1000, help="0: leave it out")
     parser.add_argument(
         "--loops", type=int, default=os.cpu_count() or 1, help="busy beside every other pair"
     )
