@@ -5,10 +5,10 @@
  * (LD_PRELOAD), and QEMU gets these functions in place of the C library's and of GLib's.
  *
  * QEMU makes a vCPU's TLB smaller if little of it was used for 100 ms of the host's time
- * (tlb_mmu_resize_locked in accel/tcg/cputlb.c). A smaller TLB forgets other entries. Linux relies
- * on no entry to be there, but what is not there is looked up, and what is there may be out of
- * date: so the guest executes other instructions. On several processors, under stress, two rallies
- * of one seed differed. Here a thread's time goes on by its own calls, one for each flush.
+ * (tlb_mmu_resize_locked in accel/tcg/cputlb.c), and a smaller TLB forgets other entries. Linux may
+ * loosen an entry of a page table without telling all vCPUs: one that still has the old entry takes
+ * a fault, one that forgot it does not. So two rallies of one seed differed, with several vCPUs
+ * under stress. Here a thread's time goes on by its own calls: QEMU makes one for each flush.
  */
 #include "host_clock.h"
 
