@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "machine.h"
-#include "processors.h"
+#include "places.h"
 
 /* --- wire.py's frames --- */
 enum { HELLO = 1, BALLS, EVENTS, END, PLACES = 6 };
@@ -41,9 +41,6 @@ struct __attribute__((packed)) ball {
 struct __attribute__((packed)) event {
 	uint64_t when;
 	uint32_t what, value;
-};
-struct __attribute__((packed)) place {
-	uint32_t pings, replies, busy;
 };
 struct __attribute__((packed)) end {
 	uint32_t reason, balls, misses, strays, doubles, late_serves;
@@ -83,7 +80,6 @@ static unsigned int unanswered; /* misses in a row, the first of them served at:
 static int64_t unanswered_since;
 static struct ball current;
 static struct end sum;
-static struct place places[CPUS_MAX]; /* of each of several processors */
 static struct ball ball_buffer[BALLS_A_FRAME];
 static unsigned int buffered;
 static uint32_t sequence;
@@ -142,13 +138,13 @@ static struct deadline timeout_end = { .met = time_out }, ready_end = { .met = n
 static struct deadline over_end = { .met = end_qemu }, silence_end = { .met = silent };
 static struct deadline wire_end = { .met = pass_on };
 
-/* Where pings were taken and answered, and which processors they found at work. */
 static void send_places(void)
 {
-	int count = processors_count();
+	size_t size;
+	const struct place *places = places_told(&size);
 
-	if (count > 1)
-		send_frame(PLACES, places, count * sizeof(places[0]));
+	if (size)
+		send_frame(PLACES, places, size);
 }
 
 static void end_rally(int reason, int64_t now)
@@ -222,8 +218,7 @@ static void serve(int64_t now)
 	served_at = now;
 	current = (struct ball){ now, NONE_TICKS, NONE_TICKS };
 	state = SERVED;
-	for (int i = 0; i < processors_count(); i++)
-		places[i].busy += processors_is_busy(i);
+	places_served();
 	machine_set_ping(now, true);
 	deadline_set(&pulse_end, now + pulse);
 	deadline_set(&timeout_end, now + timeout);
@@ -293,8 +288,6 @@ static void silent(int64_t now)
 
 static void reply_edge(int64_t now, bool up)
 {
-	int where = machine_answers();
-
 	if (loop_back)
 		deadline_set(&wire_end, now + instruction);
 	if (state == LISTENING) {
@@ -307,12 +300,10 @@ static void reply_edge(int64_t now, bool up)
 		current.rise = now - served_at;
 		state = RAISED;
 		counted_up = false;
-		if (where >= 0)
-			places[where].pings++;
+		places_rose();
 	} else if (state == RAISED && !up) {
 		current.fall = now - served_at;
-		if (where >= 0)
-			places[where].replies++; /* before the ball is closed: it may be the last */
+		places_fell(); /* before the ball is closed: it may be the last */
 		close_ball(now);
 	} else {
 		count_edge(now, up);

@@ -12,13 +12,18 @@
  * the reason, as in wire.py) go to the Pico. To each but END it answers GO (time: the horizon, all
  * ones if there is none; value: the ping line's level from now on) or QUIT.
  *
- * Parameters: to_pico from_pico (file descriptors) ready_timeout (ns), and those of machine.c.
+ * Nobody tells the guest when the last ball is over. So where the balls of several processors were
+ * answered is written again with each of them, into a file that the host reads at the end.
+ *
+ * Parameters: to_pico from_pico places (file descriptors) timeout ready_timeout (ns), and those of
+ * machine.c.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "machine.h"
+#include "places.h"
 
 enum { READY = 1, REPLY, REACHED, END }; /* to the Pico */
 enum { GO = 1, QUIT }; /* from the Pico */
@@ -29,15 +34,16 @@ struct __attribute__((packed)) message {
 	uint32_t kind, value;
 };
 
-static int64_t to_pico = -1, from_pico = -1, ready_timeout = 120000000000;
+static int64_t to_pico = -1, from_pico = -1, places = -1;
+static int64_t timeout = 200000000, ready_timeout = 120000000000;
 static const struct parameter parameters[] = {
-	{ "to_pico", &to_pico },
-	{ "from_pico", &from_pico },
-	{ "ready_timeout", &ready_timeout },
+	{ "to_pico", &to_pico }, { "from_pico", &from_pico },	      { "places", &places },
+	{ "timeout", &timeout }, { "ready_timeout", &ready_timeout },
 };
 
 static bool playing, over;
-static int64_t horizon_at;
+static enum { NOTHING, A_RISE, A_FALL } awaited; /* of the reply line, to complete a ball */
+static int64_t horizon_at, served_at;
 
 static void reached(int64_t now);
 static void never_ready(int64_t now);
@@ -67,6 +73,40 @@ static struct message hear(void)
 	return message;
 }
 
+static void keep_places(void)
+{
+	size_t size;
+	const struct place *told = places_told(&size);
+
+	if (size && pwrite(places, told, size, 0) != (ssize_t)size)
+		fail("nobody knows where the balls were answered: the file took no record");
+}
+
+static void served(int64_t now)
+{
+	places_served();
+	keep_places();
+	served_at = now;
+	awaited = A_RISE;
+}
+
+/* The Pico decides about balls; a reply that it no longer waits for is none of any. */
+static void answered(int64_t now, bool up)
+{
+	if (now - served_at > timeout)
+		awaited = NOTHING;
+	if (awaited == A_RISE && up) {
+		places_rose();
+		awaited = A_FALL;
+	} else if (awaited == A_FALL && !up) {
+		places_fell();
+		awaited = NOTHING;
+	} else {
+		return;
+	}
+	keep_places(); /* before the Pico hears of the reply: the ball may be the last */
+}
+
 static void exchange(uint32_t kind, int64_t now, uint32_t value)
 {
 	static uint32_t ping;
@@ -78,6 +118,8 @@ static void exchange(uint32_t kind, int64_t now, uint32_t value)
 		_exit(0);
 	if (answer.value != ping) {
 		ping = answer.value;
+		if (ping)
+			served(now);
 		machine_set_ping(now, ping);
 	}
 	horizon_at = answer.when > INT64_MAX ? NEVER : (int64_t)answer.when;
@@ -91,8 +133,10 @@ static void reached(int64_t now)
 
 static void reply(int64_t now, bool up)
 {
-	if (playing)
-		exchange(REPLY, now, up);
+	if (!playing)
+		return;
+	answered(now, up);
+	exchange(REPLY, now, up);
 }
 
 static void ready(int64_t now)
@@ -123,8 +167,8 @@ static void connected(int64_t now)
 
 static void installed(void)
 {
-	if (to_pico < 0 || from_pico < 0)
-		fail("no file descriptors of the Pico's (to_pico=, from_pico=)");
+	if (to_pico < 0 || from_pico < 0 || places < 0)
+		fail("no file descriptors of the Pico's (to_pico=, from_pico=, places=)");
 }
 
 static void ended(int64_t now)

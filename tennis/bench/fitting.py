@@ -38,12 +38,7 @@ APART: tuple[tuple[Said, Said], ...] = (
     *(
         (("processors", several), other)
         for several in (2, 4)
-        for other in (
-            ("instrument", "pico"),
-            ("beneath", "sloth"),
-            ("witness", None),
-            ("drill", None),
-        )
+        for other in (("beneath", "sloth"), ("witness", None), ("drill", None))
     ),
 )
 # why a setting belongs where it does, and what to do instead; both may be empty

@@ -22,7 +22,7 @@ from tennis.rally.manifest import Instrument, Protocol
 FOLDER = ROOT / "target" / "virtual"
 SOURCES = (  # of both instruments
     *("machine.c", "machine.h", "idle.c", "idle.h", "processors.c", "processors.h"),
-    *("clock.h", "qemu.h", "host_clock.c", "host_clock.h"),
+    *("clock.h", "qemu.h", "host_clock.c", "host_clock.h", "places.c", "places.h"),
 )
 INSIDE = ("inside.h", "qemu.h")  # of those that look into the guest
 LANES = ("lanes.c", "lanes.h", "clock.h")

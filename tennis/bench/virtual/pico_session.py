@@ -3,11 +3,18 @@
 """QEMU's guest and the Brickwall on an emulated Pico, in one time: target/virtual/link.c."""
 
 import os
+import struct
+from collections.abc import Iterator
 from pathlib import Path
 
+from tennis import wire
 from tennis.bench.instruments import emulated
 from tennis.bench.instruments.linked_session import EMULATOR_LOG, LinkedSession
 from tennis.bench.virtual.machine import Extras, Machine, Parts
+from tennis.errors import BenchError
+from tennis.rally.journal import Frame
+
+COMPLETE = 0  # of wire.END_REASONS
 
 
 class PicoSession(LinkedSession):
@@ -15,10 +22,15 @@ class PicoSession(LinkedSession):
 
     def __init__(self, parts: Parts, extras: Extras, folder: Path) -> None:
         log = folder / EMULATOR_LOG
+        self._places_size = 0  # the Pico sees no processors: the guest's end of the link counts
+        if parts.plan.processors > 1:
+            self._places_size = struct.calcsize(wire.PLACE) * parts.plan.processors
         pico_reads, qemu_writes = os.pipe()
         qemu_reads, pico_writes = os.pipe()
-        settings = {"to_pico": qemu_writes, "from_pico": qemu_reads}
-        self._machine = Machine(parts, extras, folder, settings, [qemu_writes, qemu_reads])
+        self._places = os.memfd_create("places")
+        descriptors = {"to_pico": qemu_writes, "from_pico": qemu_reads, "places": self._places}
+        settings = {**descriptors, "timeout": parts.plan.protocol.timeout_ns}
+        self._machine = Machine(parts, extras, folder, settings, list(descriptors.values()))
         os.close(qemu_writes)
         os.close(qemu_reads)
         try:
@@ -33,6 +45,26 @@ class PicoSession(LinkedSession):
         link.waiting = self._machine.refuse_silence
         super().__init__(link, parts.plan, self._machine.console, log)
 
+    def frames(self) -> Iterator[Frame | None]:
+        """Yield the Brickwall's frames, and before the END where the balls were answered."""
+        for frame in super().frames():
+            if frame and frame.kind == wire.END and self._places_size:
+                (reason,) = struct.unpack_from("<I", frame.payload)
+                if reason == COMPLETE:
+                    yield Frame(wire.PLACES, frame.sequence, self._where())
+                    frame = frame._replace(sequence=frame.sequence + 1)  # noqa: PLW2901
+            yield frame
+
+    def _where(self) -> bytes:
+        """Return a record of ``wire.PLACE`` for each processor."""
+        places = os.pread(self._places, self._places_size, 0)
+        if len(places) != self._places_size:
+            raise BenchError("nobody counted on which processors the balls were answered")
+        return places
+
     def _end_target(self) -> None:
         self._machine.stop()
         self._machine.close()
+        if self._places >= 0:
+            os.close(self._places)
+            self._places = -1

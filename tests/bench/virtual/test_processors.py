@@ -188,6 +188,49 @@ def test_the_same_seed_gives_the_same_folder(apart):
     assert counted(rally, "pings") == counted(rally, "replies") == [0, 60]
 
 
+PICO = {**APART, "instrument": "pico", "settle_s": 0.01}
+
+
+@virtual
+def test_the_brickwall_plays_them(tmp_path):
+    """It cannot see processors: QEMU counts where its balls were answered."""
+    rally = played(tmp_path / "r", **PICO)
+    assert (rally.balls, rally.misses, rally.manifest.suspect) == (60, 0, False)
+    assert rally.manifest.instrument.kind == "brickwall"
+    assert rally.manifest.counts.late_serves == 0
+    assert counted(rally, "pings") == counted(rally, "replies") == [0, 60]
+    busy = counted(rally, "busy")
+    assert 4 <= busy[0] <= 30  # of each millisecond 200 us
+    assert busy[1] <= 2
+    assert rally.interrupt.values[-1] < 20_000
+
+
+@virtual
+def test_what_the_brickwall_plays_repeats(tmp_path):
+    """Both are busy: the ping's processor with all else, the other one with the hog."""
+    plan = {**PICO, "interrupt_cpu": 0, "load_cpus": "1"}
+    once, again = (played(tmp_path / name, **plan) for name in ("once", "again"))
+    assert counted(once, "pings") == [60, 0]
+    assert once.manifest.files == again.manifest.files
+    assert once.manifest.counts == again.manifest.counts
+
+
+@virtual
+def test_the_brickwall_measures_known_answers_whatever_runs(tmp_path):
+    """Answers that QEMU gives in the target's place: to a tick of 8 ns, both edges."""
+    answers = {"answer_seed": 7, "answer_min": 100, "answer_max": 200_000}
+    rally = played(tmp_path / "r", Extras(answers=answers), **{**PICO, "balls": 150})
+    tick_ns = 10**9 / rally.manifest.instrument.tick_hz
+    drawn = np.array([gap_ns(7, n, 100, 200_000) for n in range(300)])
+    rise, fall = drawn[::2], drawn[::2] + drawn[1::2]
+    balls = table(rally)
+    for name, wanted in (("rise_ticks", rise), ("fall_ticks", fall)):
+        error = np.array(balls[name]) * tick_ns - wanted
+        assert error.min() >= 0
+        assert error.max() < tick_ns
+    assert counted(rally, "pings") == counted(rally, "replies") == [0, 0]  # no processor answered
+
+
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
@@ -196,7 +239,6 @@ def test_the_same_seed_gives_the_same_folder(apart):
         ({"processors": 2, "interrupt_cpu": 2}, "--interrupt-cpu: the target has no processor 2"),
         ({"processors": 2, "load_cpus": "0-3"}, "--load-cpus: the target has no processor 2"),
         ({"interrupt_cpu": 1}, "the target has no processor 1"),
-        ({"processors": 2, "instrument": "pico"}, "cannot be used with --instrument pico"),
         ({"processors": 2, "command_line": "isolcpus=0"}, "the kernel needs processor 0"),
         ({"command_line": "isolcpus=1"}, "has no processor 1: say --processors 2"),
         (
