@@ -147,7 +147,7 @@ def _facts(rally: Rally) -> dict[str, str]:
         "bottom half": target.bottom_half,
         "priorities": target.priorities,
         "processors": str(target.processors or 1),
-        "interrupt's CPU": str(target.interrupt_cpu),
+        "interrupt's CPU": "" if target.interrupt_cpu is None else str(target.interrupt_cpu),
         "link to the GPIO": target.gpio_link or "",
         "witness": target.witness,
         "loop": f"{protocol.loop}, {served}",

@@ -32,6 +32,7 @@ def sides(tmp_path_factory):
     side(here / "before")
     side(here / "later", times=1.5, release="6.13.0-synthetic")
     side(here / "alike", times=1.01, added="nohz=off")
+    side(here / "moved", processors=2, interrupt_cpu=1)
     side(here / "few", times=1.5, boots=2)
     side(here / "elsewhere", bench="pi", time_note="nanoseconds of a crystal")
     return here
@@ -57,6 +58,13 @@ def test_worse_is_1_and_says_what_differs(sides, tmp_path):
     assert isinstance(again.exception, UsageError)
     assert (out / "compare.html").read_text() == page
     assert "http" not in page.replace("http://www.w3.org", "").split("</style>")[1]
+
+
+def test_what_only_one_side_asked_for_is_a_dash_before(sides):
+    done = run(sides / "before", sides / "moved", "--no-explain")
+    words = " ".join(done.output.split())
+    assert "differs: processors: 1 before, 2 after" in words
+    assert "differs: interrupt's CPU: - before, 1 after" in words
 
 
 def test_no_worse_is_0(sides):
