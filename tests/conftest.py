@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tennis.bench import programs
+from tennis.bench.kernels import catalogue
 from tennis.checkout import ROOT
 from tennis.course.notebook.notebook_runner import without_grammars
 from tennis.listener import listening
@@ -34,23 +35,36 @@ DISPENSABLE = {"fc-list"}  # matplotlib asks it once for its list of fonts, and 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Name what is missing before minutes of work."""
-    if WORKER in os.environ:
-        sys.addaudithook(_listed_only)
-        return
+    unit = "not virtual" in session.config.getoption("markexpr")  # `make unit`
+    if unit:
+        # its setup brings no kernel and no compiler for a Cortex-M, whatever this machine has
+        catalogue.is_fetched = _never_fetched
+        LISTED.intersection_update(p.name for p in _of_unit())
     sys.addaudithook(_listed_only)
+    if WORKER in os.environ:
+        return
     if session.config.args_source is pytest.Config.ArgsSource.ARGS:
         return  # of some files: what one of them starts is named then
     here = {"always", "absent", MACHINE}
     wanted = [p for p in programs.programs() if p.name != "-" and p.when in here]
     stage = "test"
-    if "not virtual" in session.config.getoption("markexpr"):  # `make unit`
-        stage, wanted = "unit", [p for p in wanted if p.stage in UNIT]
-        # as scripts/setup.sh: the quick tests build nothing for a Cortex-M
-        wanted = [p for p in wanted if not p.package.endswith("-arm-none-eabi")]
+    if unit:
+        stage, wanted = "unit", [p for p in wanted if p in _of_unit()]
     missing = [program for program in wanted if not programs.find(program.name)]
     if missing:
         words = ", ".join(f"{program.name} (package {program.package})" for program in missing)
         pytest.exit(f"not installed: {words}; run scripts/setup.sh --{stage}", 3)
+
+
+def _never_fetched(name: str) -> bool:
+    del name
+    return False
+
+
+def _of_unit() -> list[programs.Program]:
+    """Return the programs that scripts/setup.sh --unit installs."""
+    every = [program for program in programs.programs() if program.stage in UNIT]
+    return [program for program in every if not program.package.endswith("-arm-none-eabi")]
 
 
 def _listed_only(event: str, arguments: tuple[object, ...]) -> None:
@@ -67,7 +81,10 @@ def _listed_only(event: str, arguments: tuple[object, ...]) -> None:
         return
     if any(Path(where).is_relative_to(place) for place in OURS) or not Path(where).exists():
         return
-    raise AssertionError(f"{executable} is started, and scripts/programs.txt does not list it")
+    raise AssertionError(
+        f"{executable} is started, and scripts/programs.txt does not list it, or not for "
+        "`make unit`: there the test waits as [slow] in tests/tiers.toml"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

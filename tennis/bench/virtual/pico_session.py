@@ -14,7 +14,7 @@ from tennis.bench.virtual.machine import Extras, Machine, Parts
 from tennis.errors import BenchError
 from tennis.rally.journal import Frame
 
-COMPLETE = 0  # of wire.END_REASONS
+COMPLETE = struct.pack("<I", 0)  # as an END begins, of wire.END_REASONS
 
 
 class PicoSession(LinkedSession):
@@ -48,11 +48,10 @@ class PicoSession(LinkedSession):
     def frames(self) -> Iterator[Frame | None]:
         """Yield the Brickwall's frames, and before the END where the balls were answered."""
         for frame in super().frames():
-            if frame and frame.kind == wire.END and self._places_size:
-                (reason,) = struct.unpack_from("<I", frame.payload)
-                if reason == COMPLETE:
-                    yield Frame(wire.PLACES, frame.sequence, self._where())
-                    frame = frame._replace(sequence=frame.sequence + 1)  # noqa: PLW2901
+            whole = frame and frame.kind == wire.END and frame.payload.startswith(COMPLETE)
+            if frame and whole and self._places_size:
+                yield Frame(wire.PLACES, frame.sequence, self._where())
+                frame = frame._replace(sequence=frame.sequence + 1)  # noqa: PLW2901
             yield frame
 
     def _where(self) -> bytes:
