@@ -188,6 +188,16 @@ def test_the_same_seed_gives_the_same_folder(apart):
     assert counted(rally, "pings") == counted(rally, "replies") == [0, 60]
 
 
+@virtual
+@pytest.mark.parametrize(("bottom_half", "replies"), [("workqueue", [0, 60]), ("user", [60, 0])])
+def test_threads_follow_the_ping_and_a_process_does_not(tmp_path, bottom_half, replies):
+    """The kernel keeps processes away from an isolated processor, that of the Racquet, too."""
+    plan = {"processors": 2, "balls": 60, "settle_s": 0.05, **ISOLATED}
+    rally = played(tmp_path / "r", bottom_half=bottom_half, **plan)
+    assert counted(rally, "pings") == [0, 60]
+    assert counted(rally, "replies") == replies
+
+
 PICO = {**APART, "instrument": "pico", "settle_s": 0.01}
 
 
