@@ -35,8 +35,9 @@ DISPENSABLE = {"fc-list"}  # matplotlib asks it once for its list of fonts, and 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Name what is missing before minutes of work."""
-    unit = "not virtual" in session.config.getoption("markexpr")  # `make unit`
-    if unit:
+    marks = session.config.getoption("markexpr")
+    unit = "not virtual" in marks  # `make unit`
+    if unit and "not slow" in marks:  # all of it: with TESTS= somebody chose what may take more
         # its setup brings no kernel and no compiler for a Cortex-M, whatever this machine has
         catalogue.is_fetched = _never_fetched
         LISTED.intersection_update(p.name for p in _of_unit())
