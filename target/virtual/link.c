@@ -12,8 +12,9 @@
  * the reason, as in wire.py) go to the Pico. To each but END it answers GO (time: the horizon, all
  * ones if there is none; value: the ping line's level from now on) or QUIT.
  *
- * Nobody tells the guest when the last ball is over. So where the balls of several processors were
- * answered is written again with each of them, into a file that the host reads at the end.
+ * Nobody tells the guest when the last ball is over. So each ball of a target with several
+ * processors brings a file up to date that says where balls were answered. The host reads it at the
+ * end.
  *
  * Parameters: to_pico from_pico places (file descriptors) timeout ready_timeout (ns), and those of
  * machine.c.

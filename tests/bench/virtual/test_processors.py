@@ -21,7 +21,7 @@ from tennis.play.checking import check_rally
 from tennis.play.planning import drill_plan, plan_of
 from tennis.rally import open_rally
 from tennis.rally.manifest import Drill
-from tests.support.virtual import played, table
+from tests.support.virtual import guest_module, played, table
 
 virtual = pytest.mark.virtual
 ISOLATED = {"command_line": "isolcpus=1 nohz_full=1 rcu_nocbs=1", "interrupt_cpu": 1}
@@ -223,6 +223,20 @@ def test_what_the_brickwall_plays_repeats(tmp_path):
     assert counted(once, "pings") == [60, 0]
     assert once.manifest.files == again.manifest.files
     assert once.manifest.counts == again.manifest.counts
+
+
+@virtual
+def test_both_instruments_count_where_faulty_answers_came_from(tmp_path):
+    """Replies that do not rise, do not fall, or come late or twice: each counts them for itself."""
+    extras = Extras(files={"/tennis/racquet.ko": guest_module("faulty")})
+    plan = {"processors": 2, "balls": 50, "gap_min_us": 200_000, "gap_max_us": 250_000}
+    builtin, pico = (
+        played(tmp_path / kind, extras, instrument=kind, settle_s=0.01, **plan)
+        for kind in ("builtin", "pico")
+    )
+    assert builtin.manifest.counts == pico.manifest.counts
+    assert sum(counted(pico, "pings")) == 40  # of 50, of which 10 have no rise
+    assert sum(counted(pico, "replies")) == 50 - pico.misses == 35
 
 
 @virtual
