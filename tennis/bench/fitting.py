@@ -18,8 +18,8 @@ from tennis.rally.plan import InstrumentKind, Plan
 SETTINGS = (
     *("instrument", "port", "target", "load_options", "command_line", "instruction_ns"),
     *("processors", "stage"),
-    *("interrupt_cpu", "load_cpus", "racquet", "beneath", "drill", "witness", "stages"),
-    *("sections", "analyser"),
+    *("interrupt_cpu", "bottom_half_cpu", "load_cpus", "racquet", "beneath", "drill"),
+    *("witness", "stages", "sections", "analyser"),
 )
 BELONGS = {"target": "--bench pi", "analyser": "--umpire on a physical bench"}
 LINUX_ONLY = frozenset({"beneath", "stages", "sections"})

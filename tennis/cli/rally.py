@@ -48,7 +48,7 @@ def load_option(text: str) -> tuple[str, int]:
         "More about the target": (
             *("--load-option", "--command-line", "--instruction-ns"),
             *("--racquet", "--stage", "--beneath", "--processors", "--interrupt-cpu"),
-            "--load-cpus",
+            *("--bottom-half-cpu", "--load-cpus"),
         ),
         "When balls are served": (
             *("--loop", "--rate-hz", "--gap-min-us", "--gap-max-us"),
@@ -161,6 +161,12 @@ def load_option(text: str) -> tuple[str, int]:
     help="Move the ping's interrupt and its threads to this CPU of a --target, or of the "
     "virtual target. A board first counts some pings, and the rally is refused if they "
     "come to another CPU. A Pi 3 and a Zero 2 have no choice.",
+)
+@click.option(
+    "--bottom-half-cpu",
+    type=Whole(0, 4095),
+    help="Pin the process of --bottom-half user to this CPU of a --target, or of the virtual "
+    "target. The kernel keeps processes away from an isolated CPU if nobody pins them.",
 )
 @click.option(
     "--load-cpus",

@@ -145,9 +145,10 @@ def _facts(rally: Rally) -> dict[str, str]:
         "load's CPUs": manifest.load.cpus or "",
         "top half": target.top_half,
         "bottom half": target.bottom_half,
+        "bottom half's CPU": _number(target.bottom_half_cpu),
         "priorities": target.priorities,
         "processors": str(target.processors or 1),
-        "interrupt's CPU": "" if target.interrupt_cpu is None else str(target.interrupt_cpu),
+        "interrupt's CPU": _number(target.interrupt_cpu),
         "link to the GPIO": target.gpio_link or "",
         "witness": target.witness,
         "loop": f"{protocol.loop}, {served}",
@@ -160,6 +161,10 @@ def _facts(rally: Rally) -> dict[str, str]:
     for name, part in {**BENCH_PARTS, **KERNEL_PARTS}.items():
         builds.setdefault(f"build of {part}", []).append(versions.get(name, "")[:12])
     return facts | {part: " ".join(filter(None, some)) for part, some in builds.items()}
+
+
+def _number(cpu: int | None) -> str:
+    return "" if cpu is None else str(cpu)
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,7 @@ class LabRally(StrictPart):
     boot: Annotated[int, Field(ge=0, le=1000)] = 0  # added to the seed: another boot
     processors: Processors = 1
     interrupt_cpu: Cpu | None = None  # where the ping is taken; None: where the kernel put it
+    bottom_half_cpu: Cpu | None = None  # of the process of bottom half "user"
     load_cpus: CpuList | None = None
     command_line: CommandLine = ""  # added to the kernel's
     racquet: FileName | None = None  # the student's own, one of the lab's files
@@ -154,7 +155,8 @@ class LabRally(StrictPart):
     @property
     def placing(self) -> dict[str, Any]:
         """Return where all of it runs, as ``plan_of`` has it; nothing: on the one processor."""
-        usual = {"processors": 1, "interrupt_cpu": None, "load_cpus": None, "command_line": ""}
+        pinned = ("interrupt_cpu", "bottom_half_cpu", "load_cpus")
+        usual = {"processors": 1, **dict.fromkeys(pinned), "command_line": ""}
         return {
             name: value for name, none in usual.items() if (value := getattr(self, name)) != none
         }

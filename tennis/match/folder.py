@@ -284,6 +284,7 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
         "bottom half": (manifest.target.bottom_half, plan.bottom_half),
         "processors": (manifest.target.processors or 1, plan.processors),
         "interrupt's CPU": (on_cpu, plan.interrupt_cpu),
+        "bottom half's CPU": (manifest.target.bottom_half_cpu, plan.bottom_half_cpu),
         "load's CPUs": (manifest.load.cpus, plan.load_cpus),
         "command line": (manifest.target.added, plan.command_line),
         **{

@@ -86,6 +86,7 @@ class Setting(StrictModel):
     command_line: CommandLine = ""
     processors: Processors | None = None
     interrupt_cpu: Cpu | None = None
+    bottom_half_cpu: Cpu | None = None
     load_cpus: CpuList | None = None
 
 
@@ -143,6 +144,7 @@ class MatchPlan(Serving):
     target: Text | None = None  # with bench = "pi": what ssh logs in to
     processors: Processors | None = None  # with bench = "virtual"
     interrupt_cpu: Cpu | None = None
+    bottom_half_cpu: Cpu | None = None
     load_cpus: CpuList | None = None
     port: Text | None = None  # with bench = "pi": the Brickwall's
     instrument: InstrumentKind | None = None
@@ -226,7 +228,7 @@ def repeated(scheduled: Iterable[ScheduledRally], what: str) -> str:
             *(plan.kernel, plan.load, tuple(sorted(plan.load_options.items()))),
             *(plan.priorities, plan.top_half, plan.bottom_half, plan.command_line),
             *(plan.beneath, plan.witness, plan.drill, plan.processors),
-            *(plan.interrupt_cpu, plan.load_cpus),
+            *(plan.interrupt_cpu, plan.bottom_half_cpu, plan.load_cpus),
         )
         boot = (combination, plan.protocol.seed)
         if name in names:

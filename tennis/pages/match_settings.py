@@ -67,6 +67,8 @@ def what_it_is(plan: MatchPlan, name: str) -> str:
         words.append(format_count(setting.processors, "processor"))
     if setting.interrupt_cpu is not None:
         words.append(f"interrupt on {setting.interrupt_cpu}")
+    if setting.bottom_half_cpu is not None:
+        words.append(f"bottom half on {setting.bottom_half_cpu}")
     if setting.load_cpus:
         words.append(f"load on {setting.load_cpus}")
     return ", ".join(words) or "as it is"

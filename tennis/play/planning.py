@@ -53,6 +53,7 @@ def replay_of(recording: Path, speed: float, operator: str | None) -> tuple[Repl
         priorities=target.priorities,
         command_line=target.added,
         interrupt_cpu=target.interrupt_cpu,
+        bottom_half_cpu=target.bottom_half_cpu,
         load_cpus=load.cpus,
         witness=target.witness,
         protocol=manifest.protocol,
@@ -136,6 +137,7 @@ class RallyRequest(StrictModel):
     stage: Stage | None = None
     command_line: CommandLine | None = None
     interrupt_cpu: Cpu | None = None
+    bottom_half_cpu: Cpu | None = None
     load_cpus: CpuList | None = None
     instruction_ns: InstructionNs | None = None
     processors: Processors | None = None
@@ -208,7 +210,7 @@ def _checked(model: type[Model], requested: Mapping[str, Any]) -> Model:
     except ValidationError as error:
         first = error.errors()[0]
         option = ".".join(map(str, first["loc"]))
-        if option in {"priorities", "command_line", "load_cpus"}:
+        if option in {"priorities", "command_line", "load_cpus", "bottom_half_cpu"}:
             given = plain(f"--{option.replace('_', '-')} {first['input']}", 80)
             raise UsageError(f"{given}: {first['msg']}") from error
         raise UsageError(f"{option}: {first['msg']}") from error

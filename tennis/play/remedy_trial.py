@@ -168,12 +168,13 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
                 next_step=f"say NAME=VALUE, with one of {', '.join(SETTINGS)}",
             )
         asked[name.replace("-", "_")] = value
+    bottom_half = asked.get("bottom_half", plan.bottom_half)
     checked = plan_of(
         kernel=asked.get("kernel", plan.kernel),
         load=plan.load,
         load_options=plan.load_options,
         top_half=asked.get("top_half", plan.top_half),
-        bottom_half=asked.get("bottom_half", plan.bottom_half),
+        bottom_half=bottom_half,
         priorities=asked.get("priorities", plan.priorities),
         stage=plan.stage,
         command_line=asked.get("command_line", plan.command_line),
@@ -182,6 +183,8 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
         beneath=plan.beneath,
         processors=plan.processors,
         interrupt_cpu=plan.interrupt_cpu,
+        # another bottom half is no process that could be pinned
+        bottom_half_cpu=plan.bottom_half_cpu if bottom_half == "user" else None,
         load_cpus=plan.load_cpus,
     )
     try:

@@ -140,6 +140,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
             beneath=manifest.target.beneath,
             processors=manifest.target.processors or 1,
             interrupt_cpu=manifest.target.interrupt_cpu,
+            bottom_half_cpu=manifest.target.bottom_half_cpu,
             load_cpus=manifest.load.cpus,
             protocol=manifest.protocol,
             drill=manifest.drill,

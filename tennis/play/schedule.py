@@ -401,6 +401,9 @@ def _scheduled(
             interrupt_cpu=(
                 plan.interrupt_cpu if setting.interrupt_cpu is None else setting.interrupt_cpu
             ),
+            bottom_half_cpu=(
+                plan.bottom_half_cpu if setting.bottom_half_cpu is None else setting.bottom_half_cpu
+            ),
             load_cpus=setting.load_cpus or plan.load_cpus,
             instruction_ns=kernel.instruction_ns,
             **{

@@ -229,14 +229,18 @@ def _told(known: RunRecord, totals: _Totals) -> list[OnProcessor]:
 
 
 def _elsewhere(plan: Plan, where: list[OnProcessor]) -> Iterator[Fault]:
-    """Yield that pings did not come where they were put: what was counted is believed."""
-    if plan.interrupt_cpu is None:
-        return
-    elsewhere = [one for one in where if one.pings and one.processor != plan.interrupt_cpu]
-    if elsewhere:
-        came = ", ".join(f"{one.pings} on processor {one.processor}" for one in elsewhere)
-        text = f"--interrupt-cpu {plan.interrupt_cpu}, and pings were taken elsewhere: {came}"
-        yield Fault(code="counted_elsewhere", message=text)
+    """Yield what was not where it was put, pings or replies: what was counted is believed."""
+    pings = {one.processor: one.pings for one in where}
+    replies = {one.processor: one.replies or 0 for one in where}
+    for option, asked, what, counts in (
+        ("--interrupt-cpu", plan.interrupt_cpu, "pings were taken", pings),
+        ("--bottom-half-cpu", plan.bottom_half_cpu, "replies were given", replies),
+    ):
+        elsewhere = {cpu: count for cpu, count in counts.items() if count and cpu != asked}
+        if asked is not None and elsewhere:
+            came = ", ".join(f"{count} on processor {cpu}" for cpu, count in elsewhere.items())
+            text = f"{option} {asked}, and {what} elsewhere: {came}"
+            yield Fault(code="counted_elsewhere", message=text)
 
 
 def _unpacked(payload: bytes) -> Iterator[tuple[int, int, int]]:

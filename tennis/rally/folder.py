@@ -116,6 +116,11 @@ class Rally:
         parts += (
             [f"interrupt on {target.interrupt_cpu}"] if target.interrupt_cpu is not None else []
         )
+        parts += (
+            [f"bottom half on {target.bottom_half_cpu}"]
+            if target.bottom_half_cpu is not None
+            else []
+        )
         parts += [f"load on {self.manifest.load.cpus}"] if self.manifest.load.cpus else []
         parts += [f"with {target.witness}"] if target.witness != "none" else []
         return " / ".join(plain(word, 40) for word in parts)

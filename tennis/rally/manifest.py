@@ -172,6 +172,7 @@ class Target(StrictModel):
     interrupt_cpu: Cpu | None = None  # where the Racquet's interrupt was pinned; None: it was not
     top_half: TopHalf = "hard"  # Tennis 0.1 had no other
     bottom_half: BottomHalf
+    bottom_half_cpu: Cpu | None = None  # where its process was pinned; None: it was not
     governor: Text | None = None
     # the PCIe link that a Pi 5's GPIO controller is behind; None: there is none, or nobody looked
     gpio_link: Literal["awake", "may sleep"] | None = None

@@ -7,8 +7,8 @@ import stat
 from pathlib import Path, PurePath
 from typing import Annotated, Literal
 
-from pydantic import Field
-from pydantic_core import from_json
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError, from_json
 
 from tennis.errors import RallyError
 from tennis.rally.disk import sync, writing
@@ -59,6 +59,8 @@ class Plan(StrictModel):
     # of a rally that was played before the load's phase was drawn from all of its cycle
     phase_of_a_second: bool = False
     interrupt_cpu: Cpu | None = None
+    # where the process of bottom half "user" is pinned; None: where the kernel puts it
+    bottom_half_cpu: Cpu | None = None
     load_cpus: CpuList | None = None
     instruction_ns: InstructionNs = 2
     processors: Processors = 1
@@ -73,6 +75,14 @@ class Plan(StrictModel):
     umpire: bool = False  # a logic analyser looks on
     analyser: Text | None = None  # for sigrok-cli; None: the only one
     versions: Annotated[dict[Text, Text], Field(max_length=64, default_factory=dict)]
+
+    @field_validator("bottom_half_cpu")
+    @classmethod
+    def _pins_a_process(cls, cpu: int | None, info: ValidationInfo) -> int | None:
+        if cpu is not None and info.data.get("bottom_half") != "user":
+            message = "only a process is pinned (--bottom-half user); the others follow the ping"
+            raise PydanticCustomError("contradiction", "{words}", {"words": message})
+        return cpu
 
     @property
     def kernel_name(self) -> str:

@@ -23,6 +23,7 @@ SAID = {
     "processors": 2,
     "stage": "in-band",
     "interrupt_cpu": 0,
+    "bottom_half_cpu": 0,
     "load_cpus": "1",
     "racquet": "r.c",
     "beneath": "sloth",

@@ -208,6 +208,7 @@ def test_a_wrong_answer_fails(path, tmp_path):
     [
         ({"bench": "pi", "interrupt_cpu": 3}, "pass", ""),  # as provisioning puts it there
         ({"interrupt_cpu": 0}, "fail", "its interrupt is on processor 0, not where the kernel"),
+        ({"bottom_half_cpu": 0}, "fail", "its bottom half is on processor 0, not where the kernel"),
         ({"processors": 2}, "fail", "its number of processors is 2, not 1"),
         ({"added": "nohz=off"}, "fail", "its addition to the command line is nohz=off, not none"),
     ],

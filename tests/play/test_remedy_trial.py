@@ -34,6 +34,9 @@ def test_processors_stay_as_they_were():
     plan = plan_of(processors=2, interrupt_cpu=1, load_cpus="0")
     tried = changed(plan, ["command-line=nohz=off"])
     assert (tried.processors, tried.interrupt_cpu, tried.load_cpus) == (2, 1, "0")
+    pinned = plan_of(processors=2, bottom_half="user", bottom_half_cpu=1)
+    assert changed(pinned, ["command-line=nohz=off"]).bottom_half_cpu == 1
+    assert changed(pinned, ["bottom-half=thread"]).bottom_half_cpu is None  # it follows the ping
     assert changed(plan_of(beneath="sloth"), ["command-line=nohz=off"]).beneath == "sloth"
 
 

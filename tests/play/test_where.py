@@ -14,8 +14,8 @@ from tennis.play.planning import plan_of
 from tennis.rally.manifest import OnProcessor
 
 
-def on(processor, pings):
-    return OnProcessor(processor=processor, pings=pings, replies=None, busy=None)
+def on(processor, pings, replies=None):
+    return OnProcessor(processor=processor, pings=pings, replies=replies, busy=None)
 
 
 def test_a_frame_has_a_record_for_each_processor():
@@ -45,3 +45,15 @@ def test_pings_elsewhere_are_a_fault_where_a_place_was_asked_for():
     assert not list(sealing._elsewhere(asked, [on(0, 0), on(1, 100)]))
     assert not list(sealing._elsewhere(asked, []))
     assert not list(sealing._elsewhere(plan_of(processors=4), [on(0, 7), on(1, 90)]))
+
+
+def test_replies_elsewhere_are_one_where_the_process_was_pinned():
+    """A board counts no replies: nothing is supposed of them."""
+    asked = plan_of(processors=2, bottom_half="user", bottom_half_cpu=0)
+    (fault,) = sealing._elsewhere(asked, [on(0, 0, 98), on(1, 100, 2)])
+    assert fault.code == "counted_elsewhere"
+    assert fault.message == (
+        "--bottom-half-cpu 0, and replies were given elsewhere: 2 on processor 1"
+    )
+    assert not list(sealing._elsewhere(asked, [on(0, 0, 100), on(1, 100, 0)]))
+    assert not list(sealing._elsewhere(asked, [on(1, 100)]))

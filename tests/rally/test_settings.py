@@ -115,10 +115,28 @@ def test_words_that_are_refused(asked):
     assert "\x1b" not in str(error.value)
 
 
-@pytest.mark.parametrize("asked", [{"interrupt_cpu": 1}, {"load_cpus": "0"}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"interrupt_cpu": 1},
+        {"load_cpus": "0"},
+        {"bottom_half": "user", "bottom_half_cpu": 0},
+    ],
+)
 def test_cpus_belong_to_who_sets_the_target_up(asked):
     with pytest.raises(UsageError, match="needs --bench virtual or --target"):
         plan_of(bench="pi", **asked)
+
+
+@pytest.mark.parametrize("bottom_half", [None, "tasklet", "thread", "workqueue"])
+def test_only_a_process_is_pinned(bottom_half):
+    """A thread or a tasklet follows the ping: pinned in silence, it would answer from there."""
+    with pytest.raises(UsageError) as error:
+        plan(bottom_half=bottom_half, bottom_half_cpu=0)
+    assert str(error.value) == (
+        "--bottom-half-cpu 0: only a process is pinned (--bottom-half user); the others follow "
+        "the ping"
+    )
 
 
 @pytest.mark.parametrize("asked", ["", "0;reboot", "1-", "a", "0, 1"])

@@ -129,6 +129,7 @@ def make_work(
             "module": OWN if asked.racquet else "racquet",
             "processors": asked.processors if asked.processors > 1 else None,
             "interrupt_cpu": asked.interrupt_cpu,
+            "bottom_half_cpu": asked.bottom_half_cpu,
             "load_cpus": asked.load_cpus,
             "added": asked.command_line,
             "where": counted(asked),

@@ -96,6 +96,7 @@ def manifest(  # every argument is a fact that some test changes
     cycle_ns: int | None = None,
     processors: Any = None,
     interrupt_cpu: int | None = None,
+    bottom_half_cpu: int | None = None,
     load_cpus: str | None = None,
     where: Sequence[OnProcessor] = (),
 ) -> Manifest:
@@ -130,6 +131,7 @@ def manifest(  # every argument is a fact that some test changes
             witness=witness,
             beneath=beneath,
             bottom_half=bottom_half,
+            bottom_half_cpu=bottom_half_cpu,
             priorities=priorities,
             tasks=[Priority(task="irq/23-racquet", policy="SCHED_FIFO", priority=50)],
         ),

@@ -73,7 +73,8 @@ class PiBench:
         takes=frozenset(
             {
                 *("instrument", "port", "target", "load_options", "command_line"),
-                *("interrupt_cpu", "load_cpus", "drill", "witness", "analyser"),
+                *("interrupt_cpu", "bottom_half_cpu", "load_cpus"),
+                *("drill", "witness", "analyser"),
             }
         ),
         instruments=("pico",),
@@ -302,6 +303,7 @@ class PiBench:
                 # Xenomai's have one bottom half only, and no parameter for it
                 "module_parameters": _module_parameters(plan, seen.module),
                 "bottom_half": plan.bottom_half,
+                "bottom_half_cpu": "" if plan.bottom_half_cpu is None else plan.bottom_half_cpu,
                 "priorities": ""
                 if plan.drill
                 else flavours.priorities_on(
@@ -343,6 +345,7 @@ class PiBench:
             module_sha256=_known_hash(recorded["target_module_sha256"]),
             top_half=plan.top_half,
             bottom_half=plan.bottom_half,
+            bottom_half_cpu=plan.bottom_half_cpu,
             governor=", ".join(dict.fromkeys(governors)) or None,
             gpio_link=boards.gpio_link(before) if before else None,
             priorities=plan.priorities,

@@ -56,7 +56,7 @@ class VirtualBench:
         takes=frozenset(
             {
                 *("instrument", "load_options", "command_line", "instruction_ns", "racquet"),
-                *("processors", "interrupt_cpu", "load_cpus", "stage"),
+                *("processors", "interrupt_cpu", "bottom_half_cpu", "load_cpus", "stage"),
                 *("beneath", "drill", "witness", "stages", "sections"),
             }
         ),
@@ -206,6 +206,7 @@ class VirtualBench:
             module_sha256=recorded["racquet_sha256"],
             top_half=plan.top_half,
             bottom_half=plan.bottom_half,
+            bottom_half_cpu=plan.bottom_half_cpu,
             governor=None,  # the virtual machine has no frequency to govern
             priorities=plan.priorities,
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],
@@ -243,11 +244,12 @@ def _check(plan: Plan) -> None:
             f"part of {plan.instruction_ns} ns, which must be a whole nanosecond",
             next_step=f"use --instruction-ns {plan.processors}",
         )
-    ping = set[int]() if plan.interrupt_cpu is None else {plan.interrupt_cpu}
-    for option, cpus in (
-        ("--interrupt-cpu", ping),
-        ("--load-cpus", isolation.cpus_of(plan.load_cpus or "", plan.processors)),
+    for option, asked in (
+        ("--interrupt-cpu", plan.interrupt_cpu),
+        ("--bottom-half-cpu", plan.bottom_half_cpu),
+        ("--load-cpus", plan.load_cpus),
     ):
+        cpus = isolation.cpus_of("" if asked is None else str(asked), plan.processors)
         if missing := sorted(cpus - set(range(plan.processors))):
             raise UsageError(
                 f"{option}: the target has no processor {missing[0]}",

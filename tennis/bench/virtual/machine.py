@@ -223,6 +223,8 @@ def command_line(parts: Parts, extras: Extras) -> str:
         own += f" tennis.top_half={plan.top_half}"
     if plan.interrupt_cpu is not None:
         own += f" tennis.interrupt_cpu={plan.interrupt_cpu}"
+    if plan.bottom_half_cpu is not None:
+        own += f" tennis.bottom_half_cpu={plan.bottom_half_cpu}"
     if plan.load_cpus:
         own += f" tennis.load_cpus={plan.load_cpus}"
     if plan.drill:

@@ -263,6 +263,9 @@ def _places(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]:
         pairs.append(("number of processors", target.processors or 1, asked.processors))
     if virtual or asked.interrupt_cpu is not None:
         pairs.append(("interrupt", _on(target.interrupt_cpu), _on(asked.interrupt_cpu)))
+    if virtual or asked.bottom_half_cpu is not None:
+        here = (_on(target.bottom_half_cpu), _on(asked.bottom_half_cpu))
+        pairs.append(("bottom half", *here))
     if virtual or asked.load_cpus:
         pairs.append(("load", _on(rally.manifest.load.cpus), _on(asked.load_cpus)))
     if virtual or asked.command_line:

@@ -240,6 +240,43 @@ def test_interrupt_and_load_are_pinned_and_let_go(bench):
     assert manifest.counts.where == [OnProcessor(processor=1, pings=612, replies=None, busy=None)]
 
 
+@pytest.fixture
+def process(bench, monkeypatch):
+    """Stand in for racquet-user, which needs /dev/racquet: a real process, which can be pinned."""
+    word = f"racquet-user-{uuid.uuid4().hex}"
+    program = bench.folder / "racquet-user"
+    program.write_text(f"#!/bin/bash\nexec -a {word} sleep 1000\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(managed.modules, "program", lambda *_: program)
+    return word
+
+
+def test_a_process_is_pinned_and_let_go(bench, process):
+    """Mocked: the process, which answers nothing. Real: its CPU."""
+    seen: list[object] = []
+    look = at(100, lambda: seen.extend(os.sched_getaffinity(pid) for pid in running(process)))
+    rally = bench.play(bottom_half="user", bottom_half_cpu=0, observe=look)
+    bench.await_undone()
+    assert seen == [{0}]
+    assert (rally.manifest.target.bottom_half_cpu, faults(rally)) == (0, [])
+    assert not running(process)
+
+
+@pytest.mark.skipif(os.cpu_count() == 1, reason="a process can be moved to another CPU only")
+def test_a_process_that_somebody_moves_makes_the_rally_suspect(bench, process):
+    move = at(100, lambda: [os.sched_setaffinity(pid, {1}) for pid in running(process)])
+    rally = bench.play(bottom_half="user", bottom_half_cpu=0, observe=move)
+    assert faults(rally) == ["counted_elsewhere"]
+    assert "pinned to CPU 0, and may run on CPU 1 now" in rally.manifest.faults[0].message
+
+
+@pytest.mark.usefixtures("process")
+def test_a_process_on_a_cpu_that_is_not_there_is_not_played(bench):
+    with pytest.raises(BenchError, match=r"taskset: .*\(user_died\)"):
+        bench.play(bottom_half="user", bottom_half_cpu=4000)
+    bench.await_undone()
+
+
 @pytest.mark.parametrize(
     ("pings", "words"),
     [

@@ -189,13 +189,29 @@ def test_the_same_seed_gives_the_same_folder(apart):
 
 
 @virtual
-@pytest.mark.parametrize(("bottom_half", "replies"), [("workqueue", [0, 60]), ("user", [60, 0])])
-def test_threads_follow_the_ping_and_a_process_does_not(tmp_path, bottom_half, replies):
-    """The kernel keeps processes away from an isolated processor, that of the Racquet, too."""
+@pytest.mark.parametrize(
+    ("bottom_half", "pinned", "replies"),
+    [("workqueue", None, [0, 60]), ("user", None, [60, 0]), ("user", 1, [0, 60])],
+)
+def test_threads_follow_the_ping_and_a_process_does_not(tmp_path, bottom_half, pinned, replies):
+    """The kernel keeps processes away from an isolated processor, unless they are pinned to it."""
     plan = {"processors": 2, "balls": 60, "settle_s": 0.05, **ISOLATED}
-    rally = played(tmp_path / "r", bottom_half=bottom_half, **plan)
+    rally = played(tmp_path / "r", bottom_half=bottom_half, bottom_half_cpu=pinned, **plan)
     assert counted(rally, "pings") == [0, 60]
     assert counted(rally, "replies") == replies
+    assert rally.manifest.target.bottom_half_cpu == pinned
+    assert not rally.manifest.suspect
+    if pinned is not None:
+        assert check_rally(rally.path).balls == 60  # it is pinned again
+
+
+@virtual
+def test_a_process_can_be_pinned_away_from_the_ping(tmp_path):
+    """Nothing is isolated: left alone, the scheduler might put it on either processor."""
+    plan = {"processors": 2, "balls": 60, "settle_s": 0.05, "interrupt_cpu": 1}
+    rally = played(tmp_path / "r", bottom_half="user", bottom_half_cpu=0, **plan)
+    assert (counted(rally, "pings"), counted(rally, "replies")) == ([0, 60], [60, 0])
+    assert rally.label.endswith("interrupt on 1 / bottom half on 0")
 
 
 PICO = {**APART, "instrument": "pico", "settle_s": 0.01}
@@ -261,6 +277,10 @@ def test_the_brickwall_measures_known_answers_whatever_runs(tmp_path):
         ({"processors": 4, "instruction_ns": 2}, "use --instruction-ns 4"),
         ({"processors": 2, "instruction_ns": 1}, "use --instruction-ns 2"),
         ({"processors": 2, "interrupt_cpu": 2}, "--interrupt-cpu: the target has no processor 2"),
+        (
+            {"processors": 2, "bottom_half": "user", "bottom_half_cpu": 2},
+            "--bottom-half-cpu: the target has no processor 2",
+        ),
         ({"processors": 2, "load_cpus": "0-3"}, "--load-cpus: the target has no processor 2"),
         ({"interrupt_cpu": 1}, "the target has no processor 1"),
         ({"processors": 2, "command_line": "isolcpus=0"}, "the kernel needs processor 0"),
