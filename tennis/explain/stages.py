@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tennis.errors import RallyError
 from tennis.explain.between import Interrupt, LockHeld, Moved
 from tennis.explain.story import Story
+from tennis.explain.ways import woken_task
 from tennis.rally import Rally
 from tennis.rally.folder import BALLS
 from tennis.rally.text import plain
@@ -100,13 +101,15 @@ def _between(story: Story) -> tuple[object, ...]:
     first, *rest = story.parts
     on_the_way = {part.processor for part in story.parts} | {first.woken_by}
     found = [(one.at, one.event) for one in story.between()]
+    answering = {woken_task(part, -1) for part in story.parts} - {None}
     held = [
         event
         for _, event in found
         if isinstance(event, LockHeld) and event.waiter in on_the_way
         if event.holder not in {None, event.waiter}
+        # while another task sleeps until it has a lock, its processor does something else
+        if not event.sleeps or event.task in answering
     ]
-    answering = {part.task(int(part.node[-1])) for part in story.parts}
     sent = [
         (at, event)
         for at, event in found

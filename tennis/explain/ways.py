@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tennis.explain.kinds import IRQ_ENTRY
 from tennis.explain.phases import WAKES, Phase
 from tennis.explain.segments import Names, Segments
 
@@ -53,6 +54,17 @@ def way_to_bottom_half(lanes: Lanes, top_half: int) -> Segments:
     return _woken_elsewhere((lanes[top_half], runs), runs, own)
 
 
+def woken_task(part: Segments, segment: int) -> str | None:
+    """Return the task that a segment is of; None if it only interrupts it, and nobody woke it.
+
+    The task that an interrupt meets may have the name of another one that somebody did wake.
+    """
+    node = int(part.node[segment])
+    if any(IRQ_ENTRY.fullmatch(name) for name in part.stack(node)):
+        return None
+    return part.task(node)
+
+
 def _first_own(part: Segments) -> int | None:
     return next((i for i, what in enumerate(part.whats) if what.kind == "racquet"), None)
 
@@ -63,7 +75,7 @@ def _last_own(part: Segments) -> int | None:
 
 def _woken_elsewhere(lanes: Sequence[Segments], runs: Segments, own: int) -> Segments:
     """Return the waker's time until it woke the task of segment ``own``, and that task's after."""
-    task, began = runs.task(int(runs.node[own])), int(runs.began[own])
+    task, began = woken_task(runs, own), int(runs.began[own])
     wakes = [
         (event.at, part)
         for part in lanes

@@ -200,6 +200,8 @@ def test_a_thread_that_sleeps_until_another_processor_gives_the_lock():
         "in hold_it, on processor 1."
     ) in story.sentence
     assert dict(story.moments)["the thread has the lock"] == 4400
+    row = dict(zip(stages.SEVERAL.names, stages.row(story), strict=True))
+    assert (row["held_ns"], row["held_by"]) == (4000, "dd on processor 0")
 
 
 def a_thread_elsewhere():
@@ -245,6 +247,36 @@ def test_which_interrupt_woke_whom_and_who_moved_it():
     assert (row["taken_on"], row["top_half_on"], row["bottom_half_on"]) == (0, 1, None)
     assert (row["sent_ns"], row["sent_by"]) == (1000, "dd on processor 0")
     assert (row["moved_ns"], row["moved_by"]) == (750, "try_to_wake_up on processor 0")
+
+
+def test_what_an_interrupt_interrupts_has_no_part_in_the_answer():
+    """Others of the same name are woken and moved by processor 1, and sleep for its lock."""
+    takes = [(-1, 0), (0, USER), (0, IRQ), (2, RACQUET)]
+    wakes = [(-1, 0), (0, IRQ), (1, WAKE), (2, TRY)]
+    events = [
+        (300, WAKES, 3, TASK, 0, "stress"),
+        (320, MOVES, 3, TASK, 0, "stress"),
+        (340, SENDS, 3, NUMBER | KIND, 0b01, ""),
+        (480, GIVES, 3, LOCK, 0, ""),
+    ]
+    took = [
+        (50, WANTS, 1, LOCK, TASK | SLEEPING, "stress"),
+        (400, TAKES, 2, NUMBER, 0, ""),
+        (490, GOT, 1, LOCK, TASK | SLEEPING, "stress"),
+    ]
+    phases = [
+        made_phase(0, takes, [(1, 0, 500), (2, 1, 400), (3, 1, 100)], ["stress"], events=took),
+        made_phase(0, wakes, [(3, 1, 1000)], ["stress"], processor=1, events=events),
+        made_phase(1, takes, [(2, 0, 100), (3, 0, 100)], ["stress"]),
+        made_phase(1, wakes, [(3, 1, 200)], ["stress"], processor=1),
+    ]
+    story = tell(3, 1000, (1000, 1200), phases, NAMES)
+    assert (story.taken, story.masked_ns) == (500, 0)
+    row = dict(zip(stages.SEVERAL.names, stages.row(story), strict=True))
+    assert (row["taken_on"], row["top_half_on"], row["bottom_half_on"]) == (0, 0, 0)
+    assert any("waited 440 ns for a lock" in str(one.event) for one in story.between())
+    assert (row["held_ns"], row["held_by"]) == (0, None)
+    assert [row[name] for name in ("sent_ns", "sent_by", "moved_ns", "moved_by")] == [None] * 4
 
 
 def test_what_an_interrupt_is_for():
@@ -392,6 +424,9 @@ def test_a_replay_with_both_processors_busy_is_the_rally(tmp_path):
     rally = played(tmp_path / "r", kernel="rt", load="stress", processors=2, balls=20)
     explanation = explain(rally, over_ns=1)
     assert explanation.replayed == 20
+    # QEMU counted where pings were taken, and knows nothing of the profile
+    assert [one.pings for one in rally.manifest.counts.where] == [20, 0]
+    assert {story.parts[0].woken_by for story in explanation.stories} == {0}
     for story in explanation.stories:
         for parts in story.processors:
             assert sum(sum(part.weights.values()) for part in parts) == story.waited
