@@ -15,6 +15,7 @@ from tennis.errors import RallyError, UsageError
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import RALLIES_MAX
 from tennis.rally import Rally, open_rally
+from tennis.rally.cycles import too_short
 from tennis.rally.folder import MANIFEST
 from tennis.rally.sealing import fingerprint
 from tennis.rally.text import plain
@@ -93,6 +94,8 @@ def _take(cell: Cell, name: str, rally: Rally | str) -> None:
         cell.left_out.append(f"{name} is suspect ({why})")
     elif rally.manifest.ended != "complete":
         cell.left_out.append(f"{name} was interrupted after {rally.balls:,} balls")
+    elif short := too_short(rally):
+        cell.left_out.append(f"{name} {short}")
     else:
         cell.rallies.append(rally)
 

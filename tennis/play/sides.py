@@ -54,6 +54,11 @@ def side_of(text: str, common: Mapping[str, Any]) -> SideRequest:
     """
     path = Path(text)
     if catalogue.is_folder(path) and not _is_tree(path):
+        if is_named(text):
+            raise UsageError(
+                f"{text} is a kernel, and a folder here",
+                next_step=f"say kernel={text}, or ./{text}",
+            )
         return Recorded(path, read_side(path))
     if path.suffix == ".toml":
         return ToPlay(text, _of_plan(path))

@@ -74,15 +74,17 @@ def sync(path: Path) -> None:
         os.close(number)
 
 
-def refuse_existing(path: Path, *, force: bool = False) -> None:
-    """Raise UsageError where ``path`` exists already, unless ``force``."""
+def refuse_existing(path: Path, *, force: bool | None = None) -> None:
+    """Raise UsageError where ``path`` exists already, unless ``force``.
+
+    ``force``: None where the command has no such option.
+    """
     if not force and os.path.lexists(path):
-        raise UsageError(
-            f"{path} exists", next_step="choose another name, or overwrite it with --force"
-        )
+        overwriting = "" if force is None else ", or overwrite it with --force"
+        raise UsageError(f"{path} exists", next_step=f"choose another name{overwriting}")
 
 
-def write_whole(path: Path, data: bytes, *, force: bool = False) -> None:
+def write_whole(path: Path, data: bytes, *, force: bool | None = None) -> None:
     """Write a file that appears complete under its name, or not at all.
 
     Raises UsageError where it exists (unless ``force``), DiskFullError, RallyError.
@@ -90,7 +92,7 @@ def write_whole(path: Path, data: bytes, *, force: bool = False) -> None:
     write_pieces(path, (data,), force=force)
 
 
-def write_pieces(path: Path, pieces: Iterable[bytes], *, force: bool = False) -> None:
+def write_pieces(path: Path, pieces: Iterable[bytes], *, force: bool | None = None) -> None:
     """Write a file of any size as ``write_whole`` does, a piece at a time."""
     refuse_existing(path, force=force)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

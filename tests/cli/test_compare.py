@@ -3,6 +3,7 @@
 """`tennis compare` of folders: what it says, what it refuses, and how it ends."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -42,6 +43,29 @@ def run(*words):
     return CliRunner().invoke(cli, ["compare", *map(str, words)], terminal_width=120)
 
 
+def test_boots_of_less_than_a_cycle_are_no_side(sides, tmp_path):
+    """Whole cycles of the load decide, and these have none: no table without a row."""
+    rise = latencies(600, 3)
+    make_rally(tmp_path / "short", rise=rise, schedule=rise, load="stress", cycle_ns=5 * 10**9)
+    done = run(sides / "before", tmp_path / "short", "--out", tmp_path / "page")
+    assert isinstance(done.exception, UsageError)
+    assert re.fullmatch(
+        "after has no boot that can be compared: short has 600 balls, less than a cycle of stress "
+        r"\(5 s\): [\d,]+ would do",
+        str(done.exception),
+    )
+    assert not (tmp_path / "page").exists()
+
+
+def test_a_folder_that_has_a_kernels_name_is_named_with_its_place(sides, tmp_path, monkeypatch):
+    """A new rally of the kernel was meant as likely as the one in the folder."""
+    shutil.copytree(sides / "before", tmp_path / "rt")
+    monkeypatch.chdir(tmp_path)
+    said = str(run("rt", sides / "later", "--no-explain").exception)
+    assert said == "rt is a kernel, and a folder here: say kernel=rt, or ./rt"
+    assert run("./rt", sides / "later", "--no-explain").exit_code == 1
+
+
 def test_worse_is_1_and_says_what_differs(sides, tmp_path):
     out = tmp_path / "new" / "page"
     done = run(sides / "before", sides / "later", "--no-explain", "--out", out)
@@ -56,6 +80,7 @@ def test_worse_is_1_and_says_what_differs(sides, tmp_path):
     assert "6.13.0-synthetic" in page
     again = run(sides / "before", sides / "alike", "--no-explain", "--out", out)
     assert isinstance(again.exception, UsageError)
+    assert str(again.exception) == f"{out / 'compare.html'} exists: choose another name"
     assert (out / "compare.html").read_text() == page
     assert "http" not in page.replace("http://www.w3.org", "").split("</style>")[1]
 
