@@ -26,15 +26,17 @@ from tennis.play.rally import Watch
 from tennis.rally import Rally
 from tennis.rally.balls import records
 from tennis.rally.manifest import IN_BAND, OWN, Manifest
-from tennis.rally.plan import InstructionNs, Plan
+from tennis.rally.plan import InstructionNs, InstrumentKind, Plan
 from tennis.rally.rows import filled
 from tennis.rally.text import plain
-from tennis.units import format_count
+from tennis.units import NS_PER_S, format_count, ticks_to_ns
 
 NONE = wire.NONE_TICKS  # in place of a rise or a fall that did not come
 BALLS_MAX = 10**7  # all of them are held in memory
 
 
+# an instrument's kind, and what a plan calls it
+INSTRUMENTS: dict[str, InstrumentKind] = {"virtual": "builtin", "brickwall": "pico"}
 # what names a kernel among the versions; that of a tree was once its folder
 NAMES = frozenset({"kernel", "kernel_name"})
 # what a kernel is, whatever it is called
@@ -74,8 +76,12 @@ def _refuse_another_kernel(rally: Rally, tree: str) -> None:
         )
 
 
-def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = None) -> Plan:
+def plan_again(
+    rally: Rally, tree: str | None = None, racquet: Path | None = None, *, pico: bool = False
+) -> Plan:
     """Return the plan of a sealed rally. Raises UsageError where it cannot be played again.
+
+    ``pico``: also of a rally with the Brickwall on an emulated Pico.
 
     ``tree`` is the kernel where it was no named one, ``racquet`` the source where it was not the
     kit's. What the manifest says is never taken for a folder: the Racquet is built by a tree's own
@@ -97,10 +103,11 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
             f"{rally.path} was played on the bench {plain(manifest.bench, 40)}: only the virtual "
             "bench gives the same balls again, and nobody recorded what a real processor did"
         )
-    if manifest.instrument.kind != "virtual":
+    instrument = INSTRUMENTS.get(manifest.instrument.kind)
+    if instrument is None or (instrument == "pico" and not pico):
         raise UsageError(
             f"{rally.path} was played with the instrument {plain(manifest.instrument.kind, 40)}: "
-            "only rallies with the built-in instrument can be played again so far",
+            "only rallies with the built-in instrument can be explained so far",
             next_step="play it without --instrument pico",
         )
     kernel = manifest.target.kernel
@@ -125,6 +132,7 @@ def plan_again(rally: Rally, tree: str | None = None, racquet: Path | None = Non
     try:
         return Plan(
             bench="virtual",
+            instrument=instrument,
             kernel=kernel,
             racquet=str(racquet.resolve()) if racquet else None,
             load=manifest.load.name,
@@ -218,12 +226,15 @@ def compare_balls(
     table: NDArray[np.int64],
     first: int,
     unlike: Callable[[str], RallyError],
+    tick_hz: int = NS_PER_S,
 ) -> None:
     """Raise ``unlike`` for the first of a frame's balls that is not as in ``table``.
 
-    ``table`` is ``balls_of`` the rally, ``first`` the number of the frame's first ball.
+    ``table`` is ``balls_of`` the rally, ``first`` the number of the frame's first ball, ``tick_hz``
+    the frequency of the instrument's clock.
     """
     came = np.stack([balls[name].astype(np.int64) for name in ("served", "rise", "fall")], axis=1)
+    came[:, 0] = ticks_to_ns(came[:, 0], tick_hz)
     known = table[first : first + len(came)]
     # an unfinished rally's last balls may be fewer than the replay's frame holds
     for row in np.flatnonzero((came[: len(known)] != known).any(axis=1))[:1]:
