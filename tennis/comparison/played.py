@@ -19,6 +19,7 @@ from tennis.rally.cycles import too_short
 from tennis.rally.folder import MANIFEST
 from tennis.rally.sealing import fingerprint
 from tennis.rally.text import plain
+from tennis.units import format_count
 
 RECORD = "compare.json"  # of a folder that `tennis compare` wrote
 LATENCIES: tuple[Measured, ...] = ("interrupt", "scheduling")
@@ -206,7 +207,10 @@ def matched(before: Sequence[Cell], after: Sequence[Cell], *, recorded: bool = T
     ]
     alone = len(cells[0][0].rallies) + len(cells[0][1].rallies) - 2 * len(pairs[0].before.boots)
     if len(pairs[0].before.boots) == len(pairs[0].after.boots) and alone:
-        remarks.append(f"{alone} boots without a partner of the same seed are left out")
+        left_out = "is left out" if alone == 1 else "are left out"
+        remarks.append(
+            f"{format_count(alone, 'boot')} without a partner of the same seed {left_out}"
+        )
     return Sides(pairs, cells, unlike(cells[0][0].rallies[0], cells[0][1].rallies[0]), remarks)
 
 

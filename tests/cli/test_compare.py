@@ -117,7 +117,7 @@ def test_boots_without_a_partner_are_left_out(sides, tmp_path):
     more = side(tmp_path / "more", times=1.5, boots=9)
     done = run(sides / "before", more, "--no-explain")
     assert done.exit_code == 1
-    assert "1 boots without a partner of the same seed are left out" in done.output
+    assert "1 boot without a partner of the same seed is left out" in done.output
     strangers = side(tmp_path / "strangers", times=1.5, seeds=range(50, 80))
     done = run(sides / "before", strangers, "--json", "--no-explain")
     assert json.loads(done.stdout)["paired"] is False
