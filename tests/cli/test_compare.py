@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.errors import UsageError
+from tennis.play.sides import side_of
 from tennis.rally.manifest import Fault
 from tests.support.synthetic import latencies, make_rally
 from tests.support.terminal import tennis
@@ -64,6 +65,25 @@ def test_a_folder_that_has_a_kernels_name_is_named_with_its_place(sides, tmp_pat
     said = str(run("rt", sides / "later", "--no-explain").exception)
     assert said == "rt is a kernel, and a folder here: say kernel=rt, or ./rt"
     assert run("./rt", sides / "later", "--no-explain").exit_code == 1
+
+
+def test_a_process_that_was_pinned_is_not_one_that_was_not(sides, tmp_path):
+    """In a folder the two would be boots of one kind; on two sides it is what differs."""
+    user = {"bottom_half": "user", "times": 1.5}
+    pinned = side(tmp_path / "pinned", bottom_half_cpu=1, **user)
+    said = " ".join(run(sides / "before", pinned, "--no-explain").output.split())
+    assert "differs: bottom half's CPU: - before, 1 after" in said
+    other = side(tmp_path / "other", seeds=range(100, 200), **user)
+    shutil.copytree(other / "100", pinned / "100")
+    said = str(run(sides / "before", pinned, "--no-explain").exception)
+    assert "differ in bottom half's CPU" in said
+
+
+def test_words_pin_the_process_that_answers():
+    asked = side_of("mainline processors=2 bottom-half=user bottom-half-cpu=1", {"balls": 60})
+    assert asked.plans[""].bottom_half_cpu == 1
+    with pytest.raises(UsageError, match="write bottom-half-cpu=NUMBER"):
+        side_of("mainline bottom-half=user bottom-half-cpu=first", {"balls": 60})
 
 
 def test_worse_is_1_and_says_what_differs(sides, tmp_path):

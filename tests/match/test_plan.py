@@ -17,7 +17,7 @@ from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
 from tennis.cli.match import match
 from tennis.errors import BenchError, UsageError
-from tennis.match.plan import MatchPlan, read_plan
+from tennis.match.plan import MatchPlan, read_plan, repeated
 from tennis.play.match import _with_versions, bench_of_match, duration, estimate_s
 from tennis.play.schedule import scheduled_rallies, short_of_a_cycle
 from tennis.rally.manifest import Drill
@@ -166,6 +166,27 @@ def test_settings_are_a_part_of_the_name_and_of_the_plan():
     assert [(one.name, one.setting) for one in left] == [
         ("mainline-stress-default-tasklet-one", "one")
     ]
+
+
+PINNED = """
+    kernels = ["mainline"]
+    loads = ["idle"]
+    processors = 2
+    bottom_half_cpu = 0
+    bottom_halves = ["user"]
+    [settings.usual]
+    [settings.pinned]
+    bottom_half_cpu = 1
+"""
+
+
+def test_a_setting_pins_the_process_that_answers():
+    """Boots that differ in nothing else are two: they would be refused as one."""
+    scheduled, _ = scheduled_rallies(plan(PINNED), {}, Path())
+    assert [one.plan.bottom_half_cpu for one in scheduled] == [0, 1]
+    assert repeated(scheduled, "the match") == ""
+    with pytest.raises(UsageError, match="--bottom-half-cpu 0: only a process is pinned"):
+        scheduled_rallies(plan(PINNED.replace('"user"', '"tasklet"')), {}, Path())
 
 
 def test_boots_of_two_settings_are_pairs():

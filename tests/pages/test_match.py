@@ -7,9 +7,9 @@ import shutil
 import pytest
 
 from tennis.match.folder import open_match
-from tennis.match.plan import Setting
+from tennis.match.plan import MatchPlan, Setting
 from tennis.pages.match import write_match_report
-from tennis.pages.match_settings import setting_rows
+from tennis.pages.match_settings import setting_rows, what_it_is
 from tennis.replicate.verdicts import Replication
 from tests.support.synthetic_match import MatchMaker, bursts
 
@@ -52,6 +52,12 @@ def test_each_setting_is_compared_with_the_first(tmp_path):
     assert isolated.latencies[0].said == "earlier: 0.1 (0.1 to 0.1)"
     assert nohz.latencies[0].said == "equal: 1 (1 to 1)"
     assert isolated.what == "isolcpus=1, load on 0"
+
+
+def test_what_a_setting_pins_is_said():
+    pinned = {"interrupt_cpu": 1, "bottom_half_cpu": 0, "load_cpus": "0"}
+    plan = MatchPlan(settings={"pinned": Setting(**pinned)})
+    assert what_it_is(plan, "pinned") == "interrupt on 1, bottom half on 0, load on 0"
 
 
 def test_settings_of_few_boots_are_not_decided(tmp_path):

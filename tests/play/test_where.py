@@ -9,9 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 from tennis.errors import RallyError
+from tennis.match.folder import another
+from tennis.match.plan import ScheduledRally
 from tennis.play import sealing
 from tennis.play.planning import plan_of
 from tennis.rally.manifest import OnProcessor
+from tests.support.synthetic import make_rally
 
 
 def on(processor, pings, replies=None):
@@ -57,3 +60,15 @@ def test_replies_elsewhere_are_one_where_the_process_was_pinned():
     )
     assert not list(sealing._elsewhere(asked, [on(0, 0, 100), on(1, 100, 0)]))
     assert not list(sealing._elsewhere(asked, [on(1, 100)]))
+
+
+def test_a_match_knows_where_its_process_was_pinned(tmp_path):
+    """A rally of another place in the folder of a match is not the one that it lists."""
+    rally = make_rally(tmp_path / "r", kernel="mainline", bottom_half="user", bottom_half_cpu=1)
+    target, protocol = rally.manifest.target, rally.manifest.protocol
+    asked = plan_of(bottom_half="user", bottom_half_cpu=1, load=rally.manifest.load.name)
+    same = {"protocol": protocol, "priorities": target.priorities}
+    for cpu, difference in ((1, ""), (0, "bottom half's CPU 1"), (None, "bottom half's CPU 1")):
+        plan = asked.model_copy(update={**same, "bottom_half_cpu": cpu})
+        planned = ScheduledRally(name="r", kernel="mainline", repetition=1, plan=plan)
+        assert another(rally, planned) == difference
