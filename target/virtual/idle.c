@@ -7,9 +7,12 @@
  * races with the vCPU's thread: it may see a vCPU as halted whose last instructions are not on the
  * clock yet. Whatever is due then comes late. Here the vCPU's thread moves the clock itself.
  *
- * Each WFI instruction, the only one that is instrumented, queues work for its vCPU. QEMU runs that
- * work when the vCPU has left its code and its instructions are on the clock. While work is queued
- * the main loop takes the vCPU for busy, and does not touch the clock: there is nobody to race with.
+ * Each WFI instruction queues work for its vCPU. QEMU runs that work when the vCPU has left its code
+ * and its instructions are on the clock. While work is queued the main loop takes the vCPU for busy,
+ * and does not touch the clock: there is nobody to race with.
+ *
+ * A WFE does not sleep, as in QEMU 7 to 10. QEMU 11 sleeps there unless an event has come, and the
+ * kernel's udelay() would give its turns away to others: so one comes before each WFE.
  */
 #include "idle.h"
 
@@ -21,6 +24,7 @@
 
 #define ATTRIBUTES_ALL (-1)
 #define WFI_A64 0xD503207Fu
+#define WFE_A64 0xD503205Fu
 #define WFI_T16 0xBF30u /* of a Cortex-M */
 
 extern __thread void *current_cpu;
@@ -39,6 +43,8 @@ extern const void *qemu_plugin_insn_data(const void *insn);
 #endif
 extern void qemu_plugin_register_vcpu_insn_exec_cb(void *insn, void (*cb)(unsigned int, void *),
 						   int flags, void *data);
+
+void helper_sev(void *unused) __attribute__((weak)); /* from QEMU 11 on */
 
 static void pass_time(void *cpu, uint64_t data)
 {
@@ -61,19 +67,25 @@ static void waits(unsigned int index, void *data)
 	async_run_on_cpu(current_cpu, pass_time, 0);
 }
 
-static bool is_wfi(const void *insn)
+static void an_event_comes(unsigned int index, void *data)
+{
+	helper_sev(NULL);
+	processors_not_kicked(); /* it kicks the others */
+}
+
+static uint32_t code_of(const void *insn)
 {
 	size_t size = qemu_plugin_insn_size(insn);
 	uint32_t code = 0;
 
 	if (size > sizeof(code))
-		return false;
+		return 0;
 #if PLUGIN_API >= 3
 	qemu_plugin_insn_data(insn, &code, size);
 #else
 	memcpy(&code, qemu_plugin_insn_data(insn), size);
 #endif
-	return size == 4 ? code == WFI_A64 : code == WFI_T16;
+	return code;
 }
 
 void idle_watch(void *block)
@@ -82,8 +94,11 @@ void idle_watch(void *block)
 
 	for (size_t i = 0; i < count; i++) {
 		void *insn = qemu_plugin_tb_get_insn(block, i);
+		uint32_t code = code_of(insn);
 
-		if (is_wfi(insn))
+		if (code == WFI_A64 || code == WFI_T16)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, waits, 0, NULL);
+		else if (code == WFE_A64 && helper_sev)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, an_event_comes, 0, NULL);
 	}
 }

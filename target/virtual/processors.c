@@ -17,9 +17,13 @@
  *
  * Speed. Each processor executes an instruction in the same time whether others run or not. So the
  * clock advances half as much per instruction while two run, and a quarter while four do. While
- * three of four run, each is a third too fast: the clock's rate is a power of two.
+ * three of four run, each is a third too fast: the clock's rate is a power of two. And each must
+ * have its whole part of a turn. QEMU ends it at a YIELD or WFE, as one that waits for a lock
+ * executes, and the other one would have twice its speed; not so in code for parallel processors.
  */
 #include "processors.h"
+
+#include <string.h>
 
 #include "clock.h"
 #include "host_clock.h"
@@ -27,19 +31,24 @@
 
 #define CLOSE_NS 50000
 #define ATTRIBUTES_ALL (-1)
-/* Until QEMU 8.0 a vCPU whose turn comes at the deadline finds no time left. */
-#define TURNS_ARE_FAIR (PLUGIN_API > 1)
+#define VCPU_BYTES 2048 /* of a vCPU's state are looked at */
+#define TRIES 1000
 
 extern void *qemu_get_cpu(int index);
 extern _Bool cpu_thread_is_idle(void *cpu);
 extern void async_run_on_cpu(void *cpu, void (*work)(void *cpu, uint64_t data), uint64_t data);
 extern void qemu_cpu_kick(void *cpu);
+extern void cpu_exit(void *cpu);
+extern void tcg_cpu_init_cflags(void *cpu, _Bool parallel);
 extern _Bool qemu_in_vcpu_thread(void);
 extern void *timerlist_new(int clock, void (*notify)(void *opaque, int clock), void *opaque);
 extern void qdev_connect_gpio_out_named(void *device, const char *name, int line, qemu_irq irq);
 extern void rcu_add_force_rcu_notifier(void *notifier);
 extern void rcu_remove_force_rcu_notifier(void *notifier);
 extern __thread void *current_cpu;
+
+/* from QEMU 8.1 on: a vCPU's part of the time until the deadline; before, each had all of it */
+int64_t icount_percpu_budget(int count) __attribute__((weak));
 
 int64_t turn_ns = 2000, fine_turn_ns = 100;
 
@@ -49,6 +58,7 @@ static int usual_shift; /* an instruction takes 1 << usual_shift ns */
 static qemu_timer turn;
 static bool taking_turns, resting, woken;
 static int64_t turn_ends, close_until;
+static size_t kick_at; /* in a vCPU: 1 if it was kicked; 0: not known yet */
 
 /* --- the clock's rate --- */
 
@@ -121,6 +131,64 @@ static void kick_all(void *cpu, uint64_t data)
 	qemu_cpu_kick(cpu); /* in one thread: all of them */
 }
 
+/* Where QEMU notes that a vCPU was kicked; 0: it cannot be told now, as if it was kicked before. */
+static size_t find_kick(uint8_t *cpu)
+{
+	uint8_t before[VCPU_BYTES];
+	size_t found = 0;
+
+	memcpy(before, cpu, sizeof(before));
+	cpu_exit(cpu);
+	for (size_t i = 0; i < sizeof(before); i++) {
+		if (before[i] == cpu[i])
+			continue;
+		if (found || before[i] || cpu[i] != 1)
+			return 0;
+		found = i;
+	}
+	return found;
+}
+
+/*
+ * A deadline kicks all vCPUs. Where turns are shared, one that was kicked shares again what is left:
+ * of two, the first would have five eighths of each turn.
+ */
+void processors_not_kicked(void)
+{
+	for (int i = 0; kick_at && i < cpu_count; i++)
+		((uint8_t *)cpus[i])[kick_at] = 0;
+}
+
+static void forget_kicks(void *cpu, uint64_t data)
+{
+	static int tries;
+
+	for (int i = 0; !kick_at && i < cpu_count; i++)
+		kick_at = find_kick(cpus[i]);
+	if (!kick_at && ++tries == TRIES)
+		fail("the vCPUs of this QEMU are not known: it plays with one processor only");
+	processors_not_kicked();
+}
+
+/* The turn began in the middle of a round: QEMU goes on with those behind the one that ran last. */
+static bool others_follow(void)
+{
+	for (int i = processors_executing() + 1; i < cpu_count; i++) {
+		if (!cpu_thread_is_idle(cpus[i]))
+			return true;
+	}
+	return false;
+}
+
+static void *first_running(void)
+{
+	int i = 0;
+
+	while (i < cpu_count - 1 && cpu_thread_is_idle(cpus[i]))
+		i++;
+	return cpus[i];
+}
+
 static void set_turn(int64_t now)
 {
 	turn_ends = now + (now < close_until ? fine_turn_ns : turn_ns);
@@ -130,6 +198,8 @@ static void set_turn(int64_t now)
 static void turn_is_over(int64_t now)
 {
 	int count = running();
+	bool shared = icount_percpu_budget;
+	bool within_round = shared && others_follow();
 
 	taking_turns = count > 1;
 	set_rate(count);
@@ -137,9 +207,16 @@ static void turn_is_over(int64_t now)
 		timer_del(turn);
 		return;
 	}
-	set_turn(now);
-	if (!TURNS_ARE_FAIR) /* a vCPU that was kicked begins with a look at the timers */
+	if (shared)
+		async_run_on_cpu(first_running(), forget_kicks, 0);
+	else /* a vCPU that was kicked begins with a look at the timers, and finds time left */
 		async_run_on_cpu(cpus[0], kick_all, 0);
+	if (!within_round) {
+		set_turn(now);
+		return;
+	}
+	turn_ends = now + 1; /* first the round comes to its end */
+	timer_mod_ns(turn, turn_ends);
 }
 
 static void deadline_has_come(void *opaque, int clock)
@@ -235,6 +312,8 @@ void processors_connect(void)
 		fail("QEMU sees the host's time of day: the instrument was not preloaded");
 	check_timers();
 	usual_shift = timers()->shift;
+	for (int i = 0; i < cpu_count; i++)
+		tcg_cpu_init_cflags(cpus[i], true);
 	connect_interrupts();
 	forget_rcu();
 	lists[QEMU_CLOCK_VIRTUAL] = timerlist_new(QEMU_CLOCK_VIRTUAL, deadline_has_come, NULL);

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from tennis.bench.kernels.modules import program
 from tennis.bench.registry import bench_for
 from tennis.bench.virtual.bench import Extras
 from tennis.checkout import ROOT
@@ -21,7 +22,7 @@ from tennis.play.checking import check_rally
 from tennis.play.planning import drill_plan, plan_of
 from tennis.rally import open_rally
 from tennis.rally.manifest import Drill
-from tests.support.virtual import guest_module, played, table
+from tests.support.virtual import GUEST, guest_module, played, table
 
 virtual = pytest.mark.virtual
 ISOLATED = {"command_line": "isolcpus=1 nohz_full=1 rcu_nocbs=1", "interrupt_cpu": 1}
@@ -212,6 +213,23 @@ def test_a_process_can_be_pinned_away_from_the_ping(tmp_path):
     rally = played(tmp_path / "r", bottom_half="user", bottom_half_cpu=0, **plan)
     assert (counted(rally, "pings"), counted(rally, "replies")) == ([0, 60], [60, 0])
     assert rally.label.endswith("interrupt on 1 / bottom half on 0")
+
+
+@virtual
+@pytest.mark.parametrize("here", [0, 1])
+def test_each_processor_keeps_its_speed_while_the_other_runs(tmp_path, here):
+    """50,000 instructions take 100 us and 8 us for the way there and back.
+
+    Most balls meet the hog at work on the other processor. It waits with YIELD, as a lock does.
+    """
+    extras = Extras(files={"/tennis/racquet-user": program(GUEST / "spin-answer.c")})
+    hog = {"load": "hog", "load_options": {"hold_us": 800, "period_us": 1000}}
+    pinned = {"load_cpus": str(1 - here), "interrupt_cpu": here, "bottom_half_cpu": here}
+    plan = {"processors": 2, "bottom_half": "user", "balls": 60, **hog, **pinned}
+    rally = played(tmp_path / "r", extras, **plan)
+    assert counted(rally, "replies")[here] == 60
+    assert counted(rally, "busy")[1 - here] >= 40
+    assert 104_000 < np.median(rally.scheduling.values) < 112_000
 
 
 PICO = {**APART, "instrument": "pico", "settle_s": 0.01}
