@@ -16,7 +16,7 @@ void processors_rest(void); /* all of them wait, and the clock is about to be mo
 void processors_rested(void); /* and was: whatever was due then has happened */
 void processors_woke(void); /* not all of them wait any longer, and none has executed anything */
 void processors_look_closely(int64_t now); /* a ping rises: microseconds count from here on */
-void processors_not_kicked(void); /* from QEMU 8.1 on: whoever was kicked goes on all the same */
+void processors_not_kicked(void); /* from QEMU 8.1 on: a kick ends no turn */
 int processors_count(void);
 int processors_executing(void); /* the number of the one whose code runs; -1: none's does */
 bool processors_is_busy(int number); /* in a deadline: whether it has something to do */
