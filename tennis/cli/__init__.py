@@ -12,9 +12,9 @@ import sys
 import click
 from click.shell_completion import CompletionItem
 
-from tennis import __version__
 from tennis.cli import streams
 from tennis.credentials import refuse_credentials
+from tennis.edition import VERSION
 from tennis.errors import TennisError, UsageError
 
 # heading -> command -> one line of help; the module tennis.cli.<command> holds a click command of
@@ -111,7 +111,7 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="tennis")
+@click.version_option(VERSION, prog_name="tennis")
 def cli() -> None:
     """Tennis measures real-time Linux from the outside.
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from tennis import __version__
 from tennis.commissioning.record import Record, StepResult
 from tennis.commissioning.steps import Step, steps
+from tennis.edition import VERSION
 from tennis.pages.templates import template
 from tennis.pages.wiring import step_picture
 from tennis.wiring import wiring
@@ -65,4 +65,4 @@ def page(record: Record) -> str:
         )
         for step in steps()
     ]
-    return template("commission.html.j2").render(record=record, steps=shown, version=__version__)
+    return template("commission.html.j2").render(record=record, steps=shown, version=VERSION)

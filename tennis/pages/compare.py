@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tennis import __version__
 from tennis.comparison import words
 from tennis.comparison.before_after import Judgement
 from tennis.comparison.played import Sides
+from tennis.edition import VERSION
 from tennis.pages.rally import Shown, shown
 from tennis.pages.templates import template
 from tennis.plots.picture import bench_note
@@ -71,7 +71,7 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
     title = f"{plain(named[0], 60)} before, {plain(named[1], 60)} after"
     text = template("compare.html.j2").render(
         title=title,
-        version=__version__,
+        version=VERSION,
         bench=bench_note([summarize(first)]),
         verdict=words.verdict(judgement),
         worse=judgement.verdict == "worse",

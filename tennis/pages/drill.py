@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tennis import __version__
+from tennis.edition import VERSION
 from tennis.pages.rally import CONSOLE_BYTES, Shown, shown
 from tennis.pages.templates import template
 from tennis.plots.drill import kinds_of
@@ -50,7 +50,7 @@ def drill_report(drills: Sequence[Rally], title: str = "Tennis drills") -> str:
     return template("drill.html.j2").render(
         title=title,
         bench=bench[:1].upper() + bench[1:],
-        version=__version__,
+        version=VERSION,
         sections=sections,
         figures=FIGURES,
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from tennis import __version__
+from tennis.edition import VERSION
 from tennis.errors import UsageError
 from tennis.explain.explanation import Explanation
 from tennis.explain.story import Story, times_of
@@ -99,7 +99,7 @@ def page(explanation: Explanation, flame: str, timeline: str) -> str:
     """Return the page. What came from the rally is escaped, also in the pictures."""
     story: Story = explanation.story
     return template("explain.html.j2").render(
-        version=__version__,
+        version=VERSION,
         title=f"{story.noun.capitalize()} {story.ball}: why it was late",
         about=about(explanation),
         note=note(explanation),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from tennis import __version__
+from tennis.edition import VERSION
 from tennis.pages.templates import template
 from tennis.pages.wiring import step_picture
 from tennis.wiring import wiring
@@ -25,5 +25,5 @@ def page(labels: list[Label]) -> str:
     across = [wire.name for wire in wiring().wires if wire.target_pin]
     picture = Markup(step_picture(wiring(), across))  # noqa: S704 (made here, of the wiring only)
     return template("labels.html.j2").render(
-        labels=labels, picture=picture, wiring=wiring(), version=__version__
+        labels=labels, picture=picture, wiring=wiring(), version=VERSION
     )

@@ -82,8 +82,9 @@ def _see_it_again(manifest: Manifest, *, tree: bool) -> list[str]:
         "    . TENNIS/.venv/bin/activate",
         f"    sh replay.sh{argument}",
         *_wrapped(
-            f"It needs Tennis {manifest.tool.tennis} (in the folder TENNIS, after `make setup` "
-            f"there), QEMU {manifest.tool.versions.get('qemu', 'unknown')}, and {kernel}."
+            f"It needs Tennis {manifest.tool.tennis}, edition {manifest.tool.edition} (in the "
+            "folder TENNIS, after `make setup` there), "
+            f"QEMU {manifest.tool.versions.get('qemu', 'unknown')}, and {kernel}."
         ),
     ]
 

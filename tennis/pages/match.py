@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import get_args
 
-from tennis import __version__
+from tennis.edition import VERSION
 from tennis.match.folder import REPORT, MatchFolder
 from tennis.match.plan import ScheduledRally
 from tennis.pages.match_drills import drill_rows
@@ -105,7 +105,7 @@ def match_report(replicated: Replication) -> str:
     return template("match.html.j2").render(
         title=plain(match.record.plan.title, 120),
         bench=f"{match.bench} bench: {match.time_note}",
-        version=__version__,
+        version=VERSION,
         story=story(replicated),
         opening=_opening(replicated),
         story_head=head,

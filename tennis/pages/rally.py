@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tennis import __version__
+from tennis.edition import VERSION
 from tennis.pages.templates import template
 from tennis.plots import Picture, comparison, distribution, histogram, overview, series
 from tennis.plots.compare import names
@@ -133,7 +133,7 @@ def report(rallies: Sequence[Rally], title: str = "Tennis report") -> str:
     return template("rally.html.j2").render(
         title=title,
         bench=bench[:1].upper() + bench[1:],
-        version=__version__,
+        version=VERSION,
         rows=list(zip(names(rallies), thesis_table(rallies), strict=True)),
         together=together,
         sections=[

@@ -6,7 +6,7 @@ import base64
 from pathlib import Path
 from typing import Any
 
-from tennis import __version__
+from tennis.edition import VERSION
 from tennis.pages.rally import Shown
 from tennis.pages.templates import template
 from tennis.plots.umpire import agreement, check_note, persistence
@@ -39,7 +39,7 @@ def page(result: Check) -> str:
         thesis=_thesis(),
         pictures=pictures,
         note=check_note(result),
-        version=__version__,
+        version=VERSION,
     )
 
 

@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from tennis.edition import edition_of
 from tennis.rally import command_line as parameters
 from tennis.rally import priorities as priority_map
 from tennis.units import NS_PER_S
@@ -323,6 +324,11 @@ class Tool(StrictModel):
 
     tennis: Text
     versions: Annotated[dict[Text, Text], Field(max_length=64)]
+
+    @property
+    def edition(self) -> int:
+        """Return the edition of the bench that played; 0: it does not say one."""
+        return edition_of(self.versions)
 
 
 def seal_of(content: dict[str, Any]) -> str:

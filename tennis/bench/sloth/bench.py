@@ -29,6 +29,7 @@ from tennis.bench.sloth.pico_session import PicoTargetSession
 from tennis.bench.sloth.session import MACHINE, SlothSession
 from tennis.bench.targets.console import Console
 from tennis.digests import sha256_of
+from tennis.edition import EDITION, KEY
 from tennis.errors import BenchError, UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import BenchKind, Ceiling, Instrument, LoadRecord, Priority, Target
@@ -83,6 +84,7 @@ class SlothBench:
         own = [*sorted(Path(__file__).parent.glob("*.py")), *shared()]
         return {
             "tennis": __version__,
+            KEY: str(EDITION),
             **_emulators(plan),
             "kernel": f"SLOTH on a {_called(plan)}",
             "kernel_name": plan.kernel,

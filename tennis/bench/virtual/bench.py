@@ -33,6 +33,7 @@ from tennis.bench.virtual.machine import (
 )
 from tennis.bench.virtual.pico_session import PicoSession
 from tennis.digests import sha256_of
+from tennis.edition import EDITION, KEY
 from tennis.errors import UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import CORES, OWN, BenchKind, Instrument, LoadRecord, Priority, Target
@@ -153,6 +154,7 @@ class VirtualBench:
         parts = self.parts(plan)
         return {
             "tennis": __version__,
+            KEY: str(EDITION),
             "qemu": parts.qemu.version,
             "kernel": parts.kernel.origin,
             "kernel_image_sha256": sha256_of(parts.kernel.image),

@@ -11,7 +11,6 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from tennis import __version__
 from tennis.course.checking.running import title
 from tennis.course.hand_ins.alike import pairs
 from tennis.course.hand_ins.graded import Graded
@@ -22,6 +21,7 @@ from tennis.course.marks.mark_sheet import Person
 from tennis.course.marks.marked import Marked
 from tennis.course.marks.tables import words
 from tennis.course.solutions import Answer, load_solution
+from tennis.edition import VERSION
 from tennis.pages.templates import template
 from tennis.rally.disk import write_whole
 from tennis.units import format_count
@@ -72,7 +72,7 @@ def _feedback(lab: Lab, one: Marked, replaced_by: str = "") -> dict[str, Any]:
     graded = one.graded
     report = graded.report
     return {
-        "version": __version__,
+        "version": VERSION,
         "title": f"Lab {lab.number}, {lab.title}",
         "student": graded.student,
         "file": graded.file,
@@ -151,7 +151,7 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
     names = Counter(one.student for one in graded)
     minutes = [one.report.facts.minutes for one in graded if one.report]
     return {
-        "version": __version__,
+        "version": VERSION,
         "title": f"Lab {lab.number}, {lab.title}",
         "of": lab.points,
         "refused": sum(bool(one.refused) for one in graded),

@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The edition of the virtual bench: the number of its bytes.
+
+The same seed gives the same bytes on benches of one edition, with the same kernel, QEMU and
+programs of Debian's. A commit that changes any byte of any rally raises it:
+``tests/reference`` has the digests of small rallies, and fails until then. ``docs/versions.md``
+says what each edition changed.
+"""
+
+from tennis import __version__
+
+EDITION = 1  # 0: rallies that do not say one, of Tennis up to 0.2.0
+UNSAID = 0
+KEY = "edition"  # among the versions of a rally
+
+# what plays and what writes a page, as `tennis --version` and pages say it
+VERSION = f"{__version__}, edition {EDITION}"
+
+
+def edition_of(versions: dict[str, str]) -> int:
+    """Return the edition among a rally's versions; ``UNSAID`` if they do not say one.
+
+    A folder may come from anybody: what is no small number is none.
+    """
+    said = versions.get(KEY, "")
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 7 else UNSAID
