@@ -44,10 +44,9 @@ COMPUTED = {
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchors of a page: its headings as MyST writes them, and its labels."""
+    """Return the anchors of a page: its headings as MyST writes them."""
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    slugs = {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
-    return slugs | set(re.findall(r"^\(([a-z0-9-]+)\)=$", text, re.MULTILINE))
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
 def test_thirty_questions_of_each_kind():
