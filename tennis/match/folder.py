@@ -31,7 +31,7 @@ from tennis.rally import Rally, open_rally, part_path
 from tennis.rally.disk import write_whole
 from tennis.rally.folder import BALLS
 from tennis.rally.inside import read_inside
-from tennis.rally.manifest import BenchKind, StrictModel, Text
+from tennis.rally.manifest import IN_BAND, OWN, BenchKind, Stage, StrictModel, Text
 from tennis.rally.opening import open_folder
 from tennis.rally.sealing import fingerprint
 from tennis.rally.text import plain
@@ -283,6 +283,14 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
         "top half": (manifest.target.top_half, plan.top_half),
         "bottom half": (manifest.target.bottom_half, plan.bottom_half),
         "processors": (manifest.target.processors or 1, plan.processors),
+        "nanoseconds of an instruction:": (
+            manifest.instruction_ns or plan.instruction_ns,
+            plan.instruction_ns,
+        ),
+        "stage": (_in_band(manifest.target.stage), _in_band(plan.stage)),
+        "witness": (manifest.target.witness, plan.witness),
+        "beneath": (manifest.target.beneath, plan.beneath),
+        "module": (_whose(manifest.target.module == OWN), _whose(plan.racquet is not None)),
         "interrupt's CPU": (on_cpu, plan.interrupt_cpu),
         "bottom half's CPU": (manifest.target.bottom_half_cpu, plan.bottom_half_cpu),
         "load's CPUs": (manifest.load.cpus, plan.load_cpus),
@@ -296,6 +304,15 @@ def another(rally: Rally, planned: ScheduledRally) -> str:
         (f"{key} {plain(str(ours), 60)}" for key, (ours, asked) in pairs.items() if ours != asked),
         "",
     )
+
+
+def _in_band(stage: Stage | None) -> str:
+    """Say on which stage of a kernel with two the answer was given; the usual is out-of-band."""
+    return IN_BAND if stage == IN_BAND else "the usual"
+
+
+def _whose(own: bool) -> str:
+    return OWN if own else "the kit's"
 
 
 @functools.cache

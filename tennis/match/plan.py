@@ -25,13 +25,14 @@ from tennis.rally.manifest import (
     Drill,
     DrillContext,
     DrillName,
+    InstructionNs,
     Priorities,
     Processors,
     StrictModel,
     Text,
     TopHalf,
 )
-from tennis.rally.plan import InstructionNs, InstrumentKind, Plan
+from tennis.rally.plan import InstrumentKind, Plan
 from tennis.rally.serving import Balls, Serving, Settle
 from tennis.rally.text import plain
 

@@ -25,6 +25,7 @@ from tennis.bench import box
 from tennis.bench.loads import CYCLE
 from tennis.bench.protocol import Bench, RunRecord, Session
 from tennis.bench.registry import bench_for
+from tennis.edition import KEY
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
 from tennis.explain.sections.kept import SECTIONS, WORST
 from tennis.explain.stages import STAGES
@@ -253,6 +254,9 @@ def first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[st
     uncounted = (bool(changed) or claimed.ended != "complete") and not claimed.counts.where
     # how exact an emulated Brickwall is, each machine keeps for itself
     brickwall = replayed.instrument.kind == BRICKWALL
+    # nor, in edition 0, how long an instruction took, but in the words of its time note
+    if KEY in changed and claimed.target.instruction_ns is None:
+        target_other.add("instruction_ns")
     pairs: list[tuple[str, Any, Any]] = []
     if "tennis" not in changed:
         pairs.append(("tool tennis", claimed.tool.tennis, replayed.tool.tennis))

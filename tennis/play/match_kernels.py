@@ -12,8 +12,7 @@ from tennis.bench.registry import bench_with, is_named
 from tennis.errors import UsageError
 from tennis.match.plan import KernelAxis, MatchPlan
 from tennis.play.planning import plan_of
-from tennis.rally.manifest import BottomHalf, Priorities, TopHalf
-from tennis.rally.plan import InstructionNs
+from tennis.rally.manifest import BottomHalf, InstructionNs, Priorities, TopHalf
 
 # a kernel that is called one of these must be one: verdicts go by the names
 CALLED: dict[str, set[flavours.Player]] = {

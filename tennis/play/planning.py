@@ -24,6 +24,7 @@ from tennis.rally.manifest import (
     Drill,
     DrillContext,
     DrillName,
+    InstructionNs,
     Priorities,
     Processors,
     Protocol,
@@ -33,7 +34,7 @@ from tennis.rally.manifest import (
     TopHalf,
     Witness,
 )
-from tennis.rally.plan import UNKNOWN, InstructionNs, InstrumentKind, Plan
+from tennis.rally.plan import UNKNOWN, InstrumentKind, Plan
 from tennis.rally.serving import Serving
 from tennis.rally.text import plain, quoted
 

@@ -26,7 +26,7 @@ from tennis.play.rally import Watch
 from tennis.rally import Rally
 from tennis.rally.balls import records
 from tennis.rally.manifest import IN_BAND, OWN, Manifest
-from tennis.rally.plan import InstructionNs, InstrumentKind, Plan
+from tennis.rally.plan import InstrumentKind, Plan
 from tennis.rally.rows import filled
 from tennis.rally.text import plain
 from tennis.units import NS_PER_S, format_count, ticks_to_ns
@@ -143,7 +143,7 @@ def plan_again(
             stage=IN_BAND if manifest.target.stage == IN_BAND else None,
             command_line=manifest.target.added,
             phase_of_a_second=_phase_of_a_second(manifest),
-            instruction_ns=_instruction_ns(manifest.time_note),
+            instruction_ns=manifest.instruction_ns or 2,
             witness=manifest.target.witness,
             beneath=manifest.target.beneath,
             processors=manifest.target.processors or 1,
@@ -167,12 +167,6 @@ def _phase_of_a_second(manifest: Manifest) -> bool:
     """
     phase_us = drawn_us(manifest.protocol.seed, SECOND_US)
     return f"tennis.phase_us={phase_us}" in manifest.target.command_line.split()
-
-
-def _instruction_ns(time_note: str) -> InstructionNs:
-    """Return what an instruction took in a rally; the usual where it does not say."""
-    taken: tuple[InstructionNs, ...] = (1, 4)
-    return next((ns for ns in taken if f" {ns} ns per instruction" in time_note), 2)
 
 
 def balls_of(rally: Rally) -> NDArray[np.int64]:

@@ -65,6 +65,8 @@ CpuList = Annotated[
 BEHIND_PCIE = re.compile(r"Raspberry Pi (5|Compute Module 5)")  # also a Pi 500
 Cpu = Annotated[int, Field(ge=0, lt=4096)]
 Processors = Literal[1, 2, 4]  # of the virtual bench's target
+# nanoseconds of its time that an instruction takes
+InstructionNs = Literal[1, 2, 4]
 CommandLine = Annotated[Text, BeforeValidator(parameters.canonical)]
 BenchKind = Literal["pi", "virtual", "replay"]
 
@@ -170,6 +172,8 @@ class Target(StrictModel):
     module_sha256: Sha256 | None
     # of the virtual bench's target; None: those that the board has
     processors: Processors | None = None
+    # of a target of the virtual bench that counts instructions; None: edition 0 did not say it
+    instruction_ns: InstructionNs | None = None
     interrupt_cpu: Cpu | None = None  # where the Racquet's interrupt was pinned; None: it was not
     top_half: TopHalf = "hard"  # Tennis 0.1 had no other
     bottom_half: BottomHalf
@@ -360,6 +364,17 @@ class Manifest(StrictModel):
     tool: Tool
     files: Annotated[dict[Text, Sha256], Field(max_length=64)]
     seal: Sha256 | None = None  # of all of this but itself; None: written by Tennis 0.1
+
+    @property
+    def instruction_ns(self) -> InstructionNs | None:
+        """Return how long an instruction took; None: nobody counted them, or nobody knows.
+
+        Rallies of edition 0 have it in the words of their time note only.
+        """
+        if self.target.instruction_ns or self.bench != "virtual":
+            return self.target.instruction_ns
+        taken: tuple[InstructionNs, ...] = (1, 2, 4)
+        return next((ns for ns in taken if f" {ns} ns per instruction" in self.time_note), None)
 
     @property
     def given_up_ns(self) -> int | None:

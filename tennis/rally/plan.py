@@ -22,6 +22,7 @@ from tennis.rally.manifest import (
     Cpu,
     CpuList,
     Drill,
+    InstructionNs,
     Priorities,
     Processors,
     Protocol,
@@ -35,8 +36,6 @@ from tennis.rally.manifest import (
 SIZE_MAX = 1 << 20  # bytes
 
 InstrumentKind = Literal["builtin", "pico"]
-# nanoseconds of the virtual bench's time that an instruction takes
-InstructionNs = Literal[1, 2, 4]
 UNKNOWN: Literal["unknown"] = "unknown"  # on a target that is not managed, where nobody said
 
 

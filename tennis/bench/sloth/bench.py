@@ -116,6 +116,7 @@ class SlothBench:
             release="SLOTH" if "sloth" in report.facts else "unknown: it did not come up",
             version=recorded["compiler"],
             config_sha256=recorded["kernel_config_sha256"],
+            instruction_ns=None if plan.kernel == PICO else plan.instruction_ns,
             command_line="",  # all of it is configured when it is built
             module=recorded["racquet"],
             module_sha256=recorded["racquet_sha256"],

@@ -203,6 +203,7 @@ class VirtualBench:
             beneath=plan.beneath,
             added=plan.command_line,
             processors=plan.processors if plan.processors > 1 else None,
+            instruction_ns=plan.instruction_ns,
             interrupt_cpu=plan.interrupt_cpu,
             module=recorded["racquet"],
             module_sha256=recorded["racquet_sha256"],
