@@ -23,7 +23,7 @@ from tennis.rally.text import plain
 SETTINGS = (
     *("kernel", "command-line", "top-half", "bottom-half", "priorities"),
     *("racquet", "load", "load-option", "processors", "interrupt-cpu"),
-    *("bottom-half-cpu", "load-cpus"),
+    *("bottom-half-cpu", "load-cpus", "stage", "beneath", "witness", "instruction-ns"),
 )
 HOW = f"a folder of rallies, a plan.toml, a kernel, a Racquet's .c file, or {', '.join(SETTINGS)}"
 
@@ -106,7 +106,7 @@ def _set(settings: dict[str, Any], word: str) -> None:
         settings.setdefault("load_options", {})[option] = int(number)
     elif key in settings:
         raise UsageError(f"{plain(word, 80)}: a side has one {name}")
-    elif key in {"processors", "interrupt_cpu", "bottom_half_cpu"}:
+    elif key in {"processors", "interrupt_cpu", "bottom_half_cpu", "instruction_ns"}:
         if not value.isdecimal() or len(value) > 4:
             raise UsageError(f"{plain(word, 80)}", next_step=f"write {name}=NUMBER")
         settings[key] = int(value)

@@ -11,8 +11,9 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.errors import UsageError
-from tennis.play.sides import side_of
+from tennis.play.sides import SETTINGS, side_of
 from tennis.rally.manifest import Fault
+from tennis.rally.plan import Plan
 from tests.support.synthetic import latencies, make_rally
 from tests.support.terminal import tennis
 
@@ -208,3 +209,36 @@ def test_what_fails_is_not_called_worse(sides, tmp_path):
     done = tennis("compare", sides / "before", folder)
     assert done.returncode == 4, done.stderr
     assert "was truncated or altered" in done.stderr
+
+
+def test_every_setting_of_a_plan_can_be_a_sides():
+    """What a side cannot say belongs to both: how balls are served, and the bench."""
+    of_both = {"bench", "instrument", "port", "target", "protocol", "drill", "operator", "umpire"}
+    not_asked = {
+        "schema_version",
+        "analyser",
+        "versions",
+        "phase_of_a_second",
+        "recording",
+        "speed",
+    }
+    words = {name.replace("-", "_") for name in SETTINGS} - {"load_option"} | {"load_options"}
+    assert words == set(Plan.model_fields) - of_both - not_asked
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "value"),
+    [
+        ("mainline instruction-ns=4", "instruction_ns", 4),
+        ("rt witness=cyclictest", "witness", "cyclictest"),
+        ("mainline beneath=sloth", "beneath", "sloth"),
+    ],
+)
+def test_a_side_names_what_a_rally_can_be_asked_for(words, name, value):
+    asked = side_of(words, {"balls": 60})
+    assert getattr(asked.plans[""], name) == value
+
+
+def test_a_side_of_another_time_than_there_is():
+    with pytest.raises(UsageError, match="instruction"):
+        side_of("mainline instruction-ns=3", {"balls": 60})
