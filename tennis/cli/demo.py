@@ -71,6 +71,7 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
     from tennis.pages.match import write_match_report
     from tennis.play.demo import demonstration
     from tennis.play.match import play_match
+    from tennis.play.printed import as_printed
     from tennis.play.workers import Workers
     from tennis.plots import overview
     from tennis.rally.disk import write_whole
@@ -95,6 +96,8 @@ def demo(out: Path, balls: int, boots: int, seed: int, workers: int) -> None:
         note = f"{replication.match.bench} bench: {replication.match.time_note}"
         console.print(Text(f"\n{note[:1].upper()}{note[1:]}. {MACHINES}", style="dim"))
     echo(f"\nThe picture, the verdicts and their reasons: {page}")
+    if same := as_printed(outcome.folder.rallies()):
+        echo(f"As in the README: {same}")
     if outcome.bad:
         name, why = next(iter(outcome.bad.items()))
         raise BenchError(

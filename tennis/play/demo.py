@@ -4,25 +4,16 @@
 
 from pathlib import Path
 
-from tennis.match.plan import KernelAxis, LoadAxis, MatchPlan, OneRally
+from tennis.checkout import ROOT
+from tennis.match.plan import read_plan
 from tennis.play.match import Match
 from tennis.play.schedule import scheduled_rallies
+
+PLAN = ROOT / "plans" / "quick.toml"
 
 
 def demonstration(balls: int, boots: int, seed: int) -> Match:
     """Return the demonstration as a match. Raises BenchError where a kernel is not fetched."""
-    plan = MatchPlan(
-        title="The thesis' main result",
-        kernels={
-            "mainline": KernelAxis(priorities=["default"]),
-            "rt": KernelAxis(priorities=["chrt"], top_halves=["forced"]),
-        },
-        loads={"idle": LoadAxis(), "stress": LoadAxis()},
-        balls=balls,
-        repetitions=boots,
-        seed=seed,
-        order="shuffled",
-        # idle, a thread is a thread: the time is for what differs
-        rally=[OneRally(kernel="rt", load="stress", priorities="chrt", top_half="explicit")],
-    )
+    asked = {"balls": balls, "repetitions": boots, "seed": seed}
+    plan = read_plan(PLAN).model_copy(update={"title": "The thesis' main result", **asked})
     return Match(plan, *scheduled_rallies(plan, {}, Path()))

@@ -1,0 +1,427 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Every printed figure: where it comes from, whether it is today's, and how to get it again.
+
+    figures.py                 check: no play; every text has what was recorded
+    figures.py list            the plays, the cheapest first
+    figures.py play [NAME...]  play what is stale (or what is named), and write the texts again
+    figures.py write           write the texts again from what was recorded
+    figures.py draw 10         play ten figures again, drawn at random, and compare
+
+The register is docs/figures.toml (exam/figures.toml for answers); docs/decisions/0021 says why.
+"""
+
+import argparse
+import datetime
+import fnmatch
+import hashlib
+import json
+import os
+import random
+import re
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from figures_places import Found, chosen, filled, find, sentence_around, unregistered, write
+from figures_register import Evidence, Place, Registered, load, places
+from figures_values import Played, holds, said
+
+from tennis.checkout import ROOT
+from tennis.edition import EDITION
+from tennis.errors import TennisError, UsageError
+from tennis.rally.repeated import digest_of, from_debian, not_comparable
+
+TENNIS = Path(sys.executable).with_name("tennis")
+KEPT = ROOT / "build" / "figures"  # folders of what was played last, to take more values from
+# where a number of a play may stand
+PAGES = (
+    *("README.md", "docs/*.md", "docs/commands/*.md", "handouts/*.md", "notebooks/*.md"),
+    *("slides/*.md", "labs/*/lab.toml", "labs/*/solution.toml"),
+)
+HEAD = "*The figures of this page: edition "
+
+
+def play(one: Registered, folder: Path) -> tuple[Played, float]:
+    """Execute a play's commands in an empty folder. Returns what came, and processor seconds.
+
+    Raises TennisError if a command fails.
+    """
+    outputs = []
+    environment = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "LC_ALL": "C.UTF-8"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    (folder / "labs").symlink_to(ROOT / "labs")
+    (folder / "plans").symlink_to(ROOT / "plans")
+    for command in one.commands:
+        words = _with_values(command, one, Played(folder, outputs))
+        if words[0] == "show":
+            outputs.append(_shown(folder / words[1], *words[2:]))
+            continue
+        done = subprocess.run(
+            [TENNIS, *words],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        if done.returncode:
+            raise TennisError(
+                f"{one.name}: tennis {shlex.join(words)} gave {done.returncode}: "
+                f"{done.stderr.strip()[-400:]}"
+            )
+        outputs.append(done.stdout)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    (folder / "labs").unlink()
+    (folder / "plans").unlink()
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Played(folder, outputs), spent
+
+
+def _shown(file: Path, member: str = "") -> str:
+    """Return the text of a file, or of a zip file's member."""
+    if not member:
+        return file.read_text()
+    with zipfile.ZipFile(file) as archive:
+        (name,) = fnmatch.filter(archive.namelist(), member)
+        return archive.read(name).decode()
+
+
+def _with_values(command: list[str], one: Registered, so_far: Played) -> list[str]:
+    """Return a command's words with values of what the commands before it made."""
+    return [filled(word, lambda name: so_far.value(one.play.values[name])) for word in command]
+
+
+def record_of(one: Registered, played: Played, spent: float) -> dict[str, Any]:
+    """Return what is kept of a play. Raises UsageError for a source that gives nothing."""
+    rallies = {}
+    for name, rally in played.rallies().items():
+        versions = from_debian(rally.manifest.tool.versions)
+        key = hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest()[:12]
+        one.recorded.debian[key] = versions
+        rallies[name] = {
+            "digest": digest_of(rally),
+            "balls": rally.balls,
+            "missed": rally.misses,
+            "debian": key,
+        }
+    wanted = {place.output for place in one.places if place.output}
+    return {
+        "edition": EDITION,
+        "played": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "seconds": round(spent, 1),
+        "commands": [shlex.join(words) for words in one.commands],
+        "rallies": rallies,
+        "sources": dict(one.play.values),
+        "values": {name: played.value(source) for name, source in one.play.values.items()},
+        "outputs": {str(n): played.outputs[n - 1] for n in sorted(wanted)},
+        "files": {
+            target: hashlib.sha256((played.folder / source).read_bytes()).hexdigest()
+            for target, source in one.play.files.items()
+        },
+    }
+
+
+def differences(one: Registered, fresh: dict[str, Any]) -> list[str]:
+    """Say what a fresh play has that the record has not; empty: it came out again.
+
+    Raises NotComparable where it was played on other versions of Debian's.
+    """
+    record = one.record
+    assert record is not None  # noqa: S101 (asked before)
+    for name, rally in record["rallies"].items():
+        then = one.recorded.debian[rally["debian"]]
+        here = fresh["rallies"].get(name)
+        if here and (why := not_comparable(then, one.recorded.debian[here["debian"]])):
+            raise NotComparableError(f"{one.name}: not comparable: {why}")
+    found = [
+        f"{name}: other balls"
+        for name, rally in record["rallies"].items()
+        if fresh["rallies"].get(name, {}).get("digest") != rally["digest"]
+    ]
+    found += [
+        f"{name}: {said(value)} was recorded, and {said(fresh['values'][name])} came"
+        for name, value in record["values"].items()
+        if name in fresh["values"] and fresh["values"][name] != value
+    ]
+    for place in one.places:
+        if place.output:
+            then, here = (
+                chosen(kept["outputs"][str(place.output)], place.lines, None)
+                for kept in (record, fresh)
+            )
+            if then != here:
+                found.append(f"command {place.output} prints other lines")
+    found += [
+        f"{name}: another file"
+        for name, sha in record["files"].items()
+        if fresh["files"][name] != sha
+    ]
+    return found
+
+
+class NotComparableError(TennisError):
+    """What was recorded came from another kernel, QEMU or program of Debian's."""
+
+
+# --- check and write ---
+
+
+def found_in(file: str, plays: list[Registered]) -> tuple[list[Found], list[str]]:
+    """Return every stretch of a file that is the register's, and what is wrong with places."""
+    text = (ROOT / file).read_text()
+    stretches: list[Found] = []
+    wrong = []
+    for one, place in places(plays):
+        if place.file != file or one.record is None or one.stale:
+            continue
+        try:
+            stretches += find(text, place, one)
+        except (TennisError, KeyError) as error:
+            wrong.append(f"{file}: {error}")
+    return stretches, wrong
+
+
+def check() -> list[str]:
+    """Return what is wrong: stale plays, texts with other figures, claims that no longer hold."""
+    plays, evidence, facts, constants = load()
+    wrong = [f"{one.name} {one.stale}" for one in plays if one.stale]
+    files = sorted({place.file for _, place in places(plays)})
+    covered: dict[str, list[Found]] = {}
+    for file in files:
+        stretches, errors = found_in(file, plays)
+        covered[file] = stretches
+        wrong += errors
+        text = (ROOT / file).read_text()
+        wrong += [
+            f"{file}:{text.count(chr(10), 0, one.start) + 1}: {one.now.strip()[:60]!r} is printed, "
+            f"and {one.wanted.strip()[:60]!r} was played"
+            for one in stretches
+            if not one.is_right
+        ]
+    wrong += [problem for one in plays if not one.stale for problem in _claims(one)]
+    wrong += [problem for one in plays if not one.stale for problem in _files(one)]
+    wrong += [
+        f"{file}: its head does not say which edition its figures are of ('make figures' writes it)"
+        for file, kept in evidence.items()
+        if (ROOT / file).exists() and head_of(kept) not in (ROOT / file).read_text()
+    ]
+    for file in _pages():
+        if file in evidence:
+            continue
+        text = (ROOT / file).read_text()
+        try:
+            left = unregistered(
+                text, covered.get(file, []), facts.get(file, []), dict.fromkeys(constants)
+            )
+        except UsageError as error:
+            wrong.append(f"{file}: {error}")
+            continue
+        wrong += [
+            f"{file}:{line}: {number} comes from no play and is no fact" for line, number in left
+        ]
+    return wrong
+
+
+def _claims(one: Registered) -> Iterable[str]:
+    record = one.record
+    assert record is not None  # noqa: S101 (asked before)
+    for claim in one.play.claims:
+        path = ROOT / claim.file
+        if not path.exists():
+            continue
+        words = re.sub(r"\s+", " ", path.read_text())
+        if re.sub(r"\s+", " ", claim.text) not in words:
+            yield f"{claim.file}: the sentence of a claim is gone: {claim.text!r}"
+        elif not holds(claim.holds, record["values"]):
+            yield f"{claim.file}: {claim.text!r} is not true any more: {claim.holds}"
+
+
+def _files(one: Registered) -> Iterable[str]:
+    record = one.record
+    assert record is not None  # noqa: S101 (asked before)
+    for name, sha in record["files"].items():
+        if hashlib.sha256((ROOT / name).read_bytes()).hexdigest() != sha:
+            yield f"{name} is not the file that was made from {one.name}"
+
+
+def _pages() -> list[str]:
+    return sorted({str(path.relative_to(ROOT)) for page in PAGES for path in ROOT.glob(page)})
+
+
+def head_of(kept: Evidence) -> str:
+    """Return the line below a page's title that says which edition its figures are of."""
+    edition = f"{kept.edition}" if kept.edition else "0 (from before the bench had one)"
+    but = f" Of today's edition: {kept.but}." if kept.but and kept.edition != EDITION else ""
+    today = "today's" if kept.edition == EDITION else f"today's is {EDITION}: it gives other balls"
+    return f"{HEAD}{edition}, {today}. Played: {kept.played}, {kept.versions}.{but}*"
+
+
+def write_all(plays: list[Registered], evidence: dict[str, Evidence]) -> list[str]:
+    """Write texts and heads from what was recorded. Returns the sentences whose figures changed."""
+    changed = []
+    for file in sorted({place.file for _, place in places(plays)}):
+        stretches, _ = found_in(file, plays)
+        text = (ROOT / file).read_text()
+        for one in stretches:
+            if not one.is_right:
+                around = sentence_around(text, one)
+                changed.append(f"{file}: {one.now.strip()} -> {one.wanted.strip()}\n    {around}")
+        fresh = write(text, stretches)
+        if fresh != text:
+            (ROOT / file).write_text(fresh)
+    for file, kept in evidence.items():
+        path = ROOT / file
+        if path.exists():
+            path.write_text(_with_head(path.read_text(), head_of(kept)))
+    return changed
+
+
+def _with_head(text: str, head: str) -> str:
+    if re.search(rf"^{re.escape(HEAD)}.*$", text, re.MULTILINE):
+        return re.sub(rf"^{re.escape(HEAD)}.*$", lambda _: head, text, count=1, flags=re.MULTILINE)
+    return re.sub(
+        r"^(# .*\n)", lambda title: f"{title[1]}\n{head}\n", text, count=1, flags=re.MULTILINE
+    )
+
+
+# --- commands ---
+
+
+def play_and_write(names: list[str], limit_s: float) -> int:
+    """Play what is stale, the cheapest first, and write texts after each. Returns an exit code."""
+    plays, evidence, _, _ = load()
+    known = {one.name for one in plays}
+    if strange := sorted(set(names) - known):
+        raise UsageError(f"no play is called {strange[0]}", next_step="figures.py list")
+    todo = [one for one in plays if (one.name in names if names else one.stale)]
+    todo = [one for one in todo if not limit_s or one.seconds <= limit_s]
+    todo.sort(key=lambda one: one.seconds)
+    total = sum(one.seconds for one in todo)
+    print(f"{len(todo)} of {len(plays)} plays, some {total:.0f} processor seconds (0: not known)")
+    for number, one in enumerate(todo, 1):
+        took = f"{one.seconds:.0f} s" if one.seconds else "not known"
+        print(f"{number} of {len(todo)}: {one.name} ({took}) ...", flush=True)
+        KEPT.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f"{one.name}.part-", dir=KEPT))
+        played, spent = play(one, folder)
+        record = record_of(one, played, spent)
+        for target, source in one.play.files.items():
+            shutil.copyfile(folder / source, ROOT / target)
+        if one.play.digests:
+            _write_digests(ROOT / one.play.digests, one, record)
+        one.recorded.plays[one.name] = record
+        one.recorded.save()
+        for number_of, output in enumerate(played.outputs, 1):  # for those who write places
+            (folder / f"output-{number_of}.txt").write_text(output)
+        shutil.rmtree(KEPT / one.name, ignore_errors=True)
+        folder.rename(KEPT / one.name)
+        for text in write_all(plays, {}):
+            print(f"  {text}", flush=True)
+    write_all(plays, evidence)
+    return report(check())
+
+
+def _write_digests(path: Path, one: Registered, record: dict[str, Any]) -> None:
+    """Write what `tennis demo` compares its own rallies with."""
+    used = {rally["debian"] for rally in record["rallies"].values()}
+    known = {
+        "edition": record["edition"],
+        "debian": {key: one.recorded.debian[key] for key in sorted(used)},
+        "rallies": {
+            Path(name).name: {"digest": rally["digest"], "debian": rally["debian"]}
+            for name, rally in record["rallies"].items()
+        },
+    }
+    path.write_text(json.dumps(known, indent=1) + "\n")
+
+
+def draw(count: int, seed: int | None) -> int:
+    """Play figures again that are drawn at random from all places. Returns an exit code."""
+    plays, _, _, _ = load()
+    every = [(one, place) for one, place in places(plays) if not one.stale]
+    drawn = random.Random(seed).sample(every, min(count, len(every)))  # noqa: S311 (no secret)
+    by_play: dict[str, list[Place]] = defaultdict(list)
+    for one, place in drawn:
+        by_play[one.name].append(place)
+    bad = 0
+    for one in plays:
+        if one.name not in by_play:
+            continue
+        with tempfile.TemporaryDirectory(prefix="tennis-figures-") as scratch:
+            fresh = record_of(one, *play(one, Path(scratch)))
+        found = differences(one, fresh)
+        bad += bool(found)
+        for place in by_play[one.name]:
+            what = place.text or f"output of command {place.output}"
+            print(f"{'DIFFERS' if found else 'same'}: {place.file}: {what[:80]}", flush=True)
+    return 1 if bad else 0
+
+
+def listed() -> int:
+    """Print every play, the cheapest first."""
+    plays, evidence, _, _ = load()
+    for one in sorted(plays, key=lambda one: one.seconds):
+        count = len(one.places)
+        print(f"{one.seconds:8.1f} s  {count:3} places  {one.name}: {one.play.about}  {one.stale}")
+    print(f"{len(evidence)} pages have figures of an edition that their head names")
+    return 0
+
+
+def report(wrong: list[str]) -> int:
+    """Print what is wrong, or that nothing is."""
+    for line in wrong:
+        print(line)
+    if wrong:
+        print(f"figures: {len(wrong)} wrong. 'make figures' plays what is stale.")
+        return 1
+    plays, _, _, _ = load()
+    count = sum(1 for _ in places(plays))
+    print(f"figures: {count} places of {len(plays)} plays have what edition {EDITION} gave")
+    return 0
+
+
+def main() -> int:
+    """Parse, and do it."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command")
+    commands.add_parser("check")
+    commands.add_parser("list")
+    commands.add_parser("write")
+    playing = commands.add_parser("play")
+    playing.add_argument("names", nargs="*")
+    playing.add_argument("--up-to", type=float, default=0, metavar="SECONDS")
+    drawing = commands.add_parser("draw")
+    drawing.add_argument("count", type=int)
+    drawing.add_argument("--seed", type=int)
+    told = parser.parse_args()
+    try:
+        match told.command:
+            case "list":
+                return listed()
+            case "play":
+                return play_and_write(told.names, told.up_to)
+            case "draw":
+                return draw(told.count, told.seed)
+            case "write":
+                plays, evidence, _, _ = load()
+                print("\n".join(write_all(plays, evidence)))
+        return report(check())
+    except TennisError as error:
+        print(f"figures: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
