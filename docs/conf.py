@@ -18,6 +18,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "tennis.course.authoring.accessibility",
+    "tennis_books",
     "tennis_commissioning",
     "tennis_reference",
     "tennis_sessions",

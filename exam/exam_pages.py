@@ -14,8 +14,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from docutils import nodes
 from pydantic import Field, ValidationError
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
+from tennis.course.authoring.generated import GeneratedDirective
 from tennis.course.labs import (
     Identifier,
     LabError,
@@ -107,7 +107,7 @@ def _asked(number: int, one: ExamQuestion) -> str:
     return f"{text}\n\n![picture of question {number}](../{one.picture})" if one.picture else text
 
 
-class ExamText(SphinxDirective):
+class ExamText(GeneratedDirective):
     """A directive that writes questions."""
 
     optional_arguments = 100

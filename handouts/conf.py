@@ -19,6 +19,7 @@ extensions = [
     "myst_parser",
     "tennis.course.authoring.accessibility",
     "tennis.course.authoring.sphinx",
+    "tennis_books",
     "tennis_wiring",
 ]
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist"]

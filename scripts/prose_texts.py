@@ -24,7 +24,7 @@ TAGS |= {"summary": "cell", "th": "cell"}
 CODE, TITLE, VALUE = "`code`", "“Title”", "X"
 
 # fenced directives of MyST whose content is prose
-PROSE_FENCES = re.compile(r"\{(figure|note|warning|important|lab-questions)\}")
+PROSE_FENCES = re.compile(r"\{(note|warning|important|lab-questions)\}")
 # a cell that quotes `tennis explain`: a ball's latency, then its story
 EXPLAINED = re.compile(r"(ball \d+, )?[\d.,]+ (ns|µs|ms): ")
 # who says something to people: the functions whose arguments are sentences, beside errors
@@ -62,13 +62,13 @@ def markdown(source: str, line: int = 1) -> Iterator[Block]:
             case "heading_close" | "th_close" | "td_close":
                 inside = "text"
             case "fence" if PROSE_FENCES.match(token.info) and token.map:
-                # its options, but for the text that stands for a picture
-                words = re.sub(r"^:(?!alt:)[a-z-]+:.*\n", "", token.content, flags=re.MULTILINE)
-                words = re.sub(r"^:alt:(.*)$", r"\1\n", words, flags=re.MULTILINE)
+                words = re.sub(r"^:[a-z-]+:.*\n", "", token.content, flags=re.MULTILINE)  # options
                 yield from markdown(words, line + token.map[0] + 1)
             case "inline" if not (inside == "cell" and EXPLAINED.match(token.content)):
-                start = token.map[0] if token.map else 0
-                yield Block(line + start, inside, _inline(token.children or []))
+                start, children = line + (token.map[0] if token.map else 0), token.children or []
+                for picture in (one for one in children if one.type == "image"):
+                    yield Block(start, inside, picture.content)  # what stands for it
+                yield Block(start, inside, _inline(children))
 
 
 def _inline(tokens: list[Token]) -> str:

@@ -12,14 +12,14 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 from tennis.commissioning import steps, tables
+from tennis.course.authoring.generated import GeneratedDirective
 from tennis.errors import TennisError
 from tennis.wiring import SOURCE
 
 
-class Commissioning(SphinxDirective):
+class Commissioning(GeneratedDirective):
     """``{commissioning} steps``, ``symptoms`` or ``boards``."""
 
     required_arguments = 1

@@ -20,11 +20,11 @@ import click
 from docutils import nodes
 from pydantic import BaseModel
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 from tennis.bench.fitting import SETTINGS, option_of
 from tennis.bench.registry import BENCHES
 from tennis.cli import GROUPS, cli
+from tennis.course.authoring.generated import GeneratedDirective
 from tennis.rally.manifest import Manifest
 
 HEXADECIMAL = "^[0-9a-f]{64}$"
@@ -65,7 +65,7 @@ def option_terms(words: str, command: click.Command) -> list[tuple[str, str]]:
     return found
 
 
-class TennisCommand(SphinxDirective):
+class TennisCommand(GeneratedDirective):
     """``{tennis-command} NAME``."""
 
     required_arguments = 1
@@ -123,7 +123,7 @@ class TennisCommand(SphinxDirective):
         return listed
 
 
-class TennisCommands(SphinxDirective):
+class TennisCommands(GeneratedDirective):
     """``{tennis-commands}``."""
 
     def run(self) -> list[nodes.Node]:
@@ -178,7 +178,7 @@ def kind_words(kind: Any) -> str:
     return {str: "text", int: "integer", float: "number", bool: "true or false"}.get(kind, "null")
 
 
-class TennisManifest(SphinxDirective):
+class TennisManifest(GeneratedDirective):
     """``{tennis-manifest}``."""
 
     def run(self) -> list[nodes.Node]:
@@ -188,7 +188,7 @@ class TennisManifest(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(rows))
 
 
-class TennisSettings(SphinxDirective):
+class TennisSettings(GeneratedDirective):
     """``{tennis-settings}``."""
 
     def run(self) -> list[nodes.Node]:
@@ -202,7 +202,7 @@ class TennisSettings(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(rows))
 
 
-class TennisModule(SphinxDirective):
+class TennisModule(GeneratedDirective):
     """``{tennis-module} NAME``."""
 
     required_arguments = 1

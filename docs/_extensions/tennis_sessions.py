@@ -17,8 +17,8 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
+from tennis.course.authoring.generated import GeneratedDirective
 from tennis.course.authoring.sessions import SESSIONS, Planned, load_sessions, needs_of
 from tennis.course.labs import LABS
 from tennis.errors import TennisError
@@ -96,7 +96,7 @@ def lab_slide(planned: Planned) -> str:
     return "\n".join(lines)
 
 
-class SessionText(SphinxDirective):
+class SessionText(GeneratedDirective):
     """A directive that writes Markdown, of all sessions or of that of the page."""
 
     def run(self) -> list[nodes.Node]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
+from tennis.course.authoring.generated import GeneratedDirective
 from tennis.pages.wiring import picture, resistor
 from tennis.wiring import SOURCE, Wiring, wiring
 
@@ -47,7 +47,7 @@ def two_picos(known: Wiring) -> str:
     return "\n".join(rows)
 
 
-class TennisWiring(SphinxDirective):
+class TennisWiring(GeneratedDirective):
     """``{tennis-wiring} table``, ``picture`` or ``two-picos``."""
 
     required_arguments = 1

@@ -93,12 +93,12 @@ def test_a_page_of_no_lab(tmp_path):
 def test_a_handout_shows_what_one_should_see(slug):
     """A picture or an output beside the commands; small enough for a slow network."""
     text = (ROOT / "handouts" / f"{slug}.md").read_text()
-    pictures = re.findall(r"^```\{figure\} (\S+)\n:alt: (.+)$", text, re.MULTILINE)
-    assert len(pictures) == text.count("{figure}")  # each says what it shows
-    for name, alt in pictures:
+    pictures = re.findall(r"^:::\{figure-md\}\n!\[(.+)\]\((\S+)\)$", text, re.MULTILINE)
+    assert len(pictures) == text.count("![")  # each says what it shows
+    for alt, name in pictures:
         assert (ROOT / "handouts" / name).stat().st_size < 100_000
         assert len(alt) > 40
-    assert [name for name, _ in pictures if "ball.svg" not in name] or "```text\n" in text
+    assert [name for _, name in pictures if "ball.svg" not in name] or "```text\n" in text
 
 
 @pytest.mark.parametrize("slug", [lab.slug for lab in load_course()[1]])

@@ -82,7 +82,7 @@ def test_what_is_wrong_with_a_session_is_named(tmp_path):
 def test_a_deck_is_one_of_slides(slug):
     """Its pictures exist, no slide is a page of text, and the discussion is there."""
     text = DECKS[slug].read_text()
-    for picture in re.findall(r"^```{figure} (.+)$", text, re.MULTILINE):
+    for picture in re.findall(r"!\[.+\]\((.+)\)$", text, re.MULTILINE):
         assert (ROOT / "slides" / picture).is_file(), picture
     assert "```{session-today}" in text
     assert slug == TERM[0].session.slug or "```{session-lab}" in text

@@ -67,12 +67,11 @@ Clone it anew: `whoever`, *Whoever plays must wait*, [Whoever plays first](a.md)
 $ whoever
 ```
 
-```{figure} a.svg
-:alt: A line, drawn anew.
-:class: whoever
+:::{figure-md}
+![A line, drawn anew.](a.svg)
 
 A caption for whoever reads it.
-```
+:::
 
 :::{note}
 Not before whoever.
@@ -92,8 +91,8 @@ def test_a_page_is_read_without_code_titles_and_options():
         (7, "anew"),
         (11, "whoever"),
         (18, "anew"),
-        (21, "whoever"),
-        (25, "whoever"),
+        (20, "whoever"),
+        (24, "whoever"),
     ]
 
 

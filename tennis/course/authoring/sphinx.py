@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, ClassVar
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx.util.docutils import SphinxRole
 from sphinx.util.typing import ExtensionMetadata, OptionSpec
 
+from tennis.course.authoring.generated import GeneratedDirective
 from tennis.course.authoring.sessions import SESSIONS, Planned, load_sessions, needs_of
 from tennis.course.labs import (
     LABS,
@@ -99,7 +100,7 @@ class LabRole(SphinxRole):
         return ", ".join(f"{us:.2f}" for us in figures_us(lab, match[1], kind))
 
 
-class LabDirective(SphinxDirective):
+class LabDirective(GeneratedDirective):
     """A directive about the page's lab; its errors name the place."""
 
     option_spec: ClassVar[OptionSpec] = {"lab": directives.unchanged_required}
@@ -146,8 +147,6 @@ class LabFacts(LabDirective):
 
 class LabConsole(LabDirective):
     """``{lab-console}``: commands with the lab's parameters in braces filled in."""
-
-    has_content = True
 
     def content_of(self, lab: Lab) -> list[nodes.Node]:
         """Return the block."""
@@ -239,7 +238,7 @@ class LabCheckpoints(LabDirective):
         return self.markdown("\n".join(f"1. {lab.fill(text)}" for text in lab.checkpoints))
 
 
-class AnswerSheet(SphinxDirective):
+class AnswerSheet(GeneratedDirective):
     """``{answer-sheet} LAB``: a sheet to print: checkpoints to be signed, room for answers."""
 
     required_arguments = 1
@@ -271,7 +270,7 @@ class LabExtensions(LabDirective):
         return self.markdown("\n".join(f"- {lab.fill(text)}" for text in lab.extensions))
 
 
-class Published(SphinxDirective):
+class Published(GeneratedDirective):
     """``{published} KERNEL PRIORITIES``: the thesis' maxima for a kernel, a line a load."""
 
     required_arguments = 2
@@ -290,7 +289,7 @@ class Published(SphinxDirective):
         return self.parse_text_to_nodes("\n".join(rows))
 
 
-class LabTable(SphinxDirective):
+class LabTable(GeneratedDirective):
     """``{lab-table}``: all labs of the course, each with a link to its page."""
 
     def run(self) -> list[nodes.Node]:

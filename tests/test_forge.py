@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Pages say what they have to say where Markdown is read as it is: on a forge, in an editor.
+
+There a directive of MyST is a box with the lines inside it, and a link is what its text is.
+"""
+
+import re
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from tennis.checkout import ROOT
+
+BUILT = {"_build", "build", "demo", "node_modules"}
+PAGES = sorted(
+    page.relative_to(ROOT)
+    for page in ROOT.rglob("*.md")
+    if not any(part in BUILT or part.startswith(".") for part in page.relative_to(ROOT).parts)
+)
+OPTION = re.compile(r":(?!caption:)[a-z-]+:")  # a caption is words
+
+
+def tokens(text: str) -> list[Token]:
+    """Read a page as a forge does; return blocks and what is in them."""
+    parsed = MarkdownIt("commonmark").enable("table").parse(text)
+    return [inner for token in parsed for inner in (token, *(token.children or []))]
+
+
+def empty_links(text: str) -> list[str]:
+    """Return the targets of links and pictures that show nothing."""
+    found, words, target = [], True, ""
+    for token in tokens(text):
+        match token.type:
+            case "link_open":
+                words, target = False, str(token.attrs["href"])
+            case "link_close" if not words:
+                found.append(target)
+            case "image" if not token.content.strip():
+                found.append(str(token.attrs["src"]))
+        if token.type in {"text", "code_inline", "image"} and token.content.strip():
+            words = True
+    return found
+
+
+def empty_boxes(text: str) -> list[str]:
+    """Return the first lines of blocks without a line that a reader understands."""
+    return [
+        f"{token.markup}{token.info}"
+        for token in tokens(text)
+        if token.type in {"fence", "code_block"}
+        and not any(
+            line.strip() and not OPTION.match(line.strip()) for line in token.content.splitlines()
+        )
+    ]
+
+
+def noise(text: str) -> list[str]:
+    """Return lines that only MyST understands: labels."""
+    return re.findall(r"^\([a-z0-9-]+\)=$", text, re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that a forge gives to a page's headings."""
+    seen: Counter[str] = Counter()
+    found = set()
+    parsed = MarkdownIt("commonmark").parse(page.read_text())
+    for token, inline in pairwise(parsed):
+        if token.type == "heading_open":
+            words = "".join(one.content for one in inline.children or [])
+            slug = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+            found.add(f"{slug}-{seen[slug]}" if seen[slug] else slug)
+            seen[slug] += 1
+    return found
+
+
+def dead_links(page: Path) -> list[str]:
+    """Return the links and pictures of a page that lead to no file, or to no heading of it."""
+    targets = []
+    for token in tokens(page.read_text()):
+        targets += [str(token.attrs[name]) for name in ("href", "src") if name in token.attrs]
+        if token.type in {"html_inline", "html_block"}:
+            targets += re.findall(r'\b(?:href|src)="([^"]+)"', token.content)
+    found = []
+    for target in targets:
+        if re.match(r"[a-z][a-z0-9+.-]*:", target):  # another place
+            continue
+        name, _, anchor = unquote(target).partition("#")
+        file = page.parent / name if name else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            found.append(target)
+    return found
+
+
+def test_this_test_sees_them():
+    page = "[](a.md), [x](b.md) [`y`](c.md)\n\n![](d.png)\n\n```{tennis-command} rally\n```\n"
+    page += "\n```{toctree}\n:hidden:\n\na\n```\n\n```{figure} e.png\n:alt: words\n```\n\n(here)=\n"
+    assert empty_links(page) == ["a.md", "d.png"]
+    assert empty_boxes(page) == ["```{tennis-command} rally", "```{figure} e.png"]
+    assert noise(page) == ["(here)="]
+
+
+def test_this_test_sees_dead_links(tmp_path):
+    page = tmp_path / "a.md"
+    page.write_text("# A b\n\n# A b\n\n[x](#a-b-1) [x](a.md#c) [x](b.md) <a href='x' href=\"c/\">")
+    assert dead_links(page) == ["a.md#c", "b.md", "c/"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_page_stands_alone(page):
+    text = (ROOT / page).read_text()
+    assert empty_links(text) == []
+    assert empty_boxes(text) == []
+    assert noise(text) == []
+    assert dead_links(ROOT / page) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_line_in_place_of_a_directive_names_files_that_exist(page):
+    lines = [
+        token.content
+        for token in tokens((ROOT / page).read_text())
+        if token.info.startswith("{") and token.content.startswith("In the built book")
+    ]
+    for path in re.findall(r"\b[\w-]+(?:/[\w*-]+)+(?:/|\.[a-z]+)", " ".join(lines)):
+        assert list(ROOT.glob(path)), path
