@@ -3,9 +3,23 @@
 """Where the parts of the kit are that are not Python: the checkout that this package runs from."""
 
 import os
+import re
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def source_address() -> str | None:
+    """Return where people get Tennis; None as long as ``[project.urls]`` does not say it.
+
+    Raises ValueError if a command in a mail of 72 columns cannot hold it.
+    """
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        address = tomllib.load(file)["project"].get("urls", {}).get("Source")
+    if address is not None and not re.fullmatch(r"https://[\w.~:/@+-]{4,43}", address, re.ASCII):
+        raise ValueError(f"pyproject.toml: the address {address!r} is not https://, or too long")
+    return address
 
 
 def cache_folder() -> Path:

@@ -5,6 +5,7 @@
 import textwrap
 from collections.abc import Iterable
 
+from tennis.checkout import source_address
 from tennis.explain.explanation import Explanation
 from tennis.explain.packed_ball import PackedBall, Stack
 from tennis.explain.story import Share
@@ -77,15 +78,18 @@ def _see_it_again(manifest: Manifest, *, tree: bool) -> list[str]:
     kernel = f"Debian's {_kernel(manifest)}"
     if tree:
         kernel = "the built tree of this kernel, whose image has the SHA-256 below"
+    address = source_address()
+    where = "get it as above" if address else "the folder that you have, or that of the sender"
     return [
         "To see it again (exit code 0: the same ball, to the nanosecond):",
+        *([f"    git clone {address} TENNIS"] if address else []),
+        "    make -C TENNIS setup",
         "    . TENNIS/.venv/bin/activate",
         f"    sh replay.sh{argument}",
         *_wrapped(
-            f"It needs Tennis {manifest.tool.tennis}, edition {manifest.tool.edition} (in the "
-            "folder TENNIS, after `make setup` there), "
-            f"QEMU {manifest.tool.versions.get('qemu', 'unknown')}, and {kernel}."
+            f"TENNIS is Tennis {manifest.tool.tennis}, edition {manifest.tool.edition}: {where}."
         ),
+        *_wrapped(f"It needs QEMU {manifest.tool.versions.get('qemu', 'unknown')}, and {kernel}."),
     ]
 
 
