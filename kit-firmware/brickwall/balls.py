@@ -170,8 +170,9 @@ def pair_edges(
 
     ``which`` of the counts in ``pushed`` are this wire's.
 
-    An edge is seen by one machine at once and by the other one cycle later. A pulse of one cycle
-    is seen by one machine only: a runt.
+    An edge is the first cycle of a level that lasts two cycles or more. It is seen by one machine
+    at once and by the other one cycle later. A pulse of one cycle is a runt. One machine alone sees
+    it come and go, or takes it for the edge, and the other one sees the edge where it is.
     """
     out = wire[OUT]
     taken_a = wire[_TAKEN_A]
@@ -235,14 +236,15 @@ def pair_edges(
         if left < 2 and wire[UNSURE] == 0:
             unsure = 1
             break
-        wire[UNSURE] = 0
-        edges[out & (EDGES - 1)] = a
+        # single cycles, each seen by the same machine, up to the edge
+        runt = 1
+        wire[RUNT_AT] = a
+        # in the cycle before the other machine saw it
+        edges[out & (EDGES - 1)] = a + (later << 1) if later > 0 else a - ((later + 1) << 1)
         out += 1
-        room -= 1
         taken_a += 1
         taken_b += 1
-        waiting_a -= 1
-        waiting_b -= 1
+        break
     if not runt and not unsure and room > 0:
         # two words of one machine and none of the other
         if waiting_a > 1 and waiting_b == 0:

@@ -32,6 +32,9 @@ _VREG_LEVELS = {1100: 0xB0, 1150: 0xC0, 1200: 0xD0, 1250: 0xE0, 1300: 0xF0}
 _REQUEST_TX = 0
 _REQUEST_RX = 4
 _REQUESTS_A_PIO = 8
+_SIO = 0xD0000000
+_GPIO_IN = 0x004
+_GPIO_OE_CLEAR = 0x028 if IS_RP2040 else 0x040
 
 
 def tx_request(machine):
@@ -91,6 +94,16 @@ def transfer_count(channel):
 def read_and_start(channel):
     """Return the address that takes a channel's read address and starts it, unless that is 0."""
     return _DMA + _DMA_CHANNEL_BYTES * channel.channel + _READ_ADDRESS_TRIGGER
+
+
+def pad_levels():
+    """Return the address of all pads' levels: a bit each."""
+    return _SIO + _GPIO_IN
+
+
+def let_go():
+    """Return the address that takes the pads whose outputs are to be switched off: a bit each."""
+    return _SIO + _GPIO_OE_CLEAR
 
 
 def end_watchdog():

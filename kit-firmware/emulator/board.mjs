@@ -12,6 +12,7 @@ import { Dma } from './dma.mjs';
 import { Edges } from './edges.mjs';
 import { Fabric } from './fabric.mjs';
 import { FlashChip } from './flash-chip.mjs';
+import { Net } from './net.mjs';
 import { PAD_COUNT, override } from './pads.mjs';
 import { PioRegisters } from './pio-registers.mjs';
 import { installRom } from './rom.mjs';
@@ -68,6 +69,7 @@ export class Board {
    * @param {Uint8Array} [options.unique_id] 8 bytes
    * @param {[number, number][]} [options.wires] pairs of pads
    * @param {Record<string, number> | null} [options.edges] how edges travel (edges.mjs); null: at once
+   * @param {Record<string, any> | null} [options.net] what the pads are wired to (net.mjs), besides `wires`
    */
   constructor({
     flash = new Uint8Array(0),
@@ -77,11 +79,13 @@ export class Board {
     unique_id = DEFAULT_UNIQUE_ID,
     wires = [],
     edges = null,
+    net = null,
   }) {
     if (flash.length > FLASH_SIZE) throw new Error('the flash image has more than 2 MB');
     this.flash = new Uint8Array(FLASH_SIZE).fill(0xff);
     this.flash.set(flash);
     this.options = { flash_miss_cycles, skipping, unique_id, edges };
+    this.net = net;
     this.program = program;
     this.wires = wires;
     /** Called when levels of pads change: (mask, cycle). */
@@ -184,6 +188,7 @@ export class Board {
     const { pads } = fabric;
     for (const [a, b] of this.wires) pads.connect(a, b);
     if (this.options.edges) pads.edges = new Edges(this.options.edges);
+    if (this.net) this.wire(this.net);
     this.functions = { pwm: 0, sio: 0, pio0: 0, pio1: 0 };
     this.output_disables = 0;
     this.output_overrides = [0, 0, 0, 0];
@@ -209,6 +214,19 @@ export class Board {
       }
       for (const listener of this.pad_listeners) listener(mask, cycle);
     };
+  }
+
+  /** Plug other wires: a net (net.mjs), from now on. */
+  wire(net) {
+    this.net = net;
+    this.fabric.pads.net = new Net(net, (cycles, action) => {
+      const { fabric } = this;
+      fabric.at(fabric.now + cycles, () => {
+        action();
+        fabric.pads_at = Math.min(fabric.pads_at, fabric.now);
+      });
+    });
+    this.fabric.outputsChanged();
   }
 
   /** Take over what the registers of a pin say. */

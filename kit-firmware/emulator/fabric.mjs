@@ -78,6 +78,7 @@ export class Fabric {
       this.pads_at,
       pads.on_the_way.length ? pads.on_the_way[0][0] : Infinity,
       pads.edges ? pads.edges.next : Infinity,
+      pads.net ? pads.net.next : Infinity,
       this.events.length ? this.events[0].cycle : Infinity,
       this.clock ? this.clock.next : Infinity,
     );
@@ -118,11 +119,12 @@ export class Fabric {
     if (this.clock && this.clock.next <= cycle) this.clock.fire(cycle);
     while (this.events.length && this.events[0].cycle <= cycle) this.events.shift().action(cycle);
     const { pads } = this;
+    if (pads.net && pads.net.next <= cycle) this.pads_at = Math.min(this.pads_at, cycle);
     while (this.pads_at <= cycle) {
       this.pads_at = Infinity;
       this.collectOutputs();
       const conflicts = pads.conflicts;
-      const changed = pads.update();
+      const changed = pads.update(cycle);
       if (pads.conflicts & ~conflicts) this.onConflict(pads.conflicts);
       if (pads.edges) pads.travel(changed, cycle);
       this.inputsChanged(cycle);

@@ -7,7 +7,7 @@
  *
  * A message is u8 kind, u32 length, payload (little endian). The host writes WRITE (bytes for the
  * serial port), AT_READY (bytes to be sent when the link says that the target is ready), RESPOND
- * (a script, as of --respond: from now on that target is at the pads), GO (u64: run for so many
+ * (a script, as of --respond, or a net, as of --net: from now on that is at the pads), GO (u64: run for so many
  * cycles at most, 0 for any number) and QUIT. GO is answered by exactly one of
  * DATA (bytes from the serial port; the board stops as soon as there are any), TIME (u64: the
  * cycle that the limit came to) or FAULT (text). A NOTE (text) may come before that answer:

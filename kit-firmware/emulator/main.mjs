@@ -10,6 +10,7 @@ import { parseEdges } from './edges.mjs';
 import { segmentsOf } from './elf.mjs';
 import { Link, QemuPipes } from './link.mjs';
 import { serveLockstep } from './lockstep.mjs';
+import { parseNet } from './net.mjs';
 import { PAD_COUNT } from './pads.mjs';
 import { Pair } from './pair.mjs';
 import { parseScript, respond } from './respond.mjs';
@@ -27,6 +28,8 @@ const USAGE = `usage: main.mjs [options] tcp PORT[,CLOCK] | lockstep [IN,OUT]
   --save             write the flash image back to --flash when the board has changed it
   --connect A-B,...  wires between pads, for example 2-6,7-3
   --edges JSON       how edges travel: {"pad_ns":3,"wire_ns":0,"rc_ns":7,"rising":0.5,"falling":0.5}
+  --net JSON         what the pads are wired to, in ohms (net.mjs): {"resistors":[["gp2","t_ping",330]],
+                     "rise":1000,"width":1250}
   --second PPM       tcp: a second Pico answers the pings, whose crystal is so much faster; its
                      port and its clock are named behind the first one's
   --respond JSON     a scripted target on the pads ping and reply
@@ -109,6 +112,7 @@ function options() {
         save: { type: 'boolean', default: false },
         connect: { type: 'string' },
         edges: { type: 'string' },
+        net: { type: 'string' },
         second: { type: 'string' },
         respond: { type: 'string' },
         link: { type: 'string' },
@@ -156,6 +160,7 @@ function main() {
   const board = new Board({
     ...common,
     wires: values.connect ? wiresOf(values.connect) : [],
+    net: values.net ? parsed(parseNet, values.net, '--net') : null,
     ...(id && { unique_id: new Uint8Array(Buffer.from(id, 'hex')) }),
   });
   let changed = false;
@@ -183,11 +188,15 @@ function main() {
     serveTcp(boards, { ports, run, fast: values.fast, onError });
   } else if (mode === 'lockstep') {
     if (values.second) fail('--second needs tcp');
+    if (values.net && (values.link || values.target)) fail('--net has a target of its own');
     const link = values.target
       ? targetOf(values.target, values.console)
       : values.link && new QemuPipes(...descriptorsOf(values.link, '--link'));
     const host = descriptorsOf(argument ?? '3,4', 'lockstep');
-    const replace = (text) => respond(board, parseScript(text), pins);
+    const replace = (text) => {
+      if ('resistors' in JSON.parse(text)) board.wire(parseNet(text));
+      else respond(board, parseScript(text), pins);
+    };
     serveLockstep(board, host, link ? new Link(board, pins, link) : null, replace);
   } else fail(`a mode is needed: tcp PORT or lockstep\n${USAGE}`);
 }

@@ -49,6 +49,8 @@ export class Pads {
     this.conflicts = 0;
     /** How edges travel to the inputs; null: at once. @type {Edges | null} */
     this.edges = null;
+    /** What some pads are wired to, in ohms; null: `wires` are all. @type {import('./net.mjs').Net | null} */
+    this.net = null;
     this.cycles_a_ns = 0.125;
     /** How far into its cycle the outside world changed a pad; in cycles. */
     this.fractions = new Float64Array(PAD_COUNT);
@@ -93,8 +95,8 @@ export class Pads {
     this.driven_levels = level ? this.driven_levels | bit : this.driven_levels & ~bit;
   }
 
-  /** Compute the levels of all pads; returns the mask of those that changed. */
-  update() {
+  /** Compute the levels of all pads in a cycle; returns the mask of those that changed. */
+  update(cycle) {
     const drivers = this.enables | this.driven;
     const ones = (this.enables & this.outputs) | (this.driven & this.driven_levels);
     const zeros = (this.enables & ~this.outputs) | (this.driven & ~this.driven_levels);
@@ -119,6 +121,7 @@ export class Pads {
       if (high) levels |= wire;
     }
     this.conflicts = conflicts;
+    if (this.net) levels = (levels & ~this.net.mask) | this.net.settle(this, cycle);
     const changed = this.levels ^ levels;
     this.levels = levels;
     return changed;

@@ -8,7 +8,10 @@ random pieces, must come out as the same balls, events and counts.
 
 import random
 from ast import literal_eval
+from bisect import bisect_right
+from collections import Counter
 from dataclasses import dataclass, field
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import pytest
@@ -258,6 +261,74 @@ def test_the_firmware_decides_as_the_definitions_say(batch, pico):
         plainly, decided = plainly + fast[4], decided + len(fast[0])
     # both ways were taken
     assert 0.03 * decided < plainly < 0.9 * decided
+
+
+PAIR = """
+import balls
+from memory import zeros
+from stampers import Wire
+
+def pair(streams):
+    rings = [zeros(balls.RING_WORDS) for _ in streams]
+    for ring, stream in zip(rings, streams):
+        for n, word in enumerate(stream):
+            ring[n] = word
+    wire, pushed, runts = Wire(*rings), zeros(2), []
+    for n in range(2):
+        pushed[n] = len(streams[n])
+    while True:
+        if not balls.pair_same(wire.job(pushed, 0)):
+            break
+        if balls.pair_edges(wire.state, *wire.rings, wire.edges, pushed, 0):
+            runts.append(wire.state[balls.RUNT_AT])
+        elif not wire.state[balls.LEFT]:
+            break
+    return list(wire.edges)[:wire.state[balls.OUT]], runts
+"""
+
+
+def looked_at(levels: list[int], phase: int) -> list[int]:
+    """Return what the stamper pushes that looks at every second level, whatever the levels."""
+    words: list[int] = []
+    for at in range(phase, len(levels), 2):
+        if levels[at] != len(words) % 2:
+            words.append((len(words) - (at - phase) // 2 - 1) & 0xFFFFFFFF)
+    return words
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_an_edge_is_where_a_level_begins_that_stays(batch, pico):
+    """Single ticks before it, as of a plug that chatters, move no edge, and none is unmarked.
+
+    A stamper that looks at every second tick takes the first of them for the edge.
+    """
+    rng = random.Random(batch)  # noqa: S311
+    pico.execute(PAIR)
+    levels: list[int] = []
+    noisy = 0  # how often single ticks came before a level that stayed
+    for _ in range(40):
+        pattern = [rng.randrange(2) for _ in range(rng.randrange(16))]
+        noisy += any(before and not after for before, after in pairwise(pattern))
+        levels += [0] * rng.randrange(9, 12) + pattern + [1] * rng.randrange(9, 12)
+    levels += [0] * 9
+    edges, single = [], []
+    at = level = 0
+    for found, run in groupby(levels):
+        length = len(list(run))
+        if length == 1:
+            single.append(at)
+        elif found != level:
+            edges.append(at)
+            level = found
+        at += length
+    said = pico.execute(f"print(pair({[looked_at(levels, 0), looked_at(levels, 1)]!r}))")
+    measured, runts = literal_eval(said)
+    assert measured == edges
+    assert noisy > 10
+    # one mark for each row of them, at one of its ticks
+    assert set(runts) <= set(single)
+    marked = Counter(bisect_right(edges, runt) for runt in runts)
+    assert marked.keys() == {bisect_right(edges, tick) for tick in single}
 
 
 def test_the_words_are_the_gaps_of_every_bench(pico):

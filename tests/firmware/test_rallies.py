@@ -392,7 +392,10 @@ def test_the_generator_answers_as_it_was_told(source):
     assert played.end.misses == 0
     assert gap_errors(played) <= {0, 1}
     assert silent.end.misses == 3
-    assert wires["ping"] == {"high": 1, "low": 0, "pulled_up": 1, "pulled_down": 0}
+    # nothing drives either wire but the Pico itself: a pad that is let go of keeps its level
+    driven = {"high": 1, "from_high": [1, 1], "pulled_up": 1, "pulled_down": 0}
+    assert wires["ping"] == driven | {"low": 0, "from_low": [0, 0]}
+    assert wires["reply"] == driven
     for name in ("ping_to_listen", "answer_to_reply"):
         assert wires[name] is (source == "jumpers")
     assert wires["ping_to_reply"] is wires["listen_to_reply"] is False

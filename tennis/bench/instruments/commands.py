@@ -36,30 +36,46 @@ class Hello(BaseModel):
     pins: dict[str, int] = {}
 
 
-class Driven(BaseModel):
-    """The level of a pad that is driven high, and low; and pulled, which firmware of 0.2 omits."""
-
-    high: Literal[0, 1]
-    low: Literal[0, 1]
-    pulled_up: Literal[0, 1] | None = None
-    pulled_down: Literal[0, 1] | None = None
+Level = Literal[0, 1]
 
 
 class Pulled(BaseModel):
     """The level of a pad that is pulled up, and down."""
 
-    pulled_up: Literal[0, 1]
-    pulled_down: Literal[0, 1]
+    pulled_up: Level
+    pulled_down: Level
+
+
+class DrivenHigh(Pulled):
+    """The same of one that is driven high, too, and then let go of: at once after that, and later.
+
+    Firmware of 0.2 and 0.3 omits these levels.
+    """
+
+    high: Level | None = None
+    from_high: tuple[Level, Level] | None = None
+
+
+class Driven(BaseModel):
+    """The same of one that is driven low, too. Firmware of 0.2 says only ``high`` and ``low``."""
+
+    high: Level
+    low: Level
+    from_high: tuple[Level, Level] | None = None
+    from_low: tuple[Level, Level] | None = None
+    pulled_up: Level | None = None
+    pulled_down: Level | None = None
 
 
 class PadReadings(BaseModel):
     """What the Brickwall's pads tell about the wires."""
 
     ping: Driven
-    reply: Pulled
+    reply: DrivenHigh
     listen: Pulled
     ping_to_reply: bool
     ping_to_listen: bool
+    ping_to_answer: bool = False  # firmware of 0.3 omits it
     answer_to_reply: bool
     listen_to_reply: bool
 
