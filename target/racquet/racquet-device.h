@@ -2,7 +2,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What every Racquet has in common: a platform device with two lines, and counters in its folder
- * in sysfs. Each module includes this once and says in racquet_answer() how it answers.
+ * in sysfs. Each module includes this once and says in racquet_answer() how it answers. It is no file
+ * of its own to be linked: kbuild cannot make racquet.ko of racquet.o and another one, and a Racquet
+ * of one's own stays one C file.
  *
  * The lines come from a device-tree node
  *
@@ -18,6 +20,7 @@
 #define RACQUET_DEVICE_H
 
 #include <linux/atomic.h>
+#include <linux/bitops.h>
 #include <linux/gpio/consumer.h>
 #include <linux/gpio/machine.h>
 #include <linux/interrupt.h>
@@ -51,7 +54,7 @@ static struct racquet {
 	unsigned long trigger; /* IRQF_TRIGGER_... of the ping */
 	atomic_long_t pings, replies, overruns;
 	atomic_t in_flight; /* the reply line is up and the bottom half owes an edge */
-	bool in_use;
+	unsigned long in_use; /* bit 0: a device has the lines */
 } racquet;
 
 /*
@@ -115,7 +118,7 @@ static void racquet_release(void *data)
 {
 	struct racquet *r = data;
 
-	r->in_use = false;
+	clear_bit_unlock(0, &r->in_use);
 }
 
 static int racquet_setup(struct device *dev)
@@ -123,7 +126,6 @@ static int racquet_setup(struct device *dev)
 	struct racquet *r = &racquet;
 	int irq, err;
 
-	r->in_use = true;
 	err = devm_add_action_or_reset(dev, racquet_release, r);
 	if (err)
 		return err;
@@ -151,7 +153,7 @@ static int racquet_setup(struct device *dev)
 
 static int racquet_probe(struct platform_device *pdev)
 {
-	if (racquet.in_use) {
+	if (test_and_set_bit_lock(0, &racquet.in_use)) {
 		dev_err(&pdev->dev, "one racquet a machine: this is a second one\n");
 		return -EBUSY;
 	}

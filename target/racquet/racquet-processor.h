@@ -16,6 +16,7 @@
 #include <linux/gpio/driver.h>
 #include <linux/interrupt.h>
 #include <linux/irq.h>
+#include <linux/irqdesc.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
@@ -28,13 +29,21 @@ struct racquet_moved {
 	struct cpumask before;
 };
 
-/* A line that cannot be moved by itself: its threads still go where the kernel believes it is. */
+/*
+ * A line that cannot be moved by itself: its threads still go where the kernel believes it is.
+ * irq_set_affinity() refuses it, and nothing else that modules may call sets these masks. The
+ * interrupt's thread reads them under the descriptor's lock.
+ */
 static void racquet_believe(unsigned int irq, const struct cpumask *where)
 {
 	struct irq_data *data = irq_get_irq_data(irq);
+	struct irq_desc *desc = irq_data_to_desc(data);
+	unsigned long flags;
 
+	raw_spin_lock_irqsave(&desc->lock, flags);
 	irq_data_update_affinity(data, where);
 	irq_data_update_effective_affinity(data, where);
+	raw_spin_unlock_irqrestore(&desc->lock, flags);
 }
 
 static void racquet_put_back(void *data)
@@ -48,11 +57,15 @@ static void racquet_put_back(void *data)
 static int racquet_remember(struct device *dev, unsigned int irq)
 {
 	struct racquet_moved *moved = devm_kmalloc(dev, sizeof(*moved), GFP_KERNEL);
+	struct irq_desc *desc = irq_data_to_desc(irq_get_irq_data(irq));
+	unsigned long flags;
 
 	if (!moved)
 		return -ENOMEM;
 	moved->irq = irq;
+	raw_spin_lock_irqsave(&desc->lock, flags);
 	cpumask_copy(&moved->before, irq_get_affinity_mask(irq));
+	raw_spin_unlock_irqrestore(&desc->lock, flags);
 	return devm_add_action_or_reset(dev, racquet_put_back, moved);
 }
 

@@ -28,10 +28,17 @@ static void racquet_task(void *argument)
 	struct racquet *r = argument;
 
 	while (!rtdm_task_should_stop()) {
-		if (rtdm_event_wait(&answer->pinged)) /* woken up to stop */
+		int err = rtdm_event_wait(&answer->pinged);
+
+		if (!err) {
+			racquet_drive(r, false);
+			racquet_count_reply(r);
 			continue;
-		racquet_drive(r, false);
-		racquet_count_reply(r);
+		}
+		/* Woken up to stop; any other error would come again at once, at the highest priority. */
+		if (!rtdm_task_should_stop())
+			pr_err("the bottom half ended: waiting for a ping failed (%d)\n", err);
+		break;
 	}
 }
 /* [/bottom-half] */

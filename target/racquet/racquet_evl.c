@@ -27,11 +27,17 @@ static struct racquet_answer *answer;
 static void racquet_lower_on_pings(void)
 {
 	while (!evl_kthread_should_stop()) {
+		int err = evl_wait_flag(&answer->pinged);
+
+		if (!err) {
+			racquet_drive(&racquet, false);
+			racquet_count_reply(&racquet);
+			continue;
+		}
 		/* Woken up to stop; any other error would come again at once, at the highest priority. */
-		if (evl_wait_flag(&answer->pinged))
-			break;
-		racquet_drive(&racquet, false);
-		racquet_count_reply(&racquet);
+		if (!evl_kthread_should_stop())
+			pr_err("the bottom half ended: waiting for a ping failed (%d)\n", err);
+		break;
 	}
 }
 /* [/bottom-half] */

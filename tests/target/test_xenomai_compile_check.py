@@ -64,3 +64,51 @@ def test_the_compile_check_sees_a_wrong_call(tmp_path):
     made = compiled(tmp_path, "racquet_evl", "evl", edit=edit)
     assert made.returncode != 0
     assert "evl_wait_flag" in made.stderr
+
+
+WAITS = {
+    "racquet_cobalt": ("rtdm_event_wait", "rtdm_task_should_stop", "racquet_task(&racquet)"),
+    "racquet_evl": ("evl_wait_flag", "evl_kthread_should_stop", "racquet_lower_on_pings()"),
+}
+# of 3 pings, then of an error for ever; one call too many ends the program with 9
+AROUND = """
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#define pr_err(...) fprintf(stderr, __VA_ARGS__)
+struct racquet {{ int lowered, counted; }} racquet;
+struct racquet_answer {{ int pinged; }} one, *answer = &one;
+static int waits;
+static void racquet_drive(struct racquet *r, bool up) {{ r->lowered += !up; }}
+static void racquet_count_reply(struct racquet *r) {{ r->counted++; }}
+static bool {stops}(void) {{ return {stopped} && waits > 3; }}
+static int {waits}(int *event)
+{{
+	if (waits > 3)
+		exit(9);
+	return ++waits > 3 ? -1 : 0;
+}}
+{code}
+int main(void)
+{{
+	{call};
+	printf("%d %d", racquet.lowered, racquet.counted);
+}}
+"""
+
+
+@pytest.mark.parametrize("stopped", [0, 1])
+@pytest.mark.parametrize("module", WAITS)
+def test_a_bottom_half_that_cannot_wait_ends(tmp_path, module, stopped):
+    """It has the highest priority: one that tried again would leave the processor to nobody."""
+    waits, stops, call = WAITS[module]
+    text = (ROOT / "target" / "racquet" / f"{module}.c").read_text()
+    code = text.partition("/* [bottom-half] */")[2].partition("/* [/bottom-half] */")[0]
+    source, program = tmp_path / "loop.c", tmp_path / "loop"
+    source.write_text(
+        AROUND.format(waits=waits, stops=stops, stopped=stopped, code=code, call=call)
+    )
+    subprocess.run(["gcc", "-Wall", "-Werror", "-o", program, source], check=True)
+    ended = subprocess.run([program], capture_output=True, text=True, check=False, timeout=20)
+    assert (ended.returncode, ended.stdout) == (0, "3 3")
+    assert ("waiting for a ping failed (-1)" in ended.stderr) == (not stopped)
