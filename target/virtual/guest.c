@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "inside.h"
+#include "parameters.h"
 
 EXPORT int qemu_plugin_version = PLUGIN_API;
 
@@ -317,23 +318,14 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 			       char **argv)
 {
 	static struct notifier at_end = { .notify = ends };
-	const struct {
-		const char *name;
-		int64_t *value;
-	} parameters[] = {
-		{ "modules=", &modules_at }, { "init_task=", &init_task }, { "every=", &every },
-		{ "calls=", &calls_fd },     { "out=", &out_fd },
+	static const struct parameter parameters[] = {
+		{ "modules", &modules_at }, { "init_task", &init_task }, { "every", &every },
+		{ "calls", &calls_fd },	    { "out", &out_fd },		 { 0 },
 	};
 	ssize_t got;
 
-	for (int i = 0; i < argc; i++) {
-		for (size_t p = 0; p < ELEMENTS(parameters); p++) {
-			size_t length = strlen(parameters[p].name);
-
-			if (!strncmp(argv[i], parameters[p].name, length))
-				*parameters[p].value = strtoll(argv[i] + length, NULL, 10);
-		}
-	}
+	if (!parameters_read("guest", argc, argv, parameters, NULL))
+		return -1;
 	got = pread(calls_fd, calls, sizeof(calls), 0);
 	if (got < 0 || got % sizeof(calls[0]))
 		fail("the functions' addresses cannot be read");

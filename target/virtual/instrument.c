@@ -69,6 +69,7 @@ static const struct parameter parameters[] = {
 	{ "instruction", &instruction },
 	{ "listen", &listen },
 	{ "loop_back", &loop_back },
+	{ 0 },
 };
 
 /* --- state --- */
@@ -129,10 +130,10 @@ static void send_event(int what, int64_t when, uint32_t value)
 static void serve(int64_t now);
 static void end_pulse(int64_t now);
 static void time_out(int64_t now);
-static void never_ready(int64_t now);
-static void silent(int64_t now);
+static _Noreturn void never_ready(int64_t now);
+static _Noreturn void silent(int64_t now);
 static void pass_on(int64_t now);
-static void end_qemu(int64_t now);
+static _Noreturn void end_qemu(int64_t now);
 static struct deadline next_serve = { .met = serve }, pulse_end = { .met = end_pulse };
 static struct deadline timeout_end = { .met = time_out }, ready_end = { .met = never_ready };
 static struct deadline over_end = { .met = end_qemu }, silence_end = { .met = silent };
@@ -147,7 +148,7 @@ static void send_places(void)
 		send_frame(PLACES, places, size);
 }
 
-static void end_rally(int reason, int64_t now)
+static void tell_end(int reason, int64_t now)
 {
 	flush_balls();
 	if (reason == COMPLETE)
@@ -156,16 +157,28 @@ static void end_rally(int reason, int64_t now)
 	sum.when = now;
 	send_frame(END, &sum, sizeof(sum));
 	state = ENDED;
-	if (reason != COMPLETE || !over)
-		end_qemu(now);
+}
+
+static _Noreturn void end_qemu(int64_t now)
+{
+	_exit(0);
+}
+
+static _Noreturn void end_rally(int reason, int64_t now)
+{
+	tell_end(reason, now);
+	end_qemu(now);
+}
+
+/* All balls are decided. With over the guest runs on, and is told. */
+static void complete(int64_t now)
+{
+	if (!over)
+		end_rally(COMPLETE, now);
+	tell_end(COMPLETE, now);
 	deadline_clear(&next_serve);
 	machine_say_over();
 	deadline_set(&over_end, now + over);
-}
-
-static void end_qemu(int64_t now)
-{
-	_exit(0);
 }
 
 static int64_t next_gap(void)
@@ -195,7 +208,7 @@ static void close_ball(int64_t now)
 	if (buffered == BALLS_A_FRAME)
 		flush_balls();
 	if (sum.balls == balls) {
-		end_rally(COMPLETE, now);
+		complete(now);
 		return;
 	}
 	if (unanswered >= GIVE_UP_BALLS && now - unanswered_since > give_up)
@@ -271,7 +284,7 @@ static void hear(int64_t now, bool up)
 		flush_balls();
 	if (++sum.balls == balls) {
 		deadline_clear(&silence_end);
-		end_rally(COMPLETE, now);
+		complete(now);
 	}
 }
 
@@ -281,7 +294,7 @@ static void pass_on(int64_t now)
 	machine_set_ping(now, machine_reply_is_up());
 }
 
-static void silent(int64_t now)
+static _Noreturn void silent(int64_t now)
 {
 	end_rally(NO_ANSWER, now);
 }
@@ -324,7 +337,7 @@ static void ready(int64_t now)
 	serve_at(now + settle + (period ? 0 : next_gap()));
 }
 
-static void never_ready(int64_t now)
+static _Noreturn void never_ready(int64_t now)
 {
 	end_rally(NEVER_READY, now);
 }
@@ -358,8 +371,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info
 			       char **argv)
 {
 	static const struct instrument instrument = {
+		.name = "instrument",
 		.parameters = parameters,
-		.parameter_count = sizeof(parameters) / sizeof(parameters[0]),
 		.installed = say_hello,
 		.connected = connected,
 		.ready = ready,

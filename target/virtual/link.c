@@ -39,15 +39,15 @@ static int64_t to_pico = -1, from_pico = -1, places = -1;
 static int64_t timeout = 200000000, ready_timeout = 120000000000;
 static const struct parameter parameters[] = {
 	{ "to_pico", &to_pico }, { "from_pico", &from_pico },	      { "places", &places },
-	{ "timeout", &timeout }, { "ready_timeout", &ready_timeout },
+	{ "timeout", &timeout }, { "ready_timeout", &ready_timeout }, { 0 },
 };
 
-static bool playing, over;
+static bool playing;
 static enum { NOTHING, A_RISE, A_FALL } awaited; /* of the reply line, to complete a ball */
 static int64_t horizon_at, served_at;
 
 static void reached(int64_t now);
-static void never_ready(int64_t now);
+static _Noreturn void never_ready(int64_t now);
 static struct deadline horizon = { .met = reached }, ready_end = { .met = never_ready };
 
 static void tell(uint32_t kind, int64_t now, uint32_t value)
@@ -149,14 +149,13 @@ static void ready(int64_t now)
 		exchange(REPLY, now, true);
 }
 
-static void end(int64_t now, uint32_t reason)
+static _Noreturn void end(int64_t now, uint32_t reason)
 {
-	over = true;
 	tell(END, now, reason);
 	_exit(0);
 }
 
-static void never_ready(int64_t now)
+static _Noreturn void never_ready(int64_t now)
 {
 	end(now, NEVER_READY);
 }
@@ -174,16 +173,15 @@ static void installed(void)
 
 static void ended(int64_t now)
 {
-	if (!over)
-		end(now, TARGET_ENDED);
+	end(now, TARGET_ENDED);
 }
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
 			       char **argv)
 {
 	static const struct instrument instrument = {
+		.name = "link",
 		.parameters = parameters,
-		.parameter_count = sizeof(parameters) / sizeof(parameters[0]),
 		.installed = installed,
 		.connected = connected,
 		.ready = ready,

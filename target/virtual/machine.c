@@ -29,11 +29,17 @@ static int64_t ping_line, reply_line = 1, ready_line = 2, over_line = 4;
 static int64_t gpio; /* address of the PL061 with these lines; 0: there is only one */
 static int64_t answer_seed, answer_min, answer_max;
 static const struct parameter own_parameters[] = {
-	{ "ping_line", &ping_line },   { "reply_line", &reply_line },
-	{ "ready_line", &ready_line }, { "answer_seed", &answer_seed },
-	{ "answer_min", &answer_min }, { "answer_max", &answer_max },
-	{ "over_line", &over_line },   { "gpio", &gpio },
-	{ "turn", &turn_ns },	       { "fine_turn", &fine_turn_ns },
+	{ "ping_line", &ping_line },
+	{ "reply_line", &reply_line },
+	{ "ready_line", &ready_line },
+	{ "answer_seed", &answer_seed },
+	{ "answer_min", &answer_min },
+	{ "answer_max", &answer_max },
+	{ "over_line", &over_line },
+	{ "gpio", &gpio },
+	{ "turn", &turn_ns },
+	{ "fine_turn", &fine_turn_ns },
+	{ 0 },
 };
 
 #define DEVICES_MAX 256
@@ -289,32 +295,11 @@ _Noreturn void fail(const char *message)
 	_exit(3);
 }
 
-static bool take(const struct parameter *parameters, size_t count, const char *word)
-{
-	const char *value = strchr(word, '=');
-
-	for (size_t p = 0; value && p < count; p++) {
-		size_t name = strlen(parameters[p].name);
-
-		if (word + name == value && !memcmp(word, parameters[p].name, name)) {
-			*parameters[p].value = strtoll(value + 1, NULL, 10);
-			return true;
-		}
-	}
-	return false;
-}
-
 int machine_install(qemu_plugin_id_t id, int argc, char **argv, const struct instrument *given)
 {
 	instrument = given;
-	for (int i = 0; i < argc; i++) {
-		if (!take(given->parameters, given->parameter_count, argv[i]) &&
-		    !take(own_parameters, sizeof(own_parameters) / sizeof(own_parameters[0]),
-			  argv[i])) {
-			fprintf(stderr, "instrument: parameter %s?\n", argv[i]);
-			return -1;
-		}
-	}
+	if (!parameters_read(given->name, argc, argv, given->parameters, own_parameters))
+		return -1;
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* no guest without its host */
 	instrument->installed();
 	qemu_plugin_register_vcpu_tb_trans_cb(id, (plugin_callback)translated, NULL);

@@ -11,20 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "parameters.h"
 #include "qemu.h"
 
 #define NEVER INT64_MAX
 
-/* A number that the host gives on the command line, as name=value; times are ns. */
-struct parameter {
-	const char *name;
-	int64_t *value;
-};
-
 /* What an instrument does when something happens; now is in ns of virtual time. */
 struct instrument {
+	const char *name; /* of the plugin, in what it says */
 	const struct parameter *parameters;
-	size_t parameter_count;
 	void (*installed)(void); /* the parameters are there; the machine is not yet */
 	void (*connected)(int64_t now); /* the machine is there and begins to run */
 	void (*ready)(int64_t now); /* the guest raised the ready line, once */

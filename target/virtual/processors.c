@@ -23,22 +23,18 @@
  */
 #include "processors.h"
 
-#include <string.h>
-
 #include "clock.h"
 #include "host_clock.h"
+#include "kicks.h"
 #include "machine.h"
 
 #define CLOSE_NS 50000
 #define ATTRIBUTES_ALL (-1)
-#define VCPU_BYTES 2048 /* of a vCPU's state are looked at */
-#define TRIES 1000
 
 extern void *qemu_get_cpu(int index);
 extern _Bool cpu_thread_is_idle(void *cpu);
 extern void async_run_on_cpu(void *cpu, void (*work)(void *cpu, uint64_t data), uint64_t data);
 extern void qemu_cpu_kick(void *cpu);
-extern void cpu_exit(void *cpu);
 extern void tcg_cpu_init_cflags(void *cpu, _Bool parallel);
 extern _Bool qemu_in_vcpu_thread(void);
 extern void *timerlist_new(int clock, void (*notify)(void *opaque, int clock), void *opaque);
@@ -58,7 +54,6 @@ static int usual_shift; /* an instruction takes 1 << usual_shift ns */
 static qemu_timer turn;
 static bool taking_turns, resting, woken;
 static int64_t turn_ends, close_until;
-static size_t kick_at; /* in a vCPU: 1 if it was kicked; 0: not known yet */
 
 /* --- the clock's rate --- */
 
@@ -131,43 +126,19 @@ static void kick_all(void *cpu, uint64_t data)
 	qemu_cpu_kick(cpu); /* in one thread: all of them */
 }
 
-/* Where QEMU notes that a vCPU was kicked; 0: it cannot be told now, as if it was kicked before. */
-static size_t find_kick(uint8_t *cpu)
-{
-	uint8_t before[VCPU_BYTES];
-	size_t found = 0;
-
-	memcpy(before, cpu, sizeof(before));
-	cpu_exit(cpu);
-	for (size_t i = 0; i < sizeof(before); i++) {
-		if (before[i] == cpu[i])
-			continue;
-		if (found || before[i] || cpu[i] != 1)
-			return 0;
-		found = i;
-	}
-	return found;
-}
-
 /*
  * A deadline kicks all vCPUs. Where turns are shared, one that was kicked shares again what is left:
  * of two, the first would have five eighths of each turn.
  */
 void processors_not_kicked(void)
 {
-	for (int i = 0; kick_at && i < cpu_count; i++)
-		((uint8_t *)cpus[i])[kick_at] = 0;
+	kicks_take_back(cpus, cpu_count);
 }
 
 static void forget_kicks(void *cpu, uint64_t data)
 {
-	static int tries;
-
-	for (int i = 0; !kick_at && i < cpu_count; i++)
-		kick_at = find_kick(cpus[i]);
-	if (!kick_at && ++tries == TRIES)
-		fail("the vCPUs of this QEMU are not known: it plays with one processor only");
-	processors_not_kicked();
+	kicks_learn(cpus, cpu_count);
+	kicks_take_back(cpus, cpu_count);
 }
 
 /* The turn began in the middle of a round: QEMU goes on with those behind the one that ran last. */

@@ -30,6 +30,7 @@
 #include "clock.h"
 #include "inside.h"
 #include "lanes.h"
+#include "parameters.h"
 
 typedef void (*memory_callback)(unsigned int vcpu, uint32_t info, uint64_t address, void *data);
 extern size_t qemu_plugin_tb_n_insns(const void *tb);
@@ -397,23 +398,15 @@ static void *read_file(int fd, size_t record, size_t *count)
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
 			       char **argv)
 {
-	const struct {
-		const char *name;
-		int64_t *value;
-	} parameters[] = {
-		{ "windows=", &windows_fd },
-		{ "symbols=", &symbols_fd },
-		{ "out=", &out_fd },
+	static const struct parameter parameters[] = {
+		{ "windows", &windows_fd },
+		{ "symbols", &symbols_fd },
+		{ "out", &out_fd },
+		{ 0 },
 	};
 
-	for (int i = 0; i < argc; i++) {
-		for (size_t p = 0; p < ELEMENTS(parameters); p++) {
-			size_t length = strlen(parameters[p].name);
-
-			if (!strncmp(argv[i], parameters[p].name, length))
-				*parameters[p].value = strtoll(argv[i] + length, NULL, 10);
-		}
-	}
+	if (!parameters_read("profile", argc, argv, parameters, NULL))
+		return -1;
 	windows = read_file(windows_fd, sizeof(*windows), &window_count);
 	symbols = read_file(symbols_fd, sizeof(*symbols), &symbol_count);
 	if (!windows || !symbols)

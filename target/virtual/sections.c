@@ -26,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "parameters.h"
 #include "sections.h"
 
 extern size_t qemu_plugin_tb_n_insns(const void *tb);
@@ -283,38 +284,30 @@ static void look(void *opaque)
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info *info, int argc,
 			       char **argv)
 {
-	const struct {
-		const char *name;
-		int64_t *value;
-	} parameters[] = {
-		{ "out=", &out_fd },
-		{ "from=", &from },
-		{ "base=", &base },
-		{ "preempt=", &preempt },
-		{ "vectors=", &vectors },
-		{ "harden=", &harden },
-		{ "switch_to=", &switch_to },
-		{ "gic=", &gic },
-		{ "gic_end=", &gic_end },
-		{ "gic3=", &gic3 },
-		{ "gic3_end=", &gic3_end },
-		{ "threads=", &for_threads },
-		{ "chance0=", &functions.chance[0] },
-		{ "chance1=", &functions.chance[1] },
-		{ "chance2=", &functions.chance[2] },
-		{ "chance3=", &functions.chance[3] },
-		{ "bottom_held=", &functions.bottom_held },
-		{ "bottom_let_go=", &functions.bottom_let_go },
+	static const struct parameter parameters[] = {
+		{ "out", &out_fd },
+		{ "from", &from },
+		{ "base", &base },
+		{ "preempt", &preempt },
+		{ "vectors", &vectors },
+		{ "harden", &harden },
+		{ "switch_to", &switch_to },
+		{ "gic", &gic },
+		{ "gic_end", &gic_end },
+		{ "gic3", &gic3 },
+		{ "gic3_end", &gic3_end },
+		{ "threads", &for_threads },
+		{ "chance0", &functions.chance[0] },
+		{ "chance1", &functions.chance[1] },
+		{ "chance2", &functions.chance[2] },
+		{ "chance3", &functions.chance[3] },
+		{ "bottom_held", &functions.bottom_held },
+		{ "bottom_let_go", &functions.bottom_let_go },
+		{ 0 },
 	};
 
-	for (int i = 0; i < argc; i++) {
-		for (size_t p = 0; p < ELEMENTS(parameters); p++) {
-			size_t length = strlen(parameters[p].name);
-
-			if (!strncmp(argv[i], parameters[p].name, length))
-				*parameters[p].value = strtoll(argv[i] + length, NULL, 10);
-		}
-	}
+	if (!parameters_read("sections", argc, argv, parameters, NULL))
+		return -1;
 	threads = for_threads;
 	if (out_fd < 0)
 		fail("no file descriptor to write to (out=)");

@@ -23,8 +23,9 @@ FOLDER = ROOT / "target" / "virtual"
 SOURCES = (  # of both instruments
     *("machine.c", "machine.h", "idle.c", "idle.h", "processors.c", "processors.h"),
     *("clock.h", "qemu.h", "host_clock.c", "host_clock.h", "places.c", "places.h"),
+    *("kicks.c", "kicks.h", "parameters.c", "parameters.h"),
 )
-INSIDE = ("inside.h", "qemu.h")  # of those that look into the guest
+INSIDE = ("inside.h", "qemu.h", "parameters.c", "parameters.h")  # of those that look into the guest
 LANES = ("lanes.c", "lanes.h", "clock.h")
 SECTIONS = ("masks.c", "waits.c", "watched.c", "sections.h")
 Plugin = Literal["instrument", "link", "profile", "guest", "sections"]
