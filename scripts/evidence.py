@@ -18,7 +18,7 @@ from tennis.comparison.sides import Side
 from tennis.match.folder import open_match
 from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles
-from tennis.replicate.verdicts import Claim, Replication, number, with_interval
+from tennis.replicate.verdicts import Claim, Replication, number
 from tennis.stats.balls import latencies_ns
 from tennis.units import format_ns
 
@@ -47,9 +47,8 @@ def _parts(claim: Claim) -> list[tuple[tuple[str, ...], str]]:
     beside = [(part, f"{part.says if several else claim.title}, hard") for part in claim.beside]
     for part, says in judged + beside:
         published = "" if part.published is None else number(part.published)
-        text = f"**{part.verdict}**"
-        if part.estimate is not None and part.interval is not None:
-            text += f": {with_interval(part.estimate, part.interval)}"
+        text = f"**{part.verdict}**{part.said.removeprefix(part.verdict)}"
+        text += f": {part.ratio}" if part.ratio else ""
         if part.largest is not None:
             text += f"; latest {number(part.largest)}"
         found.append(((claim.id, says, published), text))

@@ -67,7 +67,8 @@ def replicate(
     """Judge each published claim and figure by the match in the folder MATCH.
 
     A verdict is confirmed (or the same order by another cause), contradicted or inconclusive. It
-    has its numbers, intervals and N. An inconclusive one says what to play to decide it. Other
+    names what it is judged by, and has its numbers, intervals and N. A confirmed one says "cause
+    not looked at" until --explain looked. An inconclusive one says what to play to decide it. Other
     statements are not addressed or not addressable, with the reason.
 
     \b

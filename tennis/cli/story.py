@@ -33,18 +33,20 @@ def print_story(console: Console, told: MatchStory, match: Path) -> None:
         table.add_row(
             "" if line.load == load else line.load,
             line.kernel,
-            line.here.said("median"),
-            Text("-" if line.late is None else line.here.said("p999"), style="bold"),
+            line.said(line.usual),
+            Text(line.said(line.late), style="bold"),
             line.here.said("max") + (f", {line.misses} missed" if line.misses else ""),
             Text(format_us(line.published_us), style="dim"),
         )
         load = line.load
     console.print(table)
+    console.print(Text("Usually, and 1 in 1,000: in the median boot.", style="dim"))
     console.print()
     for sentence in told.sentences:
         text = Text(sentence.text)
         if sentence.verdict:
             text.append(f" {sentence.verdict.upper()}", style=STYLES[sentence.verdict])
+            text.append(f" {sentence.beside}" if sentence.beside else "")
         console.print(text)
         if sentence.explain:
             command = f"tennis explain {quoted(match / sentence.explain)}"

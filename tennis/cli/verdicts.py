@@ -9,12 +9,18 @@ from rich.console import Console
 from rich.text import Text
 
 from tennis.cli.words import command_line, paragraph
-from tennis.pages.match import conclusions, counted, mechanisms, ratio, strangers
+from tennis.pages.match import (
+    conclusions,
+    counted,
+    mechanisms,
+    strangers,
+    unlooked,
+)
 from tennis.rally.text import plain, quoted
 from tennis.replicate.deciding import level_words
 from tennis.replicate.knutsson_rules import KNUTSSON
 from tennis.replicate.rules import replication as rules
-from tennis.replicate.verdicts import Claim, ClaimPart, Replication, compared, number
+from tennis.replicate.verdicts import SHARES, Claim, ClaimPart, Replication, compared, number
 from tennis.units import format_count
 
 STYLES = {
@@ -107,6 +113,8 @@ def print_verdicts(
         if count or verdict != "another cause"
     )
     paragraph(console, f"All {len(claims)} statements: {totals}.")
+    if count := unlooked(claims):
+        paragraph(console, f"Of {count} confirmed, the cause was not looked at: --explain does.")
     behind, balls = replication.behind
     if behind:
         words = f"without the last {behind:,} of {balls:,} balls"
@@ -123,6 +131,8 @@ def _print_claim(console: Console, claim: Claim, told: set[str]) -> None:
     lead.append(f"{claim.verdict.upper():<{_VERDICT}}", style=STYLES[claim.verdict])
     title = claim.title if ours else f"{claim.source} {claim.id}: {claim.title}"
     paragraph(console, title + n, lead, style="" if claim.n else "dim")
+    if claim.beside_verdict:
+        paragraph(console, claim.said, _space(_NAME + _VERDICT))
     if not claim.addressed:
         paragraph(console, claim.why, _space(_NAME + _VERDICT), style="dim")
         return
@@ -141,13 +151,16 @@ def _print_part(console: Console, part: ClaimPart, told: set[str]) -> None:
     lead.append(f"{part.verdict:<{_VERDICT}}", style=STYLES[part.verdict])
     paragraph(console, part.says, lead)
     below = _space(_NAME + _VERDICT)
-    if found := ratio(part):
+    if part.latest_words:
+        paragraph(console, f"{part.latest_words}; but", below)
+    if found := part.ratio:
         unit = " decades (below 0: nearer)" if part.below == 0 else " times"
-        here = found.replace(" (", f"{unit} (", 1)
+        here = found if found.startswith("no number") else found.replace(" (", f"{unit} (", 1)
         value = "" if part.published is None else f" {number(part.published)}"
         published = f"; published{value}: {part.quantity}"
         latest = "" if part.largest is None else f"; the latest balls here: {number(part.largest)}"
-        paragraph(console, f"{here}, judged by {part.judged}{published}{latest}", below)
+        cause = "; cause not looked at" if part.cause == "not looked at" else ""
+        paragraph(console, f"{here}, judged by {part.judged}{published}{latest}{cause}", below)
     if part.remark:
         paragraph(console, part.remark, below)
     for words in mechanisms(part):
@@ -180,18 +193,26 @@ def _print_table(
             for hard in claim.beside:
                 if hard.addressed:
                     _print_row(console, "  with hard top halves", hard)
-    if any(part.command for claim in played for part in (*claim.parts, *claim.beside)):
+    every = [part for claim in played for part in (*claim.parts, *claim.beside)]
+    if any(part.cause == "not looked at" for part in every):
+        console.print(Text("* cause not looked at", style="dim"))
+    if any(part.command for part in every):
         console.print()
         command_line(console, "More boots: ", replication.command_for("BOOTS"))
 
 
 def _print_row(console: Console, name: str, part: ClaimPart) -> None:
     published = "" if part.published is None else number(part.published)
-    line = Text(f"  {name:<{_ROW - 2}}{published:>7}  {ratio(part) or '-':<{_RATIO}}")
+    found, _, why = (part.ratio or "-").partition(": ")
+    line = Text(f"  {name:<{_ROW - 2}}{published:>7}  {found:<{_RATIO}}")
     line.append(part.verdict, style=STYLES[part.verdict])
+    line.append("*" if part.cause == "not looked at" else "")
     console.print(line, soft_wrap=True)
-    remarks = (part.remark, part.next and f"to decide it, {part.next}")
-    if any(remarks) and part.verdict != "confirmed":
+    shares = part.by == SHARES
+    remarks = [part.latest_words, why, f"judged by {part.judged}" if shares else ""]
+    if part.verdict != "confirmed":
+        remarks += [part.remark, part.next and f"to decide it, {part.next}"]
+    if any(remarks):
         paragraph(console, "; ".join(filter(None, remarks)), _space(_NAME), style="dim")
 
 
@@ -281,9 +302,9 @@ def print_differences(console: Console, ours: Replication, theirs: Replication) 
         paragraph(console, difference.claim.title, Text(f"{difference.claim.id}: "))
         for name, claim in zip(names, (difference.claim, difference.other), strict=True):
             lead = Text(f"    {name}: ")
-            lead.append(claim.verdict, style=STYLES[claim.verdict])
+            lead.append(claim.said, style=STYLES[claim.verdict])
             lead.append("  ")
-            paragraph(console, "; ".join(filter(None, map(ratio, claim.parts))), lead)
+            paragraph(console, "; ".join(part.ratio for part in claim.parts if part.ratio), lead)
     opposite = sum(difference.opposite for difference in found)
     console.print()
     paragraph(

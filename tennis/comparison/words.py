@@ -8,6 +8,7 @@ from typing import Any
 from tennis.comparison.before_after import MEDIAN, Judgement, Statement
 from tennis.comparison.kinds import MedianBeyond, ShareBeyond
 from tennis.comparison.played import Sides
+from tennis.comparison.ratio_words import ratio_words
 from tennis.units import format_count, format_ns
 
 FACTOR_FROM = 2.0  # a ratio is said as a factor from here on, below it in per cent
@@ -23,16 +24,30 @@ def time(ns: float) -> str:
 def ratio(statement: Statement) -> str:
     """Write the ratio with its interval: ``1.03 (1.029 to 1.031)``."""
     found = statement.ratio
-    if not math.isfinite(found.estimate):
+    if math.isnan(found.estimate):
         return "-"
-    if not found.bounded:
-        return f"{_number(found.estimate)} (too few boots for an interval)"
-    return f"{_number(found.estimate)} ({_number(found.low)} to {_number(found.high)})"
+    return ratio_words(
+        found.estimate,
+        (found.low, found.high),
+        write=_number,
+        why=why_no_number(statement),
+        unknown="too few boots for an interval",
+    )
+
+
+def why_no_number(statement: Statement) -> str:
+    """Say why a ratio is infinite, or 0: "none before"."""
+    if math.isinf(statement.ratio.estimate):
+        side, when, other = statement.decisive.of, "after", "before"
+    else:
+        side, when, other = statement.decisive.to, "before", "after"
+    what = statement.decisive.what
+    if isinstance(what, ShareBeyond) and not isinstance(what, MedianBeyond):
+        return f"none {other}"
+    return f"no answer {when}" if math.isinf(side.estimate) else f"0 {other}"
 
 
 def _number(one: float) -> str:
-    if math.isinf(one):
-        return "unbounded"
     return f"{one:.3f}" if 1 / FACTOR_FROM < one < FACTOR_FROM else f"{one:.3g}"
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import get_args
 
+from tennis.comparison.before_after import MEDIAN
+from tennis.comparison.ratio_words import ratio_words
 from tennis.edition import VERSION
 from tennis.match.folder import REPORT, MatchFolder
 from tennis.match.plan import ScheduledRally
@@ -25,8 +27,9 @@ from tennis.rally.manifest import THREADED, Health
 from tennis.rally.text import plain
 from tennis.replicate.knutsson_rules import FIGURES, KNUTSSON, LOADS, TABLES, published_maximum
 from tennis.replicate.rules import LATENCIES, PERIODIC, LatencyName, replication
-from tennis.replicate.story import cells, head, story
-from tennis.replicate.verdicts import Claim, ClaimPart, Replication, Verdict, number, with_interval
+from tennis.replicate.samples import boots_shown
+from tennis.replicate.story import cells, head, level_said, story
+from tennis.replicate.verdicts import SHARES, Claim, ClaimPart, Replication, Verdict, number
 from tennis.stats.summary import Latency, latencies, percent
 from tennis.units import format_count, format_us
 
@@ -43,6 +46,8 @@ class Cell:
     published: Maximum
     growth: str  # of the published maximum from idle; empty for idle itself
     latency_here: Latency | None  # None: nothing was played
+    usual: str  # what half of a boot's balls exceed, in the median boot
+    p99: str  # and one in 100
     balls: int
     misses: int
     note: str  # why there is nothing, or what is wrong with it
@@ -125,21 +130,15 @@ def match_report(replicated: Replication) -> str:
         versions=_versions(match),
         rules=replication(),
         beyond=beyond,
-        ratio=ratio,
         at_levels=at_levels,
         mechanisms=mechanisms,
         boots=lambda count: format_count(count, "boot"),
         number=number,
         class_of=lambda verdict: verdict.replace(" ", "-"),
         counted=counted(claims),
+        unlooked=unlooked(claims),
+        shares=SHARES,
     )
-
-
-def ratio(part: ClaimPart) -> str:
-    """Say what was found: estimate and interval; empty where nothing was compared."""
-    if part.estimate is None or part.interval is None:
-        return ""
-    return with_interval(part.estimate, part.interval)
 
 
 def mechanisms(part: ClaimPart) -> list[str]:
@@ -158,7 +157,8 @@ def mechanisms(part: ClaimPart) -> list[str]:
 def at_levels(part: ClaimPart) -> str:
     """Say what was found at each probability of exceedance."""
     return "; ".join(
-        f"1 in {level.one_in:,}: {with_interval(level.estimate, level.interval)}"
+        f"1 in {level.one_in:,}{' (of shares)' if level.shares else ''}: "
+        + ratio_words(level.estimate, level.interval, write=number)
         for level in part.levels
         if level.one_in is not None
     )
@@ -170,12 +170,18 @@ def beyond(part: ClaimPart) -> str:
     published, here = f"published{value}: {part.quantity}", ""
     if part.largest is not None:
         here = f"of the latest balls here {number(part.largest)}"
-    return "; ".join(filter(None, (f"judged by {part.judged}", published, here)))
+    cause = "" if part.cause != "not looked at" else "cause not looked at"
+    return "; ".join(filter(None, (f"judged by {part.judged}", published, here, cause)))
 
 
 def conclusions(claims: Iterable[Claim]) -> list[Claim]:
     """Return the conclusions of the thesis that are about kernels: its chapter 8."""
     return [c for c in claims if c.source == KNUTSSON and c.kind == "conclusion" and c.parts]
+
+
+def unlooked(claims: Iterable[Claim]) -> int:
+    """Count the confirmed statements whose cause nobody looked at."""
+    return sum(claim.cause == "not looked at" for claim in claims)
 
 
 def counted(claims: Iterable[Claim]) -> dict[str, int]:
@@ -287,13 +293,23 @@ def _cells(replication: Replication, table: KernelTable) -> list[Cell]:
             if published is None or idle is None:
                 continue
             growth = f"{number(published.max / idle.max)} times" if load != "idle" else ""
+            here = _together(rallies, name) if rallies else None
+            boots = boots_shown(rallies, name)
+            levels = [
+                level_said(boots.median(one_in).estimate if boots.has(one_in) else None, here)
+                for one_in in (MEDIAN, 100)
+                if here is not None
+            ]
+            usual, p99 = levels or ("", "")
             cells.append(
                 Cell(
                     load=load,
                     latency=name,
                     published=published,
                     growth=growth,
-                    latency_here=_together(rallies, name) if rallies else None,
+                    latency_here=here,
+                    usual=usual,
+                    p99=p99,
                     balls=sum(rally.balls for rally in rallies),
                     misses=sum(rally.misses for rally in rallies),
                     note=note,

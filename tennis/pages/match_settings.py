@@ -5,11 +5,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tennis.comparison import words
 from tennis.comparison.before_after import MEDIAN, Statement
+from tennis.comparison.ratio_words import ratio_words
 from tennis.comparison.settings import Worth, worth
 from tennis.match.folder import MatchFolder
 from tennis.match.plan import MatchPlan
-from tennis.replicate.verdicts import with_interval
+from tennis.replicate.verdicts import number
 from tennis.units import format_count, format_ns
 
 
@@ -91,7 +93,13 @@ def said(statements: Iterable[Statement]) -> str:
     """
     for one in statements:
         if one.one_in == 1000:
-            ratio = one.ratio
             of = "" if isinstance(one.decisive.what, int) else f" ({one.quantity})"
-            return f"{one.change}{of}: {with_interval(ratio.estimate, (ratio.low, ratio.high))}"
+            ratio = one.ratio
+            found = ratio_words(
+                ratio.estimate,
+                (ratio.low, ratio.high),
+                write=number,
+                why=words.why_no_number(one),
+            )
+            return f"{one.change}{of}: {found}"
     return ""

@@ -39,7 +39,7 @@ class Level:
     def words(self, measure: str) -> str:
         """Say what is judged."""
         if self.shares:
-            return f"{self.shares}, of the median boots"
+            return f"the {self.shares} of all balls of the median boot"
         what = f"the {measure}" if self.one_in is None else level_words(self.one_in)
         return f"{what} of the median boot"
 
@@ -169,9 +169,9 @@ def bounds(above: float | None, below: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """Write a ratio with three digits; what has no number is not bounded."""
+    """Write a ratio with three digits; what a missed ball or 0 makes infinite is no number."""
     if value is None or not math.isfinite(value):
-        return "unbounded"
+        return "no number"
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
@@ -362,10 +362,3 @@ def _boots_needed(limits: _Bounds, judged: Level, boots: int) -> int | None:
             distance = abs(edge - estimate)
             needed = max(needed, boots * (half / distance) ** 2 if distance else math.inf)
     return math.ceil(1.1 * needed) + 1 if needed <= BOOTS_MAX else None
-
-
-def with_interval(estimate: float, interval: tuple[float | None, float | None]) -> str:
-    """Write an estimate with its interval; one boot has none."""
-    if any(end is not None and math.isnan(end) for end in interval):
-        return f"{number(estimate)} (no interval)"
-    return f"{number(estimate)} ({number(interval[0])} to {number(interval[1])})"

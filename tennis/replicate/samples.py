@@ -8,13 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
+from tennis.comparison.boots import Boot
 from tennis.comparison.rallies import BENCH_PARTS, KERNEL_PARTS, boot_of
+from tennis.comparison.sides import Side
 from tennis.match.folder import MatchFolder
 from tennis.match.plan import NotPlayed, ScheduledRally
 from tennis.rally import Rally
 from tennis.rally.cycles import balls_in_whole_cycles, misses, too_short
 from tennis.rally.text import plain
-from tennis.replicate.rules import RuleBook, RuleSide
+from tennis.replicate.rules import LatencyName, RuleBook, RuleSide
+from tennis.stats.balls import latencies_ns
 
 
 @dataclass
@@ -164,6 +167,16 @@ def mixed(rallies: Sequence[Rally]) -> str:
     if len(notes) > 1:
         return f"the rallies' times mean different things: {plain(notes[0])} and {plain(notes[1])}"
     return ""
+
+
+def boots_shown(rallies: Sequence[Rally], latency: LatencyName) -> Side:
+    """Return boots as they are judged; of one that is too short for that, all balls."""
+    return Side(
+        [
+            Boot.of(latencies_ns(rally, latency)) if too_short(rally) else boot_of(rally, latency)
+            for rally in rallies
+        ]
+    )
 
 
 def latest(sample: Sample) -> tuple[str, Rally, int, int | None]:

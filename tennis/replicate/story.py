@@ -2,26 +2,34 @@
 # SPDX-License-Identifier: MIT
 """What a match found, in a few sentences: mainline and PREEMPT_RT, idle and under stress.
 
-Every number is of all boots of a cell together; a word in capitals is a verdict of
-``tennis.replicate.verdicts`` and says the same as there.
+Levels are of the median boot, the latest answer of all boots of a cell. A word in capitals is a
+verdict of ``tennis.replicate.verdicts``, and its numbers are those of that verdict.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
+from tennis.comparison.before_after import MEDIAN
 from tennis.publications import knutsson_2008
 from tennis.rally import Rally, Tally
 from tennis.replicate.knutsson_rules import published_maximum
 from tennis.replicate.rules import RuleSide, replication
-from tennis.replicate.samples import find
-from tennis.replicate.verdicts import Claim, Replication
+from tennis.replicate.samples import boots_shown, find
+from tennis.replicate.verdicts import SHARES, Claim, Replication, number
 from tennis.stats.summary import Latency, latencies
-from tennis.units import format_count, format_us
+from tennis.units import format_count, format_ns, format_us
 
 _KERNELS = (("mainline", "default", "mainline"), ("rt", "chrt", "PREEMPT_RT, forced"))
 _ONE_IN = 1000
 _SURPRISE = 10  # times what one in 1,000 exceeds: a latest answer beyond that wants a reason
+
+
+def level_said(level: float | None, of: Latency) -> str:
+    """Write a level of the median boot; of a latency that says how long a missed ball took."""
+    if level is None:
+        return "-"
+    return format_ns(level) if isfinite(level) else of.said_missed
 
 
 @dataclass(frozen=True)
@@ -35,9 +43,16 @@ class StoryLine:
     misses: int
     here: Latency
     further: Latency  # from the handler's answer to the bottom half's
-    late: float | None  # what one in 1,000 exceeds, infinite: a missed ball; None: too few balls
+    # what half of a boot's answers exceed, and one in 1,000, in the median boot (ns); infinite: a
+    # missed ball; None: boots have too few balls
+    usual: float | None
+    late: float | None
     published_us: int | None
     rally: Rally  # the one with the latest answer
+
+    def said(self, level: float | None) -> str:
+        """Write a level of the median boot."""
+        return level_said(level, self.here)
 
 
 @dataclass(frozen=True)
@@ -46,6 +61,7 @@ class Sentence:
 
     text: str
     verdict: str = ""
+    beside: str = ""  # what belongs to the verdict: "by 1 in 1,000; cause not looked at"
     explain: str = ""  # the rally, a folder of the match, that tells more
 
 
@@ -142,6 +158,7 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
     published = None if top_half else published_maximum(table, load, "interrupt")
     measured = latencies([together], claim=not together.misses)
     here = measured["interrupt_ns"]
+    boots = boots_shown(rallies, "interrupt")
     return StoryLine(
         load=load,
         kernel=words,
@@ -150,7 +167,8 @@ def _line(  # noqa: PLR0913, PLR0917 (all that tells a cell from others)
         misses=together.misses,
         here=here,
         further=measured["scheduling_ns"],
-        late=here.ns("p999") if together.balls >= _ONE_IN else None,
+        usual=boots.median(MEDIAN).estimate if boots.has(MEDIAN) else None,
+        late=boots.median(_ONE_IN).estimate if boots.has(_ONE_IN) else None,
         published_us=published.max if published else None,
         rally=max(rallies, key=_latest),
     )
@@ -169,17 +187,34 @@ def _claim(replicated: Replication, name: str) -> Claim | None:
 
 
 def _earlier(replicated: Replication, load: str, sooner: StoryLine, later: StoryLine) -> Sentence:
-    """Say how much earlier the published winner is; the verdict is the ranking's."""
+    """Say how much earlier the published winner is; numbers and verdict are the ranking's.
+
+    What the thesis published comes first if the latest answers here do not show it.
+    """
     name = "rt-chrt-mainline" if load == "idle" else "mainline-rt-chrt"
     claim = _claim(replicated, f"ranking-{load}-interrupt-{name}")
-    here = _ratio(later.late, sooner.late)
-    there = _ratio(later.published_us, sooner.published_us)
-    when = "Idle" if load == "idle" else "Under stress"
-    head = f"{when}, {sooner.kernel.partition(',')[0]} answers earlier"
-    text = f"{head}: {here} times here (1 in 1,000), {there} times there (the latest)."
-    if sooner.late is None or later.late is None:
-        text = f"{head}: {there} times in the thesis; too few balls to say it of here."
-    return Sentence(text, _verdict(claim))
+    part = claim.parts[0] if claim else None
+    when = "idle" if load == "idle" else "under stress"
+    one, other = (line.kernel.partition(",")[0] for line in (sooner, later))
+    there = number(part.published) if part and part.published else "?"
+    thesis = f"{when[:1].upper()}{when[1:]}, {one} answers earlier, says the thesis: {there} times"
+    if part is None or not part.ratio or not part.by:
+        text = f"{thesis}, by the latest answers. Too few balls to say it of here."
+        return Sentence(text, _verdict(claim), _beside(claim))
+    found = f"{other} answers {part.ratio} times as late"
+    if part.by == SHARES:
+        found = f"{other} has {part.ratio} times as many late answers"
+    if "no number" in part.ratio:
+        found = f"{other} over {one}: {part.ratio}"
+    found += f", judged by {part.judged}."
+    text = f"{thesis}, by the latest answers. Here {found}"
+    if part.largest_position in {"outside", "both"}:
+        ratio = f"{other}'s is {number(part.largest)} times {one}'s"
+        text = (
+            f"{when[:1].upper()}{when[1:]}, the latest answers here do not show what the thesis "
+            f"says of them: {ratio}, in the thesis {there} times. But {found}"
+        )
+    return Sentence(text, _verdict(claim), _beside(claim))
 
 
 def _growth(replicated: Replication, rt: StoryLine | None) -> Sentence:
@@ -187,16 +222,19 @@ def _growth(replicated: Replication, rt: StoryLine | None) -> Sentence:
     claim = _claim(replicated, "c2")
     title = claim.title if claim else ""
     verdict = _verdict(claim)
+    differ = [part for part in claim.decisive if part.latest_words] if claim else []
+    but = "".join(f" But {part.latest_words} ({part.says})." for part in differ)
     return Sentence(
-        f"The thesis' main result: {title[:1].lower()}{title[1:]}.",
+        f"The thesis' main result: {title[:1].lower()}{title[1:]}.{but}",
         verdict,
+        _beside(claim),
         rt.rally.path.name if rt and verdict == "contradicted" else "",
     )
 
 
 def _modern_driver(line: StoryLine) -> Sentence:
     """Say what a driver of today's gets on the same kernel: what was contradicted is one call."""
-    late = "" if line.late is None else f"1 in 1,000 after {line.here.said('p999')}, "
+    late = "" if line.late is None else f"1 in 1,000 after {line.said(line.late)}, "
     missed = f" ({line.misses} missed)" if line.misses else ""
     latest = f"after {line.here.said('max')}{missed}"
     text = (
@@ -228,7 +266,7 @@ def _surprises(lines: Sequence[StoryLine]) -> list[Sentence]:
             Sentence(
                 f"Surprise: {line.kernel.partition(',')[0]}'s {came} "
                 f"(thesis {format_us(line.published_us)}); 1 in 1,000 "
-                f"came after {line.here.said('p999')}.",
+                f"came after {line.said(line.late)} in the median boot.",
                 explain=line.rally.path.name,
             )
         )
@@ -239,10 +277,8 @@ def _verdict(claim: Claim | None) -> str:
     return claim.verdict if claim else ""
 
 
-def _ratio(of: float | None, to: float | None) -> str:
-    if not of or not to or not isfinite(of) or not isfinite(to):
-        return "?"
-    return f"{of / to:.2g}" if of < 100 * to else f"{of / to:,.0f}"
+def _beside(claim: Claim | None) -> str:
+    return claim.beside_verdict if claim else ""
 
 
 def head(told: MatchStory) -> str:

@@ -13,19 +13,22 @@ from functools import cached_property
 from typing import Any, Literal
 
 from tennis.comparison.rallies import boot_of
+from tennis.comparison.ratio_words import ratio_words
 from tennis.comparison.sides import Side as Boots
 from tennis.match.folder import MatchFolder
 from tennis.rally.text import plain
 from tennis.replicate import samples
 from tennis.replicate.causes import other_cause
-from tennis.replicate.deciding import Level, decide, number, with_interval
+from tennis.replicate.deciding import Level, Position, decide, level_words, number
 from tennis.replicate.every_rule import published_quantity, rules
 from tennis.replicate.knutsson_rules import published_ratio
 from tennis.replicate.mechanisms import Mechanism, Mechanisms
 from tennis.replicate.rules import Rule, RulePart, replication
 from tennis.replicate.samples import Sample
 
-__all__ = ["Claim", "ClaimPart", "Replication", "SideFigures", "Verdict", "number", "with_interval"]
+__all__ = ["Claim", "ClaimPart", "Replication", "SideFigures", "Verdict", "number"]
+SHARES = "the share of late balls"
+Cause = Literal["looked at", "not looked at", ""]
 Verdict = Literal[
     "confirmed",
     "another cause",  # the same order, by a mechanism that the original did not have
@@ -36,6 +39,7 @@ Verdict = Literal[
 ]
 HOLDS: frozenset[Verdict] = frozenset({"confirmed", "another cause"})
 SILENT: frozenset[Verdict] = frozenset({"not addressed", "not addressable"})
+DECIDED: frozenset[Verdict] = HOLDS | {"contradicted"}
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,9 @@ class ClaimPart:
     interval: tuple[float | None, float | None] | None = None  # None at an end: unbounded
     levels: tuple[Level, ...] = ()
     largest: float | None = None  # the same ratio of the largest of all balls
+    largest_position: Position | None = None  # where it lies; "both": within a ranking's margin
+    # whether anybody looked at what made the side late that must be late; empty: nothing must
+    cause: Cause = ""
     sides: tuple[SideFigures, ...] = ()
     quantity: str = ""  # what was published: "the thesis' maximum of 10,000,000 balls"
     judged: str = ""  # what is judged here: "1 in 1,000 of the median boot"
@@ -103,9 +110,67 @@ class ClaimPart:
         if self.interval is None or not self.bounded:
             return self.remark
         both = "the interval holds both: " if self.verdict == "inconclusive" else ""
-        ends = f"{number(self.interval[0])} to {number(self.interval[1])}"
+        low, high = self.interval
+        ends = f"{number(low)} to {number(high)}" if _are_numbers(low, high) else self.ratio
         found = f"{'' if self.remark else both}{ends}, and it {self.rule}"
-        return "; ".join(filter(None, (found, self.remark)))
+        return "; ".join(filter(None, (self.latest_words, found, self.remark)))
+
+    @property
+    def ratio(self) -> str:
+        """Say what was found: "1.67 (1.3 to 4)"; empty where nothing was compared."""
+        if self.estimate is None or self.interval is None:
+            return ""
+        return ratio_words(self.estimate, self.interval, write=number, why=self._why_no_number)
+
+    @property
+    def _why_no_number(self) -> str:
+        """Say why the ratio is infinite, or 0; empty: it is not, or several loads take part."""
+        if _are_numbers(self.estimate) and self.estimate:
+            return ""
+        if len(self.sides) != 2:
+            return ""
+        of, to = self.sides
+        if self.by == SHARES:
+            return f"in most boots only {(to if self.estimate == 0 else of).words} has such balls"
+        for side in self.sides:
+            levels = {found.one_in: found.level for found in side.levels}
+            if levels.get(self.judged_one_in or 0) == math.inf:
+                return f"{self.by} of {side.words} had no answer"
+        if not (of.misses or to.misses):
+            return f"it is 0 with {(of if self.estimate == 0 else to).words}"
+        return ""
+
+    @property
+    def by(self) -> str:
+        """Name what the verdict is judged by, in short: "1 in 1,000"; empty: nothing was."""
+        judged = next((one for one in self.levels if one.one_in == self.judged_one_in), None)
+        if judged is None:
+            return ""
+        if judged.shares:
+            return SHARES
+        return f"the {self.measure}" if judged.one_in is None else level_words(judged.one_in)
+
+    @property
+    def latest_differ(self) -> bool:
+        """Tell whether the latest balls, which were published, do not show what was decided."""
+        if self.largest_position is None or self.verdict not in DECIDED:
+            return False
+        return self.largest_position != ("inside" if self.verdict in HOLDS else "outside")
+
+    @property
+    def latest_words(self) -> str:
+        """Say what the latest balls show, where that is not what was decided; else empty."""
+        if not self.latest_differ:
+            return ""
+        holds = "does not hold" if self.verdict in HOLDS else "is not contradicted"
+        there = "" if self.published is None else f", {number(self.published)} there"
+        here = f"{number(self.largest)} times here{there}"
+        return f"by the latest balls, which are what was published, it {holds}: {here}"
+
+    @property
+    def said(self) -> str:
+        """Say the verdict with what it is judged by, and what nobody looked at."""
+        return _said(self.verdict, [self])
 
     @property
     def bounded(self) -> bool:
@@ -155,6 +220,28 @@ class Claim:
         """Return the boots of the smallest side that was compared; 0 where nothing was."""
         return min((part.boots for part in self.parts if part.n), default=0)
 
+    @property
+    def beside_verdict(self) -> str:
+        """Say what belongs to the verdict: "by 1 in 1,000; cause not looked at"."""
+        return self.said.removeprefix(self.verdict).lstrip(",; ")
+
+    @property
+    def decisive(self) -> tuple[ClaimPart, ...]:
+        """Return the parts on which the verdict stands."""
+        if self.verdict in HOLDS:
+            return self.parts
+        return tuple(part for part in self.parts if part.verdict == self.verdict)
+
+    @property
+    def said(self) -> str:
+        """Say the verdict with what it is judged by, and what nobody looked at."""
+        return _said(self.verdict, self.decisive)
+
+    @property
+    def cause(self) -> Cause:
+        """Tell whether what made the sides late was looked at; empty: there is nothing to see."""
+        return _cause(self.verdict, self.decisive)
+
     def as_json(self) -> dict[str, Any]:
         """Return what ``tennis replicate --json`` prints of it."""
         content = asdict(self)
@@ -165,8 +252,9 @@ class Claim:
                     side["mechanism"] = found.model_dump(mode="json") if found else None
         for name in ("parts", "beside"):
             for part, made in zip(content[name], getattr(self, name), strict=True):
-                part.update(n=made.n, boots=made.boots, why=made.why)
-        return {**content, "n": self.n, "boots": self.boots}
+                part.update(n=made.n, boots=made.boots, why=made.why, said=made.said)
+        more = {"said": self.said, "cause": self.cause, "n": self.n, "boots": self.boots}
+        return {**content, **more}
 
 
 class Replication:
@@ -178,6 +266,7 @@ class Replication:
         self._cells: dict[str, Boots] = {}
         self._compared_samples: dict[str, Sample] = {}
         self._mechanisms = Mechanisms.read(match.path).cells
+        self._latest: dict[str, tuple[str, int]] = {}  # the latest ball of a side: rally, number
 
     @property
     def compared(self) -> list[Sample]:
@@ -308,6 +397,8 @@ class Replication:
         cause = self._other_cause(part, found["of"], every) if verdict == "confirmed" else ""
         if cause:
             verdict, cause = "another cause", f"the same order, by another cause: {cause}"
+        late = part.above is not None and verdict == "confirmed"
+        looked = all(self._mechanism(sample) for sample in found["of"])
         remarks = (cause, decision.remark, left_out and f"without {left_out}")
         return ClaimPart(
             part.says,
@@ -325,6 +416,8 @@ class Replication:
             interval=judged.interval if judged else None,
             levels=decision.levels,
             largest=decision.largest,
+            largest_position=self._position(part, decision.largest),
+            cause=("looked at" if looked else "not looked at") if late else "",
             sides=tuple(self._found(sample) for sample in every),
             quantity=published_quantity(source, part.measure),
             judged=judged.words(part.measure) if judged else "",
@@ -334,9 +427,30 @@ class Replication:
         late = [
             (sample, self._cell(sample), known.sentence if known else "")
             for sample in of
-            for known in [self._mechanisms.get(sample.name)]
+            for known in [self._mechanism(sample)]
         ]
         return other_cause(part, late, every, self._rules.statistics.judged_one_in)
+
+    def _mechanism(self, sample: Sample) -> Mechanism | None:
+        """Return what made a side's latest ball late; None: nobody looked at that ball."""
+        known = self._mechanisms.get(sample.name)
+        if known is None:
+            return None
+        if sample.name not in self._latest:
+            rally, _, ball, _ = samples.latest(sample)
+            self._latest[sample.name] = (rally, ball)
+        # boots that were added since may have a later one
+        return known if (known.rally, known.ball) == self._latest[sample.name] else None
+
+    def _position(self, part: RulePart, largest: float | None) -> Position | None:
+        """Tell where the ratio of the latest balls lies, as of an interval that is one number."""
+        if largest is None or math.isnan(largest):
+            return None
+        if part.ranks:
+            most = 1 + self._rules.statistics.margin
+            return "inside" if largest > most else "outside" if largest < 1 / most else "both"
+        above = part.above is None or largest > part.above
+        return "inside" if above and (part.below is None or largest < part.below) else "outside"
 
     def _cell(self, sample: Sample) -> Boots:
         if sample.name not in self._cells:
@@ -380,7 +494,7 @@ class Replication:
             behind=sample.behind,
             misses=sample.misses,
             levels=tuple(levels),
-            mechanism=self._mechanisms.get(sample.name),
+            mechanism=self._mechanism(sample),
             largest=max(cell.latest()),
             exceedance_bound_95=None if sample.misses else 3 / sample.balls,
         )
@@ -425,6 +539,28 @@ def _together(parts: Sequence[ClaimPart]) -> tuple[Verdict, str]:
         verdict = "not addressed"
     decisive = [part for part in parts if part.verdict == verdict] or list(parts)
     return verdict, "; ".join(dict.fromkeys(part.why for part in decisive))
+
+
+def _are_numbers(*values: float | None) -> bool:
+    return all(value is not None and math.isfinite(value) for value in values)
+
+
+def _said(verdict: Verdict, parts: Sequence[ClaimPart]) -> str:
+    """Say a verdict with what it is judged by: "confirmed by 1 in 1,000; cause not looked at"."""
+    by = " and ".join(dict.fromkeys(part.by for part in parts if part.by))
+    if verdict not in DECIDED or not by:
+        return verdict
+    words = f"{verdict}{', judged' if verdict == 'another cause' else ''} by {by}"
+    if any(part.latest_differ for part in parts):
+        words += ", not by the latest balls"
+    return words + ("; cause not looked at" if _cause(verdict, parts) == "not looked at" else "")
+
+
+def _cause(verdict: Verdict, parts: Sequence[ClaimPart]) -> Cause:
+    causes = {part.cause for part in parts if part.cause}
+    if verdict != "confirmed" or not causes:
+        return ""
+    return "not looked at" if "not looked at" in causes else "looked at"
 
 
 def _finite(value: Any) -> Any:

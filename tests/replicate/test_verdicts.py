@@ -293,7 +293,9 @@ def test_two_matches_are_held_against_each_other(tmp_path):
     words = [str(tmp_path / "one"), "--against", str(tmp_path / "other")]
     shown = CliRunner().invoke(replicate, words, terminal_width=200).stdout
     assert re.search(
-        r"c1: .*\n( +.*\n)?.*one: confirmed  1.2 .*\n.*other: contradicted  0.8 ", shown
+        r"c1: .*\n( +.*\n)?.*one: confirmed by 1 in 1,000; cause not looked at\s+1.2 .*\n"
+        r".*other: contradicted by 1 in 1,000\s+0.8 ",
+        shown,
     )
     assert "with opposite ones" in shown
     assert "table7.4-stress" not in shown
@@ -306,7 +308,7 @@ def test_a_match_that_says_threaded_is_judged_as_forced(maker):
     maker.cell("mainline", "default", "idle", bursts(5000))
     maker.cell("rt", "chrt", "idle", bursts(6000))
     before = Replication(maker.sealed()).as_json()
-    said = Mechanism(rally="rt-idle-chrt-tasklet-forced", ball=1, ns=1, sentence="It waited.")
+    said = Mechanism(rally="rt-idle-chrt-tasklet-forced", ball=50, ns=1, sentence="It waited.")
     Mechanisms(cells={"rt/chrt/threaded/idle/interrupt": said}).write(maker.path)
     path = maker.path / "match.json"
     text = path.read_text()
@@ -615,18 +617,93 @@ def test_a_lock_that_2008_did_not_have_is_another_cause(maker, sentence, usual, 
     late = bursts(2_000_000)
     if usual:
         late = bursts(200_000)
-        late[::999] = 2_000_000
-    maker.cell("rt", "default", "idle", bursts(8000))
+        late[1000] = 2_000_000
+    maker.cell("rt", "default", "idle", bursts(50_000 if usual else 500_000))
     maker.cell("rt", "default", "stress", late)
-    for load_name in ("stress", "idle"):
-        maker.cell("mainline", "default", load_name, bursts(9000))
-    path = maker.sealed().path
-    name = "rt/default/forced/stress/interrupt"
-    said = Mechanism(rally="rt-stress", ball=7, ns=2_000_000, sentence=sentence)
-    Mechanisms(cells={name: said}).write(path)
-    found = claim(open_match(path), "table7.3-stress-interrupt")
-    expected = verdict if found.parts[0].verdict != "contradicted" else "contradicted"
-    assert found.verdict == expected
+    match = maker.sealed()
+    ball = int(late.argmax())
+    looked_at(match, "rt/default/forced/stress/interrupt", sentence, ball=ball)
+    found = claim(open_match(match.path), "table7.3-stress-interrupt")
+    assert (found.verdict, found.cause) == (
+        verdict,
+        "looked at" if verdict == "confirmed" else "",
+    ), found.why
+
+
+def looked_at(match, name, sentence, *, ball):
+    """Keep what `tennis replicate --explain` found out about a ball of a side's first boot."""
+    kernel, priorities, _, load_name, _ = name.split("/")
+    rally = f"{kernel}-{load_name}-{priorities}-tasklet{'-forced' if kernel == 'rt' else ''}"
+    known = Mechanisms.read(match.path).cells
+    said = Mechanism(rally=rally, ball=ball, ns=1, sentence=sentence)
+    Mechanisms(cells={**known, name: said}).write(match.path)
+
+
+def shown_of(match):
+    """Return what the command prints of a match, its JSON, its page and a demo's story."""
+    text = " ".join(CliRunner().invoke(replicate, [str(match.path)]).stdout.split())
+    told = CliRunner().invoke(replicate, [str(match.path), "--json"]).stdout
+    return text, json.loads(told)["claims"], match_report(Replication(open_match(match.path)))
+
+
+def test_a_cause_that_nobody_looked_at_is_not_confirmed(maker):
+    """The same balls, with --explain, may turn out to be late by another cause."""
+    idle_pair(maker, bursts(5000), bursts(6000))
+    match = maker.sealed()
+    text, claims, page = shown_of(match)
+    words = "by 1 in 1,000; cause not looked at"
+    assert f"confirmed {words}" in text
+    assert "rt chrt later than mainline 1.92 1.2 (1.2 to 1.2) confirmed* * cause not looked" in text
+    assert "Of 2 confirmed, the cause was not looked at: --explain does." in text
+    assert (claims[0]["said"], claims[0]["cause"]) == (f"confirmed {words}", "not looked at")
+    assert (claims[0]["parts"][0]["said"], claims[0]["verdict"]) == (
+        f"confirmed {words}",
+        "confirmed",
+    )
+    assert page.count(words) == 2
+    assert "Of 2 confirmed, nobody looked at the cause" in page
+
+    looked_at(match, "rt/chrt/forced/idle/interrupt", "Interrupts were off.", ball=50)
+    text, claims, page = shown_of(match)
+    assert (claims[0]["said"], claims[0]["cause"]) == ("confirmed by 1 in 1,000", "looked at")
+    assert "not looked at" not in text + page
+
+    # a boot that was added since has a later ball: nobody looked at that one
+    late = bursts(6000)
+    late[70] = 6500
+    maker.rally("rt", "chrt", "idle", late, repetition=11)
+    _, claims, _ = shown_of(maker.sealed())
+    assert claims[0]["cause"] == "not looked at"
+    assert claims[0]["parts"][0]["sides"][0]["mechanism"] is None
+
+
+def test_a_statement_that_nothing_is_late_has_no_cause(maker):
+    maker.cell("xenomai", "native", "idle", bursts(6000))
+    maker.cell("xenomai", "native", "memory", bursts(7000))
+    found = claim(maker.sealed(), "table10", "arm-2016")
+    assert (found.said, found.cause) == ("confirmed by 1 in 1,000", "")
+
+
+def test_what_is_no_number_gets_words(maker):
+    """Missed balls are later than any ratio; where no such ball is, 0 is a ratio of shares."""
+    idle_pair(maker, bursts(5000), bursts(6000))
+    maker.cell("mainline", "default", "network", bursts(5000), misses=60)
+    maker.cell("rt", "chrt", "network", bursts(5000), bursts(100))
+    for number in range(1, 11):
+        some = two_kinds(12 if number < 3 else 6, 6000)
+        maker.rally("mainline", "default", "stress", some, repetition=number)
+    maker.cell("rt", "chrt", "stress", np.full(6000, 5000))
+    match = maker.sealed()
+    text, _, page = shown_of(match)
+    for shown in (text, page):
+        assert "unbounded" not in shown
+        assert "0 (0 to 0)" not in shown
+    network = claim(match, "ranking-network-interrupt-mainline-rt-chrt").parts[0]
+    assert network.ratio == "no number: 1 in 1,000 of mainline, network had no answer"
+    stress = claim(match, "ranking-stress-interrupt-mainline-rt-chrt").parts[0]
+    if stress.by == "the share of late balls":
+        assert stress.ratio == "no number: in most boots only mainline, stress has such balls"
+    assert stress.ratio.removeprefix("no number") in page
 
 
 def test_nothing_that_was_published_is_about_two_kernels_of_ones_own(maker):
@@ -661,7 +738,16 @@ def test_a_ranking_between_two_kinds_of_balls_is_one_of_shares(maker):
     assert part.verdict == "confirmed"
     assert part.estimate == pytest.approx(1.8, abs=0.2)  # of levels it is 400
     assert part.judged == (
-        "share of balls later than 100 µs: 0.15 % against 0.085 %, of the median boots"
+        "the share of balls later than 100 µs: 0.15 % against 0.085 % of all balls of the median "
+        "boot"
+    )
+    # the late balls of both sides are equally late
+    assert part.said == (
+        "confirmed by the share of late balls, not by the latest balls; cause not looked at"
+    )
+    shown = CliRunner().invoke(replicate, [str(match.path)]).stdout
+    assert "judged by the share of balls later than 100 µs: 0.15 % against 0.085 % of all" in (
+        " ".join(shown[shown.index("Which side is later") :].split())
     )
 
 
