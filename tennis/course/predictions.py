@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from tennis.course.labs import Lab
 from tennis.course.work import ANSWERS, SEALS, TEXT_MAX, Prediction, Work, find_lab, read_answers
 from tennis.course.written_numbers import NumberError, read_number
-from tennis.errors import RallyError, TennisError
+from tennis.errors import RallyError, TennisError, UsageError
 from tennis.rally import open_folder
 from tennis.rally.disk import open_regular, writing
 from tennis.rally.folder import MANIFEST
@@ -64,16 +64,19 @@ def sealing(out: Path, tell: Callable[[str], None]) -> Iterator[None]:
     """Seal the predictions of the lab in whose folder ``out`` is about to be played.
 
     They are read now, and kept once there is a result to be seen: a rally that did not come about
-    seals nothing. What cannot be read or written is told, and the rally is played all the same.
+    seals nothing. A seal that cannot be written is told. Raises UsageError before the first ball
+    where a prediction that this rally would seal is empty, or cannot be read.
     """
     folder = out.parent
+    seals: list[Seal] = []
     try:
         seals = _now(folder, out.name)
     except TennisError as error:
-        tell(f"your prediction is not sealed: {plain(str(error), 200)}")
-        seals = []
-    if any(not seal.number or not seal.reason for seal in seals):
-        tell(f"{ANSWERS} has no whole prediction yet, and this rally seals it: write it before")
+        if not any(seal.begun for seal in read_seals(folder)):
+            words = f"your prediction cannot be read, and the first rally seals it: {error}"
+            raise UsageError(words, next_step=error.next_step) from error
+    for seal in seals:
+        _refuse_unreadable(folder, seal)
     try:
         yield
     finally:
@@ -170,6 +173,27 @@ def _seals(
                 begun=begun,
                 played=played,
             )
+
+
+def _refuse_unreadable(folder: Path, seal: Seal) -> None:
+    """Raise UsageError where a prediction is not whole, or its number cannot be read."""
+    question = find_lab(read_answers(folder / ANSWERS).lab).question(seal.question)
+    unit = question.unit or ""
+    again = "save the file, and give the same command again"
+    lacking = [name for name in ("number", "reason") if not getattr(seal, name).strip()]
+    if lacking:
+        raise UsageError(
+            f"{folder / ANSWERS} has no whole prediction yet, and this rally would seal it: "
+            f"{' and '.join(f'{seal.question}.{name}' for name in lacking)} is empty",
+            next_step=f"write a number in {unit} and a reason, {again}",
+        )
+    try:
+        read_number(seal.number, unit)
+    except NumberError as error:
+        raise UsageError(
+            f"{folder / ANSWERS}: {seal.question}.number: {error}",
+            next_step=f"write what you predict as a number in {unit}, {again}",
+        ) from error
 
 
 def _names(lab: Lab) -> list[str]:

@@ -22,7 +22,7 @@ from tennis.course import LabError, load_course, load_lab, work
 from tennis.course.notebook.notebook_page import pdf
 from tennis.course.notebooks import VARIABLE, rallies
 from tennis.rally import open_folder
-from tests.support.hand_ins import make_lab_drill, make_match, make_sweep
+from tests.support.hand_ins import make_lab_drill, make_match, make_sweep, make_work
 from tests.support.synthetic import make_rally
 
 LABS = load_course()[1]
@@ -122,7 +122,7 @@ print(again.balls)
 def test_a_rally_is_played_in_a_notebook_and_shows_how_far_it_is(tmp_path):
     """With the student's own seed; what is there is opened, not played again."""
     lab = load_lab("01-first-serve")
-    work.start(lab, "zoe", tmp_path / "w")
+    make_work(tmp_path / "w", lab, "zoe", rallies={one.name: None for one in lab.to_play})
     (tmp_path / "live.md").write_text(LIVE)
     shown = execute(tmp_path / "live.md", tmp_path / "w")
     # what is printed and how far it is come in the order of two threads

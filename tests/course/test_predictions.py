@@ -3,6 +3,7 @@
 """A prediction is sealed by the first rally, and nobody honest is told that it was changed."""
 
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from tennis.course import load_lab, predictions, work
 from tennis.course.checking import running as checking
 from tennis.course.hand_ins import hand_in
 from tennis.course.predictions import Seal, keep, read_seals, sealing, standing
-from tennis.errors import BenchError
+from tennis.errors import BenchError, UsageError
+from tests.support import terminal
 from tests.support.hand_ins import make_sweep, make_work
 from tests.support.synthetic import make_rally
 
@@ -94,14 +96,44 @@ def test_how_it_is_written_is_no_change(folder, old, new):
     assert known(folder)[0] == "unchanged"
 
 
-def test_one_that_is_made_afterwards_is_shown(folder):
-    edit(folder, "prediction.number = '2'", "prediction.number = ''")
-    edit(folder, GUESS["reason"], "")
-    told = play(folder, "mainline-idle")
-    assert "no whole prediction yet" in told[0]
-    edit(folder, "prediction.number = ''", "prediction.number = '2'")
-    assert known(folder)[0] == "changed"
-    assert "there was none yet when mainline-idle was begun" in known(folder)[1]
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([("number = '2'", "number = 'PREEMPT_RT is 3'")], "'PREEMPT_RT is 3' is not a number"),
+        ([("number = '2'", "number = '3 ms'")], "'ms' is not a unit here: times is asked for"),
+        ([("number = '2'", "number = '1,500'")], "may be 1500 or 1.500"),
+        ([("number = '2'", "number = ''")], "prediction.number is empty"),
+        ([(GUESS["reason"], "  ")], "prediction.reason is empty"),
+        (
+            [("number = '2'", "number = ''"), (GUESS["reason"], "")],
+            "prediction.number and prediction.reason is empty",
+        ),
+        ([("number = '2'", "number = '2")], "your prediction cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_before_the_first_ball(folder, changes, said):
+    whole = (folder / "answers.toml").read_text()
+    for old, new in changes:
+        edit(folder, old, new)
+    with pytest.raises(UsageError, match=re.escape(said)) as refused:
+        play(folder, "mainline-idle")
+    assert "\n" not in str(refused.value)
+    assert not (folder / "mainline-idle").exists()
+    assert read_seals(folder) == []
+    (folder / "answers.toml").write_text(whole)
+    play(folder, "mainline-idle")
+    assert known(folder)[0] == "unchanged"
+
+
+def test_the_command_refuses_an_empty_prediction(folder):
+    """Nothing is booted, and nothing is left."""
+    edit(folder, "number = '2'", "number = 'PREEMPT_RT is 3'")
+    out = folder / "mainline-idle"
+    done = terminal.tennis("rally", "--kernel", "sloth", "--balls", 9, "--out", out)
+    assert done.returncode == 2, done.stderr
+    assert "prediction.number: 'PREEMPT_RT is 3' is not a number" in " ".join(done.stderr.split())
+    assert not out.exists()
+    assert read_seals(folder) == []
 
 
 def test_a_rally_that_did_not_come_about_seals_nothing(folder):
@@ -167,11 +199,11 @@ def test_a_sweep_that_was_interrupted_has_sealed(tmp_path):
     assert (seal.begun, seal.played) == ("rates", [])
 
 
-def test_answers_that_cannot_be_read_stop_no_rally(folder):
+def test_answers_that_cannot_be_read_stop_no_rally_that_is_sealed(folder):
+    play(folder, "mainline-idle")
     (folder / "answers.toml").write_text("x = [")
-    told = play(folder, "mainline-idle")
-    assert "not sealed" in told[0]
-    assert (folder / "mainline-idle").is_dir()
+    assert play(folder, "rt-idle") == []
+    assert (folder / "rt-idle").is_dir()
 
 
 @pytest.mark.parametrize(
