@@ -5,6 +5,7 @@
 from functools import cache
 from pathlib import Path
 
+from tennis.course.checking.plays import Plays
 from tennis.course.checks import (
     Inconclusive,
     NotRun,
@@ -67,30 +68,30 @@ def check_latest(work: Work) -> None:
 
 
 @check(question="worst-instant", needs=["check_answered[worst-instant]", "check_rally[closed]"])
-def check_worst_instant(work: Work, *, replays: bool) -> None:
+def check_worst_instant(work: Work, plays: Plays | None) -> None:
     """The latency is that of the worst instant of your own rally's machine, within 1 percent.
 
     Hint: the first line that `tennis explain closed --sections` prints. In µs.
     """
     value = number(work, "worst-instant")
-    right_ns = _instants(work, replays=replays).worst.latency_ns
+    right_ns = _instants(work, plays).worst.latency_ns
     expect(near(1000 * value, right_ns, 1), f"{value:g} µs: not the worst instant of your rally")
 
 
 @check(question="met", needs=["check_answered[met]", "check_rally[closed]"])
-def check_met(work: Work, *, replays: bool) -> None:
+def check_met(work: Work, plays: Plays | None) -> None:
     """The chance is that of your own rally: within one in a hundred.
 
     Hint: `tennis explain closed --sections` says it, behind the share of the time.
     """
     value = number(work, "met")
-    share = _instants(work, replays=replays).near
+    share = _instants(work, plays).near
     right = 100 * chance(share, work.rallies[CLOSED].balls)
     expect(abs(value - right) <= 1, f"{value:g} %: the instants of your rally say otherwise")
 
 
-def _instants(work: Work, *, replays: bool) -> Summary:
-    """Return what `explain --sections` keeps; where rallies are played again, what comes then.
+def _instants(work: Work, plays: Plays | None) -> Summary:
+    """Return what `explain --sections` keeps; of the marker's own rally, what comes there.
 
     Raises Wrong where nobody recorded it, NotRun on a bench that shows no instants, Inconclusive.
     """
@@ -98,7 +99,7 @@ def _instants(work: Work, *, replays: bool) -> Summary:
     if rally.manifest.bench != "virtual":
         raise NotRun(f"the bench {rally.manifest.bench} shows no instants: a person decides")
     try:
-        sections = _recorded_now(rally.path) if replays else kept.read(rally)
+        sections = _recorded_now(rally.path) if plays else kept.read(rally)
     except TennisError as error:
         raise Inconclusive(str(error).replace(f"{work.folder}/", "")) from error
     if sections is None:

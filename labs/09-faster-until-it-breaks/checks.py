@@ -2,40 +2,41 @@
 # SPDX-License-Identifier: MIT
 """Lab 9: the sweep is the one that was asked for; what can be computed from it and from rallies."""
 
-from tennis.course.checking.sweep_work import play_some_again, whole_sweep
-from tennis.course.checks import NotRun, check, expect, near, number
+from tennis.course.checking.plays import Plays
+from tennis.course.checking.sweep_work import compare_sweep, sweep_here, whole_sweep
+from tennis.course.checks import Note, NotRun, check, expect, near, number
 from tennis.course.work import Work
 from tennis.stats.balls import latencies_ns
 from tennis.stats.pairing import pairing
 
 
 @check()
-def check_sweep(work: Work) -> None:
+def check_sweep(work: Work, *, boards: bool) -> None:
     """The sweep is there, complete, and played as asked, with your seed.
 
     Hint: README.md in your folder has the command; the same command plays what is missing.
     """
-    whole_sweep(work)
+    whole_sweep(work, boards=boards)
 
 
 @check(needs=["check_sweep"])
-def check_sweep_honest(work: Work, replays: bool) -> None:
-    """Some rates of the sweep are played again, and every ball must be what it was.
+def check_sweep_honest(work: Work, plays: Plays | None, *, boards: bool, note: Note) -> None:
+    """The sweep is played here, with your seed, and yours must be the same, ball by ball.
 
     Hint: play the sweep yourself, with your own seed, and change nothing in its folder.
     """
-    if not replays:
-        raise NotRun("your teacher plays some of it again")
-    play_some_again(work)
+    if plays is None:
+        raise NotRun("your teacher plays it again")
+    note(compare_sweep(work, plays, boards=boards))
 
 
 @check(question="breaks", needs=["check_answered[breaks]", "check_sweep"])
-def check_breaks(work: Work) -> None:
+def check_breaks(work: Work, plays: Plays | None, *, boards: bool) -> None:
     """The rate is that of your own sweep.
 
     Hint: `tennis stats rates` says between which two rates pairing breaks: the upper one. In Hz.
     """
-    right = whole_sweep(work).breaking.breaks_hz
+    right = sweep_here(work, plays, boards=boards).breaking.breaks_hz
     value = number(work, "breaks")
     if right is None:
         raise NotRun("pairing holds at all rates of this sweep")

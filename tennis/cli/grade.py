@@ -38,8 +38,14 @@ if TYPE_CHECKING:
 @click.option(
     "--replay/--no-replay",
     default=True,
-    help="Play every rally of the virtual bench again, tick for tick, and run every notebook in "
-    "a box. [default: --replay]",
+    help="Play the lab's rallies here, with each student's seed, and run every notebook in a box. "
+    "Without it, points are a first look, and none is final. [default: --replay]",
+)
+@click.option(
+    "--boards/--no-boards",
+    default=None,
+    help="The class has boards: take their rallies, which cannot be played again. It is kept for "
+    "the next time. [default: --no-boards]",
 )
 @click.option(
     "--workers",
@@ -90,6 +96,7 @@ def grade(
     number: str,
     out: Path | None,
     replay: bool,
+    boards: bool | None,
     workers: int | None,
     deadline: str | None,
     late_per_day: str | None,
@@ -131,6 +138,7 @@ def grade(
     listed = lists.read(class_list) if class_list is not None else None
     out = out or _beside(submissions)
     rules = _rules(lab, out, deadline, late_per_day, late_days, recorded)
+    rules.boards = rules.boards if boards is None else boards
     if words := rules.words(lab):
         warn(words)
     if out.resolve() == submissions.resolve():
@@ -150,6 +158,7 @@ def grade(
             out,
             root=root,
             replays=replay,
+            boards=rules.boards,
             workers=workers or len(os.sched_getaffinity(0)),
             observe=observe,
             stop=Stop(),

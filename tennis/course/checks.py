@@ -75,15 +75,21 @@ def check(
     needs: Sequence[str] = (),
     kinds: Sequence[str] = (),
     recorded: bool = True,
+    rallies: bool = False,
 ) -> Callable[[Function], Function]:
     """Say which question a check judges, and which checks must have passed before.
 
     A check with the argument ``question`` is asked for each question, or for those of some
-    ``kinds`` whose answer is not computed; one with the argument ``asked`` for each rally of the
-    lab, of recorded ones only if ``recorded``. ``needs`` may then hold ``[*]``.
+    ``kinds`` whose answer is not computed, or for those that need ``rallies``; one with the
+    argument ``asked`` for each rally of the lab, of recorded ones only if ``recorded``. ``needs``
+    may then hold ``[*]``.
     """
     mark = pytest.mark.check(
-        question=question, needs=tuple(needs), kinds=tuple(kinds), recorded=recorded
+        question=question,
+        needs=tuple(needs),
+        kinds=tuple(kinds),
+        recorded=recorded,
+        rallies=rallies,
     )
 
     def marked(function: Function) -> Function:

@@ -76,6 +76,8 @@ class Question(StrictPart):
     unit: OneLine | None = None  # of a number, or of a prediction's
     whole: bool = False  # a number without decimals: 7,740 has no decimal comma
     computed: bool = False  # from the student's own rallies, by a check of the lab's own
+    # what it cannot be answered without: rallies, the sweep, the match
+    rallies: Annotated[list[RallyName], Field(max_length=30)] = []
     choices: dict[ChoiceName, OneLine] | None = None  # students see numbers: tennis.course.choices
     file: FileName | None = None  # one of the lab's, that the student completes
 
@@ -207,7 +209,6 @@ class LabSweep(StrictPart):
     balls: Annotated[int, Field(ge=2, le=10**6)]  # at each rate
     from_hz: Annotated[int, Field(ge=10, le=500_000)]
     to_hz: Annotated[int, Field(ge=10, le=500_000)]
-    replays: Annotated[int, Field(ge=1, le=20)]  # so many of its rates are played again
 
     def options(self, seed: int) -> list[str]:
         """Return the options of `tennis sweep` that play it, with a student's seed."""
@@ -249,7 +250,6 @@ class LabMatch(StrictPart):
 
     name: RallyName
     plan: Annotated[str, StringConstraints(pattern=r"^plans/[a-z0-9-]+\.toml$")]
-    replays: Annotated[int, Field(ge=1, le=100)]  # so many of its rallies are played again
 
 
 class Lab(StrictPart):
@@ -299,7 +299,24 @@ class Lab(StrictPart):
         names = [rally.name for rally in self.rallies]
         if len(set(names)) < len(names):
             raise ValueError("two rallies have the same name")
+        self._each_rally_is_needed(names)
         return self
+
+    def _each_rally_is_needed(self, names: list[str]) -> None:
+        """Raise ValueError for a question's rally that is none, and for one that no question needs.
+
+        A rally that no question needs could be left out, and nobody would see it in the marks.
+        """
+        several = [one.name for one in (self.sweep, self.match) if one is not None]
+        for question in self.questions:
+            if unknown := set(question.rallies) - {*names, *several}:
+                raise ValueError(f"{question.id}: there is no rally {min(unknown)!r}")
+        needed = {name for question in self.questions for name in question.rallies}
+        played = {*(rally.name for rally in self.to_play), *several}
+        if left := played - needed:
+            raise ValueError(
+                f"no question needs the rally {min(left)!r}: name it in `rallies` of one"
+            )
 
     @property
     def to_play(self) -> list[LabRally]:

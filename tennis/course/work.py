@@ -10,7 +10,7 @@ import hashlib
 import re
 import shutil
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import indent
@@ -111,13 +111,16 @@ class Answers:
 class Work:
     """A student's folder that was read; ``trouble``: why a rally cannot be opened, by its name.
 
-    ``altered``: the names of those that are not what was sealed.
+    ``rallies`` are those that answers are compared with: the marker's own, in the folder's place,
+    where the lab is marked. ``handed_in`` are the folder's. ``altered``: the names of those that
+    are not what was sealed.
     """
 
     folder: Path
     lab: Lab
     answers: Answers
-    rallies: dict[str, Rally]
+    rallies: Mapping[str, Rally]
+    handed_in: Mapping[str, Rally]
     trouble: dict[str, str]
     altered: frozenset[str] = frozenset()
 
@@ -130,7 +133,7 @@ class Work:
     def own(self) -> dict[str, Rally]:
         """Return the rallies that this student played."""
         played = {asked.name for asked in self.lab.to_play}
-        return {name: rally for name, rally in self.rallies.items() if name in played}
+        return {name: rally for name, rally in self.handed_in.items() if name in played}
 
 
 def start(lab: Lab, student: str, folder: Path, number: str = "", email: str = "") -> None:
@@ -220,7 +223,7 @@ def read(folder: Path, lab: Lab | None = None) -> Work:
         except (RallyError, LabError) as error:
             trouble[asked.name] = str(error).replace(f"{folder}/", "")
             altered |= {asked.name} if isinstance(error, AlteredError) else set()
-    return Work(folder, found, answers, rallies, trouble, frozenset(altered))
+    return Work(folder, found, answers, rallies, rallies, trouble, frozenset(altered))
 
 
 def read_answers(path: Path) -> Answers:

@@ -31,7 +31,15 @@ from tennis.explain.sections.kept import SECTIONS, WORST
 from tennis.explain.stages import STAGES
 from tennis.play.capture import simulated
 from tennis.play.rally import Watch, play_journal
-from tennis.play.replaying import balls_of, changes, compare_balls, of_a_path, plan_again, unlike
+from tennis.play.replaying import (
+    balls_of,
+    changes,
+    compare_balls,
+    of_a_ball,
+    of_a_path,
+    plan_again,
+    unlike,
+)
 from tennis.play.sealing import instrument_counts
 from tennis.rally import Rally, open_folder
 from tennis.rally.balls import records
@@ -95,17 +103,17 @@ def check_rally(
     with tempfile.TemporaryDirectory(prefix="tennis-check-") as scratch:
         again = _played_again(repeating, plan, Path(scratch) / "again")
         changed = changes(rally, versions)
-        difference, not_compared = compare(
+        found, not_compared = compare(
             rally, again, lambda: bench.circumstances(plan, rally.path), changed
         )
-    if difference and box.oom_kills() > killed_before:  # QEMU may have been one of them
+    if found and box.oom_kills() > killed_before:  # QEMU may have been one of them
         raise BenchError(
             f"{rally.path} could not be played again: the kernel ended processes of this machine "
             "meanwhile, for want of memory",
             next_step="try again when the machine has less to do",
         )
-    if difference:
-        raise differs(difference)
+    if found:
+        raise differs(found)
     return Checked(rally, rally.balls, changed, not_compared)
 
 
@@ -191,14 +199,46 @@ def _played_again(bench: _Repeating, plan: Plan, out: Path) -> Rally:
         ) from error
 
 
+def difference(rally: Rally, again: Rally, told: Callable[[], RunRecord], scratch: Path) -> str:
+    """Say how a rally differs from one of the same plan that was played here; empty: in nothing.
+
+    ``told`` returns what the rally's own console tells; ``scratch`` is a folder to work in.
+    """
+    if found := ball_difference(rally, again):
+        return found
+    changed = changes(rally, again.manifest.tool.versions)
+    return compare(rally, again, told, changed, scratch)[0]
+
+
+def ball_difference(rally: Rally, again: Rally) -> str:
+    """Say at which ball a rally differs from one that was played here; empty: at none.
+
+    Of a rally that did not come to its end what it holds is compared.
+    """
+    ours, theirs = balls_of(rally), balls_of(again)
+    if rally.manifest.ended == "complete" and len(ours) > len(theirs):
+        return f"it continues after its {format_count(len(theirs), 'ball')}"
+    count = min(len(ours), len(theirs))
+    for number in np.flatnonzero((ours[:count] != theirs[:count]).any(axis=1))[:1]:
+        return of_a_ball(int(number), ours[number], theirs[number])
+    if len(theirs) < len(ours) or (rally.manifest.ended == "complete" and len(ours) < len(theirs)):
+        return f"it ended after {format_count(count, 'ball')}"
+    return ""
+
+
 def compare(
-    rally: Rally, again: Rally, told: Callable[[], RunRecord], changed: Iterable[str]
+    rally: Rally,
+    again: Rally,
+    told: Callable[[], RunRecord],
+    changed: Iterable[str],
+    scratch: Path | None = None,
 ) -> tuple[str, list[str]]:
     """Compare all parts of two folders. Returns the first difference, empty: none, and what is not.
 
     ``told`` returns what the rally's own console tells, ``changed`` are the versions that differ.
-    The folder of ``again`` is a scratch folder.
+    ``scratch`` is a folder to work in; None: the one in which the folder of ``again`` is.
     """
+    scratch = scratch or again.path.parent
     if again.balls < rally.balls:
         faults = [plain(fault.message, 200) for fault in again.manifest.faults]
         why = f": {faults[0]}" if faults else ""
@@ -209,16 +249,16 @@ def compare(
     whole = ended == "complete" or (
         ended == "fault" and again.balls == rally.balls and again.manifest.ended == ended
     )
-    difference = (
-        _files(rally)
-        or _console(rally, again, left_out, whole=whole)
-        or _capture(rally, again.path.parent)
+    found = (
+        _files(rally) or _console(rally, again, left_out, whole=whole) or _capture(rally, scratch)
     )
-    if difference:
-        return difference, []
+    if found:
+        return found, []
     known = None if whole else told()  # the console is no stranger's any more
     expected = again.manifest if known is None else _cut(rally, again, known)
-    difference = _events(rally, again, known) or first_difference(rally.manifest, expected, changed)
+    found = _events(rally, again, known, scratch) or first_difference(
+        rally.manifest, expected, changed
+    )
     if not whole:
         left_out.append("what came after its last ball: the rally did not finish")
     if not whole and ended == "fault":
@@ -233,7 +273,7 @@ def compare(
             "calibration: the player's machine keeps what tennis brickwall verify found"
         )
     there = [name for name in NOT_COMPARED if getattr(rally.manifest, name)]
-    return difference, [*left_out, f"{' and '.join(there)}: only the player knows"]
+    return found, [*left_out, f"{' and '.join(there)}: only the player knows"]
 
 
 def first_difference(claimed: Manifest, replayed: Manifest, changed: Iterable[str]) -> str:
@@ -389,10 +429,10 @@ def _line(console: Path, at: int) -> str:
     return plain(text.decode(errors="replace").strip(), 100)
 
 
-def _events(rally: Rally, again: Rally, known: RunRecord | None) -> str:
+def _events(rally: Rally, again: Rally, known: RunRecord | None, scratch: Path) -> str:
     """Say which event differs. ``known``: of a rally that did not come to its end, its console."""
     expected = again.each_event() if known is None else _cut_events(rally, again, known)
-    notes = ({"what": "umpire", "text": text} for text in _umpired(rally, again.path.parent))
+    notes = ({"what": "umpire", "text": text} for text in _umpired(rally, scratch))
     both = itertools.zip_longest(
         _of_the_rally(rally.each_event()), itertools.chain(_of_the_rally(expected), notes)
     )

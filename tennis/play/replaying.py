@@ -232,14 +232,17 @@ def compare_balls(
     known = table[first : first + len(came)]
     # an unfinished rally's last balls may be fewer than the replay's frame holds
     for row in np.flatnonzero((came[: len(known)] != known).any(axis=1))[:1]:
-        differing_fields = [
-            f"{name} {_ticks(then)} in the rally and {_ticks(now)} now"
-            for name, then, now in zip(
-                ("served_ns", "rise", "fall"), known[row], came[row], strict=True
-            )
-            if then != now
-        ]
-        raise unlike(f"ball {first + row} has {', '.join(differing_fields)}")
+        raise unlike(of_a_ball(first + int(row), known[row], came[row]))
+
+
+def of_a_ball(number: int, known: NDArray[np.int64], came: NDArray[np.int64]) -> str:
+    """Say in what a ball differs from that of a rally; both are rows of ``balls_of``."""
+    differing_fields = [
+        f"{name} {_ticks(then)} in the rally and {_ticks(now)} now"
+        for name, then, now in zip(("served_ns", "rise", "fall"), known, came, strict=True)
+        if then != now
+    ]
+    return f"ball {number} has {', '.join(differing_fields)}"
 
 
 def _ticks(value: int) -> str:

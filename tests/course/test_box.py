@@ -20,6 +20,7 @@ from tennis.course.notebook.notebook_box import run_notebook
 from tests.support.hand_ins import make_work
 
 LAB = load_lab("04-under-load")
+NO_RALLIES = {asked.name: None for asked in LAB.rallies}
 HEAD = (ROOT / "notebooks/04-under-load.md").read_text().partition("# 4.")[0]
 
 
@@ -144,10 +145,10 @@ def test_there_is_no_network(tmp_path):
 
 def test_what_the_box_says_is_shown_and_never_judged(tmp_path):
     """A notebook can write the runner's result itself: no points hang on it."""
-    copy = make_work(tmp_path / "w", LAB, "zoe")
+    copy = make_work(tmp_path / "w", LAB, "zoe", rallies=NO_RALLIES)  # nothing to be played
     forged = '{\\"cells\\": 3}'
     notebook(copy, f'import os\nopen("/out/result.json", "w").write("{forged}")\nos._exit(0)')
-    report = run_checks(copy, blind=False, replays=True)
+    report = run_checks(copy, blind=False, plays=tmp_path / "played")
     found = {result.check: result for result in report.results}
     assert found["check_notebook"].question is None
     assert found["check_answered[thesis]"].verdict == "pass"
@@ -159,14 +160,12 @@ def test_what_the_box_says_is_shown_and_never_judged(tmp_path):
     assert "did not end" in run_notebook(link, limit_s=8).error
 
 
-def test_the_checks_run_it(done):
-    (done / "notebook.md").rename(done / "kept")
-    try:
-        notebook(done, "1 / 0")
-        found = {r.check: r for r in run_checks(done, blind=False, replays=True).results}
-        assert found["check_notebook"].verdict == "fail"
-        assert "cell 1 of 2: ZeroDivisionError" in found["check_notebook"].message
-        found = {r.check: r for r in run_checks(done, blind=True).results}
-        assert found["check_notebook"].verdict == "not run"
-    finally:
-        (done / "kept").replace(done / "notebook.md")
+def test_the_checks_run_it(tmp_path):
+    made = make_work(tmp_path / "w", LAB, "zoe", rallies=NO_RALLIES)
+    notebook(made, "1 / 0")
+    report = run_checks(made, blind=False, plays=tmp_path / "played")
+    found = {r.check: r for r in report.results}
+    assert found["check_notebook"].verdict == "fail"
+    assert "cell 1 of 2: ZeroDivisionError" in found["check_notebook"].message
+    found = {r.check: r for r in run_checks(made, blind=True).results}
+    assert found["check_notebook"].verdict == "not run"

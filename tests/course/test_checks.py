@@ -18,6 +18,7 @@ from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course import Lab, load_course, load_lab
 from tennis.course.checking import running as checking
+from tennis.course.checking.plays import Plays
 from tennis.course.checking.running import Result, run_checks
 from tennis.course.checks import Wrong
 from tennis.course.hand_ins import hand_in
@@ -247,11 +248,11 @@ def test_instants_are_handed_in_and_recorded_again_by_whoever_marks(tmp_path, mo
     spec = importlib.util.spec_from_file_location("lab_checks", path)
     checks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(checks)
-    checks.check_worst_instant(handed_in, replays=False)
+    checks.check_worst_instant(handed_in, None)
     monkeypatch.setattr(checks, "find_sections", lambda _: made_up_sections(1))
     assert made_up_sections(1).longest["latency_ns"][0].as_py() / 1000 > 1.02 * forged_us
     with pytest.raises(Wrong, match="not the worst instant of your rally"):
-        checks.check_worst_instant(handed_in, replays=True)
+        checks.check_worst_instant(handed_in, Plays(tmp_path / "played"))
 
 
 PROBE = """

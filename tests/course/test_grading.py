@@ -416,18 +416,21 @@ def test_a_rally_of_somebody_else_is_found_out(tmp_path):
     content["protocol"]["seed"] = seed
     content["seal"] = seal_of(content)
     manifest.write_text(json.dumps(content))
-    report = run_checks(made, blind=False, replays=True)
+    report = run_checks(made, blind=False, plays=tmp_path / "played")
     found = {result.check: result for result in report.results}
     assert found["check_rally[rt-idle]"].verdict == "pass"
     assert found["check_honest[rt-idle]"].verdict == "fail"
     assert "rt-idle does not repeat: ball 0" in found["check_honest[rt-idle]"].message
     assert [name for name, one in found.items() if one.in_doubt] == ["check_honest[rt-idle]"]
-    # what cannot be played again is nobody's fault: it is shown to whoever marks
-    strange = make_work(tmp_path / "s", LAB, "yve", rallies={"mainline-idle": None})
-    found = {
-        result.check: result for result in run_checks(strange, blind=False, replays=True).results
-    }
-    assert found["check_honest[rt-idle]"].verdict == "inconclusive"
+    # nor is what says that nobody can play it again: this class has no boards
+    about = {"mainline-idle": None, "rt-idle": {"bench": "pi"}}
+    strange = make_work(tmp_path / "s", LAB, "yve", rallies=about)
+    for boards, verdict in ((False, "fail"), (True, "pass")):
+        report = run_checks(strange, blind=False, plays=tmp_path / "played", boards=boards)
+        found = {result.check: result for result in report.results}
+        assert found["check_rally[rt-idle]"].verdict == verdict
+        assert found["check_rally[rt-idle]"].in_doubt is not boards
+    assert "it cannot be played again" in found["check_honest[rt-idle]"].message
 
 
 def test_packing_is_complete_or_refused(tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A lab's match: the one that was asked for, and some of it is played again."""
+"""A lab's match: the one that was asked for, and the marker plays it, too."""
 
 import contextlib
 import hashlib
@@ -13,7 +13,8 @@ import pytest
 
 from tennis.course import load_lab, work
 from tennis.course.checking import match_work
-from tennis.course.checking.match_work import play_some_again, whole_match
+from tennis.course.checking.match_work import compare_match, whole_match
+from tennis.course.checking.plays import Plays
 from tennis.course.checks import Wrong
 from tennis.rally import balls
 from tennis.rally.manifest import seal_of
@@ -62,12 +63,13 @@ def reseal(folder, content):
 
 
 @pytest.mark.virtual
-def test_some_of_a_match_is_played_again(played, monkeypatch, tmp_path):
+def test_a_match_is_played_by_the_marker_and_compared(played, monkeypatch, tmp_path):
     folder, text = played
     monkeypatch.setattr(match_work, "plan_of_match", lambda *_: text)
     opened = work.read(folder)
     assert len(whole_match(opened).rallies()) == 2
-    assert play_some_again(opened) == [FIRST, OTHER]
+    plays = Plays(tmp_path / "played")
+    assert compare_match(opened, plays, boards=False) == "all 2 rallies are what they were here"
 
     # another boot's balls as if they were this boot's are found without playing
     forged = tmp_path / "forged"
@@ -91,7 +93,7 @@ def test_some_of_a_match_is_played_again(played, monkeypatch, tmp_path):
     reseal(first, content)
     whole_match(work.read(forged))
     with pytest.raises(Wrong, match=f"{FIRST} does not repeat: ball 7"):
-        play_some_again(work.read(forged))
+        compare_match(work.read(forged), plays, boards=False)
 
 
 @pytest.mark.virtual

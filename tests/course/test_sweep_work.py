@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""A lab's sweep: the one that was asked for, and some of it is played again."""
+"""A lab's sweep: the one that was asked for, and the marker plays it, too."""
 
 import json
 import shutil
@@ -11,8 +11,9 @@ import pytest
 
 from tennis.course import load_lab, work
 from tennis.course.checking import sweep_work
-from tennis.course.checking.sweep_work import play_some_again, whole_sweep
-from tennis.course.checks import Wrong
+from tennis.course.checking.plays import Plays
+from tennis.course.checking.sweep_work import compare_sweep, sweep_here, whole_sweep
+from tennis.course.checks import InDoubt, Wrong
 from tennis.rally.manifest import seal_of
 
 pytestmark = pytest.mark.xdist_group("sweep-work")  # one worker plays the sweep that all read
@@ -42,9 +43,13 @@ def opened(folder: Path) -> work.Work:
 
 
 @pytest.mark.virtual
-def test_some_of_a_sweep_is_played_again(played, tmp_path):
+def test_a_sweep_is_played_by_the_marker_and_compared(played, tmp_path):
     assert sorted(whole_sweep(opened(played)).rates) == [10_000, 12_000]
-    assert play_some_again(opened(played)) == [10_000, 12_000]
+    plays = Plays(tmp_path / "played")
+    said = compare_sweep(opened(played), plays, boards=False)
+    assert said == "all 2 rates are what they were here"
+    ours = sweep_here(opened(played), plays, boards=False)
+    assert ours.path.parent == tmp_path / "played"
 
     # of another seed
     other = tmp_path / "other"
@@ -67,8 +72,10 @@ def test_some_of_a_sweep_is_played_again(played, tmp_path):
     content["seal"] = seal_of(content)
     (low / "manifest.json").write_text(json.dumps(content))
     whole_sweep(opened(forged))
-    with pytest.raises(Wrong, match="does not repeat: ball"):
-        play_some_again(opened(forged))
+    with pytest.raises(InDoubt, match="does not repeat: ball"):
+        compare_sweep(opened(forged), plays, boards=False)
+    # what answers are compared with is the marker's
+    assert sweep_here(opened(forged), plays, boards=False).rates == ours.rates
 
 
 @pytest.mark.virtual

@@ -4,15 +4,19 @@
 
 import hashlib
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tennis.bench.registry import bench_for
+from tennis.bench.virtual.machine import COMMAND_LINE
 from tennis.checkout import ROOT
 from tennis.course import work
 from tennis.course.checking import sweep_work
+from tennis.course.checking.plays import key_of, plan_of_rally
 from tennis.course.choices import numbered
 from tennis.course.hand_ins import hand_in
 from tennis.course.labs import LABS, Lab, LabRally
@@ -22,12 +26,12 @@ from tennis.explain.sections import kept
 from tennis.match.folder import MatchRecord
 from tennis.match.plan import parse_plan
 from tennis.play.schedule import scheduled_rallies
-from tennis.rally.manifest import OWN, OnProcessor
+from tennis.rally.manifest import OWN, OnProcessor, Protocol
 from tennis.stats.pairing import pairing
 from tennis.sweep.folder import SweepRecord as RecordOfSweep
 from tennis.sweep.search import next_rate
 from tests.support.made_up_sections import made_up_sections
-from tests.support.synthetic import TIME_NOTE, make_rally
+from tests.support.synthetic import TIME_NOTE, latencies, make_rally
 from tests.support.synthetic_drill import make_drill
 from tests.support.synthetic_match import bursts
 
@@ -39,6 +43,8 @@ CELLS = {
     ("rt", "idle"): (2_000, 3_000),
     ("rt", "stress"): (2_000, 5_000),
 }
+# as rallies of the virtual bench have it
+VIRTUAL = {"instrument": "virtual", "command_line": COMMAND_LINE}
 EXPLICIT = (2_000, 90_000)  # a driver that no claim is about: counted in, it shows
 
 
@@ -137,17 +143,26 @@ def make_work(
         }
         settings = {**settings, **about}
         recorded = settings.pop("sections")
-        gap_us = settings.pop("gap_us")
-        if gap_us is not None:
-            settings |= {
-                "gap_min_ns": round(gap_us[0] * 1000),
-                "gap_max_ns": round(gap_us[1] * 1000),
-            }
-        rate_hz = settings.pop("rate_hz") or None
-        made = make_rally(folder / asked.name, **settings, rate_hz=rate_hz)
+        made = make_rally(folder / asked.name, **{**VIRTUAL, **as_served(asked, settings)})
         if recorded:
             kept.write(made, made_up_sections())
     return folder
+
+
+def as_served(asked: LabRally, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with the protocol that the lab's rally has, but for what they say of it."""
+    gap_us, rate_hz = settings.pop("gap_us"), settings.pop("rate_hz") or None
+    served = {"seed": settings["seed"], "balls": settings["balls"], "rate_hz": rate_hz}
+    served["loop"] = "open" if rate_hz else "closed"
+    if gap_us is not None:
+        served |= {"gap_min_ns": round(gap_us[0] * 1000), "gap_max_ns": round(gap_us[1] * 1000)}
+    usual = plan_of_rally(asked, 0).protocol.model_dump()
+    protocol = Protocol(**{**usual, **served})
+    if rate_hz and "rise" not in settings:  # the next ball does not wait: no answer is later
+        what = (settings["balls"], settings["seed"], settings["kernel"], settings["load"])
+        rise = np.minimum(np.rint(latencies(*what)), 0.4 * protocol.timeout_ns)
+        settings = {**settings, "rise": rise, "schedule": rise}
+    return {"protocol": protocol, **settings}
 
 
 def counted(asked: LabRally) -> list[OnProcessor]:
@@ -185,6 +200,7 @@ def make_lab_drill(folder: Path, asked: LabRally, seed: int, **about: Any) -> No
         outside=outside,
         seed=seed,
         bench=settings.pop("bench", "virtual"),
+        **VIRTUAL,
         **{"kernel": asked.kernel, "load": asked.load, **settings},
     )
 
@@ -267,3 +283,14 @@ def zipped(folder: Path, out: Path) -> Path:
     """Pack a folder as it is, complete or not."""
     hand_in.pack(work.read(folder), out)
     return out
+
+
+def played_by_marker(plays: Path, lab: Lab, student: str, scratch: Path, **about: Any) -> None:
+    """Make up what the marker would play for a student: the same rallies as in ``make_work``."""
+    made = make_work(scratch, lab, student, **about)
+    plays.mkdir(exist_ok=True)
+    for asked in lab.to_play:
+        racquet = made / asked.racquet if asked.racquet else None
+        plan = plan_of_rally(asked, work.seed_of(lab, student), racquet=racquet)
+        plan = plan.model_copy(update={"versions": bench_for(plan).versions(plan)})
+        shutil.move(made / asked.name, plays / key_of(plan))

@@ -59,7 +59,7 @@ def unpacked(entries: Mapping[str, bytes], folder: Path) -> Path:
     return folder
 
 
-def judge(path: Path, lab: object, *, replays: bool) -> grading.Judged:  # noqa: ARG001
+def judge(path: Path, lab: object, *, plays: Path | None, boards: bool) -> grading.Judged:  # noqa: ARG001
     """Unpack a hand-in and read its answers; give all points."""
     with tempfile.TemporaryDirectory() as scratch:
         try:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from tennis.bench.registry import bench_for
 from tennis.course.checking import sweep_work
-from tennis.course.labs import Lab, LabRally
+from tennis.course.checking.plays import plan_of_rally
+from tennis.course.labs import Lab
 from tennis.errors import UsageError
-from tennis.play.planning import drill_plan, plan_of
 from tennis.play.rally import Watch, play
 from tennis.rally import open_folder, part_path
 from tennis.rally.disk import writing
-from tennis.rally.plan import Plan
 
 
 def record(
@@ -44,7 +43,8 @@ def record(
                 next_step=f"continue with `tennis resume {path}`, or remove {part_path(path)}",
             )
         tell(f"{lab.slug}/{asked.name}")
-        plan = _plan(lab, asked, balls)
+        count = min(balls or asked.balls, asked.balls)
+        plan = plan_of_rally(asked, lab.handout_seed, balls=count)
         rally = play(bench_for(plan), plan, path, watch or Watch())
         played += 1
         if rally.manifest.ended == "interrupted":
@@ -53,28 +53,3 @@ def record(
         tell(f"{lab.slug}/{lab.sweep.name}")
         played += sweep_work.play(lab, lab.handout_seed, folder / lab.sweep.name, balls)
     return played
-
-
-def _plan(lab: Lab, asked: LabRally, balls: int | None) -> Plan:
-    if asked.drill is not None:
-        return drill_plan(
-            asked.drill.to_do,
-            min(balls or asked.balls, asked.balls),
-            lab.handout_seed + asked.boot,
-            kernel=asked.kernel,
-            load=asked.load,
-            load_options=asked.load_options,
-        )
-    return plan_of(
-        kernel=asked.kernel,
-        load=asked.load,
-        load_options=asked.load_options,
-        top_half=asked.top_half,
-        bottom_half=asked.bottom_half,
-        beneath=asked.beneath,
-        priorities=asked.priorities,
-        balls=min(balls or asked.balls, asked.balls),
-        seed=lab.handout_seed + asked.boot,
-        **asked.serving,
-        **asked.placing,
-    )

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from tennis.course.checking.running import UNSEALED, Report, Result
 from tennis.course.labs import Lab, Question
 
-ANSWERED, SEALED = "check_answered", UNSEALED[1]
+ANSWERED, NEEDED, SEALED = "check_answered", "check_needed", UNSEALED[1]
 Right = Literal["yes", "no", "waits", "not judged here"]
 
 
@@ -37,6 +37,8 @@ def _report(question: Question, results: Sequence[Result]) -> QuestionReport:
     own = {one.check.partition("[")[0]: one for one in results if one.question == question.id}
     answer = own.pop(ANSWERED, None)
     sealed = own.pop(SEALED, None)
+    if NEEDED in own and own[NEEDED].verdict == "pass":
+        del own[NEEDED]  # its rallies are there: that judges no answer
     answered = answer is not None and answer.verdict == "pass"
     right, why = _judged(question, list(own.values())) if answered else ("not judged here", "")
     if answered and question.kind == "prediction" and sealed is not None:

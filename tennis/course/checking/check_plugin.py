@@ -11,7 +11,7 @@ import json
 import re
 import resource
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ import pytest
 
 from tennis.bench.kernels.own_module import SOURCE_MAX
 from tennis.course.checking.host_faults import is_of_this_machine
+from tennis.course.checking.played_here import PlayedHere
+from tennis.course.checking.plays import Plays
 from tennis.course.checking.sweep_work import balls_of
 from tennis.course.checks import (
     Inconclusive,
@@ -41,7 +43,7 @@ from tennis.sweep.folder import open_sweep
 
 WORK = pytest.StashKey[Work]()
 SOLUTION = pytest.StashKey[Solution | None]()
-REPLAYS = pytest.StashKey[bool]()
+PLAYS = pytest.StashKey[Plays | None]()
 NOTE = pytest.StashKey[str]()
 NOTE_MAX = 400  # characters
 DETAILS_MAX = 120  # lines
@@ -56,13 +58,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for option in ("--work", "--results"):
         parser.addoption(option, type=Path)
     parser.addoption("--lab", help="The slug of the lab that it must be.")
-    parser.addoption("--replays", action="store_true")
+    parser.addoption("--plays", type=Path, help="The folder of the marker's own rallies.")
+    parser.addoption("--boards", action="store_true", help="The class has boards.")
     parser.addoption("--blind", action="store_true", help="Without the solution.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read the folder once."""
-    config.addinivalue_line("markers", "check(question, needs, kinds): what a check judges")
+    config.addinivalue_line("markers", "check(question, needs, ...): what a check judges")
     for limit, most in LIMITS.items():
         resource.setrlimit(limit, (most, most))
     try:
@@ -78,9 +81,11 @@ def pytest_configure(config: pytest.Config) -> None:
     _write(config, {"facts": _facts(work, solution)})
     own = LABS / work.lab.slug / CHECKS
     config.args += [str(own)] if own.is_file() else []
-    config.stash[WORK] = work
+    folder = config.getoption("--plays")
+    plays = Plays(folder) if folder is not None else None
+    config.stash[WORK] = work if plays is None else replace(work, rallies=PlayedHere(work, plays))
     config.stash[SOLUTION] = solution
-    config.stash[REPLAYS] = bool(config.getoption("--replays"))
+    config.stash[PLAYS] = plays
     config.stash[VERDICTS] = {}
 
 
@@ -119,9 +124,15 @@ def note(request: pytest.FixtureRequest) -> Note:
 
 
 @pytest.fixture
-def replays(pytestconfig: pytest.Config) -> bool:
-    """Tell whether rallies are played again."""
-    return pytestconfig.stash[REPLAYS]
+def plays(pytestconfig: pytest.Config) -> Plays | None:
+    """Return what the marker played; None where nothing is played."""
+    return pytestconfig.stash[PLAYS]
+
+
+@pytest.fixture
+def boards(pytestconfig: pytest.Config) -> bool:
+    """Tell whether rallies of boards are taken: a class may have none, a student is not asked."""
+    return bool(pytestconfig.getoption("--boards") or pytestconfig.getoption("--blind"))
 
 
 def _mark(item: Any) -> dict[str, Any]:
@@ -134,11 +145,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     lab = metafunc.config.stash[WORK].lab
     mark = next((m for m in metafunc.definition.iter_markers("check")), None)
     kinds = mark.kwargs["kinds"] if mark else ()
+    needing = bool(mark and mark.kwargs["rallies"])
     if "question" in metafunc.fixturenames:
         asked = [
             question
             for question in lab.questions
-            if not kinds or (question.kind in kinds and not question.computed)
+            if (not kinds or (question.kind in kinds and not question.computed))
+            and not (needing and not question.rallies)
         ]
         metafunc.parametrize("question", asked, ids=[question.id for question in asked])
     if "asked" in metafunc.fixturenames:
@@ -224,9 +237,9 @@ def _facts(work: Work, solution: Solution | None) -> dict[str, Any]:
         "number": work.answers.number,
         "email": work.answers.email,
         "members": [asdict(one) for one in work.answers.members],
-        "seeds": {name: rally.manifest.protocol.seed for name, rally in work.rallies.items()},
+        "seeds": {name: rally.manifest.protocol.seed for name, rally in work.handed_in.items()},
         "replayed": [
-            name for name, rally in work.rallies.items() if rally.manifest.bench == "replay"
+            name for name, rally in work.handed_in.items() if rally.manifest.bench == "replay"
         ],
         "minutes": work.answers.minutes,
         "rallies": rallies,

@@ -5,11 +5,11 @@
 import re
 
 from tennis.bench.kernels import own_module
-from tennis.course.checking.replays import play_rally_again
+from tennis.course.checking.evidence import as_asked, compare, needed, there
+from tennis.course.checking.plays import ON_BOARD, Plays
 from tennis.course.checks import (
     Ambiguous,
     Inconclusive,
-    InDoubt,
     Note,
     NotRun,
     Wrong,
@@ -27,9 +27,6 @@ from tennis.course.predictions import standing
 from tennis.course.solutions import Solution
 from tennis.course.work import NOTEBOOK, Work, starter_of
 from tennis.errors import BenchError
-from tennis.rally import Rally
-from tennis.rally.manifest import OWN
-from tennis.rally.text import plain
 from tennis.units import format_count
 
 WORDS_MIN = 5  # different ones, of a reason or a text
@@ -178,133 +175,54 @@ def check_name(work: Work) -> None:
 
 
 @check()
-def check_rally(work: Work, asked: LabRally) -> None:
+def check_rally(work: Work, asked: LabRally, *, boards: bool) -> None:
     """Each rally of the lab is there, complete, and played as asked, with your seed.
 
     Hint: README.md in your folder has the command. To play a rally again, remove its folder
     first.
     """
-    if asked.name in work.trouble:
-        # a recording comes with the labs: no student's fault
-        altered = asked.name in work.altered
-        kind = Inconclusive if asked.recorded else InDoubt if altered else Wrong
-        raise kind(work.trouble[asked.name])
-    if asked.recorded:
-        return
-    rally = work.rallies[asked.name]
-    if asked.drill and rally.manifest.drill is None:
-        raise Wrong("it is a rally, but the lab asks for a drill")
-    for what, is_so, wanted in _settings(rally, asked):
-        expect(is_so == wanted, f"its {what} is {plain(str(is_so), 60)}, not {wanted}")
-    seed = rally.manifest.protocol.seed
-    if rally.manifest.bench == "replay" and seed != work.seed + asked.boot:
-        raise Inconclusive("it was replayed from a recording, with the recording's seed")
-    if seed != work.seed + asked.boot:
-        raise InDoubt(
-            f"its seed is {seed}; that of {work.answers.student} is {work.seed + asked.boot}"
-        )
-    if rally.manifest.suspect or rally.manifest.ended != "complete":
-        faults = [plain(fault.message, 120) for fault in rally.manifest.faults]
-        why = (faults or ["it was interrupted"])[0]
-        raise Inconclusive(f"{why}: play it again")
-    expect(
-        rally.balls >= asked.balls,
-        f"{rally.balls} balls, but the lab asks for {asked.balls}",
-    )
+    there(work, asked, boards=boards)
 
 
-def _settings(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]:
-    """Return what must be as asked for: what, as it is, as it should be."""
-    target, load = rally.manifest.target, rally.manifest.load
-    if asked.drill is not None:
-        done = rally.manifest.drill
-        assert done is not None  # noqa: S101 (a rally in its place is refused)
-        return [
-            ("kernel", target.kernel, asked.kernel),
-            ("load", load.name, asked.load),
-            *(
-                (f"load's {name}", load.options.get(name), v)
-                for name, v in asked.load_options.items()
-            ),
-            ("drill", done.name, asked.drill.name),
-            ("context", done.context, asked.drill.context),
-            ("period", f"{done.period_ns / 1000:g} us", f"{asked.drill.period_us:g} us"),
-        ]
-    pairs: list[tuple[str, object, object]] = [
-        ("kernel", target.kernel, asked.kernel),
-        ("beneath it", target.beneath, asked.beneath),
-        ("load", load.name, asked.load),
-        ("Racquet", "your own" if target.module == OWN else "the kit's", _racquet(asked)),
-    ]
-    if asked.racquet is None:
-        pairs += [
-            ("top half", target.top_half, asked.top_half),
-            ("bottom half", target.bottom_half, asked.bottom_half),
-        ]
-    pairs += [
-        ("priorities", target.priorities, asked.priorities),
-        ("rate", rally.manifest.protocol.rate_hz, asked.rate_hz),
-    ]
-    pairs += _places(rally, asked)
-    if asked.gap_us is not None:
-        protocol = rally.manifest.protocol
-        gaps = f"{protocol.gap_min_ns / 1000:g} to {protocol.gap_max_ns / 1000:g} us"
-        pairs.append(("gap", gaps, "{:g} to {:g} us".format(*asked.gap_us)))
-    for name, value in asked.load_options.items():
-        pairs.append((f"load's {name}", load.options.get(name), value))
-    return pairs
+@check(rallies=True)
+def check_needed(work: Work, question: Question, *, boards: bool, note: Note) -> None:
+    """The rallies that the question is about are there: without them an answer is a guess.
+
+    Hint: README.md in your folder has the commands.
+    """
+    if doubtful := needed(work, question, boards=boards):
+        note(f"{', '.join(doubtful)} in doubt: the rally's check says why")
 
 
-def _places(rally: Rally, asked: LabRally) -> list[tuple[str, object, object]]:
-    """Return where all of it must have run; a board has processors and a place of its own."""
-    target, virtual = rally.manifest.target, rally.manifest.bench == "virtual"
-    pairs: list[tuple[str, object, object]] = []
-    if virtual:
-        pairs.append(("number of processors", target.processors or 1, asked.processors))
-    if virtual or asked.interrupt_cpu is not None:
-        pairs.append(("interrupt", _on(target.interrupt_cpu), _on(asked.interrupt_cpu)))
-    if virtual or asked.bottom_half_cpu is not None:
-        here = (_on(target.bottom_half_cpu), _on(asked.bottom_half_cpu))
-        pairs.append(("bottom half", *here))
-    if virtual or asked.load_cpus:
-        pairs.append(("load", _on(rally.manifest.load.cpus), _on(asked.load_cpus)))
-    if virtual or asked.command_line:
-        added = (target.added or "none", asked.command_line or "none")
-        pairs.append(("addition to the command line", *added))
-    return pairs
-
-
-def _on(cpus: int | str | None) -> str:
-    return "where the kernel put it" if cpus is None else f"on processor {cpus}"
-
-
-def _racquet(asked: LabRally) -> str:
-    return "your own" if asked.racquet else "the kit's"
-
-
-@check(needs=["check_rally[*]"], recorded=False)
-def check_honest(work: Work, asked: LabRally, replays: bool) -> None:
-    """A rally of the virtual bench is played again, and every ball must be what it was.
+@check(recorded=False)
+def check_honest(
+    work: Work, asked: LabRally, plays: Plays | None, *, boards: bool, note: Note
+) -> None:
+    """The lab's rally is played here, with your seed, and yours must be the same, ball by ball.
 
     Hint: play the rally yourself, with your own seed, and change nothing in its folder.
     """
-    rally = work.rallies[asked.name]
-    if not replays:
+    if plays is None:
         raise NotRun("your teacher plays it again")
-    if rally.manifest.bench != "virtual":
-        raise Inconclusive(
-            f"it was played on the bench {rally.manifest.bench}, which does not repeat"
-        )
-    play_rally_again(work, rally.path, work.folder / asked.racquet if asked.racquet else None)
+    try:
+        as_asked(work, asked, boards=boards)
+    except (Wrong, Inconclusive) as error:
+        raise NotRun(f"check_rally[{asked.name}] did not pass") from error
+    rally = work.handed_in[asked.name]
+    if rally.manifest.bench not in {"virtual", "replay"}:
+        note(f"played on the bench {rally.manifest.bench}: {ON_BOARD}")
+        return
+    compare(work, rally, asked, plays)
+    note(f"all {format_count(rally.balls, 'ball')} are what they were here")
 
 
 @check()
-def check_notebook(work: Work, replays: bool) -> None:
+def check_notebook(work: Work, plays: Plays | None) -> None:
     """The notebook runs from top to bottom, on your rallies, without a network.
 
     Hint: in JupyterLab, Kernel, Restart Kernel and Run All Cells.
     """
-    if not replays:
+    if plays is None:
         raise NotRun("your teacher runs it")
     if not (work.folder / NOTEBOOK).is_file():
         raise Wrong(f"there is no {NOTEBOOK}")

@@ -2,27 +2,28 @@
 # SPDX-License-Identifier: MIT
 """A lab's match: the plan with a student's seed, and whether a match is the one that was asked for.
 
-A match has more rallies than anybody wants to play again for each student: some are, which follow
-from the balls themselves, so that nobody knows them before the match is played.
+The marker plays all of it, as every rally of a lab.
 """
 
 from tennis.checkout import ROOT
-from tennis.course.checking.replays import chosen, play_again
+from tennis.course.checking.plays import ON_BOARD, Plays
 from tennis.course.checks import Inconclusive, InDoubt, Wrong
 from tennis.course.labs import Lab, LabError, LabMatch
 from tennis.course.work import Work, plan_of_match
 from tennis.errors import RallyError, TennisError
 from tennis.match.folder import MatchFolder, another, open_match
-from tennis.match.plan import ScheduledRally, parse_plan
+from tennis.match.plan import MatchPlan, ScheduledRally, parse_plan
 from tennis.play.player import unversioned
 from tennis.play.schedule import scheduled_rallies
-from tennis.rally.folder import BALLS
 from tennis.rally.text import plain
 from tennis.units import format_count
 
 
-def whole_match(work: Work) -> MatchFolder:
-    """Return a student's match, all of it and as it was asked for. Raises Wrong, Inconclusive."""
+def whole_match(work: Work, *, boards: bool = True) -> MatchFolder:
+    """Return a student's match, all of it and as it was asked for. Raises Wrong, Inconclusive.
+
+    ``boards``: the class has some.
+    """
     asked = _match(work.lab)
     try:
         match = open_match(work.folder / asked.name)
@@ -33,6 +34,8 @@ def whole_match(work: Work) -> MatchFolder:
         raise Inconclusive(plain(str(error), 200)) from error
     if match.bench == "replay":
         raise Inconclusive("it was not played here: its bench is replay")
+    if match.bench != "virtual" and not boards:
+        raise InDoubt(f"it says that its bench is {match.bench}: this class has no boards")
     listed, expected_rallies = _unversioned(match.scheduled), _unversioned(expected)
     if [rally.name for rally in listed] != [rally.name for rally in expected_rallies]:
         raise Wrong("it was played with another plan than plan.toml of your folder")
@@ -62,14 +65,34 @@ def whole_match(work: Work) -> MatchFolder:
     return match
 
 
-def play_some_again(work: Work) -> list[str]:
-    """Play some rallies of a match again; return their names. Raises as checks do."""
-    match = whole_match(work)
-    rallies = {rally.path.name: rally for rally in match.rallies()}
-    balls = "".join(sorted(rally.manifest.files[BALLS] for rally in rallies.values()))
-    names = chosen(balls, rallies, _match(work.lab).replays)
-    play_again(work, match.bench, [rallies[name].path for name in names])
-    return names
+def match_here(work: Work, plays: Plays | None, *, boards: bool) -> MatchFolder:
+    """Return the match that answers are compared with: the marker's.
+
+    The student's own where nothing is played, and of a board, which nobody can play again. Raises
+    as ``whole_match`` does, and TennisError.
+    """
+    match = whole_match(work, boards=boards)
+    if plays is None or match.bench != "virtual":
+        return match
+    return plays.match(*_planned(work))
+
+
+def compare_match(work: Work, plays: Plays, *, boards: bool) -> str:
+    """Compare each rally of a student's match with the marker's; return what was compared.
+
+    Raises InDoubt, Inconclusive.
+    """
+    match, ours = whole_match(work, boards=boards), match_here(work, plays, boards=boards)
+    if match.bench != "virtual":
+        return f"played on the bench {match.bench}: {ON_BOARD}"
+    for entry in ours.scheduled:
+        rally, played = match.rally(entry.name), ours.rally(entry.name)
+        if rally is None or played is None:
+            why = match.trouble(entry.name) or f"{ours.trouble(entry.name)} here"
+            raise Inconclusive(f"{entry.name} {why}")
+        if found := plays.difference(rally, unversioned(entry.plan), played):
+            raise InDoubt(found.replace(f"{work.folder}/", ""))
+    return f"all {len(ours.scheduled)} rallies are what they were here"
 
 
 def _unversioned(rallies: list[ScheduledRally]) -> list[ScheduledRally]:
@@ -96,6 +119,10 @@ def _match(lab: Lab) -> LabMatch:
 
 def _expected(work: Work) -> list[ScheduledRally]:
     """Return the rallies of the plan that the student was given, whatever its file says now."""
+    return _planned(work)[1]
+
+
+def _planned(work: Work) -> tuple[MatchPlan, list[ScheduledRally]]:
     text = plan_of_match(work.lab, work.answers.student, work.answers.number)
     plan = parse_plan(text.encode(), ROOT / _match(work.lab).plan)
-    return scheduled_rallies(plan, {}, ROOT / "plans")[0]
+    return plan, scheduled_rallies(plan, {}, ROOT / "plans")[0]

@@ -113,16 +113,19 @@ class Report(BaseModel):
         return [mark for mark in self.marks if mark.points is None]
 
 
-def run_checks(
+def run_checks(  # noqa: PLR0913 (all of them named)
     folder: Path,
     *,
     blind: bool,
-    replays: bool = False,
+    plays: Path | None = None,
+    boards: bool = False,
     lab: Lab | None = None,
     limit_s: float = LIMIT_S,
 ) -> Report:
     """Run a lab's checks on a student's folder; ``blind``: without the solution.
 
+    ``plays``: where the marker's own rallies are kept, which marks are computed from; None: nothing
+    is played, and the folder's are read. ``boards``: the class has some.
     The folder is read in the checks' own process: what it may do there, it does not do here.
     Raises WorkError where the folder is none, or not ``lab``'s, BenchError where this machine
     could not run the checks.
@@ -130,7 +133,8 @@ def run_checks(
     with tempfile.TemporaryDirectory(prefix="tennis-checks-") as scratch:
         results = Path(scratch) / "results.jsonl"
         results.touch()
-        options = [*(["--blind"] if blind else []), *(["--replays"] if replays else [])]
+        options = [*(["--blind"] if blind else []), *(["--boards"] if boards else [])]
+        options += ["--plays", str(plays.resolve())] if plays is not None else []
         options += ["--lab", lab.slug] if lab else []
         said = _run([*options, str(COMMON)], folder, results, limit_s)
         lines = _lines(results)
@@ -244,6 +248,7 @@ WORDS = {
     "check_number": "{}, the number",
     "check_choice": "{}, the choice",
     "check_rally": "rally {}",
+    "check_needed": "{}, its rallies",
     "check_honest": "rally {}, played again",
     "check_notebook": "the notebook, run again",
 }

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: MIT
 """A lab's sweep: what is to be played, and whether a sweep is the one that was asked for.
 
-It has more rates than anybody wants to play again for each student: some are, which follow from
-the balls themselves, so that nobody knows them before the sweep is played.
+The marker plays all of its rates, as every rally of a lab.
 """
 
 from pathlib import Path
 
 from tennis.bench.registry import bench_for
-from tennis.course.checking.replays import chosen, play_again
+from tennis.course.checking.plays import ON_BOARD, Plays
 from tennis.course.checks import Inconclusive, InDoubt, Wrong
 from tennis.course.labs import Lab, LabError, LabSweep
 from tennis.course.work import Work
@@ -66,8 +65,11 @@ def play(lab: Lab, seed: int, out: Path, balls: int | None = None) -> int:
     return len(done.sweep.rates) - before
 
 
-def whole_sweep(work: Work) -> Sweep:
-    """Return a student's sweep, all of it and as it was asked for. Raises Wrong, Inconclusive."""
+def whole_sweep(work: Work, *, boards: bool = True) -> Sweep:
+    """Return a student's sweep, all of it and as it was asked for. Raises Wrong, Inconclusive.
+
+    ``boards``: the class has some.
+    """
     asked = _sweep(work.lab)
     wanted = sweep_request(work.lab, work.seed)
     try:
@@ -76,6 +78,8 @@ def whole_sweep(work: Work) -> Sweep:
         raise Wrong(plain(str(error).replace(f"{work.folder}/", ""), 200)) from error
     if sweep.record.bench == "replay":
         raise Inconclusive("it was not played here: its bench is replay")
+    if sweep.record.bench != "virtual" and not boards:
+        raise InDoubt(f"it says that its bench is {sweep.record.bench}: this class has no boards")
     ours, theirs = unversioned(wanted.plan), unversioned(sweep.record.plan)
     if theirs.protocol.seed != ours.protocol.seed:
         raise InDoubt(f"its seed is {theirs.protocol.seed}; yours is {ours.protocol.seed}")
@@ -89,12 +93,40 @@ def whole_sweep(work: Work) -> Sweep:
     return sweep
 
 
-def play_some_again(work: Work) -> list[int]:
-    """Play some rates of a sweep again; return them, in Hz. Raises as checks do."""
-    sweep = whole_sweep(work)
-    rates = chosen(balls_of(sweep), sweep.rates, _sweep(work.lab).replays)
-    play_again(work, sweep.record.bench, [sweep.path / f"{rate_hz}-hz" for rate_hz in rates])
-    return rates
+def sweep_here(work: Work, plays: Plays | None, *, boards: bool) -> Sweep:
+    """Return the sweep that answers are compared with: the marker's.
+
+    The student's own where nothing is played, and of a board, which nobody can play again. Raises
+    as ``whole_sweep`` does, and TennisError.
+    """
+    sweep = whole_sweep(work, boards=boards)
+    if plays is None or sweep.record.bench != "virtual":
+        return sweep
+    return plays.sweep(sweep_request(work.lab, work.seed))
+
+
+def compare_sweep(work: Work, plays: Plays, *, boards: bool) -> str:
+    """Compare each rate of a student's sweep with the marker's; return what was compared.
+
+    Raises InDoubt, Inconclusive.
+    """
+    sweep, ours = whole_sweep(work, boards=boards), sweep_here(work, plays, boards=boards)
+    if sweep.record.bench != "virtual":
+        return f"played on the bench {sweep.record.bench}: {ON_BOARD}"
+    for rate_hz in sorted({*sweep.rates, *ours.rates}):
+        if rate_hz not in sweep.rates or rate_hz not in ours.rates:
+            raise InDoubt(
+                f"it {_has(sweep, rate_hz)} {rate_hz} Hz, and here it {_has(ours, rate_hz)}"
+            )
+        planned = ours.record.at(rate_hz)
+        rally, played = (open_rally(one.path / planned.name) for one in (sweep, ours))
+        if found := plays.difference(rally, unversioned(planned.plan), played):
+            raise InDoubt(found.replace(f"{work.folder}/", ""))
+    return f"all {len(ours.rates)} rates are what they were here"
+
+
+def _has(sweep: Sweep, rate_hz: int) -> str:
+    return "was played at" if rate_hz in sweep.rates else "was not"
 
 
 def balls_of(sweep: Sweep) -> str:

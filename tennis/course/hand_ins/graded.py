@@ -9,6 +9,8 @@ from pydantic import BaseModel
 
 from tennis.course.checking import running as checking
 
+NOTEBOOK = "check_notebook"
+
 
 class Graded(BaseModel):
     """What is known of one file that was handed in."""
@@ -27,6 +29,13 @@ class Graded(BaseModel):
     def key(self) -> str:
         """Return what names files about it: two files may hold the same."""
         return key(self.sha256, self.file)
+
+    @property
+    def unplayed(self) -> bool:
+        """Tell whether nothing was played here: its numbers rest on what was handed in."""
+        results = self.report.results if self.report else []
+        # the one check that is left out with the plays, and with nothing else
+        return any(one.check == NOTEBOOK and one.verdict == "not run" for one in results)
 
     @property
     def waits(self) -> list[str]:

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from tennis.bench.kernels import debugging
 from tennis.course import checks, choices, predictions, work, written_numbers
+from tennis.course.checking import plays as plays_of
 from tennis.course.checking import running as checking
 from tennis.course.hand_ins import hand_in
 from tennis.course.hand_ins.attempts import owner
@@ -71,18 +72,21 @@ def grade(  # noqa: PLR0913 (all of them named)
     *,
     root: Path | None = None,
     replays: bool,
+    boards: bool = False,
     workers: int,
     observe: Callable[[int, int, str], None] = lambda *_: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> list[Graded]:
     """Check hand-ins, ``workers`` at a time; keep what each gives in ``out``.
 
-    One that lies in a folder of ``root`` is called by both names. Raises LabError where the lab's
-    solution is wrong, KeyboardInterrupt when told to stop: what was finished stays.
+    ``replays``: the lab's rallies are played here, and kept there, too. ``boards``: the class has
+    some. One that lies in a folder of ``root`` is called by both names. Raises LabError where the
+    lab's solution is wrong, KeyboardInterrupt when told to stop: what was finished stays.
     """
     load_solution(lab)
-    checks = checks_sha256(lab, replays=replays)
-    judge = partial(judged, lab=lab, replays=replays)
+    checks = checks_sha256(lab, replays=replays, boards=boards)
+    plays = out / plays_of.FOLDER if replays else None
+    judge = partial(judged, lab=lab, plays=plays, boards=boards)
     with writing(out):
         (out / RESULTS).mkdir(parents=True, exist_ok=True)
     done: dict[Path, Graded] = {}
@@ -142,8 +146,10 @@ def _called(name: str) -> str:
     return platform.name if platform and platform.name else PurePath(name).stem
 
 
-def judged(path: Path, lab: Lab, *, replays: bool) -> Judged:
+def judged(path: Path, lab: Lab, *, plays: Path | None, boards: bool = False) -> Judged:
     """Unpack and check one hand-in, here; whatever it does, it is judged.
+
+    ``plays``: where the marker's own rallies are kept; None: nothing is played.
 
     Refused for good is only what is no hand-in. What failed otherwise is for later: this machine
     may have had no room, no memory, no kernel, or a fault of its own.
@@ -157,7 +163,9 @@ def judged(path: Path, lab: Lab, *, replays: bool) -> Judged:
                 notes = hand_in.unpack(path, folder).notes
                 if (folder / NOTEBOOK_PDF).is_file():
                     pdf = (folder / NOTEBOOK_PDF).read_bytes()
-                report = checking.run_checks(folder, blind=False, replays=replays, lab=lab)
+                report = checking.run_checks(
+                    folder, blind=False, plays=plays, boards=boards, lab=lab
+                )
             except WorkError as error:
                 return Judged(refused=plain(str(error).replace(f"{folder}/", ""), 300), notes=notes)
             except TennisError as error:
@@ -178,7 +186,7 @@ def _cached(kept: Path, name: str, digest: str, checks: str) -> Graded | None:
     return known
 
 
-def checks_sha256(lab: Lab, *, replays: bool) -> str:
+def checks_sha256(lab: Lab, *, replays: bool, boards: bool = False) -> str:
     """Return what a result depends on besides the hand-in: the lab, its checks and solution."""
     own = [LABS / lab.slug / name for name in ("lab.toml", SOLUTION, CHECKS, *lab.files)]
     parts = (hand_in, work, checks, choices, predictions, written_numbers, notebook_box)
@@ -187,7 +195,7 @@ def checks_sha256(lab: Lab, *, replays: bool) -> str:
     ]
     # a check that lacked this kernel runs once it is here
     here_too = debugging.is_built() if lab.files else None
-    digest = hashlib.sha256(repr((replays, here_too)).encode())
+    digest = hashlib.sha256(repr((replays, boards, here_too)).encode())
     for path in own:
         digest.update(path.read_bytes() if path.is_file() else b"none")
     for path in code:

@@ -48,6 +48,7 @@ class ClassRules(BaseModel):
     late_per_day: Cost = "0"  # points, or with % a share of the lab's points
     late_days: Annotated[int, Field(ge=0, le=1000)] | None = None  # no points after so many
     recorded: list[Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]] = []
+    boards: bool = False  # the class has boards, whose rallies nobody can play again
 
     @field_validator("deadline")
     @classmethod

@@ -54,6 +54,7 @@ class HandedIn:
             "marked": "",
             "none": "",
             "open": f"to be read: {', '.join(self.marked.open)}",
+            "first look": "its rallies were not played here (--no-replay)",
             "withheld": "withheld until somebody decides",
             "later": "this machine could not check all of it",
             "refused": "it could not be marked",

@@ -11,6 +11,7 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any
 
+from tennis.course.checking.plays import ON_BOARD
 from tennis.course.checking.running import title
 from tennis.course.hand_ins.alike import pairs
 from tennis.course.hand_ins.graded import Graded
@@ -30,13 +31,13 @@ FEEDBACK = "feedback"
 CLASS = "class.html"
 TABLE = "marks.csv"
 ALIKE_SHOWN = 10  # pairs of a question
-NOTEBOOK = "check_notebook"
 MARKUP = re.compile(r"[`*]")
 STYLES = {"pass": "confirmed", "fail": "contradicted", "inconclusive": "inconclusive"}
 # what becomes of a hand-in, in words
 STATUS = {
     "marked": "marked",
     "open": "a person has still to read",
+    "first look": "a first look: nothing was played here",
     "withheld": "withheld",
     "none": "no points, by decision",
     "later": "later",
@@ -160,7 +161,14 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
         "found": [_found(one) for one in by_name if one.findings],
         "decisions": DECISIONS,
         "later": waiting(marked),
-        "not_replayed": sum(_not_replayed(one) for one in graded),
+        "own": _all_played(graded),
+        "boards": [
+            f"{one.student}: {title(result)}: {result.message}"
+            for one in graded
+            for result in (one.report.results if one.report else [])
+            if result.verdict == "pass" and ON_BOARD in result.message
+        ],
+        "not_replayed": sum(one.unplayed for one in graded),
         "not_here": _not_here(graded),
         "suspicious": equals(every),
         "benches": [
@@ -232,11 +240,12 @@ def waiting(marked: Sequence[Marked]) -> list[tuple[str, str]]:
     return [(why, ", ".join(names)) for why, names in whose.items()]
 
 
-def _not_replayed(one: Graded) -> bool:
-    """Tell whether nothing of a hand-in was played again: whose its rallies are is not known."""
-    results = one.report.results if one.report else []
-    # the one check that is left out with the replays, and with nothing else
-    return any(one.check == NOTEBOOK and one.verdict == "not run" for one in results)
+def _all_played(graded: Sequence[Graded]) -> bool:
+    """Tell whether every rally of every hand-in was played here, and was the same."""
+    results = [result for one in graded if one.report for result in one.report.results]
+    compared = [one for one in results if one.check.partition("[")[0].endswith("_honest")]
+    played = [one for one in compared if one.verdict == "pass" and ON_BOARD not in one.message]
+    return bool(compared) and len(played) == len(compared)
 
 
 def _not_here(graded: Sequence[Graded]) -> list[str]:
@@ -266,7 +275,7 @@ def _row(lab: Lab, one: Marked, pdfs: Set[str], *, twin: bool) -> dict[str, Any]
     remarks += late_words(one)
     remarks += [f"replaces {old.file}" for old in one.replaced]
     remarks += graded.notes
-    stands = one.points is not None
+    stands = one.points is not None or one.status == "first look"
     return {
         "student": graded.student,
         "page": f"{FEEDBACK}/{_page(graded)}",
@@ -282,7 +291,7 @@ def _row(lab: Lab, one: Marked, pdfs: Set[str], *, twin: bool) -> dict[str, Any]
 def _distribution(lab: Lab, marked: Sequence[Marked], question: str) -> dict[str, Any]:
     of = lab.question(question).points
     # withheld points are nobody's yet
-    counted = [one for one in marked if one.status in {"marked", "open", "later"}]
+    counted = [one for one in marked if one.status in {"marked", "open", "first look", "later"}]
     points = [one.by_question[question] for one in counted if question in one.by_question]
     known = [value for value in points if value is not None]
     return {
@@ -304,7 +313,7 @@ def table(lab: Lab, marked: Sequence[Marked]) -> str:
     head = ["student", "file", "points", "of", "so_far", "open", "status", "found", "days_late"]
     writer.writerow([*head, "lost", "replaces", "refused", *questions])
     for one in marked:
-        graded, known = one.graded, one.status in {"marked", "open", "refused", "none"}
+        graded, known = one.graded, one.status not in {"withheld", "later"}
         each = [one.by_question.get(name) for name in questions]
         row = [
             words(graded.file),

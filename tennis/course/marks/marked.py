@@ -14,7 +14,7 @@ from tennis.course.labs import Lab
 from tennis.course.marks.deadline import ClassRules
 from tennis.course.marks.mark_sheet import Person
 
-Status = Literal["marked", "open", "withheld", "none", "later", "refused"]
+Status = Literal["marked", "open", "first look", "withheld", "none", "later", "refused"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,9 @@ class Marked:
         by_hand = self.by_question.keys() <= self.person.points.keys()
         if self.graded.waits and not (self.by_question and by_hand):
             return "later"
-        return "open" if self.open else "marked"
+        if self.open:
+            return "open"
+        return "first look" if self.graded.unplayed and not by_hand else "marked"
 
     @property
     def so_far(self) -> float:

@@ -1,0 +1,190 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The lab's rallies as the marker played them: what marks are computed from.
+
+A student's folder says what was played: lab, seed, and settings that the lab names. The marker
+plays that, once for each seed and each settings, and keeps it for the class: a group, a copy, and
+the next run cost nothing. What lies in the student's folder is compared with it, and is never the
+source of a number.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tennis.bench.protocol import RunRecord
+from tennis.bench.registry import bench_for
+from tennis.course.labs import LabRally
+from tennis.digests import sha256_of
+from tennis.errors import BenchError
+from tennis.match.folder import MatchFolder
+from tennis.match.plan import MatchPlan, ScheduledRally
+from tennis.play import checking
+from tennis.play.match import Match, play_match
+from tennis.play.planning import drill_plan, plan_of
+from tennis.play.rally import Watch, play, unobserved
+from tennis.play.sweep import SweepRequest, play_sweep
+from tennis.rally import Rally, open_folder, part_path
+from tennis.rally.disk import writing
+from tennis.rally.plan import Plan
+from tennis.rally.text import plain
+from tennis.sweep.folder import Sweep
+
+FOLDER = "played"  # of a class's marks: what the marker played
+BALLS_MAX_TIMES = 4  # so many times as many balls as a lab asks for are played for a student
+KEY_DIGITS = 24
+ON_BOARD = "it cannot be played again"  # said of what marks rest on all the same
+
+
+def plan_of_rally(
+    asked: LabRally, seed: int, *, balls: int | None = None, racquet: Path | None = None
+) -> Plan:
+    """Return the plan of a lab's rally with a student's seed. Raises UsageError.
+
+    ``balls``: in place of the lab's; ``racquet``: the student's file, where the lab asks for it.
+    """
+    count = asked.balls if balls is None else balls
+    if asked.drill is not None:
+        return drill_plan(
+            asked.drill.to_do,
+            count,
+            seed + asked.boot,
+            kernel=asked.kernel,
+            load=asked.load,
+            load_options=asked.load_options,
+        )
+    answers = {"top_half": asked.top_half, "bottom_half": asked.bottom_half}
+    return plan_of(
+        kernel=asked.kernel,
+        load=asked.load,
+        load_options=asked.load_options,
+        **({"racquet": racquet} if racquet else answers),
+        beneath=asked.beneath,
+        priorities=asked.priorities,
+        balls=count,
+        seed=seed + asked.boot,
+        **asked.serving,
+        **asked.placing,
+    )
+
+
+class Plays:
+    """What the marker played for a class: a folder, in which every play has one place."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def rally(self, plan: Plan) -> Rally:
+        """Return the rally of a plan, played now or before. Raises TennisError.
+
+        One that is suspect is not kept: this machine may have been in trouble.
+        """
+        bench = bench_for(plan)
+        plan = plan.model_copy(update={"versions": bench.versions(plan)})
+        with self._place(key_of(plan)) as place:
+            if not place.exists():
+                _remove(part_path(place))
+                rally = play(bench, plan, place, Watch())
+                if not rally.manifest.suspect:
+                    return rally
+                trouble = self._folder / f"{place.name}.suspect"
+                _remove(trouble)
+                place.rename(trouble)
+                return open_folder(trouble)
+            return open_folder(place)
+
+    def difference(
+        self, rally: Rally, plan: Plan, ours: Rally | None = None, *, only_balls: bool = False
+    ) -> str:
+        """Say how a student's rally differs from the marker's; empty: in nothing.
+
+        ``ours``: the marker's; None: it is played, if it was not yet. What differs is played once
+        more before anybody is accused: a machine in trouble ends a play early, and hardly at the
+        same ball twice. Raises BenchError where the two plays differ.
+        """
+        bench = bench_for(plan)
+        versions = bench.versions(plan)
+        plan = plan.model_copy(update={"versions": versions})
+        with self._scratch() as scratch:
+            ours = ours or self.rally(plan)
+            if only_balls:
+                found = checking.ball_difference(rally, ours)
+            else:
+                found = checking.difference(
+                    rally, ours, lambda: bench.circumstances(plan, rally.path), scratch
+                )
+            if not found:
+                return ""
+            again = play(bench, plan, scratch / "again", Watch())
+            if trouble := checking.difference(ours, again, _no_record, scratch):
+                _remove(ours.path)  # the next run plays it a third time
+                raise BenchError(f"two plays of it differ: {trouble}", next_step="try again")
+        return plain(str(checking.unlike(rally, found, versions)), 300)
+
+    def match(self, plan: MatchPlan, scheduled: Sequence[ScheduledRally]) -> MatchFolder:
+        """Return a match, played now or before. Raises TennisError."""
+        versions = [bench_for(one.plan).versions(one.plan) for one in _kinds(scheduled)]
+        key = _digest(plan.model_dump_json(), repr(versions))
+        with self._place(f"match-{key}") as place:
+            done = play_match(
+                Match(plan, list(scheduled), []), place, lambda _: unobserved(), lambda: False
+            )
+        if done.bad:
+            name, why = next(iter(done.bad.items()))
+            raise BenchError(f"{name} of the match {plain(why, 200)}", next_step="try again")
+        return done.folder
+
+    def sweep(self, request: SweepRequest) -> Sweep:
+        """Return a sweep, played now or before. Raises TennisError."""
+        bench = bench_for(request.plan)
+        versions = bench.versions(request.plan)
+        key = _digest(request.plan.model_dump_json(), repr(request.range), repr(versions))
+        with self._place(f"sweep-{key}") as place:
+            return play_sweep(bench, request, place, lambda _: unobserved(), lambda: False).sweep
+
+    @contextlib.contextmanager
+    def _place(self, key: str) -> Iterator[Path]:
+        """Yield where a play is, and keep others from it: of two that want it, one plays."""
+        with writing(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self._folder / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
+        with os.fdopen(lock, "rb"):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield self._folder / key
+
+    @contextlib.contextmanager
+    def _scratch(self) -> Iterator[Path]:
+        with writing(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="again-", dir=self._folder) as folder:
+            yield Path(folder)
+
+
+def key_of(plan: Plan) -> str:
+    """Return what a plan with its versions is kept by: the same where its balls are the same."""
+    source = sha256_of(Path(plan.racquet)) if plan.racquet else ""
+    return _digest(plan.model_copy(update={"racquet": None}).model_dump_json(), source)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:KEY_DIGITS]
+
+
+def _kinds(scheduled: Sequence[ScheduledRally]) -> list[ScheduledRally]:
+    """Return one rally of each kind: those that differ in balls and seed have the same versions."""
+    kinds = {one.plan.model_dump_json(exclude={"protocol"}): one for one in scheduled}
+    return list(kinds.values())
+
+
+def _no_record() -> RunRecord:
+    raise BenchError("a play of this machine did not come to its end", next_step="try again")
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(path)

@@ -1,0 +1,351 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Marks are computed from balls that the marker played: no copy and no forgery is worth a point."""
+
+import json
+import random
+import shutil
+import types
+import typing
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import annotated_types
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from tennis.bench.registry import bench_for
+from tennis.checkout import ROOT
+from tennis.cli import cli
+from tennis.course import load_course, load_lab, work
+from tennis.course.checking import evidence
+from tennis.course.checking.evidence import as_asked, compare, plan_here, there
+from tennis.course.checking.played_here import PlayedHere
+from tennis.course.checking.plays import Plays, plan_of_rally
+from tennis.course.checking.running import run_checks
+from tennis.course.checks import Inconclusive, NotRun, Wrong
+from tennis.digests import sha256_of
+from tennis.errors import BenchError
+from tennis.play.rally import Watch, play
+from tennis.rally import balls
+from tennis.rally.folder import BALLS, MANIFEST
+from tennis.rally.manifest import Manifest, seal_of
+from tennis.stats import summarize
+from tests.support.hand_ins import make_work, played_by_marker, zipped
+
+pytestmark = pytest.mark.xdist_group("own-balls")
+LABS = load_course()[1]
+# a lab's rally on SLOTH, which boots in no time; as small as it can be
+LAB = load_lab("10-who-needs-a-scheduler")
+ASKED = LAB.rallies[1].model_copy(update={"balls": 60})
+SMALL = LAB.model_copy(update={"rallies": [ASKED]})
+FORGERIES = 20  # fields, of some fifty: each other value that is found out takes another play
+KNOWN = ("instrument.kind", "bench", "target.command_line", "tool.versions", "suspect")
+
+
+def resealed(folder: Path, content: dict[str, Any]) -> None:
+    """Seal a folder anew, as whoever altered it can."""
+    content["seal"] = seal_of(content)
+    (folder / MANIFEST).write_text(json.dumps(content))
+
+
+def content_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / MANIFEST).read_text())
+
+
+def opened(folder: Path) -> work.Work:
+    return replace(work.read(folder, LAB), lab=SMALL)
+
+
+@pytest.fixture(scope="module")
+def class_of_two(tmp_path_factory) -> Path:
+    """Return a folder with Zoe's and Max's folders, and what the marker played for Zoe."""
+    folder = tmp_path_factory.mktemp("own-balls")
+    for student in ("zoe", "max"):
+        work.start(LAB, student, folder / student)
+        plan = plan_of_rally(ASKED, work.seed_of(LAB, student))
+        play(bench_for(plan), plan, folder / student / ASKED.name, Watch())
+    return folder
+
+
+def judged(folder: Path, plays: Path) -> tuple[str, str]:
+    """Return what the checks of a rally raise, and its words; "same" where it is equal."""
+    handed_in = opened(folder)
+    try:
+        as_asked(handed_in, ASKED, boards=False)
+        compare(handed_in, handed_in.handed_in[ASKED.name], ASKED, Plays(plays))
+        there(handed_in, ASKED, boards=False)
+    except (Wrong, Inconclusive, NotRun) as error:
+        return type(error).__name__, str(error)
+    return "same", ""
+
+
+# --- forgeries, chosen over the manifest's schema ---
+
+
+def leaves(model: type[BaseModel], content: Any, path: tuple[Any, ...] = ()) -> Iterator[Any]:
+    """Yield each value of a manifest: where it stands, what it is, and its type in the schema."""
+    for name, field in model.model_fields.items():
+        value = content.get(name)
+        where, kind = (*path, name), field.rebuild_annotation()
+        parts = [one for one in typing.get_args(kind) if isinstance(one, type)]
+        inner = next((one for one in (kind, *parts) if isinstance(one, type)), None)
+        if isinstance(value, dict) and inner is not None and issubclass(inner, BaseModel):
+            yield from leaves(inner, value, where)
+        else:
+            yield where, value, kind
+
+
+def others(value: Any, kind: Any) -> Iterator[Any]:
+    """Yield values in place of one, from its type: other choices, other numbers, other words."""
+    yield from (one for one in choices(kind) if one != value)
+    match value:
+        case bool():
+            yield not value
+        case int() | float():
+            yield from (value + 1, value + 300, 1)
+        case str() if value:
+            yield from (f"x {value}", f"{value}x", "/somewhere", "0" * 64)
+        case dict() if value:
+            name = next(iter(value))
+            yield {**value, name: f"x {value[name]}"}
+            yield {**value, "kernel": "/somewhere"}
+        case list() if value:
+            yield value[:-1]
+        case list():
+            yield [{"code": "made_up", "message": "made up"}]
+        case _:
+            yield from (1, "x", "1", [], {})
+
+
+def choices(kind: Any) -> Iterator[Any]:
+    if typing.get_origin(kind) is typing.Literal:
+        yield from typing.get_args(kind)
+    elif typing.get_origin(kind) in {types.UnionType, typing.Union, typing.Annotated}:
+        for part in typing.get_args(kind):
+            yield from choices(part) if not isinstance(part, annotated_types.BaseMetadata) else ()
+
+
+def forged(content: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return manifests with one field altered each: all that the schema takes."""
+    found = []
+    for where, value, kind in leaves(Manifest, content):
+        for other in others(value, kind):
+            made = json.loads(json.dumps(content))
+            inside = made
+            for step in where[:-1]:
+                inside = inside[step]
+            inside[where[-1]] = other
+            try:
+                TypeAdapter(Manifest).validate_json(json.dumps(made))
+            except ValidationError:
+                continue
+            if other != value and where[0] not in {"files", "seal"}:  # damage, not forgery
+                found.append((f"{'.'.join(where)} = {other!r}"[:80], made))
+    return found
+
+
+@pytest.mark.virtual
+def test_no_altered_field_leaves_a_rally_undecided_or_changes_what_is_marked(
+    class_of_two, tmp_path
+):
+    """Each is refused, or a finding, or costs nothing; what marks are computed from stays."""
+    zoe, plays = class_of_two / "zoe", class_of_two / "played"
+    content = content_of(zoe / ASKED.name)
+    every = forged(content)
+    of_fields = {words.partition(" = ")[0] for words, _ in every}
+    assert len(of_fields) > 40
+    draw = random.Random(1)  # noqa: S311 (to be repeated)
+    fields = [*draw.sample(sorted(of_fields - {*KNOWN}), FORGERIES), *KNOWN]
+    chosen = []
+    for field in fields:
+        of_one = [one for one in every if one[0].startswith(f"{field} = ")]
+        chosen += of_one if field in {"bench", "tool.versions"} else [draw.choice(of_one)]
+    assert judged(zoe, plays) == ("same", "")
+    right = summarize(PlayedHere(opened(zoe), Plays(plays))[ASKED.name]).interrupt_ns.median
+    became: dict[str, list[str]] = {}
+    shutil.copytree(zoe, tmp_path / "w")
+    for words, made in chosen:
+        resealed(tmp_path / "w" / ASKED.name, made)
+        verdict, said = judged(tmp_path / "w", plays)
+        became.setdefault(verdict, []).append(f"{words}: {said}")
+        here = PlayedHere(opened(tmp_path / "w"), Plays(plays))
+        if made["bench"] == "virtual" and ASKED.name in here:
+            assert summarize(here[ASKED.name]).interrupt_ns.median == right, words
+    # a recording is nobody's work: it is a person's to judge, and it is never marked by itself
+    undecided = [one for one in became.pop("Inconclusive", []) if not one.startswith("bench")]
+    assert undecided == []
+    assert set(became) <= {"same", "InDoubt", "Wrong"}, became
+    told = "; ".join(became["InDoubt"] + became["Wrong"])
+    assert [field for field in KNOWN if field not in told] == []
+    equal = {one.partition(" = ")[0] for one in became.get("same", [])}
+    # a version costs nothing: the balls are the same; of a recording only the balls are compared
+    assert equal <= {"created", "operator", "schema_version", "tool.versions", "bench"}
+
+
+@pytest.mark.virtual
+def test_a_copy_with_another_seed_and_earlier_answers_is_worth_nothing(class_of_two, tmp_path):
+    """Zoe's rally in Max's folder: answers 300 ns sooner, his seed, and a bench nobody has."""
+    folder = tmp_path / "w"
+    shutil.copytree(class_of_two / "max", folder)
+    shutil.rmtree(folder / ASKED.name)
+    shutil.copytree(class_of_two / "zoe" / ASKED.name, folder / ASKED.name)
+    path = folder / ASKED.name / BALLS
+    table = pq.read_table(path)
+    hz = content_of(path.parent)["instrument"]["tick_hz"]
+    sooner = [np.asarray(table[name]) + 300 for name in ("rise_ticks", "fall_ticks")]
+    columns = [*table.columns[:2], *(pa.array(one, pa.uint32()) for one in sooner)]
+    balls.write(path, pa.table(columns, schema=balls.schema(hz)), hz)
+    content = content_of(path.parent)
+    content["files"][BALLS] = sha256_of(path)
+    content["protocol"]["seed"] = work.seed_of(LAB, "max") + ASKED.boot
+    resealed(path.parent, content)
+    plays = Plays(class_of_two / "played")
+    copied = opened(folder)
+    verdict, said = judged(folder, class_of_two / "played")
+    assert (verdict, "does not repeat: ball 0" in said) == ("InDoubt", True)
+    theirs, ours = (
+        summarize(one).interrupt_ns.median
+        for one in (copied.handed_in[ASKED.name], PlayedHere(copied, plays)[ASKED.name])
+    )
+    honest = summarize(opened(class_of_two / "max").handed_in[ASKED.name]).interrupt_ns.median
+    assert (ours, theirs != ours) == (honest, True)
+
+
+@pytest.mark.virtual
+def test_a_play_is_kept_and_a_machine_in_trouble_accuses_nobody(class_of_two, tmp_path):
+    zoe = opened(class_of_two / "zoe")
+    rally, plan = zoe.handed_in[ASKED.name], plan_here(zoe, ASKED)
+    plays = Plays(tmp_path / "played")
+    first = plays.rally(plan)
+    times = first.path.stat().st_mtime_ns
+    assert plays.rally(plan).path.stat().st_mtime_ns == times
+    assert plays.difference(rally, plan) == ""
+    # what this machine kept is not what it plays now: nobody is accused, and it is played again
+    content = content_of(first.path)
+    content["target"]["board"] = "another"
+    resealed(first.path, content)
+    with pytest.raises(BenchError, match="two plays of it differ: its target board is another"):
+        plays.difference(rally, plan)
+    assert plays.difference(rally, plan) == ""
+
+
+# --- what a lab does not name ---
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"time_note": "virtual time, 1 ns per instruction"}, "its instruction ns is 1, not 2"),
+        ({"time_note": "virtual time, 4 ns per instruction"}, "its instruction ns is 4, not 2"),
+        ({"timeout_ns": 100_000_000}, "its timeout ns is 100000000, not 200000000"),
+        ({"settle_ns": 1}, "its settle ns is 1"),
+        ({"pulse_ns": 2}, "its pulse ns is 2"),
+        ({"gap_min_ns": 1}, "its gap min ns is 1"),
+        ({"witness": "cyclictest"}, "its witness is cyclictest, not none"),
+        ({"instrument": "brickwall"}, "its instrument is pico, not builtin"),
+    ],
+)
+def test_a_setting_that_a_lab_does_not_name_is_refused(tmp_path, settings, words):
+    """With the line that says which, when a student asks, too."""
+    lab = load_lab("01-first-serve")
+    asked = lab.rallies[0]
+    of_protocol = {"timeout_ns", "settle_ns", "pulse_ns", "gap_min_ns"}
+    plan = plan_of_rally(asked, work.seed_of(lab, "zoe"))
+    served = {name: settings[name] for name in settings.keys() & of_protocol}
+    about = {name: settings[name] for name in settings.keys() - of_protocol}
+    about["protocol"] = plan.protocol.model_copy(update=served)
+    made = make_work(tmp_path / "w", lab, "zoe", rallies={asked.name: about})
+    with pytest.raises(Wrong, match=words):
+        there(work.read(made), asked, boards=True)
+
+
+# --- a rally that is missing ---
+
+
+PLAYED = [
+    (lab, name)
+    for lab in LABS
+    for name in (
+        *(asked.name for asked in lab.to_play),
+        *(one.name for one in (lab.sweep, lab.match) if one is not None),
+    )
+]
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.slug)
+def test_each_rally_that_is_missing_costs_points_and_it_is_said(lab, tmp_path):
+    """Each taken away alone."""
+    read = work.read(make_work(tmp_path / "w", lab, "zoe"))
+    for name in (name for one, name in PLAYED if one is lab):
+        kept = read.folder / name
+        kept.rename(tmp_path / "away")
+        handed_in = {key: rally for key, rally in read.handed_in.items() if key != name}
+        without = replace(read, handed_in=handed_in, trouble={name: "it is not there"})
+        evidence._TROUBLE.clear()
+        lost = {}
+        for question in lab.questions:
+            try:
+                evidence.needed(without, question, boards=True)
+            except Wrong as error:
+                lost[question.id] = str(error)
+        assert lost, name
+        assert all(words.startswith(f"it needs {name}: ") for words in lost.values())
+        needing = {question.id for question in lab.questions if name in question.rallies}
+        assert set(lost) == needing
+        (tmp_path / "away").rename(kept)
+    evidence._TROUBLE.clear()
+
+
+def test_without_any_rally_no_text_about_them_waits_for_its_points(tmp_path):
+    lab = load_lab("01-first-serve")
+    rallies = {asked.name: None for asked in lab.rallies}
+    made = make_work(tmp_path / "w", lab, "zoe", rallies=rallies)
+    report = run_checks(made, blind=False)
+    points = {mark.question: mark.points for mark in report.marks}
+    assert points == {"edges": 2, "prediction": 0, "average": 0, "histogram": 0, "bound": 2}
+    why = {mark.question: mark.why for mark in report.marks}
+    assert why["histogram"] == "it needs mainline-idle: it is not there"
+    assert report.open == []
+
+
+# --- a class, from the files to the page ---
+
+
+LAB_1 = load_lab("01-first-serve")
+
+
+def test_the_class_is_marked_by_what_the_marker_played(tmp_path):
+    """What the marker played is made up: the same balls, so that nothing boots."""
+    (tmp_path / "in").mkdir()
+    plays = tmp_path / "in-marks" / "played"
+    plays.mkdir(parents=True)
+    made = make_work(tmp_path / "ada", LAB_1, "ada")
+    (made / work.NOTEBOOK).write_text(NOTHING)
+    zipped(made, tmp_path / "in" / "ada.zip")
+    played_by_marker(plays, LAB_1, "ada", tmp_path / "played for ada")
+    done = CliRunner().invoke(cli, ["grade", str(tmp_path / "in"), "--lab", "01"])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "in-marks/class.html").read_text()
+    assert "Nothing to look at: each rally was played here with its student's seed" in page
+    # nothing is said of what was not compared: no rallies, or none that was played here
+    none = {asked.name: None for asked in LAB_1.rallies}
+    made = make_work(tmp_path / "cy", LAB_1, "cy", rallies=none)
+    (made / work.NOTEBOOK).write_text(NOTHING)
+    zipped(made, tmp_path / "in" / "cy.zip")
+    done = CliRunner().invoke(cli, ["grade", str(tmp_path / "in"), "--lab", "01"])
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "in-marks/class.html").read_text()
+    assert "each rally was played here" not in page
+    table = (tmp_path / "in-marks/marks.csv").read_text("utf-8-sig")
+    (cy,) = (line for line in table.splitlines() if line.startswith("cy,"))
+    assert cy.split(",")[2:7] == ["4", "10", "4", "0", "marked"]
+
+
+NOTHING = (ROOT / "notebooks/01-first-serve.md").read_text().partition("# 1.")[0] + "# Nothing\n"
