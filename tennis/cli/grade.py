@@ -60,6 +60,12 @@ if TYPE_CHECKING:
     "It is kept for the next time, like the next three options.",
 )
 @click.option(
+    "--zone",
+    metavar="NAME",
+    help="The time zone of deadline and days, such as Europe/Berlin. It is kept for the next time. "
+    "[default: this machine's]",
+)
+@click.option(
     "--late-per-day",
     metavar="POINTS",
     help="The points that each day after the deadline costs, also if it has only begun: 1.5, "
@@ -99,6 +105,7 @@ def grade(
     boards: bool | None,
     workers: int | None,
     deadline: str | None,
+    zone: str | None,
     late_per_day: str | None,
     late_days: int | None,
     recorded: tuple[Path, ...],
@@ -137,7 +144,7 @@ def grade(
     lab = work.find_lab(number)
     listed = lists.read(class_list) if class_list is not None else None
     out = out or _beside(submissions)
-    rules = _rules(lab, out, deadline, late_per_day, late_days, recorded)
+    rules = _rules(lab, out, deadline, zone, late_per_day, late_days, recorded)
     rules.boards = rules.boards if boards is None else boards
     if words := rules.words(lab):
         warn(words)
@@ -185,6 +192,7 @@ def _rules(
     lab: "Lab",
     out: Path,
     deadline: str | None,
+    zone: str | None,
     late_per_day: str | None,
     late_days: int | None,
     recorded: Sequence[Path],
@@ -193,8 +201,11 @@ def _rules(
     from tennis.course.marks import deadline as rules_of
 
     rules = rules_of.read_rules(out)
+    if zone is not None:
+        rules.zone = rules_of.read_zone(zone)
     if deadline is not None:
-        rules.deadline = rules_of.read_deadline(deadline)
+        rules.zone = rules.zone or rules_of.own_zone()  # another machine may be of another one
+        rules.deadline = rules_of.read_deadline(deadline, rules.zone)
     if late_per_day is not None:
         rules.late_per_day = rules_of.read_cost(late_per_day)
     if late_days is not None:

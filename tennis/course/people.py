@@ -18,6 +18,12 @@ NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,39}")  # a student's, as regi
 EMAIL = re.compile(r"[^\W_][\w.+'-]{0,63}@\w[\w-]{0,62}(?:\.\w[\w-]{0,62}){1,8}")
 
 
+def folded(name: str) -> str:
+    """Return a name to be compared: one Unicode form, one width, no case, single spaces."""
+    once = unicodedata.normalize("NFKC", name).casefold()
+    return " ".join(unicodedata.normalize("NFKC", once).split())
+
+
 def is_letter(character: str) -> bool:
     """Tell whether a character is a letter or a digit of any script, or belongs to one."""
     # a vowel of many scripts is a mark on the letter before it

@@ -26,6 +26,7 @@ from tennis.course.people import (
     STUDENT_MAX,
     Member,
     check_person,
+    folded,
     group_name,
     is_name,
 )
@@ -58,7 +59,7 @@ def seed_of(lab: Lab, student: str, number: str = "") -> int:
     Of each student, and of each lab, another: rallies that were copied have the wrong one. A name
     has one seed, however its letters are encoded; two of one name have two, if they have numbers.
     """
-    name = unicodedata.normalize("NFC", student).casefold()
+    name = folded(student)
     who = f"{name}\n{number}" if number else name  # no name holds a new line
     digest = hashlib.sha256(f"tennis {lab.slug} {who}".encode()).digest()
     return int.from_bytes(digest[:4], "big") % 2**31
@@ -144,7 +145,7 @@ def start(lab: Lab, student: str, folder: Path, number: str = "", email: str = "
 def start_group(lab: Lab, members: Sequence[Member], folder: Path) -> None:
     """Make a group's folder. Raises UsageError as ``start`` does, and for a member named twice."""
     known = [replace(one, name=unicodedata.normalize("NFC", one.name)) for one in members]
-    if len({one.name.casefold() for one in known}) != len(known) or len(known) > MEMBERS_MAX:
+    if len({folded(one.name) for one in known}) != len(known) or len(known) > MEMBERS_MAX:
         raise UsageError(
             f"a group is of two to {MEMBERS_MAX} names, each of them once",
             next_step="say --as NAME for each member",

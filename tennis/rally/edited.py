@@ -7,12 +7,15 @@ or turn quotation marks into those of a printed text.
 """
 
 import codecs
+import difflib
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tennis.errors import UsageError
+from tennis.errors import TennisError, UsageError
+from tennis.rally.disk import write_whole
 from tennis.rally.text import plain
 
 _MARKS = (  # the longer ones first: one begins as another does
@@ -76,7 +79,7 @@ def toml_of(data: bytes, next_step: str = "correct that line") -> dict[str, Any]
         line = text.count("\n", 0, long.start()) + 1
         raise EditedError(f"has a key of too many parts in line {line}", next_step)
     try:
-        return tomllib.loads(text)
+        content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _why(text, plain(str(error), 120), next_step) from error
     except RecursionError as error:
@@ -85,6 +88,42 @@ def toml_of(data: bytes, next_step: str = "correct that line") -> dict[str, Any]
         ) from error
     except ValueError as error:  # more digits than Python takes
         raise EditedError("is not TOML: a number has too many digits", next_step) from error
+    if _holds_large_number(content):
+        raise EditedError("holds a number of more than 64 bits", next_step)
+    return content
+
+
+def write_readable(path: Path, data: bytes) -> None:
+    """Write a TOML file that people edit, in place of the one that is there.
+
+    Raises TennisError for what nobody could read again: the file stays as it is.
+    """
+    try:
+        toml_of(data)
+    except EditedError as error:
+        raise TennisError(
+            f"{path} was not written: it {error.message} then", next_step="report this"
+        ) from error
+    write_whole(path, data, force=True)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return what to write in place of a word that is none of the ``known`` ones."""
+    listed = list(known)
+    close = difflib.get_close_matches(word, listed, 1)
+    return f"write {close[0]}" if close else f"use {', '.join(listed)}"
+
+
+def _holds_large_number(value: object) -> bool:
+    """Tell whether some number is none of TOML's: Python reads larger ones, and cannot print them.
+
+    What is in one another is bounded: TOML of more levels was refused.
+    """
+    if isinstance(value, dict):
+        return any(map(_holds_large_number, value.values()))
+    if isinstance(value, list):
+        return any(map(_holds_large_number, value))
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
 
 
 def _why(text: str, said: str, next_step: str) -> EditedError:

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+import unicodedata
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -30,11 +31,23 @@ from tennis.course.hand_ins.attempts import attempts
 from tennis.course.hand_ins.graded import Graded
 from tennis.course.hand_ins.integrity import findings, read_decisions, write_decisions
 from tennis.course.marks import mark_sheet
-from tennis.course.marks.deadline import ClassRules, handed_out, read_cost, read_deadline
+from tennis.course.marks.deadline import (
+    ClassRules,
+    handed_out,
+    own_zone,
+    read_cost,
+    read_deadline,
+    read_rules,
+    read_zone,
+    write_rules,
+)
 from tennis.course.marks.marked import marked
-from tennis.errors import BenchError, DiskFullError, NotBuiltError, UsageError
+from tennis.course.people import folded
+from tennis.errors import BenchError, DiskFullError, NotBuiltError, TennisError, UsageError
 from tennis.rally import open_rally
+from tennis.rally.edited import write_readable
 from tests.support.hand_ins import make_work, zipped
+from tests.support.made_up_class import hand_in_of, packed
 
 LAB = load_lab("01-first-serve")
 SEED = {name: work.seed_of(LAB, name) for name in ("ada", "bob", "ida", "zoe")}
@@ -179,7 +192,8 @@ def test_late_by_a_rule_that_is_said_and_kept(term):
     words = ("--out", str(marks), "--deadline", "2026-12-01T13:30+00:00", "--late-per-day", "10 %")
     done = grade(term, *words)
     local = datetime(2026, 12, 1, 13, 30, tzinfo=UTC).astimezone()
-    assert f"deadline: Tuesday 1 December 2026, {local:%H:%M}:00 (UTC" in done.output
+    when = f"deadline: Tuesday 1 December 2026, {local:%H:%M}:00 ({own_zone()}, UTC{local:%z})"
+    assert when in done.output
     assert "each day begun costs 1 of 10 points" in done.output
     assert "late: bob (bob-again.zip): 1 day late, 1 points less" in done.output
     table = rows(marks)
@@ -331,6 +345,111 @@ def test_a_day_means_its_end_and_a_day_begun_counts():
             read_cost(bad)
 
 
+def test_late_days_are_days_of_the_calendar_in_a_zone_that_is_said(tmp_path):
+    """Summer time ends on 25 October 2026 in Berlin: that day has 25 hours."""
+    rules = ClassRules(zone="Europe/Berlin", deadline=read_deadline("2026-10-24", "Europe/Berlin"))
+    assert rules.deadline == datetime(2026, 10, 24, 21, 59, 59, tzinfo=UTC)
+    for when, days in {
+        "2026-10-24T23:59:59.700+02:00": 0,  # a second that was begun is not over
+        "2026-10-25T00:00:00+02:00": 1,
+        "2026-10-25T23:00:00+01:00": 1,
+        "2026-10-25T23:59:59.9+01:00": 1,
+        "2026-10-26T00:00:00+01:00": 2,
+    }.items():
+        assert rules.days_late(datetime.fromisoformat(when)) == days, when
+    assert "23:59:59 (Europe/Berlin, UTC+0200)" in rules.words(LAB)
+    spring = ClassRules(zone="Europe/Berlin", deadline=read_deadline("2026-03-28", "Europe/Berlin"))
+    assert spring.days_late(datetime.fromisoformat("2026-03-29T23:30+02:00")) == 1  # of 23 hours
+    # a day by its week means its end, too
+    assert read_deadline("2026-W49-2", "UTC") == read_deadline("2026-12-01", "UTC")
+    assert read_deadline("2026W492", "UTC") == read_deadline("20261201", "UTC")
+    with pytest.raises(UsageError, match="--zone Berlin is not one: write it as Europe/Berlin"):
+        read_zone("Berlin")
+    # it is kept, and what a person writes there without a zone is of this one
+    write_rules(tmp_path, rules)
+    assert read_rules(tmp_path) == rules
+    own = tmp_path / "rules.toml"
+    own.write_text('zone = "Asia/Tokyo"\ndeadline = "2026-12-01T12:00"\n')
+    assert read_rules(tmp_path).deadline == datetime(2026, 12, 1, 3, tzinfo=UTC)
+    own.write_text('zoon = "Asia/Tokyo"\n')
+    with pytest.raises(UsageError, match=r"rules\.toml: zoon is unknown: write zone"):
+        read_rules(tmp_path)
+
+
+def test_a_line_that_would_be_ignored_is_an_error(tmp_path):
+    head = '[[finding]]\nfile = "a.zip"\nsha256 = "x"\nabout = "y"\n'
+    (tmp_path / "decisions.toml").write_text(f'{head}decison = "give"\n')
+    with pytest.raises(UsageError, match=r"decisions\.toml: decison is unknown: write decision"):
+        read_decisions(tmp_path)
+    (tmp_path / "decisions.toml").write_text(head.replace("finding", "findings"))
+    with pytest.raises(UsageError, match="findings is unknown: write finding"):
+        read_decisions(tmp_path)
+    (tmp_path / "marks.toml").write_text('["a.zip"]\ncoment = "x"\n')
+    with pytest.raises(UsageError, match="coment: no question: write comment"):
+        mark_sheet.read_sheet(tmp_path, LAB)
+
+
+def test_one_name_in_two_forms_of_unicode_does_not_end_marking(tmp_path):
+    """Both files lie in one folder; the sheet is read again, and nothing is added twice."""
+    (tmp_path / "in").mkdir()
+    for form in ("NFC", "NFD"):
+        name = unicodedata.normalize(form, "ö.zip")
+        (tmp_path / "in" / name).write_bytes(hand_in_of(f"student {form}", minutes=7))
+    sheet = tmp_path / "in-marks/marks.toml"
+    done = run("grade", tmp_path / "in", "--lab", "01", "--no-replay")
+    assert done.exit_code == 0, done.output
+    first = sheet.read_text()
+    assert len(tomllib.loads(first)) == 2
+    sheet.write_text(re.sub(r'(?m)^edges = ""', "edges = 1", first))
+    before = sheet.read_text()
+    for _ in range(2):
+        done = run("grade", tmp_path / "in", "--lab", "01", "--no-replay")
+        assert done.exit_code == 0, done.output
+        assert sheet.read_text() == before
+    # what nobody could read again is not written
+    with pytest.raises(TennisError, match=r"marks\.toml was not written: it is not TOML"):
+        write_readable(sheet, b"[a]\n[a]\n")
+    assert sheet.read_text() == before
+    # written in another form, it is the same entry, and a second one is an error
+    people = mark_sheet.read_sheet(tmp_path / "in-marks", LAB)
+    sheet.write_text(unicodedata.normalize("NFD", before))
+    assert mark_sheet.read_sheet(tmp_path / "in-marks", LAB) == people
+    entry = '["ö.zip"]\ncomment = ""\n'
+    sheet.write_text(entry + unicodedata.normalize("NFD", entry))
+    with pytest.raises(UsageError, match="is there twice: take one of them out"):
+        mark_sheet.read_sheet(tmp_path / "in-marks", LAB)
+
+
+def test_a_name_has_one_form_everywhere():
+    """Letters of full width, as Japanese keyboards write them, capitals, and accents apart."""
+    forms = ("Ada Lövelace", "ADA LÖVELACE", "\uff21\uff44\uff41 Lövelace", "Ada  Lo\u0308velace")
+    assert {folded(name) for name in forms} == {"ada lövelace"}
+    assert len({work.seed_of(LAB, name) for name in forms}) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"number = 0x{'f' * 5000}",
+        f"members = [{{name = 'x', number = 0x{'f' * 5000}}}]",
+        f"seed = 0x{'f' * 5000}",
+        f"seed = {'9' * 5000}",
+    ],
+    ids=["number", "member", "seed", "decimal"],
+)
+def test_a_number_without_an_end_is_refused_and_the_others_are_marked(tmp_path, line):
+    text = f'lab = "{LAB.slug}"\nstudent = "eve"\nminutes = 1\n{line}\n[answers]\n'
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/eve.zip").write_bytes(packed({"answers.toml": text.encode()}))
+    (tmp_path / "in/ada.zip").write_bytes(hand_in_of("ada"))
+    done = run("grade", tmp_path / "in", "--lab", "01", "--no-replay")
+    assert done.exit_code == 0, done.output
+    table = rows(tmp_path / "in-marks")
+    assert table["eve"]["status"] == "refused"
+    assert "a number" in table["eve"]["refused"]
+    assert table["ada"]["status"] == "first look"
+
+
 def test_no_cost_without_a_deadline(tmp_path):
     (tmp_path / "in").mkdir()
     done = run("grade", tmp_path / "in", "--lab", "01", "--late-per-day", "1")
@@ -351,7 +470,7 @@ def test_half_points_are_points(tmp_path):
         ("-1", "write whole or half points"),
         ("true", "write whole or half points"),
         ('"a"', "write whole or half points"),
-        ('""\nhistogramm = 1', "no question: use edges"),
+        ('""\nhistogramm = 1', "no question: write histogram"),
         ('""\nit_counts = 1', "write true or false"),
         ('""\ndays_late = "x"', "write a whole number of days"),
     ):

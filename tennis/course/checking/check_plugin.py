@@ -73,9 +73,13 @@ def pytest_configure(config: pytest.Config) -> None:
         wanted = config.getoption("--lab")
         if wanted not in {None, work.lab.slug}:
             raise WorkError(f"{ANSWERS} is of the lab {work.lab.slug}, not of {wanted}")
-    except TennisError as error:
-        _write(config, {"refused": str(error)})
-        raise pytest.UsageError(str(error)) from error
+    except Exception as error:
+        # whatever a folder does to what reads it, it is this folder's alone
+        if is_of_this_machine(error):
+            raise
+        why = str(error) if isinstance(error, TennisError) else f"it cannot be read: {error!r}"
+        _write(config, {"refused": plain(why, 500)})
+        raise pytest.UsageError(plain(why, 500)) from error
     blind = config.getoption("--blind")
     solution = None if blind else load_solution(work.lab)
     _write(config, {"facts": _facts(work, solution)})

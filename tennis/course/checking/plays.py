@@ -28,6 +28,7 @@ from tennis.play import checking
 from tennis.play.match import Match, play_match
 from tennis.play.planning import drill_plan, plan_of
 from tennis.play.rally import Watch, play, unobserved
+from tennis.play.replaying import unlike
 from tennis.play.sweep import SweepRequest, play_sweep
 from tennis.rally import Rally, open_folder, part_path
 from tennis.rally.disk import writing
@@ -124,7 +125,7 @@ class Plays:
             if trouble := checking.difference(ours, again, _no_record, scratch):
                 _remove(ours.path)  # the next run plays it a third time
                 raise BenchError(f"two plays of it differ: {trouble}", next_step="try again")
-        return plain(str(checking.unlike(rally, found, versions)), 300)
+        return plain(str(unlike(rally, found, versions)), 300)
 
     def match(self, plan: MatchPlan, scheduled: Sequence[ScheduledRally]) -> MatchFolder:
         """Return a match, played now or before. Raises TennisError."""

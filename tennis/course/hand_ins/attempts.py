@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 
 from tennis.course.hand_ins.graded import Graded
-from tennis.course.hand_ins.platforms import folded, same_name, sent
+from tennis.course.hand_ins.platforms import same_name, sent
+from tennis.course.people import folded
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 

@@ -76,14 +76,16 @@ def files(submissions: Path) -> list[Path]:
 def label(path: Path, root: Path | None = None) -> str:
     """Return what a file is called in sheets and pages: its name, if people can read that.
 
-    A name has one label in both of its Unicode forms, so that it stays the same on every system.
+    A name has one label in both of its Unicode forms, so that it stays the same on every system;
+    where files of both forms are there, each has its own. A label is always in the first form:
+    sheets are read in that.
     """
     name = str(path.relative_to(root)) if root is not None else path.name
     once = unicodedata.normalize("NFC", name)
     both = once != name and (root or path.parent).joinpath(once).exists()
     if once.isprintable() and not both:
         return once
-    return f"{plain(name, 80)} {hashlib.sha256(os.fsencode(name)).hexdigest()[:8]}"
+    return f"{plain(once, 80)} {hashlib.sha256(os.fsencode(name)).hexdigest()[:8]}"
 
 
 def _inside(folder: Path, depth: int) -> list[Path]:

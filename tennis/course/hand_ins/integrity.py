@@ -9,6 +9,7 @@ and a new finding waits for a decision of its own.
 """
 
 import json
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -21,11 +22,11 @@ from tennis.course.hand_ins.graded import Graded
 from tennis.course.labs import Lab
 from tennis.course.work import seed_of
 from tennis.errors import UsageError
-from tennis.rally.disk import write_whole
-from tennis.rally.edited import read_edited
+from tennis.rally.edited import nearest, read_edited, write_readable
 from tennis.rally.text import plain
 
 DECISIONS = "decisions.toml"
+KEYS = ("file", "sha256", "student", "about", "found", "decision")
 HASH_DIGITS = 16
 NAMED_MAX = 5  # of those who have the same
 Decision = Literal["", "give", "none"]
@@ -178,11 +179,16 @@ def read_decisions(out: Path) -> dict[tuple[str, str, str], Decision]:
     path = out / DECISIONS
     content = read_edited(path)
     entries = content.get("finding", [])
+    for name in content:
+        _refuse_unknown(path, name, ("finding",))
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise UsageError(f"{path}: finding", next_step="keep the lines as they were written")
     decided: dict[tuple[str, str, str], Decision] = {}
     for entry in entries:
+        for name in entry:
+            _refuse_unknown(path, name, KEYS)
         file, digest, about = (str(entry.get(name, "")) for name in ("file", "sha256", "about"))
+        file = unicodedata.normalize("NFC", file)
         decision = str(entry.get("decision", "")).strip().casefold()
         known: Sequence[Decision] = [one for one in get_args(Decision) if one == decision]
         if not known:
@@ -192,6 +198,12 @@ def read_decisions(out: Path) -> dict[tuple[str, str, str], Decision]:
             )
         decided[file, digest, about] = known[0]
     return decided
+
+
+def _refuse_unknown(path: Path, name: str, known: Sequence[str]) -> None:
+    """Raise UsageError for a line that would be ignored."""
+    if name not in known:
+        raise UsageError(f"{path}: {plain(name, 40)} is unknown", next_step=nearest(name, known))
 
 
 def write_decisions(
@@ -216,7 +228,7 @@ def write_decisions(
             text += f"{name} = {json.dumps(value, ensure_ascii=False)}\n"
         text += 'decision = ""  # "give" or "none"\n'
     end = b"\r\n" if b"\r\n" in before else b"\n"  # as the editor of that person ends lines
-    write_whole(path, before.rstrip(b"\r\n") + end + text.encode().replace(b"\n", end), force=True)
+    write_readable(path, before.rstrip(b"\r\n") + end + text.encode().replace(b"\n", end))
 
 
 def decision(

@@ -15,12 +15,11 @@ anonymous marking ``anon_x7f3q_67890_lab.zip``. Source: Canvas of 2025,
 """
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
-from tennis.course.people import is_letter
+from tennis.course.people import folded, is_letter
 
 MOODLE = re.compile(
     r"(?P<name>[^_]*)_(?P<id>\d{1,18})_assign(?:submission|feedback)_[a-z]+(?:_(?P<file>.*))?"
@@ -75,12 +74,6 @@ def same_name(one: str, other: str) -> bool:
     vowels, and two Unicode forms are one.
     """
     return _letters(one) == _letters(other)
-
-
-def folded(name: str) -> str:
-    """Return a name to be compared: one Unicode form, no case, single spaces."""
-    once = unicodedata.normalize("NFC", name).casefold()
-    return " ".join(unicodedata.normalize("NFC", once).split())
 
 
 def _letters(name: str) -> list[str]:

@@ -13,7 +13,6 @@ feedback is one, too.
 import re
 from collections.abc import Sequence
 
-from tennis.course.hand_ins.platforms import folded
 from tennis.course.labs import Lab
 from tennis.course.marks.class_list import ClassList
 from tennis.course.marks.gradebook_files import (
@@ -26,6 +25,7 @@ from tennis.course.marks.gradebook_files import (
     zipped,
 )
 from tennis.course.marks.tables import words
+from tennis.course.people import folded
 from tennis.errors import UsageError
 from tennis.rally.text import plain
 

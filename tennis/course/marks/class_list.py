@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tennis.course.hand_ins.platforms import folded
 from tennis.course.marks.tables import begins_formula
+from tennis.course.people import folded
 from tennis.errors import UsageError
 from tennis.rally.disk import open_regular
 from tennis.rally.edited import EditedError, text_of

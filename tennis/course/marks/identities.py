@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tennis.course.hand_ins.graded import Graded
-from tennis.course.hand_ins.platforms import Sent, folded, same_name, sent
+from tennis.course.hand_ins.platforms import Sent, same_name, sent
 from tennis.course.marks.class_list import ClassList, Student
+from tennis.course.people import folded
 from tennis.rally.text import plain
 
 

@@ -14,8 +14,7 @@ from tennis.course.hand_ins.graded import Graded
 from tennis.course.labs import Lab
 from tennis.course.solutions import load_solution
 from tennis.errors import UsageError
-from tennis.rally.disk import write_whole
-from tennis.rally.edited import read_edited
+from tennis.rally.edited import nearest, read_edited, write_readable
 from tennis.rally.text import plain
 
 SHEET = "marks.toml"
@@ -50,7 +49,10 @@ def read_sheet(out: Path, lab: Lab) -> dict[str, Person]:
         where = f"{path}: {plain(file, 60)}"
         given = {name: value for name, value in entries.items() if value != ""}
         # what macOS wrote in its own form of Unicode is found as it is called now
-        people[unicodedata.normalize("NFC", file)] = Person(
+        label = unicodedata.normalize("NFC", file)
+        if label in people:
+            raise UsageError(f"{where} is there twice", next_step="take one of them out")
+        people[label] = Person(
             {name: _points(where, name, given[name], limits) for name in given.keys() - OTHERS},
             plain(str(entries.get("comment", "")), 2000),
             _it_counts(where, given.get("it_counts")),
@@ -63,8 +65,8 @@ def _points(where: str, name: str, value: object, limits: Mapping[str, int]) -> 
     """Return whole or half points, as a number or in quotes. Raises UsageError."""
     text = str(value).strip().replace(",", ".").replace("½", ".5")
     if name not in limits:
-        known = ", ".join(limits)
-        raise UsageError(f"{where}: {plain(name, 40)}: no question", next_step=f"use {known}")
+        known = (*limits, *sorted(OTHERS))
+        raise UsageError(f"{where}: {plain(name, 40)}: no question", next_step=nearest(name, known))
     if isinstance(value, bool) or not re.fullmatch(r"\d*(\.[05]0*)?", text) or text in {"", "."}:
         raise UsageError(
             f"{where}: {name} = {plain(text, 30)}", next_step="write whole or half points: 1 or 1.5"
@@ -104,7 +106,7 @@ def write_sheet(out: Path, lab: Lab, graded: Sequence[Graded], people: dict[str,
     text = "".join(_sheet_entry(one) for one in new)
     end = b"\r\n" if b"\r\n" in before else b"\n"  # as the editor of that person ends lines
     whole = before.rstrip(b"\r\n") + end + text.encode().replace(b"\n", end)
-    write_whole(path, whole, force=True)
+    write_readable(path, whole)
 
 
 def _sheet_entry(one: Graded) -> str:
