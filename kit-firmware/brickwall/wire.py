@@ -12,8 +12,8 @@ garbage a reader looks for the next magic whose CRC fits, so a broken byte costs
 Kinds: HELLO (JSON about the instrument, first), BALLS (records of ``BALL``), EVENTS (records of
 ``EVENT``), END (``END``: why the rally ended, and the counters of the instrument), ANSWER (JSON:
 the answer to a command; its sequence number is the command's, and it is no frame of the rally),
-PLACES (records of ``PLACE``, one for each processor of the target; only of an instrument that sees
-them, before the END of a whole rally).
+PLACES (records of ``PLACE``, one for each processor of the target: no Brickwall sends it, the
+virtual bench adds it before the END of a whole rally on several processors).
 
 A command is a line of ASCII from the host, at most ``LINE_MAX`` bytes, with the CRC-32 of all
 before the space in front of the ``#``::

@@ -6,10 +6,7 @@ What the boot loader gets is one image: the monitor's 2 MiB, and behind it the k
 is told of the monitor's memory, and of its end of the pipes, by the device tree.
 """
 
-import os
 import struct
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -98,38 +95,21 @@ def module(kernel: Kernel) -> Path:
     return kernel_module(SLOTHFUL / "linux" / f"{MODULE}.c", kernel)
 
 
-def device_tree(command: Sequence[str]) -> int:
-    """Return QEMU's own device tree with what Linux must know besides, as a file descriptor.
+def add_to_device_tree(blob: Path) -> None:
+    """Add what Linux must know to QEMU's device tree, a file.
 
-    ``command`` is QEMU's, with the rally's seed: what is random in the tree comes from that.
     Raises BenchError where the machine has no virtual GICv2.
     """
-    with tempfile.TemporaryDirectory(prefix="tennis-tree-") as scratch:
-        blob = Path(scratch) / "virt.dtb"
-        words = list(command)
-        for option in ("-kernel", "-initrd", "-append"):  # nothing is booted
-            at = words.index(option)
-            del words[at : at + 2]
-        where = words.index("-M") + 1
-        words[where] += f",dumpdtb={blob}"
-        run(words, what="asking QEMU for its device tree")
-        own = run(["dtc", "-q", "-I", "dtb", "-O", "dts", blob], what="reading QEMU's device tree")
+    own = run(["dtc", "-q", "-I", "dtb", "-O", "dts", blob], what="reading QEMU's device tree")
     if GIC_INTERRUPT not in own:
         raise BenchError(
             "this machine's interrupt controller has no virtual parts: SLOTH cannot run beneath "
             "Linux",
             next_step="use QEMU's virt board with virtualization=on and gic-version=2",
         )
-    done = subprocess.run(
-        ["dtc", "-q", "-I", "dts", "-O", "dtb"],
-        input=(own + (SLOTHFUL / "linux.dtsi").read_text()).encode(),
-        capture_output=True,
-        check=False,
+    source = blob.with_suffix(".dts")
+    source.write_text(own + (SLOTHFUL / "linux.dtsi").read_text())
+    run(
+        ["dtc", "-q", "-I", "dts", "-O", "dtb", "-o", blob, source],
+        what="putting the device tree together",
     )
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip()
-        raise BenchError(f"the device tree cannot be put together: {said[-200:]}")
-    descriptor = os.memfd_create("tennis-device-tree", 0)
-    os.write(descriptor, done.stdout)
-    os.set_inheritable(descriptor, True)
-    return descriptor

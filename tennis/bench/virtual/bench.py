@@ -29,6 +29,7 @@ from tennis.bench.virtual.machine import (
     Extras,
     Machine,
     Parts,
+    line_names,
     packages_of,
 )
 from tennis.bench.virtual.pico_session import PicoSession
@@ -166,6 +167,7 @@ class VirtualBench:
             **load_folder.cycle_version(parts.load, plan.instruction_ns),
             "bench_sha256": sha256_of(*sorted(Path(__file__).parent.glob("*.py")), *shared()),
             **_instrument_versions(plan),
+            "line_names": " ".join(line_names()),
             "racquet": _module(parts),
             "racquet_sha256": sha256_of(parts.drill or parts.racquet),
             "programs_sha256": sha256_of(

@@ -10,6 +10,7 @@ host's scheduler (docs/decisions/0017).
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from tennis.bench.flavours import player_on, priorities_on
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.bench.loads import Load
 from tennis.bench.patience import USUAL, Patience
-from tennis.bench.qemu import plugins
+from tennis.bench.qemu import device_tree, plugins
 from tennis.bench.qemu.plugins import Qemu
 from tennis.bench.sloth import beneath
 from tennis.bench.targets.console import LIMIT_BYTES, Console
@@ -30,6 +31,7 @@ from tennis.rally.cycles import balls_for
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import THREADED, Protocol, Witness
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.wiring import wiring
 
 TARGET = ROOT / "target"
 # KASLR, which differs from boot to boot, would also turn on kernel page-table isolation, as it does
@@ -126,8 +128,8 @@ class Machine:
         command = qemu_command(parts, Path(f"/proc/self/fd/{image}"), folder / CONSOLE, extras)
         files = [image, os.open(parts.plugin, os.O_RDONLY)]
         environment = plugins.preloaded(files[-1])
-        if parts.beneath:
-            files.append(beneath.device_tree(command))
+        if not extras.device_tree:
+            files.append(_device_tree(parts, command))
             command += ["-dtb", f"/proc/self/fd/{files[-1]}"]
         if extras.instrument:
             command += _plugin(parts.plugin, {**plugin, **extras.answers})
@@ -282,6 +284,21 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
         files["/tennis/load.ko"] = parts.load_module
         files["/tennis/load.parameters"] = f"{load.module_parameters}\n".encode()
     return files
+
+
+def line_names() -> list[str]:
+    """Return what the ping line and the reply line are called: as on a Raspberry Pi."""
+    return [f"GPIO{wiring().wire(name).target_bcm}" for name in ("ping", "reply")]
+
+
+def _device_tree(parts: Parts, command: Sequence[str]) -> int:
+    with tempfile.TemporaryDirectory(prefix="tennis-tree-") as scratch:
+        blob = Path(scratch) / "virt.dtb"
+        device_tree.dump(command, blob)
+        if parts.beneath:
+            beneath.add_to_device_tree(blob)
+        device_tree.name_lines(blob, line_names())
+        return device_tree.held_open(blob)
 
 
 def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> list[str]:

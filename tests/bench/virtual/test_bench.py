@@ -327,8 +327,11 @@ def test_lines_from_a_device_tree_node(tmp_path):
 
 
 def test_what_cannot_be_loaded_is_refused_and_gaps_take_more_than_32_bits(tmp_path):
-    """Two things in one boot: what is refused before a rally, and its gaps of up to 20 s."""
+    """Three things in one boot: names of lines, what is refused before a rally, gaps up to 20 s."""
     before = """
+    mount -t debugfs none /sys/kernel/debug
+    echo named: $(grep -o '(GPIO[0-9]*' /sys/kernel/debug/gpio)
+    umount /sys/kernel/debug
     insmod /sleepy.ko
     insmod /tennis/racquet.ko gpiochip=sleepy reply_line=1 && echo it was loaded
     insmod /tennis/racquet.ko gpiochip=nothing && echo it was loaded
@@ -341,6 +344,7 @@ def test_what_cannot_be_loaded_is_refused_and_gaps_take_more_than_32_bits(tmp_pa
     gaps = {"gap_min_us": 10, "gap_max_us": 20_000_000}
     rally = played(tmp_path / "r", Extras(files=files), balls=20, seed=5, **gaps)
     console = rally.console()
+    assert "named: (GPIO17 (GPIO27\r" in console
     assert "a line can sleep" in console
     assert "no GPIO chip is labelled nothing" in console
     assert "bottom_half=rest: use tasklet, thread, workqueue or user" in console

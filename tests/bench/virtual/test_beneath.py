@@ -9,6 +9,7 @@ import pytest
 
 from tennis.bench.kernels.catalogue import find
 from tennis.bench.kernels.modules import program
+from tennis.bench.qemu import device_tree
 from tennis.bench.sloth import beneath
 from tennis.bench.virtual.bench import Extras, VirtualBench
 from tennis.checkout import ROOT
@@ -329,11 +330,12 @@ def test_sloth_beneath_what_is_no_linux():
         plan_of(bench="pi", beneath="sloth")
 
 
-def test_a_controller_without_virtual_parts():
+def test_a_controller_without_virtual_parts(tmp_path):
     """QEMU's virt board without EL2 has such a GICv2."""
     plan = plan_of(kernel="mainline")
     words = [str(VirtualBench().parts(plan).qemu.path), "-M", "virt,gic-version=2"]
-    words += ["-cpu", "cortex-a57", "-nodefaults", "-display", "none"]
-    words += ["-kernel", "k", "-initrd", "i", "-append", "a"]
+    words += ["-cpu", "cortex-a57", "-kernel", "k", "-initrd", "i", "-append", "a"]
+    blob = tmp_path / "virt.dtb"
+    device_tree.dump(words, blob)
     with pytest.raises(BenchError, match="has no virtual parts"):
-        beneath.device_tree(words)
+        beneath.add_to_device_tree(blob)
