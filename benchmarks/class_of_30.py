@@ -33,8 +33,8 @@ import pyarrow.parquet as pq
 
 from tennis.checkout import ROOT
 from tennis.course import load_lab, predictions, work
-from tennis.course.marks.tables import csv_of
 from tennis.rally import balls
+from tennis.rally.cells import csv_of
 from tennis.rally.manifest import seal_of
 from tests.support.hand_ins import make_work
 from tests.support.made_up_class import packed, unpacked

@@ -229,15 +229,15 @@ def query(place: Path | str, sql: str, kind: str, seconds: int, memory_mb: int) 
           ORDER BY worst DESC LIMIT 5"
     """
     import pyarrow as pa
-    import pyarrow.csv as pc
 
+    from tennis.rally.cells import csv_of_columns
     from tennis.store.opening import open_store
     from tennis.store.question import ask
 
     found = ask(open_store(place), sql, seconds, memory_mb)
     if kind == "csv":
         try:
-            pc.write_csv(found, sys.stdout.buffer)
+            sys.stdout.buffer.write(csv_of_columns(found))
         except pa.ArrowException as error:
             raise UsageError(plain(str(error), 200), next_step="use --format json") from error
     elif kind == "json":
@@ -378,18 +378,20 @@ def export(place: Path | str, where: tuple[str, ...], out: Path, *, force: bool)
     """
     import io
 
-    import pyarrow.csv as pc
     import pyarrow.parquet as pq
 
+    from tennis.rally.cells import csv_of_columns
     from tennis.rally.disk import write_whole
     from tennis.store.opening import open_store
     from tennis.store.question import chosen
 
-    writers = {".csv": pc.write_csv, ".parquet": pq.write_table}
-    if out.suffix not in writers:
+    if out.suffix not in {".csv", ".parquet"}:
         raise UsageError(f"{out} is neither .csv nor .parquet")
     rows, data = chosen(open_store(place), _conditions(where)), io.BytesIO()
-    writers[out.suffix](rows, data)
+    if out.suffix == ".csv":
+        data.write(csv_of_columns(rows))
+    else:
+        pq.write_table(rows, data)
     write_whole(out, data.getvalue(), force=force)
     echo(f"{quoted(out)}: {format_count(len(rows), 'rally', 'rallies')}")
 

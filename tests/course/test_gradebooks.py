@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from tennis.cli import cli
 from tennis.course import work
-from tennis.course.marks import tables
+from tennis.rally import cells as tables
 from tests.support.importers import (
     Canvas,
     canvas_feedback,

@@ -238,6 +238,20 @@ def test_what_cannot_be_chosen_by(store, words):
     assert isinstance(done.exception, UsageError)
 
 
+def test_what_a_rally_says_is_no_formula_in_a_spreadsheet(tmp_path):
+    live = '=HYPERLINK("http://example.org";"x")'
+    make_rally(tmp_path / "played" / "a", balls=100, kernel=live)
+    assert run("add", tmp_path / "term", tmp_path / "played").exit_code == 0
+    asked = run("query", tmp_path / "term", "SELECT kernel, kernel AS \"=1\" FROM rallies",
+                "--format", "csv").output  # fmt: skip
+    assert run("export", tmp_path / "term", "--out", tmp_path / "rallies.csv").exit_code == 0
+    exported = (tmp_path / "rallies.csv").read_text()
+    harmless = f"'{live.replace(';', ',')}".replace('"', '""')
+    for text in (asked, exported):
+        assert f'"{harmless}"' in text
+        assert '"=' not in text.replace(f'"{harmless}"', "")
+
+
 def test_lists_and_exports(store, tmp_path):
     done = run("list", store.path, "--where", "kernel=rt", "--json")
     assert [row["kernel"] for row in json.loads(done.output)] == ["rt", "rt"]

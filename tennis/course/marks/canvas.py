@@ -24,9 +24,9 @@ from tennis.course.marks.gradebook_files import (
     title_of,
     zipped,
 )
-from tennis.course.marks.tables import words
 from tennis.course.people import folded
 from tennis.errors import UsageError
+from tennis.rally.cells import words
 from tennis.rally.text import plain
 
 WITH_ID = re.compile(r"(?P<title>.*)\s\((?P<id>\d+)\)")  # an assignment's heading

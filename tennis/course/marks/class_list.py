@@ -19,9 +19,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tennis.course.marks.tables import begins_formula
 from tennis.course.people import folded
 from tennis.errors import UsageError
+from tennis.rally.cells import begins_formula
 from tennis.rally.disk import open_regular
 from tennis.rally.edited import EditedError, text_of
 from tennis.rally.text import plain

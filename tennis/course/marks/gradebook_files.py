@@ -13,7 +13,7 @@ from tennis.course.labs import Lab
 from tennis.course.marks.class_list import Student
 from tennis.course.marks.identities import Identity
 from tennis.course.marks.marked import Marked
-from tennis.course.marks.tables import csv_of
+from tennis.rally.cells import csv_of
 from tennis.rally.text import plain
 
 

@@ -15,7 +15,7 @@ from tennis.course.labs import Lab
 from tennis.course.marks import canvas, moodle
 from tennis.course.marks.class_list import ClassList, Student
 from tennis.course.marks.gradebook_files import HandedIn, Made, NotMadeError
-from tennis.course.marks.tables import csv_of, words
+from tennis.rally.cells import csv_of, words
 from tennis.rally.disk import write_whole, writing
 from tennis.units import format_count
 

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: MIT
 """What grading leaves behind: a page a student, a page for those who mark, a gradebook's table."""
 
-import csv
-import io
 import re
 import statistics
 from collections import Counter
@@ -20,10 +18,10 @@ from tennis.course.hand_ins.integrity import DECISIONS
 from tennis.course.labs import Lab
 from tennis.course.marks.mark_sheet import Person
 from tennis.course.marks.marked import Marked
-from tennis.course.marks.tables import words
 from tennis.course.solutions import Answer, load_solution
 from tennis.edition import VERSION
 from tennis.pages.templates import template
+from tennis.rally.cells import csv_of, words
 from tennis.rally.disk import write_whole
 from tennis.units import format_count
 
@@ -57,7 +55,7 @@ def write(out: Path, lab: Lab, marked: Sequence[Marked]) -> None:
         write_whole(out / FEEDBACK / _page(one.graded), page.encode(), force=True)
     page = template("class.html.j2").render(**_class(lab, marked, out))
     write_whole(out / CLASS, page.encode(), force=True)
-    write_whole(out / TABLE, table(lab, marked).encode("utf-8-sig"), force=True)
+    write_whole(out / TABLE, csv_of(table(lab, marked)), force=True)
 
 
 def _page(one: Graded) -> str:
@@ -305,13 +303,11 @@ def _distribution(lab: Lab, marked: Sequence[Marked], question: str) -> dict[str
     }
 
 
-def table(lab: Lab, marked: Sequence[Marked]) -> str:
-    """Return the table for a gradebook, as CSV, a line for each student; no cell is a formula."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+def table(lab: Lab, marked: Sequence[Marked]) -> list[list[object]]:
+    """Return the table of all points: a line for each student."""
     questions = [question.id for question in lab.questions]
     head = ["student", "file", "points", "of", "so_far", "open", "status", "found", "days_late"]
-    writer.writerow([*head, "lost", "replaces", "refused", *questions])
+    rows: list[list[object]] = [[*head, "lost", "replaces", "refused", *questions]]
     for one in marked:
         graded, known = one.graded, one.status not in {"withheld", "later"}
         each = [one.by_question.get(name) for name in questions]
@@ -326,7 +322,7 @@ def table(lab: Lab, marked: Sequence[Marked]) -> str:
             *(number(points) if one.status != "withheld" else "" for points in each),
         ]
         members = graded.report.facts.members if graded.report else []
-        writer.writerows(
+        rows += [
             [words(name), *row] for name in ([one.name for one in members] or [graded.student])
-        )
-    return text.getvalue()
+        ]
+    return rows

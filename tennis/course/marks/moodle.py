@@ -25,7 +25,7 @@ from tennis.course.marks.gradebook_files import (
     title_of,
     zipped,
 )
-from tennis.course.marks.tables import NOTHING, begins_formula, words
+from tennis.rally.cells import NOTHING, begins_formula, words
 
 # what a grading worksheet needs: a list that has these is one
 WORKSHEET = ("Identifier", "Grade", "Last modified (grade)")
@@ -80,15 +80,20 @@ def _line(columns: Sequence[str], one: HandedIn) -> list[str]:
         ours[COMMENTS] = _comment(one.marked.person.comment)
     cells, as_it_is = one.student.cells, {*WORKSHEET, COMMENTS}
     return [
-        ours.get(column) or (cells[column] if column in as_it_is else words(cells[column]))
+        ours.get(column)
+        or (_as_it_came(cells[column]) if column in as_it_is else words(cells[column]))
         for column in columns
     ]
 
 
 def _comment(text: str) -> str:
     """Return a comment as Moodle keeps it, which is HTML; it begins no formula."""
-    escaped = html.escape(text, quote=False)
-    return f"&#{ord(escaped[0])};{escaped[1:]}" if begins_formula(escaped) else escaped
+    return _as_it_came(html.escape(text, quote=False))
+
+
+def _as_it_came(markup: str) -> str:
+    """Return HTML that a browser shows as before, and that begins no formula."""
+    return f"&#{ord(markup[0])};{markup[1:]}" if begins_formula(markup) else markup
 
 
 def feedback(lab: Lab, handed: Sequence[HandedIn]) -> Made:
