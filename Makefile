@@ -82,8 +82,13 @@ lint: setup-unit ## style, types, tiers, shell, C, licences: one line each
 setup-lab:
 	@$(if $(READY),:,scripts/setup.sh --lab)
 
+.PHONY: figures
+figures: setup-test ## play again what pages print and is not of today's edition; says first how long
+	@$(BIN)/python scripts/figures.py play
+
 .PHONY: books
 books: setup-lab
+	@$(BIN)/python scripts/figures.py check
 	@$(SPHINX) -b html handouts handouts/_build/html && echo "docs: handouts/_build/html/index.html"
 	@$(SPHINX) -b html docs docs/_build/html && echo "docs: docs/_build/html/index.html"
 

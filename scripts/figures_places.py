@@ -228,5 +228,6 @@ def unregistered(
     for match in TIME.finditer(text):
         inside = any(start < match.end() and match.start() < end for start, end in spans)
         if not inside and re.sub(r"\s+", " ", match[0]) not in constants:
-            missing.append((text.count("\n", 0, match.start()) + 1, match[0]))
+            number = re.sub(r"\s+", " ", match[0])
+            missing.append((text.count("\n", 0, match.start()) + 1, number))
     return missing

@@ -19,7 +19,7 @@ def source_address() -> str | None:
         address = tomllib.load(file)["project"].get("urls", {}).get("Source")
     if address is not None and not re.fullmatch(r"https://[\w.~:/@+-]{4,43}", address, re.ASCII):
         raise ValueError(f"pyproject.toml: the address {address!r} is not https://, or too long")
-    return address
+    return str(address) if address is not None else None
 
 
 def cache_folder() -> Path:
