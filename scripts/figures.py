@@ -319,8 +319,7 @@ def play_and_write(names: list[str], limit_s: float) -> int:
             shutil.copyfile(folder / source, ROOT / target)
         if one.play.digests:
             _write_digests(ROOT / one.play.digests, one, record)
-        one.recorded.plays[one.name] = record
-        one.recorded.save()
+        one.recorded.keep(one.name, record)
         for number_of, output in enumerate(played.outputs, 1):  # for those who write places
             (folder / f"output-{number_of}.txt").write_text(output)
         shutil.rmtree(KEPT / one.name, ignore_errors=True)

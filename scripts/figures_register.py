@@ -8,6 +8,7 @@ each has what came: values, outputs, digests, versions, the bench's edition. Peo
 first, ``scripts/figures.py play`` the second.
 """
 
+import fcntl
 import json
 import shlex
 import tomllib
@@ -104,14 +105,20 @@ class Recorded:
         self.plays: dict[str, dict[str, Any]] = known.get("plays", {})
         self.debian: dict[str, dict[str, str]] = known.get("debian", {})
 
-    def save(self) -> None:
-        """Write the file: plays in order, and only versions that one of them names."""
-        used = {r["debian"] for one in self.plays.values() for r in one["rallies"].values()}
-        known = {
-            "debian": {key: self.debian[key] for key in sorted(used)},
-            "plays": dict(sorted(self.plays.items())),
-        }
-        self.path.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
+    def keep(self, name: str, record: dict[str, Any]) -> None:
+        """Write what came of a play, also if another process keeps another one meanwhile."""
+        self.plays[name] = record
+        with self.path.with_suffix(".lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            there = Recorded(self.path)
+            plays = {**there.plays, name: record}
+            debian = {**there.debian, **self.debian}
+            used = {r["debian"] for one in plays.values() for r in one["rallies"].values()}
+            known = {
+                "debian": {key: debian[key] for key in sorted(used)},
+                "plays": dict(sorted(plays.items())),
+            }
+            self.path.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n")
 
 
 class Registered:
