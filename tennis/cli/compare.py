@@ -5,6 +5,7 @@
 import json
 import sys
 from functools import partial
+from math import ceil, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -26,12 +27,15 @@ from tennis.rally.text import plain
 from tennis.units import format_count
 
 if TYPE_CHECKING:
+    from tennis.comparison.before_after import Verdict
+    from tennis.comparison.control import Control
     from tennis.play.causes import LevelCauses
     from tennis.play.comparing import Compared, Playing
     from tennis.play.sides import SideRequest
 
 PAGE = "compare.html"
 WORST = "--worst-instant"
+BOOTS_MAX = 1000
 WIDE = 400  # columns: a table is never cut
 
 
@@ -64,7 +68,7 @@ WIDE = 400  # columns: a table is never cut
 )
 @click.option(
     "--boots",
-    type=Whole(1, 1000),
+    type=Whole(1, BOOTS_MAX),
     default=32,
     show_default=True,
     metavar="COUNT",
@@ -76,6 +80,13 @@ WIDE = 400  # columns: a table is never cut
     metavar="TIME",
     help="Compare the worst instant of one boot a side, as `explain --sections` finds it (virtual "
     "bench, hard top half). Worse is later by more than this, as in 5us.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["undecided", "worse"]),
+    default="undecided",
+    show_default=True,
+    help="Which verdicts give an exit code other than 0: with worse, undecided gives 0, too.",
 )
 @click.option(
     "--minutes",
@@ -120,6 +131,7 @@ def compare(
     margin: float,
     boots: int,
     over: str | None,
+    fail_on: str,
     minutes: float | None,
     workers: int,
     bench: str,
@@ -144,11 +156,11 @@ def compare(
       tennis compare racquet-before.c racquet.c --worst-instant 5us
       tennis compare last-week/before last-week/after --json
 
-    The exit code is 0 for no worse, 1 for worse, 3 for undecided. 2 is a wrong command, and 4 is
-    anything that failed.
+    The exit code is 0 for no worse, 1 for worse, 3 for undecided (0 with --fail-on worse). 2 is a
+    wrong command, and 4 is anything that failed.
     """
     from tennis.comparison import words
-    from tennis.comparison.before_after import EXIT_CODES
+    from tennis.comparison.control import control
     from tennis.pages.compare import write_comparison
     from tennis.play.causes import find_causes, shown_cause
     from tennis.play.compare_record import SIDES
@@ -167,7 +179,7 @@ def compare(
     if isinstance(one, Recorded) and isinstance(other, Recorded):
         _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)
     if over is not None:
-        _compare_worst(one, other, out, over, playing, as_json=as_json)
+        _compare_worst(one, other, out, over, playing, fail_on=fail_on, as_json=as_json)
     with listening((lambda line: echo(line, err=True)) if as_json else tell):
         if isinstance(one, Recorded) and isinstance(other, Recorded):
             if out is not None:
@@ -187,6 +199,7 @@ def compare(
             sides = zip(SIDES, asked, strict=True)
             plans = {name: side.plans for name, side in sides if isinstance(side, ToPlay)}
             found, unexplained = find_causes(compared, plans, stop)
+    itself = control(compared.sides.pairs, compared.judgement)
     place = compared.out or out
     page = None
     if place is not None:
@@ -199,20 +212,26 @@ def compare(
             [shown_cause(one) for one in found],
             unexplained,
             place / PAGE,
+            itself,
         )
     again = _again(compared)
     if as_json:
         content = words.as_json(compared.judgement, compared.sides)
         content["causes"] = [_cause_json(one) for one in found]
-        content["unexplained"] = unexplained
-        content["next"] = again
-        content["page"] = str(page) if page else None
+        content |= {"unexplained": unexplained, "next": again, "page": page and str(page)}
+        content["before_against_itself"] = None if itself is None else vars(itself)
         echo(json.dumps(content, indent=2, allow_nan=False))
     else:
-        _print(compared, found, unexplained, again)
+        _print(compared, found, unexplained, again, itself)
         if page:
             echo(f"\nThe page: {page}")
-    sys.exit(EXIT_CODES[compared.judgement.verdict])
+    sys.exit(_exit_code(compared.judgement.verdict, fail_on))
+
+
+def _exit_code(verdict: "Verdict", fail_on: str) -> int:
+    from tennis.comparison.before_after import EXIT_CODES
+
+    return 0 if (fail_on, verdict) == ("worse", "undecided") else EXIT_CODES[verdict]
 
 
 def _compare_worst(
@@ -222,11 +241,11 @@ def _compare_worst(
     over: str,
     playing: "Playing",
     *,
+    fail_on: str,
     as_json: bool,
 ) -> NoReturn:
     """Compare the worst instants of one boot a side, and end with the exit code."""
     from tennis.cli.worst_instants import show_worst
-    from tennis.comparison.before_after import EXIT_CODES
     from tennis.play.sides import Recorded
     from tennis.play.worst_instants import compare_worst
 
@@ -242,7 +261,7 @@ def _compare_worst(
     with listening((lambda line: echo(line, err=True)) if as_json else tell):
         compared = compare_worst(before, after, out, over_ns, playing)
     show_worst(compared, as_json=as_json)
-    sys.exit(EXIT_CODES[compared.verdict])
+    sys.exit(_exit_code(compared.verdict, fail_on))
 
 
 def _refuse_options(**given: object) -> None:
@@ -262,15 +281,22 @@ def _again(compared: "Compared") -> str:
         least = judgement.boots_needed
         more = f"at least {least}" if boots < least else f"more than {boots}"
         return f"give each side {more} boots"
-    wanted = max(2 * boots, judgement.boots_needed)
+    likely = boots * judgement.more_boots
+    wanted = max(2 * boots, judgement.boots_needed, ceil(likely) if likely < BOOTS_MAX else 0)
+    if BOOTS_MAX <= likely < inf:
+        return f"some {likely:,.0f} pairs of such boots, or longer boots (--balls)"
     return f"the same command with --boots {wanted}"
 
 
 def _print(
-    compared: "Compared", found: "list[LevelCauses]", unexplained: list[str], again: str
+    compared: "Compared",
+    found: "list[LevelCauses]",
+    unexplained: list[str],
+    again: str,
+    itself: "Control | None",
 ) -> None:
     from tennis.comparison import words
-    from tennis.play.causes import sentence
+    from tennis.play.causes import rests_on, sentence, told
 
     console = Console(highlight=False)
 
@@ -280,8 +306,44 @@ def _print(
         line(f"differs: {what}: {ours or '-'} before, {theirs or '-'} after")
     for remark in (*sides.remarks, *words.odd_boots(sides)):
         line(remark, "yellow")
+    table = _table(compared)
+    needed = table.__rich_measure__(console, console.options.update(max_width=WIDE)).maximum
+    Console(highlight=False, width=max(console.width, needed)).print(table)
+    for some in found:
+        line(f"{told(some.statement)}:")
+        for title, causes in (("came", some.came), ("went", some.went)):
+            for cause in causes:
+                line(f"  {title}: {sentence(cause)}")
+        line(f"  {plain(rests_on(some), 400)}", "dim")
+    for why in unexplained:
+        line(f"not explained: {plain(why, 400)}", "dim")
+    counts = [len(side.boots) for side in (sides.pairs[0].before, sides.pairs[0].after)]
+    boots = f"{format_count(counts[0], 'boot')} a side"
+    if counts[0] != counts[1]:
+        boots = f"{counts[0]} and {format_count(counts[1], 'boot')}"
+    kind = "pairs of one seed" if judgement.paired else "not paired"
+    line("")
+    line(words.verdict(judgement), "bold")
+    spent = f"; spent: {compared.spent}" if compared.spent and again else ""
+    line(
+        f"{boots}, {kind}; intervals over boots, together right in 95 % of comparisons{spent}.",
+        "dim",
+    )
+    for said in (words.unseen(judgement), itself.words if itself else ""):
+        if said:
+            line(said, "dim")
+    if again:
+        line(f"To decide it: {again}")
+
+
+def _table(compared: "Compared") -> Table:
+    """Return a row for each statement."""
+    from tennis.comparison import words
+
+    judgement = compared.judgement
     styles = {"later": "bold red", "earlier": "bold green", "undecided": "bold yellow"}
-    several = len(sides.cells) > 1
+    styles |= {"more": "bold red", "fewer": "bold green"}
+    several = len(compared.sides.cells) > 1
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in (["rally"] if several else []) + ["latency", "level"]:
         table.add_column(title, no_wrap=True)
@@ -299,29 +361,16 @@ def _print(
             words.ratio(one),
             Text(words.change(one), styles.get(one.change, "")),
         )
-    needed = table.__rich_measure__(console, console.options.update(max_width=WIDE)).maximum
-    Console(highlight=False, width=max(console.width, needed)).print(table)
-    for some in found:
-        line(f"{words.by_how_much(some.statement)}:")
-        for title, causes in (("came", some.came), ("went", some.went)):
-            for cause in causes:
-                line(f"  {title}: {sentence(cause)}")
-    for why in unexplained:
-        line(f"not explained: {plain(why, 400)}", "dim")
-    counts = [len(side.boots) for side in (sides.pairs[0].before, sides.pairs[0].after)]
-    boots = f"{format_count(counts[0], 'boot')} a side"
-    if counts[0] != counts[1]:
-        boots = f"{counts[0]} and {format_count(counts[1], 'boot')}"
-    kind = "pairs of one seed" if judgement.paired else "not paired"
-    line("")
-    line(words.verdict(judgement), "bold")
-    spent = f"; spent: {compared.spent}" if compared.spent and again else ""
-    line(
-        f"{boots}, {kind}; intervals over boots, together right in 95 % of comparisons{spent}.",
-        "dim",
-    )
-    if again:
-        line(f"To decide it: {again}")
+    for happened in judgement.boots:
+        table.add_row(
+            *([plain(happened.cell, 40)] if several else []),
+            happened.latency or "both",
+            happened.quantity,
+            *happened.counts,
+            "",
+            Text(happened.change, styles.get(happened.change, "")),
+        )
+    return table
 
 
 def _cause_json(one: "LevelCauses") -> dict[str, Any]:
@@ -331,7 +380,8 @@ def _cause_json(one: "LevelCauses") -> dict[str, Any]:
     return {
         "cell": one.statement.cell,
         "latency": one.statement.latency,
-        "one_in": one.statement.one_in,
+        "one_in": getattr(one.statement, "one_in", None),
+        "quantity": one.statement.quantity,
         "before": str(one.before.path),
         "after": str(one.after.path),
         "came": rows(one.came),

@@ -2,25 +2,34 @@
 # SPDX-License-Identifier: MIT
 """What became later, or earlier, from one side to the other: at each level that both have.
 
-All statements of a comparison together are wrong in at most ``ERROR`` of comparisons: each has its
-share of it (C. E. Bonferroni). So has each look, where boots are added until it is decided: the
+That something is later is wrong in at most ``ERROR`` of comparisons: each statement has its share
+of it (C. E. Bonferroni). That nothing is later is said only if each statement says so, so each may
+have all of it (R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling",
+Technometrics 24, 1982). Each look has its share, where boots are added until it is decided: the
 first look has a half, the next a quarter, however many follow (K. K. G. Lan, D. L. DeMets,
 "Discrete Sequential Boundaries for Clinical Trials", Biometrika 70, 1983, spend it so, too).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf, isfinite, isnan, log
 from typing import Literal
 
 from tennis.comparison.boots import Boot
-from tennis.comparison.findings import Finding, QuantityRatio, at_level, what_words
-from tennis.comparison.levels import LATER_MIN
+from tennis.comparison.findings import Finding, QuantityRatio, between, compare, what_words
+from tennis.comparison.kinds import ShareBeyond, between_kinds_at
+from tennis.comparison.levels import balls_for
+from tennis.comparison.order import InTime
+from tennis.comparison.rare import HINT, Boots, Seen, latest_balls, seen, unseen
 from tennis.comparison.ratios import MARGIN, Ratio, boots_needed
 from tennis.comparison.sides import Side, paired
+from tennis.units import format_round_ns
 
 ERROR = 0.05  # of comparisons: something is called later although nothing is
 MEDIAN = 2  # one ball in so many exceeds it
-LEVELS = (MEDIAN, 100, 1000, 10_000, 100_000, 1_000_000)  # of one ball in so many
+# of one ball in so many: below the median, a tenth and a quarter of all balls are sooner
+LEVELS = (10 / 9, 4 / 3, MEDIAN, 4, 10, 100, 1000, 10_000, 100_000, 1_000_000)
+OF_BOOTS = 2  # statements about boots of each pair of sides: their latest balls, their misses
 
 Change = Literal["later", "earlier", "equal", "not later", "undecided"]
 Verdict = Literal["worse", "no worse", "undecided"]
@@ -37,7 +46,7 @@ class Pair:
     after: Side
 
     @property
-    def levels(self) -> list[int]:
+    def levels(self) -> list[float]:
         """Return the levels that both sides have."""
         return [one_in for one_in in LEVELS if self.before.has(one_in) and self.after.has(one_in)]
 
@@ -50,9 +59,10 @@ class Statement:
     latency: str
     finding: Finding
     margin: float
+    most: float = inf  # after over before is no more than this, of this statement alone
 
     @property
-    def one_in(self) -> int:
+    def one_in(self) -> float:
         """Return the level: what one ball in so many exceeds."""
         return self.finding.one_in
 
@@ -64,7 +74,7 @@ class Statement:
     @property
     def quantity(self) -> str:
         """Name what decides: "median", "1 in 1,000", "share of balls later than 120 us"."""
-        return "median" if self.decisive.what == MEDIAN else what_words(self.decisive.what)
+        return what_words(self.decisive.what)
 
     @property
     def before(self) -> str:
@@ -86,11 +96,39 @@ class Statement:
         """Say what the intervals show."""
         relation = self.finding.decisive(self.margin)[1]
         if relation == "undecided":
-            both = (self.finding.judged, self.finding.beside)
-            highs = [one.ratio.high for one in both if one is not None]
-            return "not later" if all(high <= 1 + self.margin for high in highs) else "undecided"
+            return "not later" if self.most <= 1 + self.margin else "undecided"
         changes: dict[str, Change] = {"greater": "later", "less": "earlier", "equivalent": "equal"}
         return changes[relation]
+
+    @property
+    def boots_needed(self) -> float:
+        """Return how many times as many boots are likely to decide; infinite: nobody knows.
+
+        Intervals shrink with the square root of the boots.
+        """
+        if self.change != "undecided":
+            return 1.0
+        edge, needed = 1 + self.margin, 1.0
+        for one in (self.finding.judged, *self.finding.beside):
+            found = one.ratio
+            ends = (found.low, found.estimate, found.high)
+            if not all(isfinite(end) and end > 0 for end in ends) or found.estimate == edge:
+                return inf
+            end = found.high if found.estimate < edge else found.low
+            if (end > edge) != (found.estimate > edge):
+                needed = max(needed, (log(end / found.estimate) / log(edge / found.estimate)) ** 2)
+        return needed
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """How many boots of a kind are suspect, and so not compared, of how many that were played."""
+
+    cell: str
+    before: int
+    after: int
+    of_before: int
+    of_after: int
 
 
 @dataclass(frozen=True)
@@ -101,31 +139,128 @@ class Judgement:
     margin: float
     boots_needed: int  # of each side, for an interval at all
     paired: bool
+    boots: Sequence[Boots] = ()  # of what happened in some boots only
+    unseen: tuple[int, float] | None = None  # one in so many balls, and boots: rarer was not judged
+    time: InTime = field(default_factory=InTime)
 
     @property
     def verdict(self) -> Verdict:
         """Return worse, no worse, or undecided."""
+        if self.time.undecided:
+            return "undecided"
         changes = {statement.change for statement in self.statements}
-        if "later" in changes:
+        happened = {one.change for one in self.boots}
+        if "later" in changes or "more" in happened:
             return "worse"
-        return "no worse" if changes and "undecided" not in changes else "undecided"
+        decided = changes and "undecided" not in changes | happened
+        return "no worse" if decided else "undecided"
+
+    @property
+    def more_boots(self) -> float:
+        """Return how many times as many boots are likely to decide; infinite: nobody knows."""
+        return max((one.boots_needed for one in self.statements), default=inf)
+
+    @property
+    def rarest(self) -> float:
+        """Return the rarest level that was compared, of one ball in so many."""
+        return max(one.one_in for one in self.statements)
 
 
-def judge(pairs: Sequence[Pair], *, margin: float = MARGIN, look: int | None = None) -> Judgement:
-    """Judge two sides at all levels that they have.
+def judge(
+    pairs: Sequence[Pair],
+    *,
+    margin: float = MARGIN,
+    look: int | None = None,
+    suspects: Sequence[Suspects] = (),
+    time: InTime | None = None,
+) -> Judgement:
+    """Judge two sides at all levels that they have, and by what happened in some boots only.
 
     ``look``: which look it is, from 1, where boots are added between looks and it ends when it is
-    decided; None: these boots are all there will be.
+    decided; None: these boots are all there will be. ``time``: when they were played.
     """
-    count = sum(len(pair.levels) for pair in pairs)
+    kinds = {
+        (number, one_in): threshold
+        for number, pair in enumerate(pairs)
+        for one_in, threshold in between_kinds_at(
+            pair.after.boots, pair.before.boots, pair.levels
+        ).items()
+    }
+    # where two kinds of balls mix, their shares and each kind's own times are statements
+    count = sum(1 if threshold is None else 3 for threshold in kinds.values())
+    count += OF_BOOTS * len(pairs) + len(suspects)
     both = all(paired(pair.after, pair.before) for pair in pairs)
     tail = tail_of(count, look, paired=both)
-    statements = [
-        Statement(pair.cell, pair.latency, at_level(pair.after, pair.before, one_in, tail), margin)
-        for pair in pairs
-        for one_in in pair.levels
-    ]
-    return Judgement(statements, margin, boots_needed(paired=both, tail=tail), both)
+    alone = tail_of(1, look, paired=both)
+    statements = []
+    for (number, one_in), threshold in kinds.items():
+        pair = pairs[number]
+        found, most = (
+            between(pair.after, pair.before, one_in, threshold, one) for one in (tail, alone)
+        )
+        highs = [one.ratio.high for one in (most.judged, *most.beside)]
+        statements.append(
+            Statement(
+                pair.cell,
+                pair.latency,
+                found,
+                margin,
+                inf if any(map(isnan, highs)) else max(highs),
+            )
+        )
+    happened = [one for pair in pairs for one in _in_some_boots(pair, margin, tail)]
+    happened += [_suspect(one, tail) for one in suspects]
+    sides = [side for pair in pairs for side in (pair.before, pair.after)]
+    met = unseen(min(s.balls for s in sides), min(len(s.boots) for s in sides)) if sides else None
+    return Judgement(
+        statements,
+        margin,
+        boots_needed(paired=both, tail=tail),
+        both,
+        happened,
+        met,
+        time or InTime(),
+    )
+
+
+def _in_some_boots(pair: Pair, margin: float, tail: float) -> Iterator[Boots]:
+    """Yield what happened in some boots of two sides only."""
+    before, after = pair.before.boots, pair.after.boots
+    boots = (len(before), len(after))
+    if not all(boots):
+        return
+    found = latest_balls(before, after, margin=margin, tail=tail)
+    if found is not None:
+        beyond, counts, said = found
+        what = f"with an answer later than {format_round_ns(beyond)}"
+        yield Boots(pair.cell, pair.latency, what, *counts, *boots, said, beyond)
+    lost = (sum(boot.lost > 0 for boot in before), sum(boot.lost > 0 for boot in after))
+    if any(lost):
+        said = _misses(pair, lost, margin, tail / 2)
+        yield Boots(pair.cell, pair.latency, "with a missed ball", *lost, *boots, said, inf)
+
+
+def _misses(pair: Pair, lost: tuple[int, int], margin: float, tail: float) -> Seen:
+    """Say whether more balls were missed: in more boots, or in as many boots more of them."""
+    boots = len(pair.before.boots), len(pair.after.boots)
+    said = seen(lost[0], boots[0], lost[1], boots[1], tail=tail, few=0)
+    sure, hint = (
+        compare(pair.after, pair.before, ShareBeyond(inf), one).ratio.relation(margin)
+        for one in (tail, HINT)
+    )
+    if said == "more" or sure == "greater":
+        return "more"
+    if said == "undecided" or hint == "greater":
+        return "undecided"
+    return "fewer" if sure == "less" else said
+
+
+def _suspect(one: Suspects, tail: float) -> Boots:
+    counts = (one.before, one.of_before, one.after, one.of_after)
+    said = seen(*counts, tail=tail, few=0)
+    return Boots(
+        one.cell, "", "that are suspect", one.before, one.after, one.of_before, one.of_after, said
+    )
 
 
 def tail_of(statements: int, look: int | None, *, paired: bool) -> float:
@@ -141,7 +276,12 @@ def first_look(statements: int) -> int:
 
 def level_count(balls: int) -> int:
     """Return how many levels boots of so many balls have."""
-    return sum(balls >= LATER_MIN * one_in for one_in in LEVELS)
+    return sum(balls >= balls_for(one_in) for one_in in LEVELS)
+
+
+def statement_count(kinds: int, latencies: int, balls: int) -> int:
+    """Return how many statements so many kinds of boots of so many balls have, at least."""
+    return kinds * (latencies * (level_count(balls) + OF_BOOTS) + 1)
 
 
 def with_partners(before: Side, after: Side) -> tuple[Side, Side]:

@@ -16,7 +16,7 @@ from tennis.comparison.levels import SAME_KIND, from_top, level
 
 BETWEEN_MAX = 0.2  # of the balls beyond a gap's lower end, at most so many lie within it
 STRADDLE_MIN = 2  # boots of each kind: one boot decides nothing
-NEAR = 10**0.5  # times: the share beyond a gap that is so near to a level makes it unsure
+NEAR = 10**0.5  # times: odds to be beyond a gap that are so near to a level's make it unsure
 
 
 @dataclass(frozen=True)
@@ -43,40 +43,82 @@ class MedianBeyond(ShareBeyond):
         return from_top(boot, (later + 1) // 2) if later else np.nan
 
 
-def between_kinds(of: Sequence[Boot], to: Sequence[Boot], one_in: int) -> float | None:
-    """Return what parts two kinds of balls near a level, in ns; None: no such gap is near it.
+@dataclass(frozen=True)
+class LevelUpTo:
+    """A level of a boot's sooner kind alone: of its balls that are not later than a time."""
+
+    threshold_ns: float
+    one_in: float
+
+    def of(self, boot: Boot) -> float:
+        """Return it of a boot: ns; nan if no ball is so soon."""
+        kept = int(np.searchsorted(boot.values, self.threshold_ns, "right"))
+        if not kept:
+            return np.nan
+        return level(Boot(boot.values[:kept], boot.counts[:kept]), self.one_in)
+
+
+def between_kinds(of: Sequence[Boot], to: Sequence[Boot], one_in: float) -> float | None:
+    """Return what parts two kinds of balls near one level; see :func:`between_kinds_at`."""
+    return between_kinds_at(of, to, (one_in,))[one_in]
+
+
+def between_kinds_at(
+    of: Sequence[Boot], to: Sequence[Boot], levels: Sequence[float]
+) -> dict[float, float | None]:
+    """Return what parts two kinds of balls near each level, in ns; None: no such gap is near it.
 
     Infinite: the later kind are balls that were not answered. The gap is sought in all balls of
     both sides, each side with the same weight: to swap the sides, or two boots of a pair, changes
-    nothing. It is near if on one side the median boot, or all boots together but the one with the
-    most, have about as many balls beyond it as beyond the level, or two boots have their own level
-    there. Of several, it is the widest.
+    nothing. It is near if on one side the odds of a ball to be beyond it are about those to be
+    beyond the level, in the median boot or in all boots together but the one with the most; or if
+    two boots have their own level there. Of several, it is the widest. Odds, and not shares: where
+    all balls of a side are beyond it, they are of one kind, and no level of theirs is unsure.
     """
-    gaps = _gaps(of, to, _floor(of, to, one_in))
-    near = np.zeros(gaps.size, bool)
-    for side in (of, to):
-        shares = np.sort([boot.above(gaps) / boot.balls for boot in side], axis=0)
-        together = shares[: max(1, len(side) - 1)].mean(axis=0)
-        for share in (np.median(shares, axis=0), together):
-            near |= (share * one_in * NEAR >= 1) & (share * one_in <= NEAR)
-        # or its own level lies beyond it in two boots, though all together have few such balls
-        near |= ((shares * one_in >= 1).sum(axis=0) >= STRADDLE_MIN) & (together * one_in <= NEAR)
-    return float(gaps[near][0]) if near.any() else None
+    floors = {one_in: _floor(of, to, one_in) for one_in in levels}
+    starts, gaps = _gaps(of, to, min(floors.values(), default=0.0))
+    every = [np.sort([boot.above(gaps) / boot.balls for boot in side], axis=0) for side in (of, to)]
+    found: dict[float, float | None] = {}
+    for one_in, floor in floors.items():
+        near = np.zeros(gaps.size, bool)
+        wanted = 1 / (one_in - 1)
+        for shares in every:
+            together = _odds(shares[: max(1, len(shares) - 1)].mean(axis=0))
+            for odds in (_odds(np.median(shares, axis=0)), together):
+                near |= (odds * NEAR >= wanted) & (odds <= NEAR * wanted)
+            # or its own level lies beyond it in two boots, though all together have few such balls
+            beyond = (shares * one_in >= 1).sum(axis=0)
+            near |= (beyond >= STRADDLE_MIN) & (together <= NEAR * wanted)
+        near &= starts >= floor
+        found[one_in] = float(gaps[near][0]) if near.any() else None
+    return found
 
 
-def _floor(of: Sequence[Boot], to: Sequence[Boot], one_in: int) -> float:
+def is_near(share: float, one_in: float) -> bool:
+    """Tell whether the odds of a share of balls are about those of a level."""
+    odds, wanted = float(_odds(np.array(share))), 1 / (one_in - 1)
+    return wanted / NEAR <= odds <= wanted * NEAR
+
+
+def _odds(share: Values) -> Values:
+    with np.errstate(divide="ignore"):
+        odds: Values = share / (1 - share)
+    return odds
+
+
+def _floor(of: Sequence[Boot], to: Sequence[Boot], one_in: float) -> float:
     """Return a time below which no gap is near a level: the search is for late balls only."""
     more = max(1, int(one_in / NEAR / 2))
     found = min(float(np.median([level(boot, more) for boot in side])) for side in (of, to))
     return found * (1 - 1e-9)  # a level between two like balls is rounded
 
 
-def _gaps(of: Sequence[Boot], to: Sequence[Boot], floor: float) -> Values:
-    """Return the middles of all gaps above a time, the widest first; shape (gaps,), ns."""
+def _gaps(of: Sequence[Boot], to: Sequence[Boot], floor: float) -> tuple[Values, Values]:
+    """Return where all gaps above a time begin and their middles, the widest first: (gaps,), ns."""
     tails = [boot.values[np.searchsorted(boot.values, floor) :] for boot in (*of, *to)]
     values = np.unique(np.concatenate(tails))
     if not values.size:
-        return values
+        return values, values
     later = np.zeros(values.size)  # share of balls beyond each value
     lost = 0.0
     for side in (of, to):
@@ -96,7 +138,7 @@ def _gaps(of: Sequence[Boot], to: Sequence[Boot], floor: float) -> Values:
     with np.errstate(invalid="ignore"):  # 0 times infinite is not taken
         middle = np.where(start > 0, np.sqrt(start) * np.sqrt(end), end / 2)
     order = np.argsort(-width, kind="stable")
-    return np.array([_rounded(one) for one in middle[order]], np.float64)
+    return start[order], np.array([_rounded(one) for one in middle[order]], np.float64)
 
 
 def _rounded(middle: float) -> float:

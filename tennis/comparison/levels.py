@@ -7,21 +7,28 @@ the latest ball does.
 """
 
 from collections.abc import Callable
+from math import ceil
 
 import numpy as np
 
 from tennis.comparison.boots import Boot
 
-LATER_MIN = 3  # balls of each boot that must lie beyond a level: with fewer it is a guess
+LATER_MIN = 3  # balls of a boot that must lie on either side of a level: else it is a guess
 SAME_KIND = 2.0  # neighbours that differ by more are balls of two kinds, with nothing between
 
 
-def has_level(boot: Boot, one_in: int) -> bool:
+def has_level(boot: Boot, one_in: float) -> bool:
     """Tell whether a boot has enough balls for a level."""
-    return boot.balls >= LATER_MIN * one_in
+    return boot.balls >= balls_for(one_in)
 
 
-def level(boot: Boot, one_in: int) -> float:
+def balls_for(one_in: float) -> int:
+    """Return how many balls a boot needs for a level."""
+    rarer = max(one_in, one_in / (one_in - 1))  # of the balls on either side, those that are fewer
+    return ceil(LATER_MIN * rarer * (1 - 1e-9))
+
+
+def level(boot: Boot, one_in: float) -> float:
     """Return what one ball in ``one_in`` exceeds, in ns; infinite where more than that were lost.
 
     It lies at the rank whose median is the quantile for any distribution (R. J. Hyndman, Y. Fan,

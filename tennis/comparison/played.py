@@ -8,7 +8,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tennis.comparison.before_after import Pair, with_partners
+from tennis.comparison.before_after import Pair, Suspects, with_partners
+from tennis.comparison.levels import median
+from tennis.comparison.order import DRIFT, InTime, drift, in_turns
 from tennis.comparison.rallies import BENCH_PARTS, KERNEL_PARTS, Measured, boot_of
 from tennis.comparison.sides import Side
 from tennis.errors import RallyError, UsageError
@@ -33,6 +35,7 @@ class Cell:
     name: str  # what a match calls the kind; empty where a folder holds one kind
     rallies: list[Rally] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    suspect: int = 0  # of those that are left out
 
 
 def read_side(path: Path, names: Sequence[str] | None = None) -> list[Cell]:
@@ -93,6 +96,7 @@ def _take(cell: Cell, name: str, rally: Rally | str) -> None:
     elif rally.manifest.suspect:
         why = plain(rally.manifest.faults[0].message, 120) if rally.manifest.faults else "suspect"
         cell.left_out.append(f"{name} is suspect ({why})")
+        cell.suspect += 1
     elif rally.manifest.ended != "complete":
         cell.left_out.append(f"{name} was interrupted after {rally.balls:,} balls")
     elif short := too_short(rally):
@@ -179,6 +183,22 @@ class Sides:
     cells: list[tuple[Cell, Cell]]  # before and after, of each kind
     differences: dict[str, tuple[str, str]]  # what differs, and how, of the first kind
     remarks: list[str]  # what is left out
+    time: InTime  # in which order they were played
+
+    @property
+    def suspects(self) -> list[Suspects]:
+        """Return how many boots of each kind are suspect, where there are such."""
+        return [
+            Suspects(
+                one.name or other.name,
+                one.suspect,
+                other.suspect,
+                len(one.rallies) + one.suspect,
+                len(other.rallies) + other.suspect,
+            )
+            for one, other in self.cells
+            if one.suspect or other.suspect
+        ]
 
 
 def matched(before: Sequence[Cell], after: Sequence[Cell], *, recorded: bool = True) -> Sides:
@@ -200,24 +220,71 @@ def matched(before: Sequence[Cell], after: Sequence[Cell], *, recorded: bool = T
         _refuse_unknown_links(one, other)
         if recorded:
             _refuse_copies(one, other)
-    pairs = [
-        Pair(one.name or other.name, latency, *_partners(one, other, latency))
-        for one, other in cells
-        for latency in LATENCIES
-    ]
+    pairs, times = [], []
+    for one, other in cells:
+        lengths = {cell.rallies[0].manifest.protocol.balls for cell in (one, other)}
+        if len(lengths) > 1:
+            remarks.append(
+                f"of each boot the first {min(lengths):,} balls are compared: boots have "
+                + " and ".join(f"{length:,}" for length in sorted(lengths))
+            )
+        times.append(in_time({"before": one.rallies}, {"after": other.rallies}))
+        pairs += [
+            Pair(one.name or other.name, latency, *_partners(one, other, latency, min(lengths)))
+            for latency in LATENCIES
+        ]
+    time = next((one for one in times if one.condition), InTime())
+    drifts = [words for one in times for words in one.drifts]
+    remarks += [*filter(None, [time.words]), *drifts]
     alone = len(cells[0][0].rallies) + len(cells[0][1].rallies) - 2 * len(pairs[0].before.boots)
     if len(pairs[0].before.boots) == len(pairs[0].after.boots) and alone:
         left_out = "is left out" if alone == 1 else "are left out"
         remarks.append(
             f"{format_count(alone, 'boot')} without a partner of the same seed {left_out}"
         )
-    return Sides(pairs, cells, unlike(cells[0][0].rallies[0], cells[0][1].rallies[0]), remarks)
+    return Sides(
+        pairs,
+        cells,
+        unlike(cells[0][0].rallies[0], cells[0][1].rallies[0]),
+        remarks,
+        InTime(time.in_turns, drifts),
+    )
 
 
-def _partners(one: Cell, other: Cell, latency: Measured) -> tuple[Side, Side]:
+def in_time(
+    before: Mapping[str, Sequence[Rally]],
+    after: Mapping[str, Sequence[Rally]],
+    latencies: Sequence[Measured] = LATENCIES,
+) -> InTime:
+    """Say in which order the boots of two sides were played, and which of them drifted meanwhile.
+
+    A side is one cell or more, by what people call it.
+    """
+    sides = [[rally for some in side.values() for rally in some] for side in (before, after)]
+    # on other benches than a board a boot is the same whenever it is played
+    if not all(sides) or sides[0][0].manifest.bench != "pi":
+        return InTime()
+    drifts = []
+    cells = {**before, **after}
+    for name, some in cells.items():
+        ordered = sorted(some, key=lambda rally: rally.manifest.created)
+        for latency in latencies:
+            chance = drift([median(boot_of(rally, latency)) for rally in ordered])
+            if chance <= DRIFT / (len(cells) * len(latencies)):
+                drifts.append(
+                    f"{name}: the {latency} latency's median drifted: boots that follow each other "
+                    f"are alike (Bartels' test, p = {chance:.2g})"
+                )
+    times = ([rally.manifest.created for rally in side] for side in sides)
+    return InTime(in_turns(*times), drifts)
+
+
+def _partners(
+    one: Cell, other: Cell, latency: Measured, at_most: int | None = None
+) -> tuple[Side, Side]:
     sides = [
         Side(
-            [boot_of(rally, latency) for rally in cell.rallies],
+            [boot_of(rally, latency, at_most) for rally in cell.rallies],
             [rally.manifest.protocol.seed for rally in cell.rallies],
         )
         for cell in (one, other)

@@ -36,16 +36,17 @@ KERNEL_PARTS = {
 }
 
 
-def boot_of(rally: Rally, latency: Measured) -> Boot:
+def boot_of(rally: Rally, latency: Measured, at_most: int | None = None) -> Boot:
     """Return a rally's latencies in ns; a ball without such an edge is lost.
 
-    Of whole cycles of the load: what came behind the last one is left out.
+    Of whole cycles of the load: what came behind the last one is left out. ``at_most``: as if the
+    rally had ended with so many balls.
 
     Of a drill, from repetition to repetition by the instrument's clock; how long one took by the
     target's own, as the papers have it: the instrument's holds the line's cost, too, which is ten
     times as large for a process as for the kernel. Raises RallyError.
     """
-    whole = balls_in_whole_cycles(rally)
+    whole = balls_in_whole_cycles(rally, at_most)
     if rally.manifest.drill is not None:
         spans = spans_of(rally)
         if latency == "duration":

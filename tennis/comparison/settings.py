@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tennis.comparison.before_after import MEDIAN, Statement, tail_of, with_partners
 from tennis.comparison.findings import at_level
+from tennis.comparison.kinds import between_kinds
 from tennis.comparison.rallies import Measured, boot_of
 from tennis.comparison.ratios import MARGIN
 from tennis.comparison.sides import Side, paired
@@ -68,9 +69,20 @@ def worth(match: MatchFolder) -> list[Worth]:
 
 def _lines(cell: str, settings: dict[str, list[Rally | None]], first: str) -> Iterator[Worth]:
     sound = {name: [r for r in boots if r and _is_sound(r)] for name, boots in settings.items()}
-    statements = len(LEVELS) * len(LATENCIES) * (len(settings) - 1)
-    for latency in LATENCIES:
-        sides = {name: _side(rallies, latency) for name, rallies in sound.items()}
+    every = {
+        latency: {name: _side(rallies, latency) for name, rallies in sound.items()}
+        for latency in LATENCIES
+    }
+    # as many as there are, and three where two kinds of balls mix
+    count = sum(
+        1 if between_kinds(side.boots, sides[first].boots, one_in) is None else 3
+        for sides in every.values()
+        for name, side in sides.items()
+        if name != first and first in sides
+        for one_in in LEVELS
+        if side.has(one_in) and sides[first].has(one_in)
+    )
+    for latency, sides in every.items():
         for name, side in sides.items():
             others = name != first and first in sides and sides[first].boots and side.boots
             yield Worth(
@@ -79,7 +91,7 @@ def _lines(cell: str, settings: dict[str, list[Rally | None]], first: str) -> It
                 latency=latency,
                 side=side,
                 left_out=len(settings[name]) - len(sound[name]),
-                statements=_beside(cell, latency, sides[first], side, statements) if others else [],
+                statements=_beside(cell, latency, sides[first], side, count) if others else [],
             )
 
 

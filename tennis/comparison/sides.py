@@ -10,13 +10,13 @@ import numpy as np
 
 from tennis.comparison import levels, medians
 from tennis.comparison.boots import Boot, Values, levels_without_each
-from tennis.comparison.kinds import ShareBeyond
+from tennis.comparison.kinds import LevelUpTo, ShareBeyond
 from tennis.comparison.medians import Median
 from tennis.comparison.ranks import rank
 from tennis.comparison.ratios import TAIL, Ratio, divided, ratio, ratio_of_pairs
 
 # the level that one ball in so many exceeds, the name of a figure, or something of late balls
-What = int | str | ShareBeyond
+What = float | str | ShareBeyond | LevelUpTo
 ODD = 10**0.5  # a boot is odd if it is that many times the median boot, or less than its inverse
 
 
@@ -32,7 +32,7 @@ class Side:
         """Return how many balls were played."""
         return sum(boot.balls for boot in self.boots)
 
-    def has(self, one_in: int) -> bool:
+    def has(self, one_in: float) -> bool:
         """Tell whether each boot has enough balls for a level."""
         return bool(self.boots) and all(levels.has_level(boot, one_in) for boot in self.boots)
 
@@ -40,7 +40,7 @@ class Side:
         """Return a level, or a figure, of each boot: ns; a share: 0 to 1."""
         if isinstance(what, str):
             return [levels.FIGURES[what](boot) for boot in self.boots]
-        if isinstance(what, ShareBeyond):
+        if isinstance(what, (ShareBeyond, LevelUpTo)):
             return [what.of(boot) for boot in self.boots]
         return [levels.level(boot, what) for boot in self.boots]
 
@@ -48,17 +48,21 @@ class Side:
         """Return the median boot's value, with its interval: ns; of a share: 0 to 1."""
         return medians.median(self.values(what), rank(len(self.boots), TAIL))
 
-    def without_each(self, one_in: int) -> Values:
+    def without_each(self, one_in: float) -> Values:
         """Return the level of all boots together but one, for each of them: ns, shape (boots,)."""
         return levels_without_each(self.boots, 1 / one_in)
 
-    def odd(self, what: What) -> int | None:
-        """Return the number of the only boot that is unlike all others; None: there is no such."""
+    def odd(self, what: What) -> list[int]:
+        """Return the numbers of the boots that are unlike all others; empty: there are none.
+
+        They are a few: where more than a quarter of all boots are such, there are two kinds.
+        """
         values = np.array(self.values(what))
         middle = float(np.median(values))
         with np.errstate(divide="ignore", invalid="ignore"):
             off = ~((values <= ODD * middle) & (values >= middle / ODD))
-        return int(np.flatnonzero(off)[0]) if off.sum() == 1 and len(values) > 2 else None
+        few = off.sum() <= max(1, len(values) // 4) and len(values) > 2
+        return [int(number) for number in np.flatnonzero(off)] if few else []
 
     def latest(self, balls: int | None = None) -> list[float]:
         """Return the latest ball of each boot: ns; only of as many boots as have ``balls``."""
@@ -86,7 +90,7 @@ def paired(of: Side, to: Side) -> bool:
     return bool(seeds) and len(seeds) == len(of.seeds) == len(to.seeds) and seeds == set(to.seeds)
 
 
-def together(of: Side, to: Side, one_in: int) -> list[float]:
+def together(of: Side, to: Side, one_in: float) -> list[float]:
     """Return the ratios of all balls of all boots together, but of one boot of each side.
 
     One boot decides nothing: what holds only with it, or only without it, is one ratio of many.

@@ -3,12 +3,17 @@
 """What a comparison found, in sentences and as JSON."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from tennis.comparison.before_after import MEDIAN, Judgement, Statement
-from tennis.comparison.kinds import MedianBeyond, ShareBeyond
+from tennis.comparison.before_after import Judgement, Statement
+from tennis.comparison.findings import what_words
+from tennis.comparison.kinds import NEAR, MedianBeyond, ShareBeyond
 from tennis.comparison.played import Sides
+from tennis.comparison.rare import Boots
 from tennis.comparison.ratio_words import ratio_words
+from tennis.comparison.ratios import divided
+from tennis.comparison.sides import Side
 from tennis.units import format_count, format_ns
 
 FACTOR_FROM = 2.0  # a ratio is said as a factor from here on, below it in per cent
@@ -22,17 +27,28 @@ def time(ns: float) -> str:
 
 
 def ratio(statement: Statement) -> str:
-    """Write the ratio with its interval: ``1.03 (1.029 to 1.031)``."""
+    """Write the ratio with its interval: ``1.03 (1.029 to 1.031)``.
+
+    Of pairs it is the median pair's: if it is far from the ratio of both median boots, that is
+    said, too. A ratio of shares is named as one.
+    """
     found = statement.ratio
     if math.isnan(found.estimate):
         return "-"
-    return ratio_words(
+    shares = " of shares" if _is_share(statement) else ""
+    said = ratio_words(
         found.estimate,
         (found.low, found.high),
         write=_number,
         why=why_no_number(statement),
         unknown="too few boots for an interval",
-    )
+    ).replace(" (", f"{shares} (", 1)
+    decisive = statement.decisive
+    medians = divided(decisive.of.estimate, decisive.to.estimate)
+    apart = abs(medians / found.estimate - 1) if found.estimate else 0.0
+    if found.paired and math.isfinite(apart) and apart > statement.margin / 2:
+        said += f"; the median boots {_number(medians)}"
+    return said
 
 
 def why_no_number(statement: Statement) -> str:
@@ -41,10 +57,14 @@ def why_no_number(statement: Statement) -> str:
         side, when, other = statement.decisive.of, "after", "before"
     else:
         side, when, other = statement.decisive.to, "before", "after"
-    what = statement.decisive.what
-    if isinstance(what, ShareBeyond) and not isinstance(what, MedianBeyond):
+    if _is_share(statement):
         return f"none {other}"
     return f"no answer {when}" if math.isinf(side.estimate) else f"0 {other}"
+
+
+def _is_share(statement: Statement) -> bool:
+    what = statement.decisive.what
+    return isinstance(what, ShareBeyond) and not isinstance(what, MedianBeyond)
 
 
 def _number(one: float) -> str:
@@ -68,10 +88,11 @@ def change(statement: Statement) -> str:
 
 def _word(statement: Statement) -> str:
     shares = {"later": "more", "earlier": "fewer"}
-    of_shares = statement.decisive.what
-    if isinstance(of_shares, ShareBeyond) and not isinstance(of_shares, MedianBeyond):
-        return shares.get(statement.change, statement.change)
-    return statement.change
+    return (
+        shares.get(statement.change, statement.change)
+        if _is_share(statement)
+        else (statement.change)
+    )
 
 
 def _percent(factor: float) -> str:
@@ -91,41 +112,77 @@ def by_how_much(statement: Statement) -> str:
     return f"{where}: {_word(statement)} by a factor of {times:.3g} ({values})"
 
 
+def in_boots(one: Boots) -> str:
+    """Say in how many boots something happened, in a sentence without a full stop."""
+    before, after = one.counts
+    whose = f"{one.latency} latency, " if one.latency else ""
+    return f"{whose}{one.quantity}: {before} before, {after} after"
+
+
+def unseen(judgement: Judgement) -> str:
+    """Say what the verdict could not have seen; empty where nothing was compared."""
+    if judgement.unseen is None or not judgement.statements:
+        return ""
+    balls, boots = judgement.unseen
+    times = f"{NEAR * (1 + judgement.margin):.2g}"
+    return (
+        f"Not judged: events of fewer than 1 in {balls:,} balls, or of fewer than 1 in {boots:.2g} "
+        f"boots. An event rarer than {what_words(judgement.rarest)} was only seen if it was "
+        f"{times} times as late as the latest other ball."
+    )
+
+
 def verdict(judgement: Judgement) -> str:
     """Say the verdict in one sentence."""
+    more = [one for one in judgement.boots if one.change == "more"]
+    unsure = [one for one in judgement.boots if one.change == "undecided"]
     margin = f"{100 * judgement.margin:g} %"
     open_ = sum(one.change == "undecided" for one in judgement.statements)
     earlier = sum(one.change == "earlier" for one in judgement.statements)
+    levels = format_count(len(judgement.statements), "level")
+    if judgement.time.undecided:
+        return f"Undecided: {judgement.time.words}, and it drifted."
+    given = f", {judgement.time.condition}" if judgement.time.condition else ""
     if judgement.verdict == "worse":
         later = sum(one.change == "later" for one in judgement.statements)
-        of = f"{later} of {format_count(len(judgement.statements), 'level')}"
-        return f"Worse: {of} became later by more than {margin}."
+        said = [f"{later} of {levels} became later by more than {margin}"] if later else []
+        return f"Worse{given}: {'; '.join([*said, *map(in_boots, more)])}."
     if judgement.verdict == "no worse":
         better = f"; {format_count(earlier, 'level')} became earlier" if earlier else ""
-        return f"No worse: no level became later by more than {margin}{better}."
+        return f"No worse{given}: no level became later by more than {margin}{better}."
     if not judgement.statements:
         return "Undecided: boots of fewer than 6 balls have no level."
-    return f"Undecided: {open_} of {format_count(len(judgement.statements), 'level')}."
+    said = [f"{open_} of {levels}"] if open_ else []
+    return f"Undecided: {'; '.join([*said, *map(in_boots, unsure)])}."
 
 
 def odd_boots(sides: Sides) -> list[str]:
-    """Name each boot that differs from all its brothers; it decides nothing."""
+    """Name the boots that differ from all their brothers; they decide nothing."""
     found = []
     for pair in sides.pairs:
         for name, side in (("before", pair.before), ("after", pair.after)):
             for one_in in pair.levels:
-                number = side.odd(one_in)
-                if number is None:
+                odd = side.odd(one_in)
+                if not odd:
                     continue
-                level = "median" if one_in == MEDIAN else f"1 in {one_in:,}"
-                seed = f" (seed {side.seeds[number]})" if side.seeds else ""
+                values = side.values(one_in)
+                which = "is unlike all others" if len(odd) == 1 else "are unlike all others"
                 found.append(
-                    f"{name}: one boot of {len(side.boots)}{seed} is unlike all others: "
-                    f"{pair.latency}, {level}: {time(side.values(one_in)[number])}, the median "
-                    f"boot {time(side.median(one_in).estimate)}"
+                    f"{name}: {format_count(len(odd), 'boot')} of {len(side.boots)}"
+                    f"{seeds(side, odd)} {which}: {pair.latency}, {what_words(one_in)}: "
+                    f"{', '.join(time(values[number]) for number in odd)}, the median boot "
+                    f"{time(side.median(one_in).estimate)}"
                 )
                 break
     return found
+
+
+def seeds(side: Side, boots: Sequence[int]) -> str:
+    """Name the seeds of some boots, by their numbers; empty where they are not known."""
+    if not side.seeds:
+        return ""
+    known = ", ".join(str(side.seeds[number]) for number in boots)
+    return f" (seed{'s' if len(boots) > 1 else ''} {known})"
 
 
 def as_json(judgement: Judgement, sides: Sides) -> dict[str, Any]:
@@ -161,13 +218,26 @@ def as_json(judgement: Judgement, sides: Sides) -> dict[str, Any]:
             }
             for one in judgement.statements
         ],
+        "in_some_boots": [
+            {
+                "cell": one.cell,
+                "latency": one.latency,
+                "quantity": one.quantity,
+                "before": one.before,
+                "before_boots": one.of_before,
+                "after": one.after,
+                "after_boots": one.of_after,
+                "change": one.change,
+            }
+            for one in judgement.boots
+        ],
+        "not_judged": unseen(judgement),
+        "condition": judgement.time.condition,
     }
 
 
 def _values(one: Statement) -> dict[str, float | None]:
-    unit = "share" if isinstance(one.decisive.what, ShareBeyond) else "ns"
-    if isinstance(one.decisive.what, MedianBeyond):
-        unit = "ns"
+    unit = "share" if _is_share(one) else "ns"
     sides = {"before": one.decisive.to, "after": one.decisive.of}
     return {f"{name}_{unit}": _finite(side.estimate) for name, side in sides.items()}
 

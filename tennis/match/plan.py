@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints, ValidationError, field_validator
+from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from tennis.errors import UsageError
@@ -160,11 +160,19 @@ class MatchPlan(Serving):
     settings: Annotated[dict[Name, Setting], Field(max_length=64)] = Field(default_factory=dict)
     instruction_ns: InstructionNs = 2  # with bench = "virtual"
     repetitions: Annotated[int, Field(ge=1, le=1000)] = 1
-    order: Literal["listed", "shuffled"] = "listed"
+    order: Literal["listed", "shuffled"] = "listed"  # with bench = "pi" it is shuffled by default
     skip: list[Skip] = Field(default_factory=list)
     rally: list[OneRally] = Field(default_factory=list)
     rallies: bool = True  # false: of the combinations only drills are played
     drill: list[DrillAxis] = Field(default_factory=list, max_length=256)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shuffled(cls, value: Any) -> Any:
+        """Shuffle on a board: what changes with time must meet all combinations."""
+        if isinstance(value, dict) and value.get("bench") == "pi":
+            return {"order": "shuffled", **value}
+        return value
 
     @field_validator("kernels", "loads", mode="before")
     @classmethod

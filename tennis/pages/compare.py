@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tennis.comparison import words
 from tennis.comparison.before_after import Judgement
+from tennis.comparison.control import Control
 from tennis.comparison.played import Sides
 from tennis.edition import VERSION
 from tennis.pages.rally import Shown, shown
@@ -64,9 +65,11 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
     found: Sequence[CauseShown],
     unexplained: Sequence[str],
     out: Path,
+    itself: Control | None = None,
 ) -> Path:
     """Write the page; ``named``: both sides, as somebody asked for them. Returns its path."""
     changed = [one for one in judgement.statements if one.change in {"later", "earlier"}]
+    happened = [one for one in judgement.boots if one.change in {"more", "fewer", "undecided"}]
     first = sides.cells[0][0].rallies[0]
     title = f"{plain(named[0], 60)} before, {plain(named[1], 60)} after"
     text = template("compare.html.j2").render(
@@ -75,11 +78,15 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
         bench=bench_note([summarize(first)]),
         verdict=words.verdict(judgement),
         worse=judgement.verdict == "worse",
-        changed=[_named(one.cell, words.by_how_much(one)) for one in changed],
+        changed=[
+            *(_named(one.cell, words.by_how_much(one)) for one in changed),
+            *(_named(one.cell, words.in_boots(one)) for one in happened),
+        ],
         differences=sides.differences,
         remarks=[*sides.remarks, *words.odd_boots(sides)],
         cells=[_cell(sides, judgement, number, title, found) for number in range(len(sides.cells))],
         paired=judgement.paired,
+        unseen=[*filter(None, (words.unseen(judgement), itself.words if itself else ""))],
         unexplained=[plain(why, 400) for why in unexplained],
     )
     write_whole(out, text.encode(), force=True)
@@ -105,6 +112,11 @@ def _cell(
             words.change(one),
         )
         for one in judgement.statements
+        if one.cell == name
+    ]
+    rows += [
+        _Row(one.latency or "both", one.quantity, *one.counts, "", one.change)
+        for one in judgement.boots
         if one.cell == name
     ]
     alt = " ".join(

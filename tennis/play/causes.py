@@ -3,7 +3,8 @@
 """Which code became later or earlier: balls of both sides, played again and looked at.
 
 Of each statement that changed, balls near its level are explained in one boot of either side: in
-the pair of boots that is most like the comparison's ratio.
+the pair of boots that is most like the comparison's ratio. Of late balls that most boots do not
+have, they are those balls, in a boot that has them, beside usual ones.
 """
 
 import math
@@ -20,7 +21,8 @@ from tennis.comparison.kinds import ShareBeyond
 from tennis.comparison.levels import level
 from tennis.comparison.played import Cell
 from tennis.comparison.rallies import Measured, boot_of
-from tennis.comparison.words import by_how_much
+from tennis.comparison.rare import Boots
+from tennis.comparison.words import by_how_much, in_boots
 from tennis.errors import BenchError, RallyError, UsageError
 from tennis.explain.story import Story, shares
 from tennis.listener import say
@@ -32,28 +34,35 @@ from tennis.play.replaying import NONE, balls_of, plan_again
 from tennis.rally import Rally
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
-from tennis.units import format_ns
+from tennis.units import format_count, format_ns
 
 BALLS = 15  # of a boot, for a statement
 ROWS_MAX = 6
 SHARE_MIN = 0.1  # of the difference: what is less is no cause
+REPEATS = 0.75  # of all pairs of a ball before and a ball after show a cause: else it is chance
+LATE_FROM = 10  # a level of one ball in so many, or a rarer one, is one of late balls
+Level = tuple[str, float]  # a latency, and one ball in so many; 0: of some boots only
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What the processor was at: ns a ball, before and after, and the function of most of it."""
+    """What the processor was at: ns of the median ball, before and after, and where most of it.
+
+    ``ball`` says which balls those are: usual, or late.
+    """
 
     words: str
     function: str
     before_ns: float
     after_ns: float
+    ball: str = "usual ball"
 
 
 @dataclass(frozen=True)
 class LevelCauses:
     """What came and what went, of one statement."""
 
-    statement: Statement
+    statement: Statement | Boots
     before: Rally
     after: Rally
     balls: tuple[int, int]  # that were looked at, of both boots
@@ -71,26 +80,47 @@ def find_causes(
     """
     found: list[LevelCauses] = []
     unexplained: list[str] = []
+    judgement = compared.judgement
     for before, after in compared.sides.cells:
         kind = before.name or after.name
-        wanted = _changed(one for one in compared.judgement.statements if one.cell == kind)
-        if not wanted:
-            continue
-        pair = _typical(before, after, wanted[0])
-        try:
-            stories = _replayed_stories(pair, kind, wanted, plans, stop)
-        except (BenchError, RallyError, UsageError) as error:
-            unexplained.append(f"{kind}: {error}" if kind else str(error))
-            continue
-        found += [
-            _found(one, pair, [stories[side, one.latency, one.one_in] for side in (0, 1)])
-            for one in wanted
-        ]
-    return found, unexplained
+        head = f"{kind}: " if kind else ""
+        levels = _changed(one for one in judgement.statements if one.cell == kind)
+        happened = [one for one in judgement.boots if one.cell == kind and one.change == "more"]
+        every: list[Statement | Boots] = [*levels, *happened]
+        lost = [one for one in every if _beyond(one) == math.inf or not one.latency]
+        unexplained += [f"{head}{told(one)}: no code answered there" for one in lost]
+        levels = [one for one in levels if one not in lost]
+        groups: list[tuple[tuple[Rally, Rally], Sequence[Statement | Boots]]] = []
+        if levels:
+            groups.append((_typical(before, after, levels[0]), levels))
+        groups += [(_with_late(before, after, one), [one]) for one in happened if one not in lost]
+        for pair, some in groups:
+            try:
+                found += _explained(pair, kind, some, plans, stop)
+            except (BenchError, RallyError, UsageError) as error:
+                unexplained.append(f"{head}{error}")
+    return found, list(dict.fromkeys(unexplained))
+
+
+def told(one: Statement | Boots) -> str:
+    """Say what changed."""
+    return by_how_much(one) if isinstance(one, Statement) else in_boots(one)
+
+
+def _beyond(one: Statement | Boots) -> float | None:
+    """Return the time that late balls are beyond; None: a level is compared."""
+    if isinstance(one, Boots):
+        return one.beyond_ns
+    what = one.decisive.what
+    return what.threshold_ns if isinstance(what, ShareBeyond) else None
+
+
+def _level(one: Statement | Boots) -> Level:
+    return one.latency, (one.one_in if isinstance(one, Statement) else 0)
 
 
 def _changed(statements: Iterable[Statement]) -> list[Statement]:
-    """Return what to explain: of each latency the rarest level that changed, and the median."""
+    """Return what to explain: of each latency the rarest level that changed, and the soonest."""
     of: dict[str, list[Statement]] = defaultdict(list)
     for one in statements:
         if one.change in {"later", "earlier"}:
@@ -108,17 +138,22 @@ def _distance(ratio: float) -> float:
     return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
 
 
+def _measured(latency: str) -> Measured:
+    return "interrupt" if latency == "interrupt" else "scheduling"
+
+
+def _by_seed(cell: Cell) -> dict[int, Rally]:
+    return {rally.manifest.protocol.seed: rally for rally in cell.rallies}
+
+
 def _typical(before: Cell, after: Cell, statement: Statement) -> tuple[Rally, Rally]:
     """Return two boots, of one seed if there are such, whose ratio is most like all pairs'."""
-    latency: Measured = "interrupt" if statement.latency == "interrupt" else "scheduling"
-
-    def by_seed(cell: Cell) -> dict[int, Rally]:
-        return {rally.manifest.protocol.seed: rally for rally in cell.rallies}
+    latency = _measured(statement.latency)
 
     def value(rally: Rally) -> float:
         return level(boot_of(rally, latency), statement.one_in)
 
-    ours, theirs = by_seed(before), by_seed(after)
+    ours, theirs = _by_seed(before), _by_seed(after)
     common = sorted(ours.keys() & theirs.keys())
     couples = [(ours[seed], theirs[seed]) for seed in common]
     if not couples:
@@ -129,30 +164,48 @@ def _typical(before: Cell, after: Cell, statement: Statement) -> tuple[Rally, Ra
     return couples[order[len(order) // 2]]
 
 
+def _with_late(before: Cell, after: Cell, one: Boots) -> tuple[Rally, Rally]:
+    """Return the boot after with the most late balls, and the one of its seed before."""
+    latency, beyond = _measured(one.latency), ShareBeyond(one.beyond_ns or 0)
+    most = max(after.rallies, key=lambda rally: beyond.of(boot_of(rally, latency)))
+    return _by_seed(before).get(most.manifest.protocol.seed, before.rallies[0]), most
+
+
+def _explained(
+    pair: tuple[Rally, Rally],
+    kind: str,
+    wanted: Sequence[Statement | Boots],
+    plans: Mapping[str, Mapping[str, Plan]],
+    stop: Stop,
+) -> list[LevelCauses]:
+    stories = _replayed_stories(pair, kind, wanted, plans, stop)
+    return [_found(one, pair, [stories[side, _level(one)] for side in (0, 1)]) for one in wanted]
+
+
 def _replayed_stories(
     pair: tuple[Rally, Rally],
     kind: str,
-    wanted: Sequence[Statement],
+    wanted: Sequence[Statement | Boots],
     plans: Mapping[str, Mapping[str, Plan]],
     stop: Stop,
-) -> dict[tuple[int, str, int], list[Story]]:
+) -> dict[tuple[int, Level], list[Story]]:
     """Play both boots again; return stories by side, latency and level."""
     say("playing a boot of either side again, to see which code it was")
 
-    def side(number: int, name: str) -> dict[tuple[int, str, int], list[Story]]:
+    def side(number: int, name: str) -> dict[tuple[int, Level], list[Story]]:
         rally = pair[number]
         plan = plans[name][kind] if name in plans else plan_again(rally)
         plan = plan.model_copy(update={"protocol": rally.manifest.protocol, "versions": {}})
         table = balls_of(rally)
-        chosen = {(one.latency, one.one_in): _near(table, one) for one in wanted}
-        stories: dict[tuple[int, str, int], list[Story]] = {}
+        chosen = {_level(one): near(table, one) for one in wanted}
+        stories: dict[tuple[int, Level], list[Story]] = {}
         numbers = sorted({ball for balls in chosen.values() for ball in balls})
         seen = profile_balls(
             rally, plan, table, numbers, lambda story: story, watch=Watch(stop=stop)
         )
         by_ball = {story.ball: story for story in seen.found}
         for key, balls in chosen.items():
-            stories[number, *key] = [by_ball[ball] for ball in balls]
+            stories[number, key] = [by_ball[ball] for ball in balls]
         return stories
 
     with ThreadPoolExecutor(2) as pool:
@@ -160,47 +213,88 @@ def _replayed_stories(
         return {**both[0].result(), **both[1].result()}
 
 
-def _near(table: NDArray[np.int64], statement: Statement) -> list[int]:
-    """Return balls whose latency is near a level: from half to twice as rare.
+def near(table: NDArray[np.int64], statement: Statement | Boots) -> list[int]:
+    """Return the numbers of balls whose latency is near a level: from half to twice as rare.
 
-    Where shares are compared: balls that are later than the time, the latest if none is.
+    Where shares are compared: balls that are later than the time; usual ones if there is none.
+    A ball without an answer is never one of them: nothing ran in the answer's place.
     """
     rise, fall = table[:, 1], table[:, 2]
     value = rise if statement.latency == "interrupt" else fall - rise
-    value = np.where((rise == NONE) | (fall == NONE), np.iinfo(np.int64).max, value)
-    order = np.argsort(-value, kind="stable")
-    place, half = len(order) / statement.one_in, BALLS // 2
-    first, last = int(place / 2), int(2 * place)
-    if statement.one_in == MEDIAN:
+    answered = np.flatnonzero((rise != NONE) & (fall != NONE))
+    order = answered[np.argsort(-value[answered], kind="stable")]
+    if not order.size:
+        return []
+    beyond = _beyond(statement)
+    late = 0 if beyond is None else int((value[answered] > beyond).sum())
+    if beyond is not None and late:
+        first, last = 0, late - 1
+    else:
+        one_in = MEDIAN if isinstance(statement, Boots) or beyond is not None else statement.one_in
+        place, half = len(order) / one_in, BALLS // 2
         first, last = int(place) - half, int(place) + half
-    elif isinstance(statement.decisive.what, ShareBeyond):
-        first, last = 0, int((value > statement.decisive.what.threshold_ns).sum()) - 1
-    first, last = max(first, 0), min(max(last, first + 4), len(order) - 1)
-    ranks = np.unique(np.linspace(first, last, BALLS).astype(int))
+        if one_in >= LATE_FROM:
+            first, last = int(place / 2), max(int(2 * place), int(place / 2) + 4)
+    first = min(max(first, 0), len(order) - 1)
+    ranks = np.unique(np.linspace(first, min(last, len(order) - 1), BALLS).astype(int))
     return sorted(int(order[rank]) for rank in ranks)
 
 
 def _found(
-    statement: Statement, pair: tuple[Rally, Rally], stories: Sequence[Sequence[Story]]
+    statement: Statement | Boots, pair: tuple[Rally, Rally], stories: Sequence[Sequence[Story]]
 ) -> LevelCauses:
-    ns: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    most: dict[str, tuple[int, str]] = {}
-    for number, some in enumerate(stories):
-        for share in shares([_phase(story, statement.latency) for story in some]):
-            words = str(share.what)
-            ns[words][number] += share.ns / len(some)
-            most[words] = max(most.get(words, (0, "")), (share.ns, share.blame.function))
-    rows = [Cause(words, most[words][1], *both) for words, both in ns.items()]
-    total = sum(abs(row.after_ns - row.before_ns) for row in rows)
-    rows = [row for row in rows if abs(row.after_ns - row.before_ns) > SHARE_MIN * total]
-    rows.sort(key=lambda row: -abs(row.after_ns - row.before_ns))
-    return LevelCauses(
-        statement,
-        *pair,
-        (len(stories[0]), len(stories[1])),
-        [row for row in rows if row.after_ns > row.before_ns][:ROWS_MAX],
-        [row for row in rows if row.after_ns < row.before_ns][:ROWS_MAX],
+    balls = [
+        [
+            {str(share.what): share for share in shares([_phase(story, statement.latency)])}
+            for story in some
+        ]
+        for some in stories
+    ]
+    late = _beyond(statement) is not None or _level(statement)[1] >= LATE_FROM
+    came, went = causes_of(
+        [[{words: share.ns for words, share in one.items()} for one in some] for some in balls]
     )
+    most: dict[str, tuple[int, str]] = {}
+    for some in balls:
+        for one in some:
+            for words, share in one.items():
+                most[words] = max(most.get(words, (0, "")), (share.ns, share.blame.function))
+    ball = "late ball" if late else "usual ball"
+
+    def rows(found: Sequence[tuple[str, float, float]]) -> list[Cause]:
+        return [
+            Cause(words, most[words][1], one, other, ball) for words, one, other in found[:ROWS_MAX]
+        ]
+
+    return LevelCauses(statement, *pair, (len(stories[0]), len(stories[1])), rows(came), rows(went))
+
+
+Change = tuple[str, float, float]  # what the processor was at; ns of the median ball of both sides
+
+
+def causes_of(
+    balls: Sequence[Sequence[Mapping[str, int]]],
+) -> tuple[list[Change], list[Change]]:
+    """Return what takes more time after than before, and what takes less, the largest first.
+
+    ``balls``: of both sides, for each ball how long (ns) the processor was at what. Only what
+    repeats is named: most balls of the one side must have more of it than most of the other.
+    """
+    names = sorted({words for some in balls for one in some for words in one})
+    found: list[tuple[float, str, float, float]] = []
+    for words in names:
+        before, after = (np.array([one.get(words, 0) for one in some], float) for some in balls)
+        if not before.size or not after.size:
+            continue
+        more = after[:, None] - before
+        if max((more > 0).mean(), (more < 0).mean()) >= REPEATS:
+            one, other = float(np.median(before)), float(np.median(after))
+            found.append((other - one, words, one, other))
+    total = sum(abs(change) for change, *_ in found)
+    found = [one for one in found if abs(one[0]) > SHARE_MIN * total]
+    found.sort(key=lambda one: -abs(one[0]))
+    came = [(words, one, other) for change, words, one, other in found if change > 0]
+    return came, [(words, one, other) for change, words, one, other in found if change < 0]
 
 
 def _phase(story: Story, latency: str) -> Story:
@@ -210,11 +304,11 @@ def _phase(story: Story, latency: str) -> Story:
 
 
 def sentence(cause: Cause) -> str:
-    """Say how much more or less of a ball's wait went to one thing."""
+    """Say how much more or less of the median ball's wait went to one thing."""
     change = cause.after_ns - cause.before_ns
     more = "more" if change > 0 else "less"
     return (
-        f"{format_ns(round(abs(change)))} {more} a ball in {cause.words}, most in "
+        f"{format_ns(round(abs(change)))} {more} a {cause.ball} in {cause.words}, most in "
         f"{cause.function} ({format_ns(round(cause.before_ns))} before, "
         f"{format_ns(round(cause.after_ns))} after)"
     )
@@ -224,8 +318,14 @@ def shown_cause(found: LevelCauses) -> CauseShown:
     """Return what a page says of one level."""
     lines = [f"Came: {sentence(cause)}." for cause in found.came]
     lines += [f"Went: {sentence(cause)}." for cause in found.went]
-    replayed = (
-        f"{found.balls[0]} balls near this level of {plain(found.before.path.name, 64)} before, "
-        f"{found.balls[1]} of {plain(found.after.path.name, 64)} after, played again."
+    return CauseShown(found.statement.cell, told(found.statement), lines, rests_on(found))
+
+
+def rests_on(found: LevelCauses) -> str:
+    """Say how many balls of which boots were looked at."""
+    return (
+        f"The median of {format_count(found.balls[0], 'ball')} of "
+        f"{plain(found.before.path.name, 64)} before, and of "
+        f"{format_count(found.balls[1], 'ball')} of {plain(found.after.path.name, 64)} after, "
+        "played again."
     )
-    return CauseShown(found.statement.cell, by_how_much(found.statement), lines, replayed)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 
 from tennis.bench.protocol import Access, Bench, PreparingBench
 from tennis.bench.registry import bench_for_all
-from tennis.comparison.before_after import Judgement, first_look, judge, level_count
+from tennis.comparison.before_after import Judgement, first_look, judge, statement_count
 from tennis.comparison.played import LATENCIES, RECORD, Cell, Sides, matched, read_side
 from tennis.comparison.ratios import MARGIN
 from tennis.errors import BenchError, UsageError
@@ -73,7 +74,9 @@ class Compared:
 def compare_recorded(before: Recorded, after: Recorded, margin: float) -> Compared:
     """Compare what was played already. Raises UsageError where it cannot be."""
     sides = matched(before.cells, after.cells)
-    return Compared(sides, judge(sides.pairs, margin=margin), None)
+    return Compared(
+        sides, judge(sides.pairs, margin=margin, suspects=sides.suspects, time=sides.time), None
+    )
 
 
 def compare_played(
@@ -141,7 +144,7 @@ def _until_decided(
     most = len(game.seeds)
     balls = min(plan.protocol.balls for plans in game.plans.values() for plan in plans.values())
     kinds = max(len(plans) for plans in game.plans.values())
-    wanted = min(most, first_look(kinds * len(LATENCIES) * level_count(balls)))
+    wanted = min(most, first_look(statement_count(kinds, len(LATENCIES), balls)))
     while True:
         interrupted = not game.play(wanted)
         there = game.there()
@@ -153,16 +156,26 @@ def _until_decided(
             record = record.model_copy(update={"looks": [*record.looks, there]})
             record.write(game.out)
         look = record.looks.index(there) + 1
-        judgement = judge(sides.pairs, margin=record.margin, look=look)
+        judgement = judge(
+            sides.pairs, margin=record.margin, look=look, suspects=sides.suspects, time=sides.time
+        )
         compared = Compared(sides, judgement, game.out, interrupted)
-        open_ = sum(one.change == "undecided" for one in judgement.statements)
+        every: list[str] = [one.change for one in judgement.statements]
+        every += [one.change for one in judgement.boots]
+        open_ = every.count("undecided")
         if judgement.verdict != "undecided" or interrupted or wanted >= most:
             compared.spent = game.spent(all_pairs=wanted >= most)
             return compared
         wanted = min(most, 2 * wanted)
+        needed = there * judgement.more_boots
+        if most < needed < inf:
+            say(
+                f"it is likely to take about {needed:,.0f} pairs to decide, and --boots allows "
+                f"{most}: expect undecided"
+            )
         say(
             f"after {format_count(there, 'pair')} of boots {open_} of "
-            f"{len(judgement.statements)} statements are undecided: on to {wanted}"
+            f"{len(every)} statements are undecided: on to {wanted}"
         )
 
 

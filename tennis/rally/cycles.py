@@ -27,18 +27,21 @@ def balls_for(cycle_ns: int, protocol: Protocol, drill: Drill | None = None) -> 
     return ceil(root**2) + 1
 
 
-def balls_in_whole_cycles(rally: Rally) -> int:
+def balls_in_whole_cycles(rally: Rally, at_most: int | None = None) -> int:
     """Return how many balls lie in whole cycles of the load, counted from the first serve.
 
     All of them where the load has no cycle, or none that is known. 0 where the rally is shorter
-    than one. Raises RallyError.
+    than one. ``at_most``: as if the rally had ended with so many balls. Raises RallyError.
     """
     cycle_ns = rally.manifest.load.cycle_ns
-    if not cycle_ns or not rally.balls:
-        return rally.balls
+    balls = rally.balls if at_most is None else min(at_most, rally.balls)
+    if not cycle_ns or not balls:
+        return balls
     first = last = None
+    left = balls
     for batch in rally.batches(["served_ns"]):
-        served = batch["served_ns"].to_numpy()
+        served = batch["served_ns"].to_numpy()[:left]
+        left -= served.size
         if served.size:
             first = int(served[0]) if first is None else first
             last = int(served[-1])

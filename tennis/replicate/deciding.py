@@ -13,8 +13,9 @@ from typing import Literal
 
 from tennis.comparison import levels, medians
 from tennis.comparison.findings import at_level
-from tennis.comparison.ratios import Ratio, divided
+from tennis.comparison.ratios import Ratio, Relation, divided
 from tennis.comparison.sides import Side, compared, together
+from tennis.comparison.words import seeds
 from tennis.replicate.rules import RulePart, Statistics
 from tennis.units import format_ns
 
@@ -23,6 +24,7 @@ Verdict = Literal["confirmed", "contradicted", "inconclusive", "not addressable"
 Interval = tuple[float, float]
 Cells = Sequence[Side]  # one for each load: the latest of them counts
 BOOTS_MAX = 1000  # more boots than that are no advice
+BEYOND_MIN = 2  # boots whose rarest balls hold a verdict back: one decides nothing
 UNKNOWN = (math.nan, math.nan)
 
 
@@ -130,6 +132,10 @@ class _Bounds:
         low, high = interval
         if math.isnan(low) or math.isnan(high):
             return "both"
+        if self.margin is not None:  # to swap the sides must swap what is said
+            relation = Ratio(math.nan, low, high, paired=False).relation(self.margin)
+            positions: dict[Relation, Position] = {"greater": "inside", "less": "outside"}
+            return positions.get(relation, "both")
         if (self.above is None or low > self.above) and (self.below is None or high < self.below):
             return "inside"
         if (self.not_above is not None and high <= self.not_above) or (
@@ -144,7 +150,7 @@ def _too_few(part: RulePart, cells: Cells, rules: Statistics) -> tuple[str, int 
     for cell in cells:
         if part.measure == "level" and not cell.has(rules.judged_one_in):
             shortest = min((boot.balls for boot in cell.boots), default=0)
-            least = levels.LATER_MIN * rules.judged_one_in
+            least = levels.balls_for(rules.judged_one_in)
             return (
                 f"boots of {shortest:,} balls are too short for {level_words(rules.judged_one_in)}:"
                 f" they need {least:,}"
@@ -280,63 +286,74 @@ def _doubts(part: RulePart, judged: Level, limits: _Bounds, of: Cells, to: Cells
         return
     if len(of) == len(to) == 1:
         finding = at_level(of[0], to[0], judged.one_in)
+        if part.ranks and finding.crosses:
+            said = "; ".join(one.words for one in (finding.judged, *finding.beside))
+            yield f"the sides' curves cross near this level: {said}"
         shares = finding.judged
-        if judged.shares:
-            if finding.relation() == "undecided" and finding.beside:
-                yield f"the late balls speak against it: {finding.beside.words}"
-            return
-        if finding.by_share and shares.of.estimate > 0 and shares.to.estimate > 0:
-            yield f"the level falls between two kinds of balls: {shares.words}"
-        ratios = together(of[0], to[0], judged.one_in)
-        if all(limits.position((one, one)) != judged.position for one in ratios):
-            ends = " to ".join(map(number, (min(ratios), max(ratios))))
-            yield (
-                "it depends on how boots are counted: all balls of all boots but one together "
-                f"give {ends}"
-            )
-    late = _late_boots(part, judged, of, to)
+        if not judged.shares:
+            if finding.by_share and shares.of.estimate > 0 and shares.to.estimate > 0:
+                yield f"the level falls between two kinds of balls: {shares.words}"
+            ratios = together(of[0], to[0], judged.one_in)
+            if all(limits.position((one, one)) != judged.position for one in ratios):
+                ends = " to ".join(map(number, (min(ratios), max(ratios))))
+                yield (
+                    "it depends on how boots are counted: all balls of all boots but one together "
+                    f"give {ends}"
+                )
+    late = _late_boots(part, judged, limits, of, to)
     if late:
         yield late
 
 
-def _late_boots(part: RulePart, judged: Level, of: Cells, to: Cells) -> str:
+def _late_boots(part: RulePart, judged: Level, limits: _Bounds, of: Cells, to: Cells) -> str:
     """Say that boots have balls rarer than the judged level that are on the other side.
 
-    One boot decides nothing. Balls are counted of as many balls on both sides.
+    One boot decides nothing. Balls are counted of as many balls on both sides. What holds for one
+    side over the other holds the other way round for the other over the one.
     """
     inside = judged.position == "inside"
-    bound = part.below if inside else part.above
-    one_sided = (part.above is None) != (part.below is None)
-    if bound is None or not one_sided:
+    if limits.margin is not None:
+        most = 1 + limits.margin
+        bound, is_below = (1 / most if inside else most), not inside
+    elif (part.above is None) == (part.below is None):
         return ""
+    else:
+        bound = next(one for one in (part.above, part.below) if one is not None)
+        is_below = inside == (part.below is not None)  # what is said: the ratio is below the bound
+    many, few, times = (of, to, bound) if is_below else (to, of, 1 / bound)
     balls = min(cell.balls for cell in (*of, *to))
-    reference = max(max(cell.latest(balls)) for cell in to)
-    beyond = [one for cell in of for one in cell.latest(balls) if one > bound * reference]
-    if len(beyond) < 2:
+    reference = max(max(cell.latest(balls)) for cell in few)
+    latest = [one for cell in many for one in cell.latest(balls)]
+    beyond = [one for one in latest if one > times * reference]
+    if len(beyond) < BEYOND_MIN:
         return ""
-    latest = "no answer" if math.isinf(max(beyond)) else format_ns(max(beyond))
-    boots = sum(len(cell.latest(balls)) for cell in of)
+    up_to = "no answer" if math.isinf(max(beyond)) else format_ns(max(beyond))
     return (
-        f"rarer balls are on the other side: {len(beyond)} of {boots} boots have balls later than "
-        f"{number(bound)} times the other side's latest ({format_ns(reference)}), up to {latest}"
+        f"rarer balls are on the other side: {len(beyond)} of {len(latest)} boots have balls later "
+        f"than {number(times)} times the other side's latest ({format_ns(reference)}), up to "
+        f"{up_to}"
     )
 
 
 def _odd(part: RulePart, judged: Level, cells: Cells) -> Iterator[str]:
-    """Name the boot that differs from all its brothers; it decides nothing."""
+    """Name the boots that differ from all their brothers; they decide nothing."""
     what = part.measure if judged.one_in is None else judged.one_in
     for cell in cells:
-        number_of = cell.odd(what)
-        if number_of is not None:
-            values = cell.values(what)
-            middle = cell.median(what).estimate
-            value = values[number_of]
-            said = "lost that many balls" if math.isinf(value) else f"has {format_ns(value)}"
-            seed = f" (seed {cell.seeds[number_of]})" if cell.seeds else ""
-            yield (
-                f"one boot of {len(values)}{seed} {said}, the median boot {format_ns(middle)}: "
-                "explain that boot"
-            )
+        odd = cell.odd(what)
+        if not odd:
+            continue
+        values = cell.values(what)
+        middle = format_ns(cell.median(what).estimate)
+        said = ", ".join(
+            "no answer" if math.isinf(values[one]) else format_ns(values[one]) for one in odd
+        )
+        boots = "one boot" if len(odd) == 1 else f"{len(odd)} boots"
+        have = "has" if len(odd) == 1 else "have"
+        these = "that boot" if len(odd) == 1 else "these boots"
+        yield (
+            f"{boots} of {len(values)}{seeds(cell, odd)} {have} {said}, the median boot {middle}: "
+            f"explain {these}"
+        )
 
 
 def _boots_needed(limits: _Bounds, judged: Level, boots: int) -> int | None:

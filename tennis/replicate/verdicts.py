@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from tennis.comparison.order import InTime
+from tennis.comparison.played import in_time
 from tennis.comparison.rallies import boot_of
 from tennis.comparison.ratio_words import ratio_words
 from tennis.comparison.sides import Side as Boots
@@ -394,12 +396,18 @@ class Replication:
         if decision.open:
             then, command = self._advice(decision.boots_needed)
         verdict: Verdict = decision.verdict
+        time = self._in_time(part, found)
+        given = ""
+        if verdict in {"confirmed", "contradicted"} and time.condition:
+            given = f"{time.condition}: {time.words}"
+            if time.undecided:
+                verdict, given = "inconclusive", "; ".join([time.words, *time.drifts])
         cause = self._other_cause(part, found["of"], every) if verdict == "confirmed" else ""
         if cause:
             verdict, cause = "another cause", f"the same order, by another cause: {cause}"
         late = part.above is not None and verdict == "confirmed"
         looked = all(self._mechanism(sample) for sample in found["of"])
-        remarks = (cause, decision.remark, left_out and f"without {left_out}")
+        remarks = (given, cause, decision.remark, left_out and f"without {left_out}")
         return ClaimPart(
             part.says,
             verdict,
@@ -422,6 +430,17 @@ class Replication:
             quantity=published_quantity(source, part.measure),
             judged=judged.words(part.measure) if judged else "",
         )
+
+    def _in_time(self, part: RulePart, found: dict[str, list[Sample]]) -> InTime:
+        """Say in which order the sides' boots were played; it is asked of boards only."""
+        if self.match.bench != "pi":
+            return InTime()
+        sides = {
+            name: {sample.words: [rally for _, rally in sample.rallies] for sample in samples_}
+            for name, samples_ in found.items()
+        }
+        others = {**sides["to"], **sides.get("than", {})}
+        return in_time(sides["of"], others, [part.of.latency])
 
     def _other_cause(self, part: RulePart, of: Sequence[Sample], every: Sequence[Sample]) -> str:
         late = [

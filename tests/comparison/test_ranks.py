@@ -159,8 +159,8 @@ def test_boots_of_one_seed_are_pairs():
     )
 
 
-def test_the_odd_boot_is_named():
+def test_odd_boots_are_named():
     boots = [Boot.of(np.full(3000, 1000.0 + number)) for number in range(9)]
-    assert Side(boots).odd(1000) is None
-    assert Side([*boots, Boot.of(np.full(3000, 90_000.0))]).odd(1000) == 9
-    assert Side([*boots[:8], *[Boot.of(np.full(3000, 90_000.0))] * 2]).odd(1000) is None
+    assert Side(boots).odd(1000) == []
+    assert Side([*boots, Boot.of(np.full(3000, 90_000.0))]).odd(1000) == [9]
+    assert Side([*boots[:8], *[Boot.of(np.full(3000, 90_000.0))] * 2]).odd(1000) == [8, 9]

@@ -87,7 +87,16 @@ def test_the_gate_takes_its_options(checkouts):
     assert not (checkouts / "gate").exists()
 
 
+def test_undecided_is_a_warning(checkouts):
+    page = checkouts / "gate" / "compare.html"
+    page.parent.mkdir()
+    for verdict, said in (("Undecided: 1 of 2 levels.", 1), ("No worse: no level", 0)):
+        page.write_text(f"<p><strong>{verdict}</strong></p>")
+        done = run(step("if"), checkouts)
+        assert (done.returncode, done.stdout.count("::warning::")) == (0, said), done
+
+
 def test_all_commands_are_looked_at():
     assert [line.split()[0] for line in STEPS] == [
-        *("apt-get", "make", "git", "tennis/.venv/bin/tennis")
+        *("apt-get", "make", "git", "tennis/.venv/bin/tennis", "if")
     ]

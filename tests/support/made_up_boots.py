@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from tennis.comparison.before_after import Pair, first_look, judge, level_count
+from tennis.comparison.before_after import Pair, first_look, judge, statement_count
 from tennis.comparison.boots import Boot, Values
 from tennis.comparison.findings import at_level
 from tennis.comparison.ratios import MARGIN
@@ -302,7 +302,7 @@ def looks(make: Boots, balls: int, comparisons: int, *, times: float, most: int 
     for number in range(comparisons):
         random = np.random.default_rng([2026, number])
         sides = [[Boot.of(make(random, balls)) for _ in range(most)] for _ in range(4)]
-        boots, look = first_look(2 * level_count(balls)), 1
+        boots, look = min(most, first_look(statement_count(1, 2, balls))), 1
         while True:
             seeds = range(boots)
             one, other, third, fourth = (Side(side[:boots], seeds) for side in sides)

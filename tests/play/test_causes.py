@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Which balls are looked at to name the code, and what is named: only what repeats."""
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from tennis.comparison.before_after import Pair, judge
+from tennis.comparison.boots import Boot
+from tennis.comparison.rare import Boots
+from tennis.comparison.sides import Side
+from tennis.play.causes import Cause, causes_of, near, sentence
+from tennis.play.replaying import NONE
+
+
+def table(late=(), lost=(), balls=3000):
+    """Return balls of 1.4 µs; some of them are 200 µs late, or were not answered."""
+    rise = np.full(balls, 1400, np.int64) + np.arange(balls) % 7
+    rise[list(late)] = 201_400
+    found = np.stack([np.arange(balls, dtype=np.int64), rise, rise + 1000], axis=1)
+    found[list(lost), 1:] = NONE
+    return found
+
+
+def in_some(beyond_ns=20_000.0):
+    return Boots("", "interrupt", "with a late ball", 0, 14, 32, 32, "more", beyond_ns)
+
+
+def test_one_late_ball_is_not_looked_at_beside_four_usual_ones():
+    """200 µs in 1 of 3,000 was "40.1 µs more a ball"."""
+    assert near(table(late=[77]), in_some()) == [77]
+    usual = near(table(), in_some())
+    assert len(usual) == 15
+    assert near(table(late=[5, 6], lost=[8]), in_some()) == [5, 6]
+
+
+def test_a_lost_ball_is_never_looked_at():
+    """It was blamed on "40.0 ms more in idle"."""
+    before, after = (
+        Side([Boot.of(np.where(np.arange(3000) < lost, inf, 1400.0))] * 16, range(16))
+        for lost in (0, 60)
+    )
+    found = judge([Pair("", "interrupt", before, after)])
+    (late,) = [one for one in found.statements if one.one_in == 100]
+    lost = range(60)
+    assert not set(near(table(lost=lost), late)) & set(lost)
+    assert near(table(lost=range(3000)), late) == []
+
+
+def test_only_what_repeats_is_named():
+    """One ball of fifteen met a tick that the others did not: nobody changed that function."""
+    before = [{"the Racquet": 246, "idle": 900} for _ in range(15)]
+    after = [{"the Racquet": 270, "idle": 900} for _ in range(15)]
+    after[3]["the tick's handler"] = 9_000
+    came, went = causes_of([before, after])
+    assert came == [("the Racquet", 246.0, 270.0)]
+    assert not went
+    assert causes_of([after, before]) == ([], [("the Racquet", 270.0, 246.0)])
+    # as much in one half of the balls as in the other: chance
+    torn = [{"idle": 900 + 500 * (number % 2)} for number in range(15)]
+    assert causes_of([torn, torn[::-1]]) == ([], [])
+
+
+@pytest.mark.parametrize("ball", ["usual ball", "late ball"])
+def test_the_sentence_says_of_which_ball(ball):
+    said = sentence(Cause("the Racquet: racquet_top_half", "__delay", 0, 200_000, ball))
+    assert said.startswith(f"200 µs more a {ball} in the Racquet")
