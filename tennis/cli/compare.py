@@ -284,7 +284,7 @@ def _again(compared: "Compared") -> str:
     likely = boots * judgement.more_boots
     wanted = max(2 * boots, judgement.boots_needed, ceil(likely) if likely < BOOTS_MAX else 0)
     if BOOTS_MAX <= likely < inf:
-        return f"some {likely:,.0f} pairs of such boots, or longer boots (--balls)"
+        return f"some {likely:,.0f} pairs of such boots, longer boots (--balls) or a wider --margin"
     return f"the same command with --boots {wanted}"
 
 

@@ -12,7 +12,7 @@ first look has a half, the next a quarter, however many follow (K. K. G. Lan, D.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import inf, isfinite, isnan, log
+from math import inf, isnan, log, nan
 from typing import Literal
 
 from tennis.comparison.boots import Boot
@@ -60,6 +60,7 @@ class Statement:
     finding: Finding
     margin: float
     most: float = inf  # after over before is no more than this, of this statement alone
+    half: float = inf  # from the estimate to there, as a logarithm
 
     @property
     def one_in(self) -> float:
@@ -102,22 +103,13 @@ class Statement:
 
     @property
     def boots_needed(self) -> float:
-        """Return how many times as many boots are likely to decide; infinite: nobody knows.
+        """Return how many times as many boots decide it if nothing changed; infinite: unknown.
 
         Intervals shrink with the square root of the boots.
         """
         if self.change != "undecided":
             return 1.0
-        edge, needed = 1 + self.margin, 1.0
-        for one in (self.finding.judged, *self.finding.beside):
-            found = one.ratio
-            ends = (found.low, found.estimate, found.high)
-            if not all(isfinite(end) and end > 0 for end in ends) or found.estimate == edge:
-                return inf
-            end = found.high if found.estimate < edge else found.low
-            if (end > edge) != (found.estimate > edge):
-                needed = max(needed, (log(end / found.estimate) / log(edge / found.estimate)) ** 2)
-        return needed
+        return max(1.0, (self.half / log(1 + self.margin)) ** 2)
 
 
 @dataclass(frozen=True)
@@ -157,7 +149,7 @@ class Judgement:
 
     @property
     def more_boots(self) -> float:
-        """Return how many times as many boots are likely to decide; infinite: nobody knows."""
+        """Return how many times as many boots decide if nothing changed; infinite: unknown."""
         return max((one.boots_needed for one in self.statements), default=inf)
 
     @property
@@ -198,14 +190,18 @@ def judge(
         found, most = (
             between(pair.after, pair.before, one_in, threshold, one) for one in (tail, alone)
         )
-        highs = [one.ratio.high for one in (most.judged, *most.beside)]
+        alone_ratios = [one.ratio for one in (most.judged, *most.beside)]
+        ends = [
+            (_known(one.high), _known(one.high / (one.estimate or nan))) for one in alone_ratios
+        ]
         statements.append(
             Statement(
                 pair.cell,
                 pair.latency,
                 found,
                 margin,
-                inf if any(map(isnan, highs)) else max(highs),
+                max(high for high, _ in ends),
+                log(max(1.0, *(half for _, half in ends))),
             )
         )
     happened = [one for pair in pairs for one in _in_some_boots(pair, margin, tail)]
@@ -221,6 +217,10 @@ def judge(
         met,
         time or InTime(),
     )
+
+
+def _known(ratio: float) -> float:
+    return inf if isnan(ratio) else ratio
 
 
 def _in_some_boots(pair: Pair, margin: float, tail: float) -> Iterator[Boots]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 
 from tennis.bench.protocol import Access, Bench, PreparingBench
@@ -145,6 +145,7 @@ def _until_decided(
     balls = min(plan.protocol.balls for plans in game.plans.values() for plan in plans.values())
     kinds = max(len(plans) for plans in game.plans.values())
     wanted = min(most, first_look(statement_count(kinds, len(LATENCIES), balls)))
+    begun_with = game.there()
     while True:
         interrupted = not game.play(wanted)
         there = game.there()
@@ -167,16 +168,28 @@ def _until_decided(
             compared.spent = game.spent(all_pairs=wanted >= most)
             return compared
         wanted = min(most, 2 * wanted)
-        needed = there * judgement.more_boots
-        if most < needed < inf:
-            say(
-                f"it is likely to take about {needed:,.0f} pairs to decide, and --boots allows "
-                f"{most}: expect undecided"
-            )
+        _warn(game, there * judgement.more_boots, there - begun_with)
         say(
             f"after {format_count(there, 'pair')} of boots {open_} of "
             f"{len(every)} statements are undecided: on to {wanted}"
         )
+
+
+def _warn(game: "_Game", needed: float, played: int) -> None:
+    """Say if the budget is likely not to decide, though nothing changed."""
+    if not isfinite(needed):
+        return
+    minutes = game.minutes() / played * needed if played else 0.0
+    most = len(game.seeds)
+    budget = game.playing.budget.minutes or inf
+    if needed <= most and minutes <= budget:
+        return
+    allowed = f"--boots allows {most}" if needed > most else f"--minutes allows {budget:g}"
+    time_words = f" and {minutes:,.0f} minutes" if minutes >= 1 else ""
+    say(
+        f"if nothing changed, it takes about {needed:,.0f} pairs{time_words} to say so, and "
+        f"{allowed}: expect undecided. Longer boots (--balls) or a wider --margin take fewer"
+    )
 
 
 @dataclass
@@ -242,9 +255,13 @@ class _Game:
         """Tell whether to stop: somebody said so, or the minutes are spent."""
         return self.playing.stop() or self._late()
 
+    def minutes(self) -> float:
+        """Return how long it has played."""
+        return (time.monotonic() - self.began) / 60
+
     def _late(self) -> bool:
         minutes = self.playing.budget.minutes
-        return minutes is not None and time.monotonic() - self.began > 60 * minutes
+        return minutes is not None and self.minutes() > minutes
 
     def spent(self, *, all_pairs: bool) -> str:
         """Say what is spent."""

@@ -17,7 +17,7 @@ from tennis.comparison.rare import latest_balls, likely, unseen
 from tennis.comparison.sides import Side
 from tennis.comparison.words import in_boots, verdict
 from tennis.comparison.words import unseen as unseen_words
-from tests.support.mixtures import Kind, gate, latencies, random_kinds
+from tests.support.mixtures import Kind, gate, latencies, random_kinds, stress
 
 USUAL = (Kind(1, 1400, spread=0.01),)
 
@@ -178,3 +178,12 @@ def test_random_mixtures_keep_what_must_hold():
         for again in (more, copied):
             for here, there in zip(found.statements, again.statements, strict=True):
                 assert turned.get(here.change, "") != there.change, (number, here.one_in)
+
+
+def test_it_says_how_many_pairs_say_that_nothing_changed():
+    """Under stress 32 pairs of 6,000 balls never do, and an hour was spent to find that out."""
+    found, pairs = gate(stress, stress, 6000, 1, most=20)
+    assert (found.verdict, pairs) == ("undecided", 20)
+    assert 150 < pairs * found.more_boots < 1000
+    found, pairs = gate(stress, stress, 20_000, 1, most=80, margin=0.2)
+    assert (found.verdict, found.more_boots) == ("no worse", 1)

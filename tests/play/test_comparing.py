@@ -3,6 +3,7 @@
 """`tennis compare` of what is to be played: real boots in pairs, until it is decided."""
 
 import json
+from math import inf
 
 import pytest
 
@@ -13,9 +14,10 @@ from tennis.comparison.played import LATENCIES, Cell, matched
 from tennis.comparison.rallies import boot_of
 from tennis.comparison.sides import Side
 from tennis.course.starters import solved
+from tennis.listener import listening
 from tennis.play.causes import find_causes, sentence
 from tennis.play.compare_record import CompareRecord
-from tennis.play.comparing import Compared, _Game
+from tennis.play.comparing import Budget, Compared, Playing, _Game, _warn
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
 from tests.support import terminal
@@ -123,6 +125,26 @@ def test_a_spent_budget_is_undecided_and_says_how_to_go_on(tmp_path):
     assert code == 3
     assert "Undecided: 2 of 2 levels." in said
     assert "To decide it: the same command with --boots 9" in said
+
+
+@pytest.mark.parametrize(
+    ("needed", "budget", "said"),
+    [
+        (400, Budget(32), "if nothing changed, it takes about 400 pairs to say so, and --boots"),
+        (30, Budget(32), ""),
+        (inf, Budget(32), ""),
+        (30, Budget(32, 0.1), "about 30 pairs and 45 minutes to say so, and --minutes allows 0.1"),
+    ],
+)
+def test_a_budget_that_is_likely_not_to_decide_is_said(needed, budget, said):
+    playing = Playing(1, budget, 1, None, lambda: False)  # type: ignore[arg-type]
+    game = _Game(None, None, {}, range(budget.pairs), playing)  # type: ignore[arg-type]
+    game.began -= 15 * 60 if budget.minutes else 0
+    told: list[str] = []
+    with listening(told.append):
+        _warn(game, needed, 10)
+    assert said in "".join(told)
+    assert bool(told) == bool(said)
 
 
 def test_boards_are_played_in_turns():
