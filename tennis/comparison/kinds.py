@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tennis.comparison.boots import Boot, Values
 from tennis.comparison.levels import SAME_KIND, from_top, level
@@ -115,16 +116,18 @@ def _floor(of: Sequence[Boot], to: Sequence[Boot], one_in: float) -> float:
 
 def _gaps(of: Sequence[Boot], to: Sequence[Boot], floor: float) -> tuple[Values, Values]:
     """Return where all gaps above a time begin and their middles, the widest first: (gaps,), ns."""
-    tails = [boot.values[np.searchsorted(boot.values, floor) :] for boot in (*of, *to)]
-    values = np.unique(np.concatenate(tails))
+    sides = [_tails(side, floor) for side in (of, to)]
+    values = np.unique(np.concatenate([tail for tail, _ in sides]))
     if not values.size:
         return values, values
     later = np.zeros(values.size)  # share of balls beyond each value
     lost = 0.0
-    for side in (of, to):
+    for side, (tail, counts) in zip((of, to), sides, strict=True):
         balls = sum(boot.balls for boot in side)
-        later += np.sum([boot.above(values) for boot in side], axis=0) / balls / 2
-        lost += sum(boot.lost for boot in side) / balls / 2
+        gone = sum(boot.lost for boot in side)
+        here = np.bincount(np.searchsorted(values, tail), counts, values.size)
+        later += (here.sum() - np.cumsum(here) + gone) / balls / 2
+        lost += gone / balls / 2
     # a gap from each value to the last one that most of the balls beyond the first reach
     ends = np.append(values, np.inf)
     reached = np.append(np.concatenate([[1.0], later[:-1]]), lost)  # share from each end on
@@ -139,6 +142,16 @@ def _gaps(of: Sequence[Boot], to: Sequence[Boot], floor: float) -> tuple[Values,
         middle = np.where(start > 0, np.sqrt(start) * np.sqrt(end), end / 2)
     order = np.argsort(-width, kind="stable")
     return start[order], np.array([_rounded(one) for one in middle[order]], np.float64)
+
+
+def _tails(side: Sequence[Boot], floor: float) -> tuple[Values, NDArray[np.int64]]:
+    """Return the values of all boots above a time, one boot after the other, and how often."""
+    starts = [int(np.searchsorted(boot.values, floor)) for boot in side]
+    both = list(zip(side, starts, strict=True))
+    return (
+        np.concatenate([boot.values[start:] for boot, start in both]),
+        np.concatenate([boot.counts[start:] for boot, start in both]),
+    )
 
 
 def _rounded(middle: float) -> float:

@@ -38,6 +38,15 @@ class Side:
 
     def values(self, what: What) -> list[float]:
         """Return a level, or a figure, of each boot: ns; a share: 0 to 1."""
+        if what not in self._values:
+            self._values[what] = self._values_of(what)
+        return self._values[what]
+
+    @cached_property
+    def _values(self) -> dict[What, list[float]]:
+        return {}
+
+    def _values_of(self, what: What) -> list[float]:
         if isinstance(what, str):
             return [levels.FIGURES[what](boot) for boot in self.boots]
         if isinstance(what, (ShareBeyond, LevelUpTo)):
