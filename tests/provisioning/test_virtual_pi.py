@@ -245,8 +245,33 @@ def test_converge(bench):
     assert changed_of(bench.play(name="converge")) > 5
 
 
+def test_a_hostile_student_sets_traps(bench):
+    """Links in the home and among the data; the runs below follow none of them."""
+    for line in (
+        "ln -s /etc ~/.ssh",
+        "mkfifo ~/.bash_logout.pipe; ln -s /etc/shadow ~/keys",
+        "ln -s /etc /var/lib/tennis/data/etc",
+        f"mkdir /var/lib/tennis/data/of-{STUDENT}",
+    ):
+        assert as_student(bench, line).returncode == 0, line
+    for line in (
+        "cat ~/keys",
+        "echo x >> /etc/ssh/tennis-keys/student",
+        "ln -s /etc /run/tennis/lease",
+        "mv /var/lib/tennis/data /var/lib/tennis/mine",
+        "echo '{}' > /var/lib/tennis/lease.json",
+    ):
+        assert as_student(bench, line).returncode != 0, line
+    assert as_student(bench, f"rmdir /var/lib/tennis/data/of-{STUDENT}", OTHER).returncode != 0
+
+
 def test_a_second_run_changes_nothing(bench):
     assert changed_of(bench.play(name="idempotence")) == 0
+    # the trap of before: /etc would be the student's by now
+    assert bench.root("stat -Lc '%U %a' /etc /etc/shadow").split() == ["root", "755", "root", "640"]
+    key = (bench.pi.image / "key.pub").read_text()
+    own = f"rm ~/.ssh ~/keys; rm -r /var/lib/tennis/data/*; mkdir ~/.ssh; echo '{key}' > ~/.ssh/x"
+    assert as_student(bench, own).returncode == 0
 
 
 def test_nobody_gets_in_with_a_password(bench):

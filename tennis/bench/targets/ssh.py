@@ -218,7 +218,8 @@ class SshTarget:
             archive.flush()
             place = shlex.quote(folder)
             self.run(
-                f"mkdir -p {place} && tar -x -f - -C {place} --no-same-owner",
+                # anybody may write where it lies: a folder that is there already is somebody else's
+                f"mkdir {place} && tar -x -f - -C {place} --no-same-owner",
                 what=f"copying to {folder}",
                 root=root,
                 stdin=Path(archive.name),

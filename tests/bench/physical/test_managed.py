@@ -654,6 +654,52 @@ def test_what_a_loss_of_power_left_behind_is_removed_on_a_mock_target(bench):
             shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes what another login made")
+def test_what_another_login_left_on_a_mock_target_is_neither_removed_nor_followed(bench, tmp_path):
+    """Folders that look like those of rallies; a link where a load reports."""
+    nobody = 65534
+    folder, link = (Path(agent_session.PLACE) / f"tennis-{uuid.uuid4().hex[:16]}" for _ in range(2))
+    kept, aimed_at = folder / "kept", tmp_path / "roots"
+    report = Path("/tmp/tennis-xload")  # noqa: S108 where loads/xload reports
+    try:
+        folder.mkdir()
+        kept.touch()
+        aimed_at.touch()
+        link.symlink_to(aimed_at)
+        report.symlink_to(aimed_at)
+        for path in (folder, kept, link, report):
+            os.chown(path, nobody, nobody, follow_symlinks=False)
+            os.utime(path, (0, time.time() - 7200), follow_symlinks=False)
+        assert faults(bench.play()) == []
+        assert kept.exists()
+        assert link.is_symlink()
+        assert aimed_at.exists()
+        assert not report.is_symlink()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        for path in (link, report):
+            path.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("made", ["a folder", "a link"])
+def test_what_somebody_made_before_a_rally_on_a_mock_target_is_not_used(
+    bench, tmp_path, made, monkeypatch
+):
+    """Root would run what lies there, and somebody else could change it meanwhile."""
+    name = uuid.uuid4().hex[:16]
+    place, aimed_at = Path(agent_session.PLACE) / f"tennis-{name}", tmp_path / "roots"
+    aimed_at.mkdir()
+    monkeypatch.setattr(agent_session.secrets, "token_hex", lambda _: name)
+    place.mkdir() if made == "a folder" else place.symlink_to(aimed_at)
+    try:
+        with pytest.raises(BenchError, match="File exists"):
+            bench.play()
+        assert [*aimed_at.iterdir()] == []
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        place.unlink(missing_ok=True)
+
+
 def test_words_without_end_are_not_kept_of_a_mock_target(bench, monkeypatch):
     monkeypatch.setattr(agent_session, "LIMIT_BYTES", 100_000)
     bench.load(
