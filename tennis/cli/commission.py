@@ -22,9 +22,9 @@ from tennis.rally.text import quoted
 
 MARKS = {"pass": ("ok  ", "green"), "fail": ("FAIL", "bold red"), "left out": ("-   ", "yellow")}
 SENT = (
-    "In it: which steps passed, their reasons, every measured number; board, firmware, MicroPython,"
-    " kernel and its build, governor, GPIO lines; the dates. Not in it: names, host names, serial "
-    "numbers, ports, paths, rallies."
+    "In it: which steps passed, which failure, every measured number; board, firmware, MicroPython,"
+    " kernel and its build, governor, GPIO lines, where they are usual ones; the dates. Nothing "
+    "else: no sentence of the folder, no names, hosts, serial numbers, ports, paths, rallies."
 )
 
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The commissioning record: a sealed folder with ``record.json``, a page, and its rallies.
 
-The record holds what was measured, and nothing of who measured it: no name, no host, no serial
-number, no path. Its seal shows damage and careless edits. It does not show who made it.
+The record holds what was measured. Its sentences hide the names, hosts, serial numbers and paths
+that are known; what is sent has no sentence of it (``sharing``). Its seal shows damage and careless
+edits. It does not show who made it.
 """
 
 import json
@@ -109,10 +110,6 @@ class Record(StrictModel):
         if left := by_verdict.get("left out"):
             words += f", {len(left)} left out"
         return words
-
-    def to_share(self) -> "Record":
-        """Return the record without what is in its folder only."""
-        return self.model_copy(update={"files": {}})
 
     def text(self) -> bytes:
         """Return the file's text, with its seal."""

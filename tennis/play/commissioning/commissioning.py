@@ -26,6 +26,7 @@ from tennis.commissioning.record import (
     read_record,
     write_record,
 )
+from tennis.commissioning.sharing import to_share
 from tennis.commissioning.steps import dependents, names, step
 from tennis.digests import sha256_of
 from tennis.errors import AlteredError, RallyError, UsageError
@@ -290,7 +291,7 @@ def share(folder: Path, out: Path | None = None) -> tuple[Path, Record]:
     check_files(folder, record)
     for name in RALLIES[:2]:
         _check_medians(folder, record, name)
-    sent = record.to_share()
+    sent = to_share(record)
     text = sent.text()
     number = hashlib.sha256(text).hexdigest()[:8]
     place = out or Path(f"tennis-commissioning-{record.created}-{number}.json")
