@@ -66,7 +66,7 @@ class ToGround(_Part):
 
     wire: str
     resistor_ohm: int
-    boards: list[str]  # as people call them
+    boards: list[str]  # words of what a board calls itself
     purpose: str
 
 
@@ -92,7 +92,7 @@ class Wiring(_Part):
     def to_ground_words(self, board: str) -> list[str]:
         """Say which resistors to ground a board needs, from pin to pin; ``board`` as it is called.
 
-        A Brickwall calls itself ``Raspberry Pi Pico2 with RP2350``.
+        A Brickwall calls itself ``Raspberry Pi Pico2 with RP2350``, others end in the chip, too.
         """
         name = board.replace(" ", "").lower()
         return [

@@ -26,6 +26,10 @@ def test_the_firmware_gets_its_pins():
         ("Raspberry Pi Pico with RP2040", 0),
         ("Raspberry Pi Pico2 with RP2350", 1),
         ("Raspberry Pi Pico 2 W with RP2350", 1),
+        # of other makers
+        ("SparkFun Pro Micro RP2350 with RP2350", 1),
+        ("Pimoroni Pico Plus 2 with RP2350B", 1),
+        ("Pimoroni Tiny2040 with RP2040", 0),
     ],
 )
 def test_a_board_says_which_resistor_its_erratum_needs(board, needs):
@@ -37,10 +41,10 @@ def test_a_board_says_which_resistor_its_erratum_needs(board, needs):
 
 def test_tables_and_picture_have_the_resistor():
     extension = runpy.run_path(str(ROOT / "docs/_extensions/tennis_wiring.py"))
-    assert "| **Pico 2 only**: reply to ground | pin 5 (GP3) to pin 3 | | 4700 Ω" in extension[
+    assert "| **RP2350 only**: reply to ground | pin 5 (GP3) to pin 3 | | 4700 Ω" in extension[
         "table"
     ](wiring())
-    assert "Pico 2 only: 4700 Ω from reply to ground (pin 5 to GND)." in extension["picture"](
+    assert "RP2350 only: 4700 Ω from reply to ground (pin 5 to GND)." in extension["picture"](
         wiring()
     )
 
