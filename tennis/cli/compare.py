@@ -5,7 +5,6 @@
 import json
 import sys
 from functools import partial
-from math import ceil, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -20,6 +19,7 @@ from tennis.cli.numbers import Real, Whole, time_ns
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo, print_line
+from tennis.comparison import BOOTS_MAX
 from tennis.errors import UsageError
 from tennis.listener import listening
 from tennis.rally.disk import refuse_existing, writing
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 PAGE = "compare.html"
 WORST = "--worst-instant"
-BOOTS_MAX = 1000
 WIDE = 400  # columns: a table is never cut
 
 
@@ -277,15 +276,11 @@ def _again(compared: "Compared") -> str:
     if judgement.verdict != "undecided":
         return ""
     boots = len(compared.sides.pairs[0].before.boots)
-    if compared.out is None:
-        least = judgement.boots_needed
-        more = f"at least {least}" if boots < least else f"more than {boots}"
-        return f"give each side {more} boots"
-    likely = boots * judgement.more_boots
-    wanted = max(2 * boots, judgement.boots_needed, ceil(likely) if likely < BOOTS_MAX else 0)
-    if BOOTS_MAX <= likely < inf:
-        return f"some {likely:,.0f} pairs of such boots, longer boots (--balls) or a wider --margin"
-    return f"the same command with --boots {wanted}"
+    if compared.out is not None:
+        return compared.next_step
+    least = judgement.boots_needed
+    more = f"at least {least}" if boots < least else f"more than {boots}"
+    return f"give each side {more} boots"
 
 
 def _print(

@@ -225,7 +225,8 @@ def _cluster(address: str | None, store: str | None, check_every: int) -> "Clust
 
 def _list(console: Console, wanted: object, workers: int) -> None:
     """Print the rallies in their order, and an estimate."""
-    from tennis.play.match import Match, duration, estimate_s
+    from tennis.play.clock import duration
+    from tennis.play.match import Match, estimate_s
     from tennis.play.schedule import short_of_a_cycle
 
     assert isinstance(wanted, Match)  # noqa: S101

@@ -7,6 +7,7 @@ are played in turns, before, after, after, before, so that a warm afternoon meet
 """
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -17,12 +18,14 @@ from pathlib import Path
 
 from tennis.bench.protocol import Access, Bench, PreparingBench
 from tennis.bench.registry import bench_for_all
+from tennis.comparison import BOOTS_MAX
 from tennis.comparison.before_after import Judgement, first_look, judge, statement_count
 from tennis.comparison.played import LATENCIES, RECORD, Cell, Sides, matched, read_side
 from tennis.comparison.ratios import MARGIN
 from tennis.errors import BenchError, UsageError
 from tennis.listener import say
 from tennis.match.plan import ScheduledRally
+from tennis.play.clock import Clock, duration
 from tennis.play.compare_record import SIDES, CompareRecord, read_or_write
 from tennis.play.lock import check_folder, locked
 from tennis.play.player import Player, RallyOutcome
@@ -69,6 +72,7 @@ class Compared:
     out: Path | None  # where rallies were played; None: nothing was
     interrupted: bool = False
     spent: str = ""  # which budget, where it is not decided
+    next_step: str = ""  # what is likely to decide it, where more can be played; else empty
 
 
 def compare_recorded(before: Recorded, after: Recorded, margin: float) -> Compared:
@@ -165,7 +169,9 @@ def _until_decided(
         every += [one.change for one in judgement.boots]
         open_ = every.count("undecided")
         if judgement.verdict != "undecided" or interrupted or wanted >= most:
-            compared.spent = game.spent(all_pairs=wanted >= most)
+            compared.spent = game.spent(there)
+            if judgement.verdict == "undecided":
+                compared.next_step = game.next_step(there, wanted, judgement, recorded)
             return compared
         wanted = min(most, 2 * wanted)
         _warn(game, there * judgement.more_boots, there - begun_with)
@@ -202,6 +208,7 @@ class _Game:
     seeds: Sequence[int]
     playing: Playing
     began: float = field(default_factory=time.monotonic)
+    boots_played: int = 0  # by this command
 
     def play(self, pairs: int) -> bool:
         """Play so many pairs, as far as they are missing; tell whether all are there."""
@@ -213,9 +220,14 @@ class _Game:
         ]
         missing = [(boot, place) for boot, place in wanted if not _is_whole(place / boot.name)]
         seen = 0
+        virtual = self.bench.kind == "virtual"
+        clock = Clock([1.0] * len(missing), self.playing.workers if virtual else 1)
         for boot, place, became in self._seen(missing):
             seen += became.state != "interrupted"
-            say(f"{seen}/{len(missing)} {place.name}/{boot.name}: {became.said}")
+            clock.done(1.0, played=became.state == "played")
+            self.boots_played += became.state == "played"
+            left = f", {clock.left()}" if seen < len(missing) else ""
+            say(f"{seen}/{len(missing)} {place.name}/{boot.name}: {became.said}{left}")
             if became.state in {"failed", "unusable"}:
                 raise BenchError(f"{place / boot.name}: {became.trouble or became.said}")
         return seen == len(missing)
@@ -263,11 +275,34 @@ class _Game:
         minutes = self.playing.budget.minutes
         return minutes is not None and self.minutes() > minutes
 
-    def spent(self, *, all_pairs: bool) -> str:
-        """Say what is spent."""
-        if self._late():
-            return f"{self.playing.budget.minutes:g} minutes"
-        return f"{format_count(len(self.seeds), 'pair')} of boots" if all_pairs else ""
+    def spent(self, there: int) -> str:
+        """Say what is spent; all pairs before the minutes, which bring no more of them."""
+        if there >= len(self.seeds):
+            return f"{format_count(len(self.seeds), 'pair')} of boots"
+        return f"{self.playing.budget.minutes:g} minutes" if self._late() else ""
+
+    def next_step(
+        self, there: int, wanted: int, judgement: Judgement, recorded: Mapping[str, list[Cell]]
+    ) -> str:
+        """Say how to go on: what is missing is pairs, or nothing but time."""
+        most = len(self.seeds)
+        if there >= most:
+            if recorded and most < self.playing.budget.pairs:
+                side = next(iter(recorded))
+                return f"{side} has {format_count(most, 'boot')}: play more of it, then this again"
+            likely = most * judgement.more_boots
+            if BOOTS_MAX <= likely < inf:
+                pairs = f"some {likely:,.0f} pairs of such boots"
+                return f"{pairs}, longer boots (--balls) or a wider --margin"
+            more = math.ceil(likely) if likely < BOOTS_MAX else 0
+            return f"the same command with --boots {max(2 * most, judgement.boots_needed, more)}"
+        words = f"the same command: it goes on with pair {there + 1} of at most {most}"
+        if self.playing.stop() or self.playing.budget.minutes is None or not self.boots_played:
+            return words
+        # as long as it took so far, up to the next look
+        boots = (wanted - there) * sum(map(len, self.plans.values()))
+        minutes = boots * (time.monotonic() - self.began) / self.boots_played / 60
+        return f"{words}. The next look is at {wanted}, in some {duration(60 * minutes)}"
 
     def there(self) -> int:
         """Return how many pairs are there, from the first one on, whole."""

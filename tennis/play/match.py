@@ -7,7 +7,6 @@ interrupted goes on; one that failed is tried again.
 """
 
 import datetime
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from tennis.errors import BenchError, RallyError, UsageError
 from tennis.listener import say
 from tennis.match.folder import MATCH, MatchFolder, MatchRecord, open_match
 from tennis.match.plan import MatchPlan, NotPlayed, ScheduledRally
+from tennis.play.clock import Clock
 from tennis.play.crew import Crew
 from tennis.play.lock import check_folder, locked
 from tennis.play.player import Player, RallyOutcome, unversioned
@@ -121,15 +121,15 @@ def play_match(
     with locked(out):
         record = _begun(bench, match, scheduled, out)
         outcome = MatchOutcome(MatchFolder(out, record))
-        clock = _Clock(scheduled, crew.at_once if crew else 1)
+        clock = Clock([estimate_s(one.plan) for one in scheduled], crew.at_once if crew else 1)
         if crew is None:
             seen = _seen_in_turn(Player(bench, out, stop), scheduled, shown, clock)
         else:
             seen = crew.see_to(scheduled, out, stop)
         for number, (planned, became) in enumerate(seen, 1):
             _take(outcome, planned, became)
-            clock.done(planned, played=became.state == "played")
-            left = clock.left() if crew and number < len(scheduled) else ""
+            clock.done(estimate_s(planned.plan), played=became.state == "played")
+            left = f", {clock.left()}" if crew and number < len(scheduled) else ""
             say(f"{number}/{len(scheduled)} {planned.name}: {became.said}{left}")
             _note(outcome, planned, out)
         outcome.interrupted = outcome.interrupted or outcome.seen < len(scheduled)
@@ -141,13 +141,13 @@ def _seen_in_turn(
     player: Player,
     scheduled: list[ScheduledRally],
     shown: Callable[[str], AbstractContextManager[Observer]],
-    clock: "_Clock",
+    clock: Clock,
 ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:
     """Play one rally after the other; each is yielded when it is there. Ends where told to stop."""
     for number, planned in enumerate(scheduled, 1):
         if player.stop():
             return
-        seen = player.see_to(planned, shown(f"{number}/{len(scheduled)}{clock.left()}"))
+        seen = player.see_to(planned, shown(f"{number}/{len(scheduled)}, {clock.left()}"))
         yield planned, seen
         if seen.state == "interrupted":
             return
@@ -278,35 +278,3 @@ def _note(outcome: MatchOutcome, planned: ScheduledRally, out: Path) -> None:
     elif rally.manifest.suspect:
         faults = rally.manifest.faults
         outcome.bad[planned.name] = "suspect" + (f": {faults[0].message}" if faults else "")
-
-
-class _Clock:
-    """Guesses how long a match still takes, from how long it took so far."""
-
-    def __init__(self, scheduled: list[ScheduledRally], at_once: int) -> None:
-        self._left = sum(estimate_s(planned.plan) for planned in scheduled) / at_once
-        self._at_once = at_once
-        self._guessed = self._took = 0.0
-        self._since = time.monotonic()
-
-    def done(self, planned: ScheduledRally, *, played: bool) -> None:
-        """Say that a rally is there."""
-        now = time.monotonic()
-        guess = estimate_s(planned.plan) / self._at_once
-        self._left -= guess
-        if played:
-            self._guessed += guess
-            self._took += now - self._since
-        self._since = now
-
-    def left(self) -> str:
-        """Return the time that is left in words."""
-        ratio = self._took / self._guessed if self._guessed else 1.0
-        return f", {duration(max(0.0, self._left * ratio))} left"
-
-
-def duration(seconds: float) -> str:
-    """Write a time to wait: ``40 s``, ``12 min``, ``2.5 h``."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"

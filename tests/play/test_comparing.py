@@ -3,6 +3,9 @@
 """`tennis compare` of what is to be played: real boots in pairs, until it is decided."""
 
 import json
+import math
+import re
+from contextlib import nullcontext
 from math import inf
 
 import pytest
@@ -15,11 +18,13 @@ from tennis.comparison.rallies import boot_of
 from tennis.comparison.sides import Side
 from tennis.course.starters import solved
 from tennis.listener import listening
+from tennis.play import clock
 from tennis.play.causes import find_causes, sentence
 from tennis.play.compare_record import CompareRecord
-from tennis.play.comparing import Budget, Compared, Playing, _Game, _warn
+from tennis.play.comparing import Budget, Compared, Playing, _Game, _warn, compare_played
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
+from tennis.play.sides import side_of
 from tests.support import terminal
 
 pytestmark = [pytest.mark.virtual, pytest.mark.xdist_group("comparing")]
@@ -145,6 +150,70 @@ def test_a_budget_that_is_likely_not_to_decide_is_said(needed, budget, said):
         _warn(game, needed, 10)
     assert said in "".join(told)
     assert bool(told) == bool(said)
+
+
+def unseen(_):
+    """Show nothing of a rally's progress."""
+    return nullcontext(lambda _: None)
+
+
+def test_after_an_interruption_the_same_command_goes_on(tmp_path):
+    """More --boots would not: of those that were asked for, most were not played."""
+    asked = [side_of(words, {"balls": 9}) for words in ("sloth", "sloth-m33")]
+    said: list[str] = []
+    playing = Playing(1, Budget(32), 1, unseen, lambda: len(said) >= 4)
+    with listening(said.append):
+        found = compare_played(*asked, tmp_path / "o", margin=0.1, playing=playing)
+    assert found.interrupted
+    assert found.next_step == "the same command: it goes on with pair 3 of at most 32"
+    assert found.spent == ""
+    assert re.search(r"^4/14 before/02: played.*, \d+ s left$", said[3])
+
+
+def game_of(pairs, *, minutes=None, boots=32, ago_s=0.0, played=0):
+    """A comparison of so many pairs, begun a while ago."""
+    playing = Playing(1, Budget(boots, minutes), 1, unseen, lambda: False)
+    plans = {"before": {"": None}, "after": {"": None}}
+    game = _Game(None, None, plans, range(pairs), playing)  # type: ignore[arg-type]
+    game.began -= ago_s
+    game.boots_played = played
+    return game
+
+
+def test_spent_minutes_want_minutes_and_no_other_number_of_boots():
+    judged = judge([])
+    game = game_of(32, minutes=10, ago_s=601, played=16)
+    assert game.spent(8) == "10 minutes"
+    assert game.next_step(8, 16, judged, {}) == (
+        "the same command: it goes on with pair 9 of at most 32. The next look is at 16, in some "
+        "10 min"
+    )
+    # all pairs are there: no minute brings another one
+    assert game.spent(32) == "32 pairs of boots"
+    assert game.next_step(32, 32, judged, {}) == "the same command with --boots 64"
+
+
+def test_a_recorded_side_has_no_more_boots_than_it_has():
+    """--boots is 32 already: a larger number would play nothing."""
+    game = game_of(2)
+    words = "before has 2 boots: play more of it, then this again"
+    assert game.next_step(2, 2, judge([]), {"before": []}) == words
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 4])
+def test_the_time_that_is_left_is_right_at_any_number_of_workers(monkeypatch, at_once):
+    """Rallies of 10 s each, some of them there before: from the first end on it is right."""
+    now = [0.0]
+    monkeypatch.setattr(clock.time, "monotonic", lambda: now[0])
+    seen = clock.Clock([20.0] * 40, at_once)
+    for _ in range(8):
+        seen.done(20.0, played=False)
+    for number in range(1, 25):
+        now[0] = 10.0 * math.ceil(number / at_once)
+        seen.done(20.0, played=True)
+        if number in {1, 2 * at_once, 24}:
+            left = 10.0 * (32 / at_once) - now[0]
+            assert seen.left_s() == pytest.approx(left, rel=0.25), (at_once, number)
 
 
 def test_boards_are_played_in_turns():
