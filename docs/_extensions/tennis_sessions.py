@@ -6,6 +6,9 @@
 - ``{session-goals}`` says of each session what to know before, and what one can do afterwards.
 - ``{session-dropped}`` lists the sessions that a class can do without.
 - ``{session-decks}`` lists the decks of slides.
+- ``{session-labs}`` is a table of all labs: minutes, points, texts to be marked.
+- ``{session-workload}``, ``{session-marks}`` and ``{session-marking}`` say what a term takes of a
+  student, what the mark is made of, and how long marking takes.
 
 On a deck's page, which is named after its session:
 
@@ -19,8 +22,16 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from tennis.course.authoring.generated import GeneratedDirective
-from tennis.course.authoring.sessions import SESSIONS, Planned, load_sessions, needs_of
-from tennis.course.labs import LABS
+from tennis.course.authoring.sessions import (
+    SESSIONS,
+    Planned,
+    load_sessions,
+    load_term,
+    needs_of,
+    texts_of,
+    workload_hours,
+)
+from tennis.course.labs import LABS, Lab
 from tennis.errors import TennisError
 
 
@@ -31,7 +42,10 @@ def name_of(planned: Planned) -> str:
 
 def plan(term: list[Planned]) -> str:
     """Return a Markdown table: a line for each session, minutes in its columns."""
+    whole = load_term()
     rows = [
+        f"A session has {whole.session_minutes} minutes, {whole.break_minutes} of them a break.",
+        "",
         "| session | about | talk | at the lab | discussion | at home | needs lab |",
         "|--:|---|--:|--:|--:|--:|---|",
     ]
@@ -69,6 +83,77 @@ def decks(term: list[Planned]) -> str:
         f"{number}. [{name_of(planned)}]({planned.session.slug}.md)"
         for number, planned in enumerate(term, 1)
     )
+
+
+def labs_of(term: list[Planned]) -> list[Lab]:
+    """Return the labs that are sessions of the term."""
+    return [planned.lab for planned in term if planned.lab]
+
+
+def lab_list(term: list[Planned]) -> str:
+    """Return a Markdown table: a line for each lab, its minutes, points and texts."""
+    rows = ["| lab | minutes | points | texts to mark |", "|---|--:|--:|--:|"]
+    rows += [
+        f"| {lab.number}, {lab.title}: {lab.about} | {lab.minutes} | {lab.points} "
+        f"| {len(texts_of(lab))} |"
+        for lab in labs_of(term)
+    ]
+    return "\n".join(rows)
+
+
+def workload(term: list[Planned]) -> str:
+    """Say, in Markdown, how many hours a term takes of a student."""
+    hours = workload_hours(load_term(), term)
+    report = _lab_named(load_term().effort.report, term).number
+    return (
+        f"Contact is {hours['contact']:.0f} hours. At home, a student finishes the labs but lab "
+        f"{report} ({hours['labs']:.0f} hours, the column *at home*), reads the handouts "
+        f"({hours['reading']:.0f} hours), writes the report of lab {report} "
+        f"({hours['report']:.0f} hours), and prepares for an exam ({hours['exam']:.0f} hours). "
+        f"Together that is some {sum(hours.values()):.0f} hours. Your rules define how many "
+        "credits that makes."
+    )
+
+
+def marks(term: list[Planned]) -> str:
+    """Return a Markdown table: what the mark is made of; each lab is in one part of it."""
+    whole = load_term()
+    report = _lab_named(whole.effort.report, term)
+    points = sum(lab.points for lab in labs_of(term) if lab.slug != report.slug)
+    labs = f"the {points} points of all labs but lab {report.number}, as `tennis grade` counts them"
+    return "\n".join(
+        [
+            "| part | share | how |",
+            "|---|--:|---|",
+            f"| labs | {whole.marks.labs} % | {labs} |",
+            f"| report | {whole.marks.report} % | the {report.points} points of that lab |",
+            f"| exam | {whole.marks.exam} % | written, {whole.marks.exam_minutes} minutes |",
+        ]
+    )
+
+
+def marking(term: list[Planned]) -> str:
+    """Say, in Markdown, how long it takes to mark a term: what no program marks."""
+    effort = load_term().effort
+    texts = [points for lab in labs_of(term) for points in texts_of(lab)]
+    every = sum(lab.points for lab in labs_of(term))
+    minutes = len(texts) * effort.text_minutes
+    class_hours = minutes * effort.class_size / 60
+    return (
+        f"A student who does all labs writes {len(texts)} texts, for {sum(texts)} of {every} "
+        "points. You mark these; the rest is marked by program. At "
+        f"{effort.text_minutes} minutes a text (planned, not measured) a term takes {minutes} "
+        f"minutes for each student, and {class_hours:.0f} hours for a class of "
+        f"{effort.class_size}. In groups of two it is half of that."
+    )
+
+
+def _lab_named(slug: str, term: list[Planned]) -> Lab:
+    found = next((lab for lab in labs_of(term) if lab.slug == slug), None)
+    if found is None:
+        message = f"{SESSIONS.name}: {slug}, the report, is no session of the term"
+        raise TennisError(message, next_step="name the lab that is the report")
+    return found
 
 
 def today(planned: Planned) -> str:
@@ -118,6 +203,10 @@ class SessionText(GeneratedDirective):
             "session-dropped": dropped,
             "session-goals": goals,
             "session-decks": decks,
+            "session-labs": lab_list,
+            "session-workload": workload,
+            "session-marks": marks,
+            "session-marking": marking,
         }
         if self.name in makers:
             return makers[self.name](term)
@@ -146,7 +235,8 @@ def titled(
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Add the directives to Sphinx; a project with the tag ``slides`` gets title slides."""
-    for name in ("plan", "dropped", "goals", "decks", "today", "lab"):
+    names = ("plan", "dropped", "goals", "decks", "labs", "workload", "marks", "marking")
+    for name in (*names, "today", "lab"):
         app.add_directive(f"session-{name}", SessionText)
     if app.tags.has("slides"):
         app.connect("html-page-context", titled)

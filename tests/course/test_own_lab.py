@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 from tennis.checkout import ROOT
+from tennis.course import load_course
 from tennis.course.authoring.release import release
 from tests.course.test_release import there
 
-SLUG = "12-long-story"
+SLUG = "13-long-story"
 TRY = f"""
 import json, sys
 from pathlib import Path
@@ -34,6 +35,10 @@ for name, median in (("wrong", 7e9), ("right", None)):
     told[name] = [verdicts["check_median"], report.points, [m.question for m in report.open]]
 print(json.dumps(told))
 """
+
+
+def test_no_lab_has_the_number_of_the_pages_example():
+    assert int(SLUG[:2]) == len(load_course()[0].labs) + 1
 
 
 def test_the_lab_of_the_page_is_checked(tmp_path):

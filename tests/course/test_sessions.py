@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A term: sessions fit their time, and each has a deck of slides that builds and fits its pages."""
 
+import html
+import json
 import re
 import subprocess
 import sys
@@ -14,8 +16,16 @@ from weasyprint import HTML
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course import load_course
-from tennis.course.authoring.sessions import SESSIONS, load_sessions
-from tennis.course.labs import LabError
+from tennis.course.authoring.release import release
+from tennis.course.authoring.sessions import (
+    SESSIONS,
+    load_sessions,
+    load_term,
+    texts_of,
+    workload_hours,
+)
+from tennis.course.labs import LabError, load_lab
+from tests.course.test_release import there
 from tests.support.shared import made_once
 from tests.test_docs import commands_of
 
@@ -55,14 +65,88 @@ def test_what_a_session_needs_comes_before_it(planned):
     assert set(planned.session.needs) <= set(before)
 
 
-def test_the_workload_of_the_syllabus_is_the_sum():
-    home = sum(planned.home_minutes for planned in TERM) / 60
-    hours = len(TERM) * 3 + home + len(TERM) + 8 + 20
-    text = (ROOT / "docs/syllabus.md").read_text()
-    said = re.search(r"some (\d+) hours", text)
-    assert said
-    assert hours == pytest.approx(int(said[1]), abs=3)
-    assert f"Contact is {len(TERM) * 3} hours" in text
+def test_each_lab_is_counted_once():
+    """Lab 11 is the report: neither its points nor its hours are those of the labs, too."""
+    term = load_term()
+    hours = workload_hours(term, TERM)
+    home = {one.session.slug: one.home_minutes / 60 for one in TERM}
+    assert home[term.effort.report] > 0
+    assert hours["labs"] == pytest.approx(sum(home.values()) - home[term.effort.report])
+    assert hours["contact"] == len(TERM) * 3
+
+
+PAGES = {
+    "docs": ["teachers", "syllabus"],
+    "handouts": ["07-worst-case", "index"],
+    "slides": ["07-worst-case"],
+}
+BUILT = """
+import json, sys
+from pathlib import Path
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
+tree, out = map(Path, sys.argv[1:3])
+for book, pages in json.loads(sys.argv[3]).items():
+    changed = {"include_patterns": [f"{page}.md" for page in pages], "root_doc": pages[0]}
+    with docutils_namespace():
+        Sphinx(
+            tree / book, tree / book, out / book, out / "trees" / book, "html", changed,
+            status=None, warning=None,
+        ).build()
+"""
+
+
+def printed(tree: Path, out: Path) -> dict[str, str]:
+    """Build the pages that tell of lab 7 and of the term, in a copy; return their words."""
+    command = [sys.executable, "-c", BUILT, str(tree), str(out), json.dumps(PAGES)]
+    done = subprocess.run(command, env=there(tree), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for book, pages in PAGES.items():
+        for page in pages:
+            text = re.sub(r"<[^>]+>", " ", (out / book / f"{page}.html").read_text())
+            found[f"{book}/{page}"] = " ".join(html.unescape(text).split())
+    return found
+
+
+def test_points_minutes_and_shares_come_from_one_place(tmp_path):
+    """Changed in lab 7's lab.toml and in sessions.toml, they change wherever they are read."""
+    tree = tmp_path / "tennis"
+    release("instructor", tree)
+    lab, points = load_lab("07-worst-case"), sum(one.lab.points for one in TERM if one.lab)
+    report = load_lab(load_term().effort.report).points
+    texts = sum(len(texts_of(one.lab)) for one in TERM if one.lab)
+    before = printed(tree, tmp_path / "before")
+    assert f"The worst case: {lab.about}"[:60] in before["docs/teachers"]
+    source = tree / "labs/07-worst-case/lab.toml"
+    text = source.read_text().replace(f"minutes = {lab.minutes}", f"minutes = {lab.minutes + 27}")
+    question = '[[questions]]\nid = "more"\nkind = "text"\npoints = 5\ntext = "Why?"\n'
+    source.write_text(f"{text}\n{question}")
+    shares = tree / "labs/sessions.toml"
+    was, now = "labs = 50\nreport = 20\n", "labs = 45\nreport = 25\n"
+    assert was in shares.read_text()
+    shares.write_text(shares.read_text().replace(was, now))
+    after = printed(tree, tmp_path / "after")
+    assert after.keys() == before.keys()
+    minutes, more = lab.minutes, lab.minutes + 27
+    told = {
+        "docs/teachers": (f"{minutes} {lab.points} 2", f"{more} {lab.points + 5} 3"),
+        "docs/syllabus": (f"the {points - report} points", f"the {points - report + 5} points"),
+        "handouts/07-worst-case": (f"{minutes} minutes", f"{more} minutes"),
+        "handouts/index": (f"{minutes} {lab.points}", f"{more} {lab.points + 5}"),
+        "slides/07-worst-case": (f"{lab.points} points", f"{lab.points + 5} points"),
+    }
+    assert told.keys() == before.keys()
+    for page, (old, new) in told.items():
+        assert old in before[page], page
+        assert new in after[page], page
+        assert old not in after[page], page
+    syllabus = after["docs/syllabus"]
+    assert "45 %" in syllabus
+    assert "25 %" in syllabus
+    assert f"writes {texts + 1} texts" in syllabus
+    assert f"writes {texts} texts" in before["docs/syllabus"]
+    assert after["handouts/07-worst-case"].count(f"{lab.points + 5} points") == 1
 
 
 def test_what_is_wrong_with_a_session_is_named(tmp_path):
@@ -75,6 +159,9 @@ def test_what_is_wrong_with_a_session_is_named(tmp_path):
         load_sessions(tmp_path / "sessions.toml")
     (tmp_path / "sessions.toml").write_text(text.replace("talk_minutes = 30", "talk_minutes = 0"))
     with pytest.raises(LabError, match=r"sessions\[0\]\.talk_minutes"):
+        load_sessions(tmp_path / "sessions.toml")
+    (tmp_path / "sessions.toml").write_text(text.replace("labs = 50", "labs = 60"))
+    with pytest.raises(LabError, match="are not 100 % together"):
         load_sessions(tmp_path / "sessions.toml")
 
 
@@ -117,11 +204,11 @@ def test_the_slides_need_nothing_from_elsewhere(built):
     pages = list(built.glob("[0-9]*.html"))
     assert len(pages) == len(TERM)
     for page in pages:
-        html = page.read_text()
+        text = page.read_text()
         for attribute in ('src="http', 'src="//', 'rel="stylesheet" href="http', "@import"):
-            assert attribute not in html, f"{page.name}: {attribute}"
-        assert html.count('<header class="slide">') == 1
-        for picture in re.findall(r'src="(_images/[^"]+)"', html):
+            assert attribute not in text, f"{page.name}: {attribute}"
+        assert text.count('<header class="slide">') == 1
+        for picture in re.findall(r'src="(_images/[^"]+)"', text):
             assert (built / picture).is_file(), picture
 
 

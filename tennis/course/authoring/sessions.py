@@ -61,11 +61,39 @@ class Planned(StrictPart):
         return self.lab.title if self.lab else str(self.session.title)
 
 
+class Effort(StrictPart):
+    """What a term takes beside its sessions and labs."""
+
+    report: Slug  # the lab that is the report
+    report_hours: Annotated[int, Field(gt=0, le=100)]  # in place of its lab's minutes at home
+    reading_minutes: Minutes  # of each session, at home
+    exam_hours: Annotated[int, Field(ge=0, le=100)]
+    text_minutes: Minutes  # a teacher marks a text
+    class_size: Annotated[int, Field(gt=0, le=1000)]
+
+
+class Marks(StrictPart):
+    """Shares of the mark, in per cent; the report's lab is no part of ``labs``."""
+
+    labs: Annotated[int, Field(ge=0, le=100)]
+    report: Annotated[int, Field(ge=0, le=100)]
+    exam: Annotated[int, Field(ge=0, le=100)]
+    exam_minutes: Minutes
+
+    @model_validator(mode="after")
+    def _is_a_whole(self) -> Self:
+        if self.labs + self.report + self.exam != 100:
+            raise ValueError("the shares of the mark are not 100 % together")
+        return self
+
+
 class Term(StrictPart):
     """All sessions, in their order."""
 
     session_minutes: Minutes
     break_minutes: Minutes
+    effort: Effort
+    marks: Marks
     sessions: Annotated[list[Session], Field(min_length=1)]
 
     def planned(self, labs: list[Lab]) -> list[Planned]:
@@ -100,11 +128,32 @@ def needs_of(planned: Planned) -> str:
     return ", ".join(f"{int(slug[:2])}" for slug in planned.session.needs)
 
 
-def load_sessions(path: Path = SESSIONS) -> list[Planned]:
-    """Return the term's sessions in their order. Raises LabError where the file is not usable."""
+def load_term(path: Path = SESSIONS) -> Term:
+    """Return the term as it was planned. Raises LabError where the file is not usable."""
     try:
-        term = Term.model_validate(read_toml(path))
+        return Term.model_validate(read_toml(path))
     except ValidationError as error:
         message = f"{path}: {first_error(error)}"
         raise LabError(message, next_step="correct that part of the file") from error
-    return term.planned(load_course()[1])
+
+
+def load_sessions(path: Path = SESSIONS) -> list[Planned]:
+    """Return the term's sessions in their order. Raises LabError where the file is not usable."""
+    return load_term(path).planned(load_course()[1])
+
+
+def workload_hours(term: Term, planned: list[Planned]) -> dict[str, float]:
+    """Return how many hours of a student each part of a term takes."""
+    home = [one for one in planned if one.session.slug != term.effort.report]
+    return {
+        "contact": len(planned) * term.session_minutes / 60,
+        "labs": sum(one.home_minutes for one in home) / 60,
+        "reading": len(planned) * term.effort.reading_minutes / 60,
+        "report": float(term.effort.report_hours),
+        "exam": float(term.effort.exam_hours),
+    }
+
+
+def texts_of(lab: Lab) -> list[int]:
+    """Return the points of each question of a lab that a teacher marks: a text."""
+    return [question.points for question in lab.questions if question.kind == "text"]
