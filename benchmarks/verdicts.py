@@ -35,10 +35,13 @@ from tests.support.mixtures import (
     BOOTS,
     CROSSING,
     GATE,
+    IDLE,
     Change,
+    Kind,
     boots,
     gate,
     latencies,
+    made_of,
     ranking,
 )
 
@@ -47,6 +50,7 @@ BALLS = 12_000  # a boot
 SHARES = (1.0, 0.5, 0.25)  # of them
 TIMES = (1.25, 2.0, 3.0, 10.0)
 LENGTHS = (3000, 12_000)
+RARE_SEEN = 32_000  # one ball in so many is met in 32 boots of 3,000
 IN_A_ROW = 16  # boots of a recorded side
 WALKS: dict[str, Callable[[np.random.Generator], Values]] = {
     "no drift": lambda _: np.ones(2 * IN_A_ROW),
@@ -171,6 +175,20 @@ def _gated(change: Change, after: Change.Make, number: int) -> str:
     return found.verdict
 
 
+def rare(count: int, _: Path | None) -> Iterator[Row]:
+    """Yield a row for each rarity of a ball that is 200 us later, in idle boots."""
+    for one_in in (1500, 2000, 3000, 5000, 10_000, 30_000, 100_000):
+        after = made_of((*IDLE, Kind(1 / one_in, 200_000)))
+        said = [gate(made_of(IDLE), after, 3000, number)[0].verdict for number in range(count)]
+        cells = [f"{100 * said.count(one) / count:.0f}" for one in ("worse", "undecided")]
+        cells.append(rate(said.count("no worse"), count))
+        unseen = one_in > RARE_SEEN  # in 32 boots: the verdict says that it was not judged
+        yield (
+            f"| 1 in {one_in:,} | 3,000 | 32 | {' | '.join(cells)} |",
+            0.0 if unseen else said.count("no worse") / count,
+        )
+
+
 def folders(count: int, _: Path | None) -> Iterator[Row]:
     """Yield a row for each way to drift: two folders of one kernel, that a board played."""
     for name, walk in WALKS.items():
@@ -208,6 +226,7 @@ PARTS: dict[str, tuple[list[str], Rows]] = {
          "worse", "undecided", "no worse"],
         gates,
     ),
+    "Rare events": (["200 us later", "balls", "pairs", "worse", "undecided", "no worse"], rare),
     "Two folders": (["the board", "played", "different", "undecided"], folders),
 }  # fmt: skip
 
