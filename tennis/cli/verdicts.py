@@ -114,7 +114,7 @@ def print_verdicts(
     )
     paragraph(console, f"All {len(claims)} statements: {totals}.")
     if count := unlooked(claims):
-        paragraph(console, f"Of {count} confirmed, the cause was not looked at: --explain does.")
+        paragraph(console, f"The cause of {count} confirmed was not looked at: --explain does.")
     behind, balls = replication.behind
     if behind:
         words = f"without the last {behind:,} of {balls:,} balls"

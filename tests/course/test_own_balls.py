@@ -333,7 +333,7 @@ def test_the_class_is_marked_by_what_the_marker_played(tmp_path):
     done = CliRunner().invoke(cli, ["grade", str(tmp_path / "in"), "--lab", "01"])
     assert done.exit_code == 0, done.output
     page = (tmp_path / "in-marks/class.html").read_text()
-    assert "Nothing to look at: each rally was played here with its student's seed" in page
+    assert "Nothing to look at. Each rally was played here with its student's seed" in page
     # nothing is said of what was not compared: no rallies, or none that was played here
     none = {asked.name: None for asked in LAB_1.rallies}
     made = make_work(tmp_path / "cy", LAB_1, "cy", rallies=none)

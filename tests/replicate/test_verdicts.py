@@ -654,14 +654,14 @@ def test_a_cause_that_nobody_looked_at_is_not_confirmed(maker):
     words = "by 1 in 1,000; cause not looked at"
     assert f"confirmed {words}" in text
     assert "rt chrt later than mainline 1.92 1.2 (1.2 to 1.2) confirmed* * cause not looked" in text
-    assert "Of 2 confirmed, the cause was not looked at: --explain does." in text
+    assert "The cause of 2 confirmed was not looked at: --explain does." in text
     assert (claims[0]["said"], claims[0]["cause"]) == (f"confirmed {words}", "not looked at")
     assert (claims[0]["parts"][0]["said"], claims[0]["verdict"]) == (
         f"confirmed {words}",
         "confirmed",
     )
     assert page.count(words) == 2
-    assert "Of 2 confirmed, nobody looked at the cause" in page
+    assert "Nobody looked at the cause of 2 confirmed" in page
 
     looked_at(match, "rt/chrt/forced/idle/interrupt", "Interrupts were off.", ball=50)
     text, claims, page = shown_of(match)
