@@ -55,7 +55,8 @@ class Service:
     def __init__(self):
         with open("wiring.json") as file:
             self._pins = json.load(file)
-        # large memory first
+        # large memory first, and without what compiling the files above left behind
+        gc.collect()
         stampers = Stampers()
         self._sender = Sender()
         self._delays = generator.table()
