@@ -17,9 +17,11 @@ def source_address() -> str | None:
     """
     with (ROOT / "pyproject.toml").open("rb") as file:
         address = tomllib.load(file)["project"].get("urls", {}).get("Source")
-    if address is not None and not re.fullmatch(r"https://[\w.~:/@+-]{4,43}", address, re.ASCII):
+    if address is None:
+        return None
+    if not re.fullmatch(r"https://[\w.~:/@+-]{4,43}", address, re.ASCII):
         raise ValueError(f"pyproject.toml: the address {address!r} is not https://, or too long")
-    return str(address) if address is not None else None
+    return str(address)
 
 
 def cache_folder() -> Path:

@@ -3,6 +3,7 @@
 """``tennis compare``: before and after, played until it is decided."""
 
 import json
+import shlex
 import sys
 from functools import partial
 from pathlib import Path
@@ -118,6 +119,12 @@ WIDE = 400  # columns: a table is never cut
 )
 @quiet_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; times in ns.")
+@click.option(
+    "--markdown",
+    "as_markdown",
+    is_flag=True,
+    help="Print the verdict, the table and the circumstances as Markdown, for a merge request.",
+)
 def compare(
     before: str,
     after: str,
@@ -138,6 +145,7 @@ def compare(
     port: str | None,
     explained: bool,
     as_json: bool,
+    as_markdown: bool,
 ) -> None:
     """Show what became later or earlier from BEFORE to AFTER, and which code made the difference.
 
@@ -154,18 +162,18 @@ def compare(
       tennis compare rt "rt command-line=nohz=off" --margin 1
       tennis compare racquet-before.c racquet.c --worst-instant 5us
       tennis compare last-week/before last-week/after --json
+      tennis compare mainline rt --markdown > request.md
 
     The exit code is 0 for no worse, 1 for worse, 3 for undecided (0 with --fail-on worse). 2 is a
     wrong command, and 4 is anything that failed.
     """
-    from tennis.comparison import words
     from tennis.comparison.control import control
-    from tennis.pages.compare import write_comparison
-    from tennis.play.causes import find_causes, shown_cause
+    from tennis.play.causes import find_causes
     from tennis.play.compare_record import SIDES
     from tennis.play.comparing import Budget, Playing, compare_played, compare_recorded
     from tennis.play.sides import Recorded, ToPlay, side_of
 
+    _refuse_forms(over, as_json=as_json, as_markdown=as_markdown)
     common: dict[str, Any] = {"bench": bench, "target": target, "port": port}
     common |= {"kernel": kernel, "load": load} | ({} if balls is None else {"balls": balls})
     asked: list[SideRequest] = [
@@ -179,7 +187,8 @@ def compare(
         _refuse_options(kernel=kernel, load=load, balls=balls, minutes=minutes, target=target)
     if over is not None:
         _compare_worst(one, other, out, over, playing, fail_on=fail_on, as_json=as_json)
-    with listening((lambda line: echo(line, err=True)) if as_json else tell):
+    aside = partial(echo, err=True) if as_json or as_markdown else tell
+    with listening(aside):
         if isinstance(one, Recorded) and isinstance(other, Recorded):
             if out is not None:
                 refuse_existing(out / PAGE)  # somebody may keep a page of that name there
@@ -199,38 +208,81 @@ def compare(
             plans = {name: side.plans for name, side in sides if isinstance(side, ToPlay)}
             found, unexplained = find_causes(compared, plans, stop)
     itself = control(compared.sides.pairs, compared.judgement)
-    place = compared.out or out
-    page = None
+    form = "json" if as_json else "markdown" if as_markdown else ""
+    _report(compared, found, unexplained, (before, after), compared.out or out, form, itself)
+    sys.exit(_exit_code(compared.judgement.verdict, fail_on))
+
+
+def _refuse_forms(over: str | None, *, as_json: bool, as_markdown: bool) -> None:
+    """Refuse two forms at once, and a form that there is not."""
+    if as_json and as_markdown:
+        raise UsageError("--json and --markdown are two forms", next_step="choose one")
+    if as_markdown and over is not None:
+        raise UsageError(f"--markdown: {WORST} has no table", next_step="leave it out")
+
+
+def _report(
+    compared: "Compared",
+    found: "list[LevelCauses]",
+    unexplained: list[str],
+    named: tuple[str, str],
+    place: Path | None,
+    form: str,
+    itself: "Control | None",
+) -> None:
+    """Write the page into the folder ``place``, and print the result; ``form``: json, markdown."""
+    from tennis.comparison import words
+    from tennis.pages.compare import write_comparison
+    from tennis.pages.compare_markdown import as_markdown
+    from tennis.play.causes import shown_cause
+
+    sides, judgement = compared.sides, compared.judgement
+    causes, command, page = [shown_cause(one) for one in found], _typed(), None
     if place is not None:
         with writing(place):
             place.mkdir(parents=True, exist_ok=True)
         page = write_comparison(
-            compared.sides,
-            compared.judgement,
-            (before, after),
-            [shown_cause(one) for one in found],
-            unexplained,
-            place / PAGE,
-            itself,
+            sides, judgement, named, causes, unexplained, command, place / PAGE, itself
         )
     again = _again(compared)
-    if as_json:
-        content = words.as_json(compared.judgement, compared.sides)
+    if form == "json":
+        content = words.as_json(judgement, sides)
         content["causes"] = [_cause_json(one) for one in found]
         content |= {"unexplained": unexplained, "next": again, "page": page and str(page)}
         content["before_against_itself"] = None if itself is None else vars(itself)
         echo(json.dumps(content, indent=2, allow_nan=False))
+    elif form == "markdown":
+        echo(as_markdown(sides, judgement, causes, unexplained, command, itself))
     else:
         _print(compared, found, unexplained, again, itself)
         if page:
             echo(f"\nThe page: {page}")
-    sys.exit(_exit_code(compared.judgement.verdict, fail_on))
 
 
 def _exit_code(verdict: "Verdict", fail_on: str) -> int:
     from tennis.comparison.before_after import EXIT_CODES
 
     return 0 if (fail_on, verdict) == ("worse", "undecided") else EXIT_CODES[verdict]
+
+
+def _typed() -> str:
+    """Return the command as it was typed, without the options that only change its output."""
+    context = click.get_current_context()
+    words = ["tennis", "compare"]
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        if parameter.name in {"as_json", "as_markdown", "quiet", "workers"}:
+            continue
+        if isinstance(parameter, click.Argument):
+            words.append(str(value))
+        elif isinstance(value, bool):
+            words.append((parameter.opts if value else parameter.secondary_opts)[0])
+        else:
+            words += [parameter.opts[0], f"{value:g}" if isinstance(value, float) else str(value)]
+    return shlex.join(words)
 
 
 def _compare_worst(

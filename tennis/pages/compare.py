@@ -11,10 +11,12 @@ from tennis.comparison.before_after import Judgement
 from tennis.comparison.control import Control
 from tennis.comparison.played import Sides
 from tennis.edition import VERSION
+from tennis.pages.circumstances import circumstances
 from tennis.pages.rally import Shown, shown
 from tennis.pages.templates import template
 from tennis.plots.picture import bench_note
 from tennis.plots.sides import sides as picture_of
+from tennis.rally import Rally
 from tennis.rally.disk import write_whole
 from tennis.rally.text import plain
 from tennis.stats import summarize
@@ -55,6 +57,7 @@ class _Cell:
     picture: Shown
     rows: list[_Row]
     found: list[CauseShown]
+    played: dict[str, tuple[str, str]]  # what a stranger needs: before, after
     boots: list[_Boot]
 
 
@@ -64,6 +67,7 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
     named: tuple[str, str],
     found: Sequence[CauseShown],
     unexplained: Sequence[str],
+    command: str,
     out: Path,
     itself: Control | None = None,
 ) -> Path:
@@ -88,6 +92,7 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
         paired=judgement.paired,
         unseen=[*filter(None, (words.unseen(judgement), itself.words if itself else ""))],
         unexplained=[plain(why, 400) for why in unexplained],
+        command=plain(command, 1500),
     )
     write_whole(out, text.encode(), force=True)
     return out
@@ -129,6 +134,7 @@ def _cell(
         shown(picture, "The share of balls later than x, of each boot."),
         rows,
         [one for one in found if one.cell == name],
+        _played(before.rallies, after.rallies),
         [
             _Boot(
                 side,
@@ -141,3 +147,9 @@ def _cell(
             for rally in cell.rallies
         ],
     )
+
+
+def _played(before: Sequence[Rally], after: Sequence[Rally]) -> dict[str, tuple[str, str]]:
+    """Return the circumstances of both sides, beside each other."""
+    one, other = (circumstances([rally.manifest for rally in side]) for side in (before, after))
+    return {what: (one.get(what, "-"), other.get(what, "-")) for what in {**one, **other}}

@@ -12,6 +12,7 @@ from tennis.comparison.ratio_words import ratio_words
 from tennis.edition import VERSION
 from tennis.match.folder import REPORT, MatchFolder
 from tennis.match.plan import ScheduledRally
+from tennis.pages.circumstances import circumstances
 from tennis.pages.match_drills import drill_rows
 from tennis.pages.match_settings import setting_rows
 from tennis.pages.rally import Shown, shown
@@ -128,6 +129,10 @@ def match_report(replicated: Replication) -> str:
         played=_played(match),
         not_played=[(plain(e.name, 120), plain(e.why)) for e in match.not_played],
         versions=_versions(match),
+        circumstances=circumstances(
+            [rally.manifest for entry in match.scheduled if (rally := match.rally(entry.name))]
+        ),
+        command=_command(match),
         rules=replication(),
         beyond=beyond,
         at_levels=at_levels,
@@ -442,6 +447,12 @@ def _played(match: MatchFolder) -> list[PlayedRow]:
             )
         )
     return rows
+
+
+def _command(match: MatchFolder) -> str:
+    """Return the command of the match; empty if no file had its plan."""
+    named = match.record.plan_file
+    return f"tennis match {plain(PurePath(named).name, 200)}" if named else ""
 
 
 def _versions(match: MatchFolder) -> dict[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tennis.edition import VERSION
+from tennis.pages.circumstances import written_by
 from tennis.pages.templates import template
 from tennis.plots import Picture, comparison, distribution, histogram, overview, series
 from tennis.plots.compare import names
@@ -212,7 +213,7 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         "Verified": _verified(instrument, manifest.created),
         "Umpire": in_a_line(rally),
         "Line": _line(manifest.line),
-        "Versions": f"tennis {manifest.tool.tennis}" + (f", {versions}" if versions else ""),
+        "Versions": f"tennis {written_by(manifest.tool)}" + (f", {versions}" if versions else ""),
         "SHA-256 of the balls": manifest.files.get("balls.parquet", ""),
     }
     return {key: plain(value, 1500) for key, value in facts.items() if value}

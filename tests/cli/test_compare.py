@@ -4,15 +4,19 @@
 
 import json
 import re
+import shlex
 import shutil
 
 import pytest
 from click.testing import CliRunner
+from markdown_it import MarkdownIt
 
 from tennis.cli import cli
 from tennis.errors import UsageError
+from tennis.pages.circumstances import written_by
+from tennis.pages.compare_markdown import escaped
 from tennis.play.sides import SETTINGS, side_of
-from tennis.rally.manifest import Fault
+from tennis.rally.manifest import Fault, Tool
 from tennis.rally.plan import Plan
 from tests.support.synthetic import latencies, make_rally
 from tests.support.terminal import tennis
@@ -340,3 +344,55 @@ def test_boots_of_two_lengths_are_compared_at_the_shorter(tmp_path):
         "of each boot the first 600 balls are compared: boots have 600 and 1,200" in said["remarks"]
     )
     assert said["not_judged"].startswith("Not judged: events of fewer than 1 in 2,403 balls")
+
+
+def test_markdown_for_a_merge_request(sides, tmp_path):
+    """The verdict, each level, what was played on both sides, and the command; nothing else."""
+    words = [sides / "before", sides / "later", "--no-explain", "--margin", "5"]
+    done = run(*words, "--markdown", "--out", tmp_path / "page")
+    assert done.exit_code == 1
+    lines = done.stdout.splitlines()
+    worse = r"\*\*Worse: \d+ of \d+ levels became later by more than 5 %\.\*\*"
+    assert re.fullmatch(worse, lines[0])
+    head = "| latency | level | before | after | after / before | after is |"
+    rows = lines[lines.index(head) + 2 :]
+    found = json.loads(run(*words, "--json").stdout)
+    assert len([row for row in rows[: rows.index("")] if row.startswith("| ")]) == len(
+        found["statements"]
+    )
+    for one, row in zip(found["statements"], rows, strict=False):
+        assert row.startswith(f"| {one['latency']} | {one['quantity']} | ")
+        assert row.endswith(f" | {one['change']} |")
+    text = done.stdout
+    assert f"| Seeds | 1 to {BOOTS} | 1 to {BOOTS} |" in text
+    assert "| N of a boot | 600 | 600 |" in text
+    assert f"| Boots | {BOOTS} | {BOOTS} |" in text
+    assert re.search(r"\| Kernel \| (?:(?!6\.13)[^|])* \| [^|]*6\.13\.0-synthetic[^|]* \|", text)
+    command = shlex.join(
+        ["tennis", "compare", *map(str, words[:2]), "--out", str(tmp_path / "page")]
+    )
+    assert f"`{command} --margin 5 --no-explain`" in text
+    page = (tmp_path / "page" / "compare.html").read_text()
+    assert "6.13.0-synthetic" in page
+    assert f'<th scope="row">Seeds</th><td class="left" colspan="2">1 to {BOOTS}</td>' in page
+    assert "--margin 5 --no-explain</code>" in page
+
+
+def test_a_name_is_no_markup():
+    hostile = "<img src=x> | [a](b) `c` *d*\n# e"
+    html = MarkdownIt("commonmark").enable("table").render(f"| a |\n|---|\n| {escaped(hostile)} |")
+    assert html.count("<td>") == 1
+    assert not re.search("<(img|a|code|em|h1)", html)
+
+
+def test_markdown_is_one_form(sides):
+    both = [sides / "before", sides / "alike", "--markdown"]
+    assert "choose one" in str(run(*both, "--json").exception)
+    assert "leave it out" in str(run(*both, "--worst-instant", "5us").exception)
+
+
+def test_the_edition_is_shown_if_a_manifest_has_one():
+    old = Tool(tennis="0.2.0", versions={})
+    assert written_by(old) == "0.2.0"
+    new = Tool(tennis="0.3.0", versions={"edition": "4"})
+    assert written_by(new) == "0.3.0, edition 4 of the bench"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The report of a match: a long list of rallies is folded, and whole."""
 
+import re
 import shutil
 
 import pytest
@@ -82,3 +83,21 @@ def test_a_page_keeps_settings_apart(tmp_path):
     assert "What each setting is worth" in page
     assert "isolcpus=1, load on 0" in page
     assert "No published statement is about this match" in page
+
+
+def test_a_stranger_learns_with_what_it_was_played(tmp_path):
+    maker = MatchMaker(tmp_path / "m")
+    maker.cell("mainline", "default", "idle", bursts(3000, balls=200), boots=3)
+    maker.cell("rt", "chrt", "stress", bursts(3000, balls=200), boots=3)
+    page = write_match_report(Replication(maker.sealed())).read_text()
+    facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    assert facts["Load"] == "idle; stress"
+    assert facts["Priorities"] == "default; chrt"
+    assert facts["N of a boot"] == "200"
+    assert facts["Boots"] == "6"
+    manifests = [maker_rally.manifest for maker_rally in open_match(tmp_path / "m").rallies()]
+    seeds = sorted(one.protocol.seed for one in manifests)
+    assert facts["Seeds"].startswith(str(seeds[0]))
+    for one in manifests:
+        assert one.target.release in facts["Kernel"]
+        assert one.created in facts["Played"]
