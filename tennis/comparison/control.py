@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tennis.comparison.before_after import Judgement, Pair, judge
+from tennis.comparison.ratios import boots_needed
 from tennis.comparison.sides import Side
 
 SPLITS = 20  # ways to part the boots before in two halves
@@ -33,6 +34,8 @@ class Control:
 
 def control(pairs: Sequence[Pair], judgement: Judgement) -> Control | None:
     """Judge halves of the boots before; None where a half has too few boots for an interval."""
+    if min(len(pair.before.boots) for pair in pairs) // 2 < boots_needed(paired=False):
+        return None
     said = []
     for number in range(SPLITS):
         halves = [_halves(pair, number) for pair in pairs]

@@ -158,7 +158,7 @@ def test_random_mixtures_keep_what_must_hold():
     """Mirror, copies, one boot more: later never becomes earlier, nor more fewer."""
     turned = {"later": "earlier", "earlier": "later"}
     mirrored = {**turned, "more": "fewer", "fewer": "more"}
-    for number in range(20):
+    for number in range(10):
         random = np.random.default_rng([56, number])
         kinds = random_kinds(random), random_kinds(random)
         made = [[Boot.of(latencies(random, 3000, one)) for _ in range(13)] for one in kinds]
@@ -185,5 +185,4 @@ def test_it_says_how_many_pairs_say_that_nothing_changed():
     found, pairs = gate(stress, stress, 6000, 1, most=20)
     assert (found.verdict, pairs) == ("undecided", 20)
     assert 150 < pairs * found.more_boots < 1000
-    found, pairs = gate(stress, stress, 20_000, 1, most=80, margin=0.2)
-    assert (found.verdict, found.more_boots) == ("no worse", 1)
+    assert judged(planted([]), planted([])).more_boots == 1
