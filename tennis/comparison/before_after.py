@@ -148,6 +148,16 @@ class Judgement:
         return "no worse" if decided else "undecided"
 
     @property
+    def more_of_some(self) -> list[Boots]:
+        """Return of what more boots have some, if no level of theirs shows that they are later."""
+        later = {(one.cell, one.latency) for one in self.statements if one.change == "later"}
+        return [
+            one
+            for one in self.boots
+            if one.change == "more" and (one.cell, one.latency) not in later
+        ]
+
+    @property
     def more_boots(self) -> float:
         """Return how many times as many boots decide if nothing changed; infinite: unknown."""
         return max((one.boots_needed for one in self.statements), default=inf)

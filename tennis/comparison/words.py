@@ -134,7 +134,6 @@ def unseen(judgement: Judgement) -> str:
 
 def verdict(judgement: Judgement) -> str:
     """Say the verdict in one sentence."""
-    more = [one for one in judgement.boots if one.change == "more"]
     unsure = [one for one in judgement.boots if one.change == "undecided"]
     margin = f"{100 * judgement.margin:g} %"
     open_ = sum(one.change == "undecided" for one in judgement.statements)
@@ -146,7 +145,7 @@ def verdict(judgement: Judgement) -> str:
     if judgement.verdict == "worse":
         later = sum(one.change == "later" for one in judgement.statements)
         said = [f"{later} of {levels} became later by more than {margin}"] if later else []
-        return f"Worse{given}: {'; '.join([*said, *map(in_boots, more)])}."
+        return f"Worse{given}: {'; '.join([*said, *map(in_boots, judgement.more_of_some)])}."
     if judgement.verdict == "no worse":
         better = f"; {format_count(earlier, 'level')} became earlier" if earlier else ""
         return f"No worse{given}: no level became later by more than {margin}{better}."

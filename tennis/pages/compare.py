@@ -73,7 +73,8 @@ def write_comparison(  # noqa: PLR0913, PLR0917 (what the page shows)
 ) -> Path:
     """Write the page; ``named``: both sides, as somebody asked for them. Returns its path."""
     changed = [one for one in judgement.statements if one.change in {"later", "earlier"}]
-    happened = [one for one in judgement.boots if one.change in {"more", "fewer", "undecided"}]
+    happened = [one for one in judgement.boots if one.change in {"fewer", "undecided"}]
+    happened += judgement.more_of_some
     first = sides.cells[0][0].rallies[0]
     title = f"{plain(named[0], 60)} before, {plain(named[1], 60)} after"
     text = template("compare.html.j2").render(

@@ -85,7 +85,7 @@ def find_causes(
         kind = before.name or after.name
         head = f"{kind}: " if kind else ""
         levels = _changed(one for one in judgement.statements if one.cell == kind)
-        happened = [one for one in judgement.boots if one.cell == kind and one.change == "more"]
+        happened = [one for one in judgement.more_of_some if one.cell == kind]
         every: list[Statement | Boots] = [*levels, *happened]
         lost = [one for one in every if _beyond(one) == math.inf or not one.latency]
         unexplained += [f"{head}{told(one)}: no code answered there" for one in lost]
