@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis.comparison.before_after import MEDIAN, Statement
-from tennis.comparison.kinds import ShareBeyond
+from tennis.comparison.kinds import LevelUpTo, ShareBeyond
 from tennis.comparison.levels import level
 from tennis.comparison.played import Cell
 from tennis.comparison.rallies import Measured, boot_of
@@ -221,7 +221,10 @@ def near(table: NDArray[np.int64], statement: Statement | Boots) -> list[int]:
     """
     rise, fall = table[:, 1], table[:, 2]
     value = rise if statement.latency == "interrupt" else fall - rise
-    answered = np.flatnonzero((rise != NONE) & (fall != NONE))
+    is_answered = (rise != NONE) & (fall != NONE)
+    if isinstance(statement, Statement) and isinstance(statement.decisive.what, LevelUpTo):
+        is_answered &= value <= statement.decisive.what.threshold_ns  # of the sooner kind alone
+    answered = np.flatnonzero(is_answered)
     order = answered[np.argsort(-value[answered], kind="stable")]
     if not order.size:
         return []

@@ -49,6 +49,25 @@ def test_a_lost_ball_is_never_looked_at():
     assert near(table(lost=range(3000)), late) == []
 
 
+def test_of_two_kinds_the_one_that_changed_is_looked_at():
+    """Half of all balls became later, and balls of the other half were explained."""
+    before, after = (
+        Side(
+            [
+                Boot.of(np.where(np.arange(3000) < 1480 + 40 * (boot % 2), 201_400.0, usual))
+                for boot in range(16)
+            ],
+            range(16),
+        )
+        for usual in (1400.0, 2800.0)
+    )
+    found = judge([Pair("", "interrupt", before, after)])
+    (median,) = [one for one in found.statements if one.one_in == 2]
+    assert median.quantity == "median of the balls not later than 24 µs"
+    assert median.change == "later"
+    assert not set(near(table(late=range(1500)), median)) & set(range(1500))
+
+
 def test_only_what_repeats_is_named():
     """One ball of fifteen met a tick that the others did not: nobody changed that function."""
     before = [{"the Racquet": 246, "idle": 900} for _ in range(15)]
