@@ -52,6 +52,7 @@ GROUPS = {
         "course": "Copy the tree for a class; record the labs' rallies.",
     },
     "Benches": {
+        "card": "Write who may log in to a new Raspberry Pi, and check its card.",
         "commission": "Go through the first evening with a board, step by step.",
         "doctor": "Say what works here, what does not, and what to do about it.",
         "kernels": "List, fetch and prepare the kernels of the virtual bench.",

@@ -41,7 +41,7 @@ NUMBERS = {
 _VERSION = r"\d\.\d{1,2}(?:\.\d{1,3})?"
 # what distributions and their kernels add to a version: a name of one's own is none of them
 _ADDED = (
-    r"(?:[-+.~](?:rc\d{1,2}|rt\d{0,3}|v8|v7l?|2712|arm64|amd64|cloud|rpt\d?|rpi|deb\d{1,2}"
+    r"(?:[-+~](?:rc\d{1,2}|rt\d{0,3}|v8|v7l?|2712|arm64|amd64|cloud|rpt\d?|rpi|deb\d{1,2}"
     r"(?:u\d{1,2})?|bpo\d{0,2}|evl\d{0,3}|cobalt\d{0,3}|ipipe\d{0,3}|\d{1,3}))*\+?"
 )
 _PI = r"Zero|2|3|4|5|400|500|W|Model|A|B|Plus|Compute|Module|CM4S?|CM5|Lite|Rev|\d\.\d"
@@ -77,7 +77,7 @@ def to_share(record: Record) -> Record:
     return Record(
         schema_version=record.schema_version,
         created=record.created,
-        tennis=_like(rf"{_VERSION}(?:[a-z0-9.+]{{0,4}})?", record.tennis),
+        tennis=_like(_VERSION + r"(?:(?:a|b|rc|\.dev)\d{1,2})?", record.tennis),
         kind=record.kind,
         steps=[_result(result) for result in record.steps],
     )

@@ -107,6 +107,19 @@ def steps() -> tuple[Step, ...]:
     """Return all steps in their order."""
     known = wiring()
     ping, reply = known.wire("ping"), known.wire("reply")
+    joined = (
+        "the two wires touch each other, and the Brickwall would time its own ping; or ground is "
+        "missing, and one wire is the other one's way back"
+    )
+    loose = (
+        "a plug is loose, or a resistor is another one than 330 Ω",
+        "push in both wires at both ends, look at the resistors' rings, then exchange the wires",
+    )
+    edges = (
+        "an edge is slow or bounces: a loose plug, a resistor other than 330 Ω, or a long wire",
+        "push in both wires, look at the resistors' rings (330 Ω), use short wires",
+    )
+    part = "push in ground; look at both ends for two plugs in one row, or bare ends that touch"
     return (
         Step(
             name="pico",
@@ -171,6 +184,22 @@ def steps() -> tuple[Step, ...]:
                     f"count the pins again: {known.jumper_words()}; then exchange the wire",
                 ),
                 Failure(
+                    "swapped",
+                    "the two far ends are swapped",
+                    "the ping wire is in the answer's pin, the reply wire in the listening one",
+                    f"exchange them: {known.jumper_words()}",
+                ),
+                Failure("joined", "ping and reply are joined", "the two wires touch", part),
+                Failure(
+                    "short",
+                    "a wire touches ground or 3.3 V at the Pico",
+                    "a bare end, or a plug in two rows",
+                    f"pull both off GP{ping.pico_gpio} and GP{reply.pico_gpio} at once, and look "
+                    "for the short",
+                ),
+                Failure("loose", "some known answers are missed", *loose),
+                Failure("edges", "edges are seen more than once", *edges),
+                Failure(
                     "wrong delays",
                     "known delays are measured wrong",
                     "the wires are long, a resistor is another one, or the Pico is broken",
@@ -206,10 +235,18 @@ def steps() -> tuple[Step, ...]:
                     "a wire between the two ends elsewhere, or ground is missing",
                     "count the pins of both again, plug in ground, then exchange the wires",
                 ),
+                Failure("loose", "some answers of the second Pico are missed", *loose),
+                Failure("edges", "edges are seen more than once", *edges),
+                Failure(
+                    "clocks",
+                    "the two clocks are further apart than two crystals",
+                    "the crystal of one of the two Picos is off; wires do not do that",
+                    "use another second Pico; if the clocks are apart again, another first one",
+                ),
                 Failure(
                     "wrong delays",
                     "the second Pico's delays are measured wrong",
-                    "the wires are long, or one of the two crystals is off",
+                    "the wires are long, or a resistor is another one",
                     "use short wires with 330 Ω, then another second Pico",
                 ),
             ),
@@ -288,31 +325,50 @@ def steps() -> tuple[Step, ...]:
                 Failure(
                     "joined",
                     "ping and reply are joined",
-                    "the two wires touch each other: the Brickwall would time its own ping",
-                    "look at both ends for two plugs in one row, or bare ends that touch",
+                    joined,
+                    part,
+                    in_lesson=True,
+                ),
+                Failure(
+                    "held high",
+                    "something holds the ping wire high",
+                    f"its far end is in a pin of 3.3 V or 5 V, or in an output that is up; pin "
+                    f"{ping.target_pin} is an input",
+                    f"pull it out at once, then count to pin {ping.target_pin}",
+                    in_lesson=True,
+                ),
+                Failure(
+                    "held low",
+                    "no ping is counted, and something holds the ping wire low",
+                    f"its far end is in a ground pin or in an output, such as the reply's pin "
+                    f"{reply.target_pin}; or the wire touches ground, or the other one",
+                    "pull the far end out and do the step again. If nothing holds it then, count "
+                    f"to pin {ping.target_pin}; else exchange the wire",
+                    in_lesson=True,
+                ),
+                Failure(
+                    "wrong pin",
+                    "no ping is counted, and the ping wire ends in an input",
+                    "it is another pin, or the Racquet looks at another line",
+                    f"count to pin {ping.target_pin}; then `tennis doctor --target` names the "
+                    "Racquet's lines",
                     in_lesson=True,
                 ),
                 Failure(
                     "missing",
-                    "the target counts no ping",
-                    "the ping wire ends nowhere, or is broken",
-                    f"look at pin {ping.pico_pin} of the Pico and pin {ping.target_pin} of the "
-                    "target, then exchange the wire",
-                    in_lesson=True,
-                ),
-                Failure(
-                    "swapped",
-                    "the target counts no ping, and something holds the ping wire low",
-                    f"it is in another pin of the target: in the reply's, pin {reply.target_pin}, "
-                    "if both are swapped",
-                    f"ping goes to pin {ping.target_pin}, reply to pin {reply.target_pin}",
+                    "no ping is counted, and the ping wire ends nowhere",
+                    "it is in no pin, or broken, or ground is missing; an RP2350 cannot tell that "
+                    "from a wrong pin",
+                    f"look at ground, at pin {ping.pico_pin} of the Pico and pin "
+                    f"{ping.target_pin} of the target, then exchange the wire",
                     in_lesson=True,
                 ),
                 Failure(
                     "wrong count",
                     "the target counts fewer or more pings than came",
-                    "ground is missing, or a plug is loose",
-                    "push in ground and the ping wire, side by side and as short",
+                    "ground or the ping wire is loose, or another resistor is in it than 330 Ω",
+                    "push in ground and the ping wire, side by side and as short; look at the "
+                    "resistor's rings",
                     in_lesson=True,
                 ),
             ),
@@ -330,39 +386,70 @@ def steps() -> tuple[Step, ...]:
             wires=("ping", "reply"),
             warning=five_volts(),
             failures=(
+                Failure("joined", "ping and reply are joined", joined, part),
                 Failure(
-                    "joined",
-                    "ping and reply are joined",
-                    "the two wires touch each other: the Brickwall would time its own ping",
-                    "look at both ends for two plugs in one row, or bare ends that touch",
+                    "short",
+                    "the reply wire is shorted to ground at the Pico",
+                    f"GP{reply.pico_gpio} touches ground, before the resistor",
+                    f"pull it off GP{reply.pico_gpio} (pin {reply.pico_pin}) at once, and look for "
+                    "the short",
+                    in_lesson=True,
                 ),
                 Failure(
                     "held high",
                     "the reply wire is held high",
-                    f"it is in a pin of 3.3 V or 5 V, or the line of pin {reply.target_pin} is up",
+                    f"it is in a pin of 3.3 V or 5 V, the line of pin {reply.target_pin} is up, or "
+                    "ground is missing",
                     "pull it out at once, then count the pins",
                     in_lesson=True,
                 ),
                 Failure(
+                    "swapped",
+                    "no ping is counted; something holds the ping wire low, nothing the reply wire",
+                    "ping and reply are swapped at the target; or the ping wire touches ground",
+                    f"ping goes to pin {ping.target_pin}, reply to pin {reply.target_pin}; if they "
+                    "are there, pull the reply wire out and do the step `ping` again",
+                    in_lesson=True,
+                ),
+                Failure(
                     "missing",
-                    "nothing drives the reply wire",
-                    "it ends nowhere or is broken, or the Racquet is not loaded",
+                    "the pings arrive, and the reply wire ends nowhere",
+                    "it is in no pin, or broken, or ground is missing; an RP2350 cannot tell that "
+                    "from a wrong pin",
                     f"look at pin {reply.pico_pin} of the Pico and pin {reply.target_pin} of the "
                     "target, then exchange the wire",
                     in_lesson=True,
                 ),
                 Failure(
-                    "swapped",
-                    "no answer, no ping counted, and something holds the ping wire low",
-                    "ping and reply are swapped at the target",
-                    f"ping goes to pin {ping.target_pin}, reply to pin {reply.target_pin}",
+                    "wrong pin",
+                    "the pings arrive, and the reply wire ends in an input",
+                    "it is another pin, the Racquet has another line, or it is not loaded",
+                    f"count to pin {reply.target_pin}; then `tennis doctor --target` names the "
+                    "Racquet's lines",
+                    in_lesson=True,
+                ),
+                Failure(
+                    "held low",
+                    "the pings arrive, and something holds the reply wire low",
+                    "it is in a ground pin or shorted; or it ends nowhere, and the resistor of an "
+                    "RP2350 holds it",
+                    f"count again: pin {reply.target_pin} of the target. Then pull the far end out "
+                    "and do the step again: if it is still held low, exchange the wire",
+                    in_lesson=True,
+                ),
+                Failure(
+                    "loose",
+                    "all pings arrive, and not all answers come back",
+                    "the reply wire is loose, or another resistor is in it than 330 Ω",
+                    "push in the reply wire at both ends; look at the resistor's rings",
+                    in_lesson=True,
                 ),
                 Failure(
                     "no answers",
-                    "the reply wire is low, and pings are not answered",
-                    "it is in a ground pin beside; or it ends nowhere, and the resistor of a Pico "
-                    "2 holds the line low",
-                    f"count again: pin {reply.target_pin} of the target",
+                    "the reply wire is low, pings are not answered, and nobody counts them",
+                    "a wire is in a pin beside, or the Racquet is not loaded",
+                    "load the Racquet and look whether it counts (docs/racquet.md); then count "
+                    f"the pins: {ping.target_pin} and {reply.target_pin} of the target",
                     in_lesson=True,
                 ),
             ),

@@ -15,6 +15,9 @@ from tennis.rally.manifest import Verdict, VerificationRecord
 from tennis.units import NS_PER_S
 
 Source = Literal["jumpers", "internal"]
+# what is wrong, in a word: a commissioning has advice for each
+Wiring = Literal["no jumper", "swapped", "joined", "short", "held"]
+Cause = Literal["", Wiring, "missed", "edges", "loop", "width", "clocks", "wrong"]
 Kind = Literal["interrupt", "scheduling"]
 Played = list[tuple[int, int]]  # (rise, fall) of each ball, in ticks of the instrument
 
@@ -57,6 +60,7 @@ class Verification:
     loop_ns: float | None = None  # by which all answers came later: wires and pads
     width_ns: float | None = None  # by which all answers were longer
     apart_ppm: float | None = None  # two crystals; None: there is one
+    cause: Cause = ""
 
     def add(self, points: list[DelayResult]) -> None:
         """Take the points of a setting; those of random delays are one."""
@@ -157,7 +161,7 @@ class Verifier:
             verification.width_ns = round(longer.ticks * tick_ns, 2)
             if self.clocks.generator_hz is not None:
                 verification.apart_ppm = round(late.slope * 1e6, 2)
-        verification.verdict, verification.reason = self._verdict(verification)
+        verification.verdict, verification.cause, verification.reason = self._verdict(verification)
 
     def _balls(
         self, measured: list[tuple[DelaySetting, Played]], kind: Kind
@@ -214,38 +218,44 @@ class Verifier:
     def _wander(self, known_ticks: float) -> float:
         return 0.0 if self.clocks.generator_hz is None else WANDER * known_ticks
 
-    def _verdict(self, found: Verification) -> tuple[Verdict, str]:
+    def _verdict(self, found: Verification) -> tuple[Verdict, Cause, str]:
         two = self.clocks.generator_hz is not None
         wrong = sum(point.wrong for point in found.points)
         misses = sum(point.misses for point in found.points if point.kind == "interrupt")
         balls = sum(point.balls for point in found.points if point.kind == "interrupt")
         if misses == balls and two:
-            return "not run", "no answer from the second Pico: check its wires and its firmware"
+            reason = "no answer from the second Pico: check its wires and its firmware"
+            return "not run", "missed", reason
         if misses:
-            return "fail", (
-                f"{misses} of {balls} known answers were missed: check the wires, and verify again "
-                "with --source internal"
+            reason = (
+                f"{misses} of {balls} known answers were missed: check the wires, then `tennis "
+                "brickwall verify --source internal`"
             )
+            return "fail", "missed", reason
         if found.loop_ns is None or found.width_ns is None:
-            return "inconclusive", "too few balls: verify again with more --balls"
-        reason = self._unlike(found.loop_ns, found.width_ns, found.apart_ppm)
-        if not reason and wrong:
+            return "inconclusive", "", "too few balls: verify again with more --balls"
+        cause, reason = self._unlike(found.loop_ns, found.width_ns, found.apart_ppm)
+        if not cause and wrong:
+            cause = "wrong"
             reason = (
                 f"{wrong} times of {2 * balls} were further off than allowed: do not measure with "
                 "this Brickwall; flash it again, and report it"
             )
-        if reason:
-            return "fail", reason
+        if cause:
+            return "fail", cause, reason
         apart = f", the clocks are {found.apart_ppm:+.1f} ppm apart" if two else ""
-        return "pass", (
+        reason = (
             f"every one of {balls} balls within the tolerance; the loop of pads and wires takes "
             f"{found.loop_ns:.1f} ns{apart}"
         )
+        return "pass", "", reason
 
-    def _unlike(self, loop_ns: float, width_ns: float, apart_ppm: float | None) -> str:
+    def _unlike(
+        self, loop_ns: float, width_ns: float, apart_ppm: float | None
+    ) -> tuple[Cause, str]:
         """Say why such constants are not those of wires, pads and crystals; empty if they are."""
         if apart_ppm is not None and abs(apart_ppm) > CRYSTALS * 1e6:
-            return (
+            return "clocks", (
                 f"the two clocks are {apart_ppm:+.1f} ppm apart, two good crystals "
                 f"{CRYSTALS * 1e6:.0f} at most: verify with a third Pico to see which one is off"
             )
@@ -255,16 +265,16 @@ class Verifier:
         if self.clocks.generator_hz is None:
             room, width_room = 0, tick_ns
         if not -room <= loop_ns <= self.loop.most_ns + room:
-            return (
+            return "loop", (
                 f"all answers are {loop_ns:+.1f} ns off, and the loop of pads and wires takes 0 to "
                 f"{self.loop.most_ns:.0f} ns: use short wires with the resistors of the wiring "
                 "table, from pin to pin (docs/brickwall.md), and verify again"
             )
         shorter, longer = self.loop.width_ns
         if not shorter - width_room < width_ns < longer + width_room:
-            return (
+            return "width", (
                 f"all answers are {width_ns:+.1f} ns too long, and the edges of such wires differ "
                 f"by {shorter:.0f} to {longer:.0f} ns: check the resistor of the reply wire, and "
                 "verify again"
             )
-        return ""
+        return "", ""

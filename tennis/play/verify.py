@@ -17,13 +17,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tennis import wire
 from tennis.bench.instruments import emulated, verifications
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import CommandError, Hello, Play
 from tennis.bench.instruments.link import LinkLostError
+from tennis.bench.instruments.pads import far_end
 from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import Patience
@@ -31,7 +32,14 @@ from tennis.errors import BenchError, TennisError, UsageError
 from tennis.listener import say
 from tennis.play.known_delays import Amount, DelaySetting, settings
 from tennis.play.loop_delay import Clocks, Loop
-from tennis.play.verification import Played, Source, Verification, Verifier, reference_delays_of
+from tennis.play.verification import (
+    Cause,
+    Played,
+    Source,
+    Verification,
+    Verifier,
+    reference_delays_of,
+)
 from tennis.rally.manifest import Verdict, VerificationRecord
 from tennis.units import NS_PER_S, format_count
 from tennis.wiring import wiring
@@ -70,7 +78,9 @@ def verify(
     maker = generator or brickwall
     _quiet(brickwall)  # a verification that was killed left it on
     _quiet(maker)
-    verification.reason = _not_wired(brickwall, "internal" if generator else source)
+    verification.cause, verification.reason = _not_wired(
+        brickwall, "internal" if generator else source
+    )
     if verification.reason:
         return verification
     wanted = settings((second or hello).tick_hz, amount or Amount())
@@ -78,7 +88,7 @@ def verify(
     try:
         verification.reason = _bias(brickwall, hello)
         if verification.reason:
-            verification.verdict = "fail"
+            verification.verdict, verification.cause = "fail", "wrong"
             return verification
         measured, trouble = _play_all(brickwall, maker, wanted, word, verifier, done)
     except (LinkLostError, BenchError) as error:
@@ -88,7 +98,7 @@ def verify(
         _end(brickwall, maker)
     verifier.judge(verification, measured)
     if trouble:
-        verification.verdict, verification.reason = trouble
+        verification.verdict, verification.cause, verification.reason = trouble
     return verification
 
 
@@ -131,7 +141,7 @@ def _play_all(  # noqa: PLR0913, PLR0917 all of them belong to one measurement
     source: str,
     verifier: Verifier,
     done: Callable[[DelaySetting], None],
-) -> tuple[list[tuple[DelaySetting, Played]], tuple[Verdict, str] | None]:
+) -> tuple[list[tuple[DelaySetting, Played]], tuple[Verdict, Cause, str] | None]:
     """Measure all settings, up to one with which something is wrong; return that, too."""
     measured: list[tuple[DelaySetting, Played]] = []
     for setting in wanted:
@@ -140,10 +150,11 @@ def _play_all(  # noqa: PLR0913, PLR0917 all of them belong to one measurement
         measured.append((setting, played))
         done(setting)
         if odd:
-            return measured, ("fail", odd)
+            return measured, ("fail", "edges", odd)
         if len(played) < setting.balls:
             return measured, (
                 "inconclusive",
+                "",
                 (
                     f"the Brickwall ended after {len(played)} of {setting.balls} balls: "
                     "look at its red LED, and verify it again"
@@ -222,24 +233,55 @@ def _quiet(maker: Brickwall) -> None:
         return  # what is gone makes no noise
 
 
-def _not_wired(brickwall: Brickwall, source: Source) -> str:
+# of a wire that is no jumper: what its far end does
+ENDS = {
+    "low": "is held low, by the target or by ground",
+    "high": "is held high, by 3.3 V or 5 V: pull it out at once",
+    "pulled": "ends in another input",
+    "open": "ends nowhere, or is broken",
+}
+
+
+def _not_wired(brickwall: Brickwall, source: Source) -> tuple[Cause, str]:
     """Say why known delays cannot reach the instrument; empty where they can."""
     seen = brickwall.wires()
+    ping, reply = seen["ping"], seen["reply"]
     if source == "internal":
-        reply = seen["reply"]
-        if reply["pulled_up"] == reply["pulled_down"]:
-            return "something drives the reply wire: unplug the target, and verify again"
-        return ""
-    if seen["ping_to_listen"] and seen["answer_to_reply"]:
-        return ""
-    ends = {
-        "ping to listen": seen["ping_to_listen"],
-        "answer to reply": seen["answer_to_reply"],
-    }
-    missing = " and ".join(name for name, there in ends.items() if not there)
+        driven = reply["pulled_up"] == reply["pulled_down"]
+        words = "something drives the reply wire: unplug the target, and verify again"
+        return ("held", words) if driven else ("", "")
+    rules: tuple[tuple[bool, Cause, str], ...] = (
+        (
+            seen["ping_to_reply"],
+            "joined",
+            "ping and reply are joined: look at both ends for what touches",
+        ),
+        (
+            (ping["high"], ping["low"]) != (1, 0) or reply.get("high") == 0,
+            "short",
+            "a wire touches ground or 3.3 V at the Pico: pull both off at once",
+        ),
+        (seen["ping_to_listen"] and seen["answer_to_reply"], "", ""),
+        (
+            seen["ping_to_answer"] and seen["listen_to_reply"],
+            "swapped",
+            f"the two far ends are swapped: the jumpers are {wiring().jumper_words()}",
+        ),
+        (True, "no jumper", _no_jumper(seen)),
+    )
+    return next((cause, words) for so, cause, words in rules if so)
+
+
+def _no_jumper(seen: dict[str, Any]) -> str:
+    """Say which wires are no jumpers, and what their far ends do."""
+    missing = [
+        f"the {name} wire {ENDS[far_end(seen[name])]}"
+        for name, there in (("ping", "ping_to_listen"), ("reply", "answer_to_reply"))
+        if not seen[there]
+    ]
     return (
-        f"no jumper from {missing}: pull the ping and the reply wire out of the target, plug their "
-        f"far ends in for the jumpers {wiring().jumper_words()}, or use --source internal"
+        f"no jumper: {', and '.join(missing)}; plug the far ends in for the jumpers "
+        f"{wiring().jumper_words()}. `tennis brickwall verify --source internal` needs none"
     )
 
 
@@ -269,8 +311,9 @@ def _measure(brickwall: Brickwall, setting: DelaySetting, tick_hz: int) -> tuple
             _, _, _, strays, doubles, _, _ = struct.unpack(wire.END_FORMAT, frame[2])
     if strays or doubles:
         return balls, (
-            f"{strays} strays and {doubles} doubles among known answers: check the wires, and "
-            "verify again with --source internal"
+            f"{format_count(strays + doubles, 'edge')} too many among known answers: a loose plug, "
+            "a wrong resistor or a long wire makes an edge slow or lets it bounce; check the "
+            "wires, then `tennis brickwall verify --source internal`"
         )
     return balls, ""
 

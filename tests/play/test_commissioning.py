@@ -8,6 +8,7 @@ folder keeps is looked at.
 
 import getpass
 import json
+import re
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -156,60 +157,56 @@ def test_the_command_is_left_and_gone_on_with_behind_other_wires(tmp_path):
         _nothing_private((out / RECORD).read_text(), pico.plain_url, str(tmp_path))
 
 
-# --- wire by wire: the firmware's own pads ---
+# --- wire by wire: test_faults.py has the real firmware's pads ---
 
-WIRES = {
-    "no ping wire": ("ping", ("--ping", "20"), "missing"),
-    "no reply wire": ("reply", ("--reply", "21"), "missing"),
-    "swapped": ("reply", ("--ping", "3", "--reply", "2"), "swapped"),
-    "the ping in the reply's pin": ("ping", ("--ping", "20", "--reply", "2"), "swapped"),
-    "joined": ("ping", ("--connect", "2-3"), "joined"),
-    "joined as well": ("reply", ("--connect", "2-3"), "joined"),
-    "still jumpers": ("ping", ("--connect", "2-6,7-3", "--reply", "21"), "jumpers"),
-    "held high": ("reply", respond("held"), "held high"),
-}
-
-
-@pytest.mark.virtual
-@pytest.mark.parametrize("case", WIRES)
-def test_each_wire_once(tmp_path, case):
-    name, plugged, failure = WIRES[case]
-    # an option that is said twice counts as it was said last
-    outcome = measure(name, Work(Emulation(VIRTUAL, plugged), tmp_path, Watch()))
-    assert (outcome.verdict, outcome.failure) == ("fail", failure), outcome
-    assert outcome.advice
+# what a pad does that is driven high and let go of
+OPEN, INPUT, HELD = (1, 1), (1, 0), (0, 0)
 
 
 def seen(answered=20, counted: int | None = 20, balls=20, **pads) -> WireTrial:
     known = wires(reply=pads.pop("reply", (0, 0)), ping=pads.pop("ping", (1, 0)))
-    known["ping"] |= {"pulled_up": pads.pop("released", 1), "pulled_down": 0}
+    known["ping"] |= {"pulled_up": 1, "pulled_down": pads.pop("ping_up", 0)}
+    known["ping"]["from_high"] = pads.pop("ping_end", INPUT)
+    known["reply"] |= {"high": pads.pop("reply_high", 1), "from_high": pads.pop("reply_end", HELD)}
     return WireTrial({**known, **pads}, balls, answered, counted)
 
 
 @pytest.mark.parametrize(
     ("what", "ping", "reply"),
     [
-        (seen(), "", ""),
-        # a target's own pull-down at its ping line holds the released wire: it is no swapped one
-        (seen(released=0), "", ""),
-        (seen(released=0, reply=(1, 0), answered=0), "", "missing"),
-        (seen(released=0, reply=(1, 0), answered=0, counted=0), "swapped", "swapped"),
-        (seen(reply=(1, 0), answered=0, counted=0), "missing", "missing"),
-        (seen(reply=(1, 0), answered=0), "", "missing"),
-        (seen(reply=(1, 1), answered=0), "", "held high"),
-        (seen(ping=(0, 0), balls=0, answered=0, counted=0), "short", "no answers"),
-        (seen(ping=(1, 1), balls=0, answered=0, counted=0), "short", "no answers"),
-        (seen(ping_to_reply=True, balls=0), "joined", "joined"),
-        (seen(ping_to_listen=True), "jumpers", ""),
-        # the resistor of a Pico 2 holds a line low that nobody drives
-        (seen(answered=0, counted=0, released=0), "swapped", "swapped"),
-        (seen(answered=0), "", "no answers"),
-        (seen(counted=13), "wrong count", ""),
-        (seen(counted=41), "wrong count", ""),
-        (seen(answered=19), "", "no answers"),
-        (seen(counted=None), "", ""),
-        (seen(counted=None, answered=0, reply=(1, 0), released=0), "", "missing"),
-        (seen(counted=None, answered=0, balls=0), "", "no answers"),
+        (seen(), "", ("reply", "")),
+        (seen(reply_end=OPEN, answered=0), "", ("reply", "missing")),
+        (seen(reply_end=INPUT, answered=0), "", ("reply", "wrong pin")),
+        (seen(answered=0), "", ("reply", "held low")),
+        (seen(answered=19), "", ("reply", "loose")),
+        (seen(reply_high=0, answered=0), "", ("reply", "short")),
+        (seen(reply=(1, 1), reply_end=OPEN, answered=0), "", ("reply", "held high")),
+        (
+            seen(ping_end=HELD, reply_end=INPUT, answered=0, counted=0),
+            "held low",
+            ("reply", "swapped"),
+        ),
+        (seen(ping_end=HELD, answered=0, counted=0), "held low", ("ping", "held low")),
+        (seen(ping_end=OPEN, answered=0, counted=0), "missing", ("ping", "missing")),
+        (seen(ping_end=INPUT, answered=0, counted=0), "wrong pin", ("ping", "wrong pin")),
+        (seen(ping_up=1, answered=0, counted=0), "held high", ("ping", "held high")),
+        # a loose ping wire is not the reply's
+        (seen(counted=13, answered=13), "wrong count", ("ping", "wrong count")),
+        (seen(counted=41), "wrong count", ("ping", "wrong count")),
+        (seen(ping=(0, 0), balls=0, answered=0, counted=0), "short", ("ping", "short")),
+        (seen(ping_to_reply=True, balls=0), "joined", ("reply", "joined")),
+        (seen(ping_to_listen=True), "jumpers", ("ping", "jumpers")),
+        # nobody counts: what the pads tell is all there is
+        (seen(counted=None), "", ("reply", "")),
+        (seen(counted=None, answered=0), "", ("reply", "no answers")),
+        (seen(counted=None, answered=0, ping_end=HELD), "held low", ("ping", "held low")),
+        (
+            seen(counted=None, answered=0, ping_end=HELD, reply_end=INPUT),
+            "held low",
+            ("reply", "swapped"),
+        ),
+        # firmware of 0.3 does not let go
+        (seen(ping_end=None, reply_end=None), "", ("reply", "")),
     ],
 )
 def test_what_pads_counts_and_answers_mean(what, ping, reply):
@@ -218,11 +215,15 @@ def test_what_pads_counts_and_answers_mean(what, ping, reply):
 
 def test_every_failure_of_a_wire_is_one_that_the_steps_explain():
     known = {one.name: {failure.name for failure in one.failures} for one in steps()}
+    ways = ["held high", "held low", "wrong pin", "missing"]
     judged = {
-        "ping": {"jumpers", "joined", "short", "swapped", "missing", "wrong count"},
-        "reply": {"joined", "held high", "swapped", "missing", "no answers"},
+        "ping": {"jumpers", "joined", "short", *ways, "wrong count"},
+        "reply": {"joined", "short", *ways, "swapped", "loose", "no answers"},
+        "jumpers": {"no jumper", "swapped", "joined", "short", "loose", "edges", "wrong delays"},
+        "pair": {"not ready", "no answers", "loose", "edges", "clocks", "wrong delays"},
     }
     assert judged == {name: known[name] for name in judged}
+    assert set(measuring.CAUSES.values()) <= judged["jumpers"] | judged["pair"]
 
 
 # --- a managed target: SSH is real, its kernel is a mock ---
@@ -413,6 +414,25 @@ def whole(tmp_path, made_up):  # noqa: ARG001
     for name in work.todo():
         work.do(name)
     return tmp_path / "c"
+
+
+def test_what_is_sent_of_a_made_up_held_bench_names_nobody(tmp_path, made_up):
+    """The bench is somebody else's, and a name of two letters is nobody's business, too."""
+    said = "held by bo@x1 for 5 min more, and you are li@x2: take another bench, or ask them"
+    made_up["target"] = Outcome("fail", said, "ask bo@x1")
+    made_up["kernel"].facts = {"release": "6.12.47-of-bo", "governor": "performance"}
+    made_up["kernel"].notes = ["/home/li/kit on x2"]
+    out = tmp_path / "c"
+    work = again(out)
+    for name in ("pico", "firmware", "jumpers", "target"):
+        work.do(name)
+    work._put("kernel", replace(made_up["kernel"]))
+    work.save()
+    place, sent = share(out, tmp_path / "sent.json")
+    text = place.read_text()
+    assert not re.search(r"\b(bo|li|x1|x2|home)\b", text), text
+    assert sent.result("target").verdict == "fail"
+    assert sent.result("kernel").facts == {"release": "another", "governor": "performance"}
 
 
 def again(out: Path, asked: CommissionRequest = VIRTUAL) -> Commissioning:

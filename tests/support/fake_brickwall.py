@@ -39,7 +39,7 @@ def wires(
     """Return what ``wires`` answers: levels when pulled or driven (up, down), what is joined."""
     names = ("ping_to_reply", "ping_to_listen", "answer_to_reply", "listen_to_reply")
     return {
-        "ping": {"high": ping[0], "low": ping[1]},
+        "ping": {"high": ping[0], "low": ping[1], "pulled_up": 1, "pulled_down": 0},
         "reply": {"pulled_up": reply[0], "pulled_down": reply[1]},
         "listen": {"pulled_up": 1, "pulled_down": 0},
         **dict.fromkeys(names, False),

@@ -22,7 +22,7 @@ from tennis.play.commissioning.wires import WireTrial, judge_ping, judge_reply, 
 from tennis.play.doctor.target import examine_facts
 from tennis.play.planning import plan_of
 from tennis.play.rally import Watch, play
-from tennis.play.verification import Verification
+from tennis.play.verification import Cause, Verification
 from tennis.play.verify import keep, verify
 from tennis.rally import Rally
 from tennis.rally.text import plain
@@ -37,6 +37,16 @@ RATE_GAP_NS, RATE_REPLY_NS = 2_000, 5_000
 # no handler answers so soon: what does is the ping itself, by another way
 OWN_PING_NS = 100
 SEED = 1
+# what a verification calls what is wrong -> the failure of a step
+CAUSES: dict[Cause, str] = {
+    "no jumper": "no jumper",
+    "swapped": "swapped",
+    "joined": "joined",
+    "short": "short",
+    "missed": "loose",
+    "edges": "edges",
+    "clocks": "clocks",
+}
 
 
 @dataclass
@@ -109,8 +119,7 @@ def jumpers(work: Work) -> Outcome:
         if found.verdict == "pass":
             outcome.number("rate_balls_s", "served and kept", rate(brickwall), "balls/s")
             return outcome
-    missing = found.reason.startswith("no jumper")
-    return _off(outcome, "jumpers", "no jumper" if missing else "wrong delays")
+    return _off(outcome, "jumpers", CAUSES.get(found.cause, "wrong delays"))
 
 
 def pair(work: Work) -> Outcome:
@@ -122,8 +131,8 @@ def pair(work: Work) -> Outcome:
         outcome.number("clocks_apart_ppm", "clocks apart", round(found.apart_ppm, 2), "ppm")
     if found.verdict == "pass":
         return outcome
-    missed = found.largest_error_ticks is None
-    return _off(outcome, "pair", "no answers" if missed else "wrong delays")
+    none = found.largest_error_ticks is None
+    return _off(outcome, "pair", "no answers" if none else CAUSES.get(found.cause, "wrong delays"))
 
 
 def _verified(found: Verification, work: Work) -> Outcome:
@@ -238,7 +247,7 @@ def ping(work: Work) -> Outcome:
     """Look at the ping wire, with the help of the target's count."""
     seen, outcome = _wires(work)
     if failure := judge_ping(seen):
-        return outcome.failed(failure, "ping", seen.short if failure == "short" else "")
+        return outcome.failed(failure, "ping", _count(seen, "ping", failure))
     if seen.counted is None:
         outcome.verdict = "left out"
         outcome.reason = "no target was named, which could count: the reply wire's step will tell"
@@ -250,14 +259,22 @@ def ping(work: Work) -> Outcome:
 def reply(work: Work) -> Outcome:
     """Look at both wires."""
     seen, outcome = _wires(work)
-    if failure := judge_reply(seen):
-        if failure == "missing" and seen.counted is None and seen.ping_held_low:
-            outcome.notes.append("something holds the ping wire low: are both wires swapped?")
-        return outcome.failed(failure, "reply", f"{seen.answered} of {seen.balls} answered")
-    if failure := judge_ping(seen):
-        return outcome.failed(failure, "ping", seen.short if failure == "short" else "")
+    where, failure = judge_reply(seen)
+    if failure:
+        return outcome.failed(failure, where, _count(seen, where, failure))
     outcome.reason = f"the line rests low, {seen.answered} of {seen.balls} pings are answered"
     return outcome
+
+
+def _count(seen: WireTrial, where: str, failure: str) -> str:
+    """Say what a failure is known from, besides the pads; empty where nothing was played."""
+    if (where, failure) == ("ping", "short"):
+        return seen.short
+    if not seen.balls:
+        return ""
+    if where == "ping" and seen.counted is not None:
+        return f"{seen.counted} of {seen.balls} counted"
+    return f"{seen.answered} of {seen.balls} answered"
 
 
 def _wires(work: Work) -> tuple[WireTrial, Outcome]:

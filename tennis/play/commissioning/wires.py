@@ -5,11 +5,12 @@
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tennis import wire
 from tennis.bench.instruments.brickwall import Brickwall
 from tennis.bench.instruments.commands import Play
+from tennis.bench.instruments.pads import FarEnd, far_end
 from tennis.errors import BenchError
 
 BALLS = 20
@@ -49,10 +50,9 @@ class WireTrial:
         driven = (self.pads["ping"]["high"], self.pads["ping"]["low"])
         return {(1, 0): "", (0, 0): "ground", (1, 1): "3.3 V"}.get(driven, "what drives it")
 
-    @property
-    def ping_held_low(self) -> bool:
-        """Tell whether the ping wire ends in something low: an output that rests, or a pull."""
-        return bool(self.pads["ping"].get("pulled_up") == 0)
+    def far_end(self, name: Literal["ping", "reply"]) -> FarEnd:
+        """Say what the far end of a wire does to its pad."""
+        return far_end(self.pads[name])
 
     @property
     def resting(self) -> str:
@@ -93,22 +93,35 @@ def judge_ping(seen: WireTrial) -> str:
         return "joined"
     if seen.short:
         return "short"
+    end = seen.far_end("ping")
     if seen.counted == 0:
-        return "swapped" if seen.ping_held_low else "missing"
-    if seen.counted is not None and seen.counted != seen.balls:
-        return "wrong count"
-    return ""
+        return {"high": "held high", "low": "held low", "pulled": "wrong pin"}.get(end, "missing")
+    if seen.counted is not None:
+        return "" if seen.counted == seen.balls else "wrong count"
+    # nobody counts: a target may pull its line down, or not
+    return {"high": "held high", "low": "held low"}.get(end, "")
 
 
-def judge_reply(seen: WireTrial) -> str:
-    """Name the failure of the reply wire; empty: none."""
-    if seen.pads["ping_to_reply"]:
-        return "joined"
-    # without a count nobody knows: a target's own pull-down may hold its ping low
-    if seen.counted == 0 and seen.ping_held_low and not seen.answered:
-        return "swapped"
-    if seen.resting == "high":
-        return "held high"
-    if seen.resting == "floating":
-        return "missing"
-    return "" if seen.answered == seen.balls and seen.balls else "no answers"
+def judge_reply(seen: WireTrial) -> tuple[str, str]:
+    """Name the failure of both wires, and the step whose it is; empty: none."""
+    pads = seen.pads
+    ends = seen.far_end("ping"), seen.far_end("reply")
+    alone = judge_ping(seen)
+    all_back = seen.answered == seen.balls
+    # the first that is so: what may destroy something, then what hides the others
+    rules: tuple[tuple[bool, str, str], ...] = (
+        (seen.jumpers, "ping", "jumpers"),
+        (pads["ping_to_reply"], "reply", "joined"),
+        (bool(seen.short), "ping", "short"),
+        (pads["reply"].get("high") == 0, "reply", "short"),
+        (ends[1] == "high", "reply", "held high"),
+        (ends == ("low", "pulled") and not seen.counted and not seen.answered, "reply", "swapped"),
+        (bool(alone), "ping", alone),
+        (seen.counted is not None and 0 < seen.answered < seen.balls, "reply", "loose"),
+        (ends[1] == "open", "reply", "missing"),
+        (ends[1] == "pulled", "reply", "wrong pin"),
+        (all_back, "reply", ""),
+        (seen.counted is None, "reply", "no answers"),
+        (True, "reply", "held low"),
+    )
+    return next((step, failure) for so, step, failure in rules if so)

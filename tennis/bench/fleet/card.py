@@ -1,0 +1,228 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A Raspberry Pi's card before its first boot: who may log in, how, and whether it says so.
+
+Which files Raspberry Pi OS reads depends on the image, not on a version: rpi-imager's page
+doc/os_customisation_formats.md names them. An image of Debian 13 has cloud-init, and comes with
+its ``user-data`` in the boot partition. One of Debian 12 runs raspberrypi-sys-mods' ``firstboot``,
+as its command line says, and that reads ``custom.toml``.
+"""
+
+import json
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tennis.bench.findings import Finding
+from tennis.errors import TennisError, UsageError
+from tennis.rally.disk import open_regular, write_whole
+from tennis.rally.text import plain
+
+Way = Literal["cloud-init", "firstboot"]
+USER_DATA, NETWORK, META, TOML = "user-data", "network-config", "meta-data", "custom.toml"
+FIRSTBOOT = "/raspberrypi-sys-mods/firstboot"
+OTHER_WAYS = ("rpi-preseed.toml", "firstrun.sh")
+NAME = re.compile(r"[a-z][a-z0-9-]{0,30}[a-z0-9]")
+USER = re.compile(r"[a-z_][a-z0-9_-]{0,30}")
+KEY = re.compile(
+    r"(?:sk-)?(?:ssh|ecdsa)-[a-z0-9@.-]+ [A-Za-z0-9+/]{60,4000}={0,3}(?: [^\r\n]{0,200})?"
+)
+SIZE_MAX = 1 << 16  # bytes of a file that is read
+FREE_MIN_MB = 150  # two kernels with their initramfs
+HEAD = "#cloud-config\n"
+
+
+@dataclass(frozen=True)
+class Card:
+    """Whom a card lets in. Raises UsageError for what cannot be a name, a user or a key."""
+
+    host: str
+    user: str
+    key: str  # the public half
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.host):
+            raise UsageError(
+                f"{plain(self.host, 40)!a} is no host name",
+                next_step="take small letters, digits and dashes: bench-1",
+            )
+        if not USER.fullmatch(self.user) or self.user == "root":
+            raise UsageError(
+                f"{plain(self.user, 40)!a} is no user of a card",
+                next_step="name another: --user pi",
+            )
+        if not KEY.fullmatch(self.key):
+            raise UsageError(
+                "the file of --key holds no public key",
+                next_step="name a file like ~/.ssh/id_ed25519.pub, with one line",
+            )
+
+    def files(self, way: Way) -> dict[str, str]:
+        """Return the first-boot files: name -> text. JSON is YAML, with nothing to quote."""
+        if way == "firstboot":
+            lines = [
+                "config_version = 1",
+                f"[system]\nhostname = {json.dumps(self.host)}",
+                # no password: the account is locked, and the key lets in
+                f"[user]\nname = {json.dumps(self.user)}",
+                "[ssh]\nenabled = true\npassword_authentication = false",
+                f"authorized_keys = [{json.dumps(self.key)}]",
+            ]
+            return {TOML: "\n".join(lines) + "\n"}
+        sudoers = f"/etc/sudoers.d/010_{self.user}-nopasswd"
+        user_data = {
+            "hostname": self.host,
+            "manage_etc_hosts": True,
+            # the distribution's own user gets this name, and keeps its groups
+            "user": {
+                "name": self.user,
+                "shell": "/bin/bash",
+                "lock_passwd": True,
+                "ssh_authorized_keys": [self.key],
+            },
+            "ssh_pwauth": False,
+            "runcmd": [
+                # Raspberry Pi OS starts no sshd by itself
+                ["systemctl", "enable", "--now", "ssh"],
+                ["sh", "-c", f"echo '{self.user} ALL=(ALL) NOPASSWD:ALL' > {sudoers}"],
+                ["chmod", "0440", sudoers],
+            ],
+        }
+        wired = {"eth0": {"dhcp4": True, "optional": True}}
+        return {
+            USER_DATA: HEAD + json.dumps(user_data, indent=2) + "\n",
+            NETWORK: json.dumps({"network": {"version": 2, "ethernets": wired}}, indent=2) + "\n",
+            # another one than last time: else cloud-init takes this for a boot of before
+            META: f"instance-id: tennis-{secrets.token_hex(8)}\n",
+        }
+
+
+def way_of(boot: Path) -> Way:
+    """Say how an image is told about its first boot. Raises UsageError where nobody knows."""
+    if not (boot / "config.txt").is_file() or not (boot / "cmdline.txt").is_file():
+        raise UsageError(
+            f"{boot} is no boot partition of Raspberry Pi OS (config.txt and cmdline.txt)",
+            next_step="name where bootfs is mounted: lsblk -o NAME,LABEL,MOUNTPOINTS",
+        )
+    if _text(boot / USER_DATA) is not None or _text(boot / META) is not None:
+        return "cloud-init"
+    if FIRSTBOOT in (_text(boot / "cmdline.txt") or ""):
+        return "firstboot"
+    raise UsageError(
+        f"{boot} has neither cloud-init's user-data nor a first boot in cmdline.txt: it was booted "
+        "already, or its image is told in another way",
+        next_step="write Raspberry Pi OS Lite (64-bit) anew, or use Raspberry Pi Imager 2",
+    )
+
+
+def write_card(boot: Path, card: Card, *, replace: bool = False) -> list[str]:
+    """Write the first-boot files; return their names. Raises UsageError, DiskFullError."""
+    way = way_of(boot)
+    files = card.files(way)
+    said = [name for name in (*files, *OTHER_WAYS) if _is_said(boot / name)]
+    if said and not replace:
+        raise UsageError(
+            f"{boot} has settings already, in {' and '.join(said)}",
+            next_step="keep them, or say --replace",
+        )
+    strange = [name for name in said if name in OTHER_WAYS]
+    if strange:
+        raise UsageError(
+            f"{boot / strange[0]} would be read, too, and contradict these settings",
+            next_step="write the image anew, without settings",
+        )
+    for name, text in files.items():
+        write_whole(boot / name, text.encode(), force=True)
+    return list(files)
+
+
+def check_card(boot: Path) -> Iterator[Finding]:
+    """Yield what a card's boot partition tells before it is put in."""
+    try:
+        way = way_of(boot)
+    except TennisError as error:
+        problem, _, advice = str(error).rpartition(": ")
+        yield Finding("bad", "image", problem, advice)
+        return
+    yield Finding("good", "image", f"Raspberry Pi OS, told by {way}")
+    wide = (boot / "kernel8.img").is_file()
+    yield Finding(
+        "good" if wide else "bad",
+        "kernel",
+        "64 bits (kernel8.img)" if wide else "no kernel8.img: an image for 32 bits",
+        "" if wide else "write the 64-bit Raspberry Pi OS Lite",
+    )
+    text = _text(boot / (USER_DATA if way == "cloud-init" else TOML)) or ""
+    lines = [
+        line for line in text.splitlines() if line.strip() and not line.strip().startswith("#")
+    ]
+    if not lines:
+        yield Finding(
+            "bad",
+            "settings",
+            "none: no user, no key, no SSH (Raspberry Pi Imager before 2.0 writes a file that this "
+            "image does not read)",
+            "tennis card write, or Raspberry Pi Imager 2",
+        )
+        return
+    keys = KEY.findall("\n".join(lines))
+    yield Finding(
+        "good" if keys else "bad",
+        "key",
+        f"{len(keys)} that may log in" if keys else "none that may log in",
+        "" if keys else "tennis card write --replace",
+    )
+    joined = re.sub(r"\s+", " ", text)
+    ssh = re.search(
+        r'enable_ssh: true|systemctl[", ]+enable[^]]*ssh|\[ssh\] enabled = true', joined
+    )
+    yield Finding(
+        "good" if ssh else "bad",
+        "SSH",
+        "started at the first boot" if ssh else "not started at the first boot",
+        "" if ssh else "tennis card write --replace",
+    )
+    if re.search(r"\$[0-9a-z]+\$[./A-Za-z0-9$]{20,}", text):
+        yield Finding(
+            "note",
+            "password",
+            "its hash lies in the boot partition, for everybody who has the card",
+            "provisioning locks it; tennis card writes none",
+        )
+    if way == "cloud-init" and not re.search(
+        r"^instance-id: *\S", _text(boot / META) or "", re.MULTILINE
+    ):
+        yield Finding(
+            "bad",
+            "meta-data",
+            "no instance-id: cloud-init ignores the rest",
+            "tennis card write --replace",
+        )
+    free_mb = shutil.disk_usage(boot).free // 1_000_000
+    yield Finding(
+        "good" if free_mb >= FREE_MIN_MB else "note",
+        "room",
+        f"{free_mb} MB free",
+        "" if free_mb >= FREE_MIN_MB else f"two more kernels need some {FREE_MIN_MB} MB",
+    )
+
+
+def _text(path: Path) -> str | None:
+    """Return a file's text, None where there is none."""
+    try:
+        with open_regular(path, links=False) as file:
+            return file.read(SIZE_MAX).decode(errors="replace")
+    except OSError:
+        return None
+
+
+def _is_said(path: Path) -> bool:
+    """Tell whether a file says anything: images come with files of comments."""
+    text = _text(path)
+    if text is None or path.name in {META, NETWORK}:
+        return False
+    return any(line.strip() and not line.strip().startswith("#") for line in text.splitlines())

@@ -1,0 +1,78 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis card``: a Raspberry Pi's card before its first boot."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from tennis.cli.completion import Folder
+from tennis.cli.words import echo
+from tennis.errors import UsageError
+from tennis.rally.text import plain, quoted
+
+KEYS = ("id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub")
+SIZE_MAX = 1 << 14
+
+
+@click.group()
+def card() -> None:
+    """Say who may log in to a new Raspberry Pi, and check its card before you put it in.
+
+    Write the 64-bit Raspberry Pi OS Lite to the card with any program, without settings. Plug it in
+    again: its first partition, bootfs, is mounted as BOOT.
+    """
+
+
+@card.command()
+@click.argument("boot", type=Folder(), metavar="BOOT")
+@click.option("--host", required=True, metavar="NAME", help="The name of the board: bench-1.")
+@click.option("--user", default="pi", show_default=True, metavar="USER", help="Who logs in.")
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The public key that lets in. [default: the first of ~/.ssh]",
+)
+@click.option("--replace", is_flag=True, help="Write over settings that the card has.")
+def write(boot: Path, *, host: str, user: str, key: Path | None, replace: bool) -> None:
+    """Write the first-boot files: user, key, SSH, a wired network. No password, no Wi-Fi.
+
+    \b
+    Examples:
+      tennis card write /media/$USER/bootfs --host bench-1
+    """
+    from tennis.bench.fleet.card import Card, write_card
+
+    place = key or next((p for name in KEYS if (p := Path.home() / ".ssh" / name).is_file()), None)
+    if place is None:
+        raise UsageError("~/.ssh has no public key", next_step="make one: ssh-keygen -t ed25519")
+    try:
+        with place.open(encoding="utf-8", errors="replace") as file:
+            line = file.read(SIZE_MAX).strip()
+    except OSError as error:
+        raise UsageError(f"cannot read {place} ({error.strerror})") from error
+    names = write_card(boot, Card(host, user, line), replace=replace)
+    echo(f"{quoted(boot)}: {', '.join(names)}; the key {place.name} lets {user} in to {host}")
+    echo(f"now: tennis card check {quoted(boot)}; then unmount it, and put it in")
+
+
+@card.command()
+@click.argument("boot", type=Folder(), metavar="BOOT")
+def check(boot: Path) -> None:
+    """Check a card before it is put in: image, key, SSH, room. The exit code is 0 if it is sound.
+
+    \b
+    Examples:
+      tennis card check /media/$USER/bootfs
+    """
+    from tennis.bench.fleet.card import check_card
+
+    bad = False
+    for finding in check_card(boot):
+        bad |= finding.verdict == "bad"
+        advice = f" -> {plain(finding.advice)}" if finding.advice else ""
+        echo(f"{finding.verdict:5} {finding.what}: {plain(finding.found)}{advice}")
+    if bad:
+        sys.exit(1)

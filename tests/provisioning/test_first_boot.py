@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""`tennis card`: what it writes onto a boot partition, and what it says of others' cards.
+
+The card is a real FAT file system in an image, read back as the board's firmware would.
+"""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from tennis.cli import cli
+from tennis.errors import UsageError
+from tests.provisioning.test_card import lay_out
+from tests.support import pi_card
+from tests.support.pi_firmware import BOARDS, Firmware
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + "Tennis0" * 6 + "A room 12"
+# as an image of Debian 13 comes: comments only
+TEMPLATE = "#cloud-config\n# The following is an example\n#hostname: x\n#users:\n"
+# as Imager 2 writes it
+IMAGER = f"""#cloud-config
+hostname: bench-1
+user:
+  name: pi
+  lock_passwd: false
+  passwd: "$6$abcdefgh$0123456789abcdefghijklmnopqrstuvwxyz"
+  ssh_authorized_keys:
+    - "{KEY}"
+ssh_pwauth: false
+runcmd:
+  - [ systemctl, enable, --now, ssh ]
+"""
+FIRST = "console=tty1 root=PARTUUID=1-02 init=/usr/lib/raspberrypi-sys-mods/firstboot\n"
+
+
+@pytest.fixture
+def boot(tmp_path) -> Path:
+    """Return the boot partition of an image of Debian 13."""
+    place = tmp_path / "bootfs"
+    lay_out(place)
+    (place / "user-data").write_text(TEMPLATE)
+    (place / "network-config").write_text("# comments\n")
+    (place / "meta-data").write_text("dsmode: local\ninstance_id: rpios-image\n")
+    (tmp_path / "key.pub").write_text(f"{KEY}\n")
+    return place
+
+
+def card(*words: object):
+    return CliRunner().invoke(cli, ["card", *map(str, words)])
+
+
+def write(boot: Path, *words: str):
+    return card("write", boot, "--host", "bench-1", "--key", boot.parent / "key.pub", *words)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_written_card_boots_and_tells_cloud_init_all(boot, tmp_path, board):
+    done = write(boot)
+    assert done.exit_code == 0, done.output
+    pi_card.write(tmp_path / "card.img", boot)
+    read = pi_card.read(tmp_path / "card.img")
+    loaded = Firmware(BOARDS[board]).start(read)
+    assert loaded.configuration == "config.txt"
+    said = yaml.safe_load(read["user-data"])
+    assert read["user-data"].startswith(b"#cloud-config\n")
+    assert said["hostname"] == "bench-1"
+    assert said["user"]["name"] == "pi"
+    assert said["user"]["ssh_authorized_keys"] == [KEY]
+    assert said["user"]["lock_passwd"] is True
+    assert said["ssh_pwauth"] is False
+    assert ["systemctl", "enable", "--now", "ssh"] in said["runcmd"]
+    wired = yaml.safe_load(read["network-config"])["network"]["ethernets"]["eth0"]
+    assert wired["dhcp4"] is True
+    assert yaml.safe_load(read["meta-data"])["instance-id"].startswith("tennis-")
+    assert card("check", boot).exit_code == 0
+
+
+def test_two_cards_are_two_instances(boot):
+    seen = set()
+    for _ in range(2):
+        assert write(boot, "--replace").exit_code == 0
+        seen.add((boot / "meta-data").read_text())
+    assert len(seen) == 2
+
+
+def test_an_image_of_debian_12_is_told_by_its_own_file(boot):
+    for name in ("user-data", "network-config", "meta-data"):
+        (boot / name).unlink()
+    (boot / "cmdline.txt").write_text(FIRST)
+    assert write(boot).exit_code == 0
+    said = tomllib.loads((boot / "custom.toml").read_text())
+    assert said["system"] == {"hostname": "bench-1"}
+    assert said["user"] == {"name": "pi"}
+    assert said["ssh"]["authorized_keys"] == [KEY]
+    assert (said["ssh"]["enabled"], said["ssh"]["password_authentication"]) == (True, False)
+    assert not (boot / "user-data").exists()
+    assert card("check", boot).exit_code == 0
+
+
+def test_what_imager_before_2_leaves_has_no_settings(boot):
+    """It writes firstrun.sh, which an image of Debian 13 does not read."""
+    done = card("check", boot)
+    assert done.exit_code == 1
+    assert "none: no user, no key, no SSH" in done.output
+
+
+def test_what_imager_2_wrote_is_sound_and_its_password_is_told(boot):
+    (boot / "user-data").write_text(IMAGER)
+    (boot / "meta-data").write_text("instance-id: rpi-imager-1\n")
+    done = card("check", boot)
+    assert done.exit_code == 0, done.output
+    assert "1 that may log in" in done.output
+    assert "note  password: its hash lies in the boot partition" in done.output
+    # and is not written over by accident
+    assert "has settings already, in user-data" in str(write(boot).exception)
+    assert (boot / "user-data").read_text() == IMAGER
+    assert write(boot, "--replace").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda boot: (boot / "config.txt").unlink(), "is no boot partition of Raspberry Pi OS"),
+        (lambda boot: (boot / "kernel8.img").unlink(), "an image for 32 bits"),
+        (
+            lambda boot: (boot / "user-data").write_text("#cloud-config\nhostname: x\n"),
+            "none that may",
+        ),
+        (
+            lambda boot: (boot / "user-data").write_text(IMAGER.partition("runcmd")[0]),
+            "not started",
+        ),
+        (lambda boot: (boot / "meta-data").write_text("\n"), "no instance-id"),
+        (
+            lambda boot: [(boot / n).unlink() for n in ("user-data", "meta-data")],
+            "was booted",
+        ),
+    ],
+)
+def test_a_card_that_would_not_let_in_is_found_before_it_is_put_in(boot, change, words):
+    (boot / "user-data").write_text(IMAGER)
+    (boot / "meta-data").write_text("instance-id: rpi-imager-1\n")
+    change(boot)
+    done = card("check", boot)
+    assert done.exit_code == 1
+    assert words in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--host", "bench 1"], "is no host name"),
+        (["--host", "x\n"], "is no host name"),
+        (["--user", "root"], "is no user of a card"),
+        (["--user", "a'; reboot"], "is no user of a card"),
+    ],
+)
+def test_names_that_are_none_write_nothing(boot, words, said):
+    done = write(boot, *words)
+    assert isinstance(done.exception, UsageError)
+    assert said in str(done.exception)
+    assert (boot / "user-data").read_text() == TEMPLATE
+
+
+@pytest.mark.parametrize("text", ["-----BEGIN OPENSSH PRIVATE KEY-----", f"{KEY}\n{KEY}", ""])
+def test_a_file_that_is_no_public_key_is_never_copied(boot, text):
+    (boot.parent / "key.pub").write_text(text)
+    done = write(boot)
+    assert isinstance(done.exception, UsageError)
+    assert "holds no public key" in str(done.exception)
+    assert (boot / "user-data").read_text() == TEMPLATE
+
+
+def test_a_link_on_a_card_is_not_followed(boot, tmp_path):
+    (tmp_path / "elsewhere").write_text("mine\n")
+    (boot / "user-data").unlink()
+    (boot / "user-data").symlink_to(tmp_path / "elsewhere")
+    write(boot, "--replace")
+    assert (tmp_path / "elsewhere").read_text() == "mine\n"
