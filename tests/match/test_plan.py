@@ -18,7 +18,8 @@ from tennis.checkout import ROOT
 from tennis.cli.match import match
 from tennis.errors import BenchError, UsageError
 from tennis.match.plan import MatchPlan, read_plan, repeated
-from tennis.play.match import _with_versions, bench_of_match, duration, estimate_s
+from tennis.play.clock import duration
+from tennis.play.match import _with_versions, bench_of_match, estimate_s
 from tennis.play.schedule import scheduled_rallies, short_of_a_cycle
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
