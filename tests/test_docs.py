@@ -75,7 +75,8 @@ FEW = {
     "drill": ["--repetitions", "200"],
 }
 HANDOUTS = [ROOT / "handouts" / f"{lab.slug}.md" for lab in load_course()[1]]
-EXAMPLES = [page for page in PAGES + HANDOUTS if commands_of(page)]
+TOUR = ROOT / "docs/tour.md"  # it runs as a whole: tests/test_tour.py
+EXAMPLES = [page for page in PAGES + HANDOUTS if page != TOUR and commands_of(page)]
 
 
 def test_there_are_examples():

@@ -4,6 +4,7 @@
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from tennis.pages.match import write_match_report
 from tennis.pages.rally import write_report
 from tennis.rally.manifest import Drill
 from tennis.replicate.verdicts import Replication
+from tests.cli.test_compare import side
 from tests.explain.test_explain import late_ball
 from tests.support.hand_ins import make_work, zipped
 from tests.support.made_up_commissioning import made_up_record
@@ -48,7 +50,7 @@ BOOKS = {
 }
 
 OWN = ("rally", "rallies", "match", "drills", "rtcap", "explain", "umpire", "feedback", "class")
-OWN += ("commission", "labels")
+OWN += ("commission", "labels", "compare")
 KINDS = [*OWN, *(f"{b}/{name}" for b in BOOKS for name in BOOKS[b])]
 
 
@@ -118,6 +120,10 @@ def pages(tmp_path_factory) -> dict[str, Path]:
         assert done.exit_code == 0, done.output
     written["commission"].write_text(commission_page(made_up_record()))
     written["labels"].write_text(label_page([Label("bench-1", "e6605838833f8a2b"), Label("b", "")]))
+    sides = [str(side(out / "before")), str(side(out / f"after_{'long_name_' * 6}", times=1.5))]
+    done = CliRunner().invoke(cli, ["compare", *sides, "--no-explain", "--out", str(out / "gate")])
+    assert done.exit_code == 1, done.output
+    written["compare"] = out / "gate" / "compare.html"
     write_report(rallies[:1], written["rally"])
     write_report(rallies, written["rallies"])
     write_match_report(Replication(maker.sealed()), written["match"])
@@ -209,3 +215,76 @@ def test_the_search_finds_a_command_by_what_it_does(browser, pages):
         # results come one after the other
         page.get_by_text("Search finished").first.wait_for()
         assert command in page.inner_text("#search-results")
+
+
+TELEPHONE = {"width": 390, "height": 844}
+CUT = """[...document.querySelectorAll(".wide, .picture, .table-wrapper, section > table")]
+  .filter(e => e.scrollWidth > e.clientWidth + 1)"""
+
+
+@pytest.mark.parametrize(
+    "kind", ["match", "rallies", "compare", "drills", "docs/evidence/knutsson-match"]
+)
+def test_what_a_telephone_cuts_shows_that_it_scrolls(browser, pages, kind):
+    """A table has a shadow at its edge, a picture a sentence below it."""
+    page = browser.new_page(viewport=TELEPHONE)
+    page.goto(pages[kind].as_uri())
+    told = f"""{CUT}.map(e => [e.className, e.classList.contains("picture")
+      ? getComputedStyle(e.nextElementSibling, "::before").content
+      : getComputedStyle(e).backgroundImage])"""
+    found = page.evaluate(told)
+    assert found
+    for name, said in found:
+        assert ("scrolls" if "picture" in name else "linear-gradient") in said, name
+    page.close()
+
+
+def test_a_telephone_shows_verdicts_as_cards(browser, pages):
+    """Nothing of them is cut: the verdict first, and each figure with the words of its column."""
+    page = browser.new_page(viewport=TELEPHONE)
+    page.goto(pages["match"].as_uri())
+    cut = page.evaluate(f"{CUT}.filter(e => e.querySelector('td .verdict')).map(e => e.ariaLabel)")
+    assert [name for name in cut if not name.startswith("Table ")] == []
+    row = page.locator("#rankings tbody tr").first
+    verdict, title = row.locator(".verdict").bounding_box(), row.locator("th").bounding_box()
+    assert verdict["y"] < title["y"]
+    words = "e => getComputedStyle(e, '::before').content"
+    assert row.locator("td").first.evaluate(words).startswith('"Published')
+    page.close()
+
+
+def test_names_break_behind_an_underscore(browser, pages):
+    page = browser.new_page()
+    page.goto(pages["docs/explain"].as_uri())
+    name = page.locator("code", has_text="free_pcppages_bulk").first
+    assert "free_<wbr>pcppages_<wbr>bulk" in name.inner_html()
+    assert "free_pcppages_bulk" in name.inner_text()
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def deck(tmp_path_factory) -> Path:
+    """Build the slides; return the deck with a table, a picture and code."""
+    out = tmp_path_factory.mktemp("slides")
+    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(ROOT / "slides"), str(out)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    return out
+
+
+@pytest.mark.parametrize("name", ["00-opening", "01-first-serve", "04-under-load"])
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_slides_fit_and_turn_dark(browser, deck, name, width, scheme):
+    height = 844 if width == 390 else 900
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    page.goto((deck / f"{name}.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    slides = "[...document.querySelectorAll('header.slide, section > section')]"
+    tall = f"{slides}.filter(e => e.offsetHeight > innerHeight + 2).map(e => e.innerText)"
+    assert page.evaluate(tall) == []
+    style = "getComputedStyle(document.documentElement)"
+    assert float(page.evaluate(f"parseFloat({style}.fontSize)")) >= 14
+    red = int(page.evaluate(f"{style}.backgroundColor").removeprefix("rgb(").split(",")[0])
+    assert (red < 64) == (scheme == "dark")
+    page.close()

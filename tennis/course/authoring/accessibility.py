@@ -3,9 +3,10 @@
 """A Sphinx extension: what both books need so that a keyboard and a screen reader get everywhere.
 
 Wide blocks of text scroll, so that a keyboard must reach them; captions of the navigation say that
-they are headings, and have to say of which level.
+they are headings, and have to say of which level. Names in the text may break behind an underscore.
 """
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from sphinx.util.typing import ExtensionMetadata
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 _AFTER_THE_THEME = 900
+_NAME = re.compile(r'<span class="pre">[^<]*_[^<]*</span>')  # code within a sentence
 
 
 def _mend(
@@ -31,6 +33,8 @@ def _mend(
     ):
         if key in context:
             context[key] = context[key].replace(was, becomes)
+    if "body" in context:
+        context["body"] = _NAME.sub(lambda name: name[0].replace("_", "_<wbr>"), context["body"])
 
 
 def setup(app: "Sphinx") -> ExtensionMetadata:
