@@ -12,12 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tennis.checkout import cache_folder
+from tennis.digests import sha256_of
 from tennis.errors import DiskFullError, TennisError
 from tennis.listener import say
 from tennis.rally.text import quoted
 
 LOCK_S = 4 * 3600  # as long as a kernel may take to be built
 LOCK_EVERY_S = 0.2
+# what is made here, and small: a file in it that was changed would go into rallies unseen
+CHECKED = {"modules", "own-modules", "programs", "instruments", "sloth", "slothful"}
+SUMS = "SHA256SUMS"  # of a folder that is checked, as `sha256sum -c` reads it
 
 
 def digest(*parts: str | bytes | Path) -> str:
@@ -74,6 +78,23 @@ def locked(path: Path, what: str) -> Iterator[None]:
         yield
 
 
+def _sums(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SUMS)
+    return "".join(f"{sha256_of(path)}  {path.relative_to(folder)}\n" for path in files)
+
+
+def _as_built(folder: Path, tell: Callable[[str], object] = lambda _: None) -> bool:
+    """Tell whether a folder's files are those that were built; ``tell`` is told if they are not.
+
+    What an older Tennis built has no sums, and is taken as it is.
+    """
+    sums = folder / SUMS
+    if not sums.is_file() or sums.read_text() == _sums(folder):
+        return True
+    tell(f"{folder} is not what was built there: it is built again")
+    return False
+
+
 def once(
     kind: str,
     name: str,
@@ -86,22 +107,25 @@ def once(
 
     Safe against interruption and against a second process: the folder appears by one rename, under
     a lock. ``again`` builds it anew even if it is there. ``cache``: another cache than this
-    process's.
+    process's. A folder of the kinds CHECKED is compared with what was built, and built again where
+    it differs.
     """
     note(kind, name)
     home = (cache or cache_folder()) / kind
     folder = home / name
-    if folder.is_dir() and not again:
+    if folder.is_dir() and not again and (kind not in CHECKED or _as_built(folder)):
         return folder
     try:
         home.mkdir(parents=True, exist_ok=True)
         with locked(home / f".{name}.lock", f"{kind}/{name}"):
-            if folder.is_dir() and not again:
+            if folder.is_dir() and not again and (kind not in CHECKED or _as_built(folder, say)):
                 return folder
             with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=home) as temporary:
                 fresh = Path(temporary) / name
                 fresh.mkdir()
                 build(fresh)
+                if kind in CHECKED:
+                    (fresh / SUMS).write_text(_sums(fresh))
                 if folder.is_dir():
                     folder.rename(Path(temporary) / "old")
                 fresh.rename(folder)

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Run another program, and say clearly when it failed."""
 
-import os
 import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from tennis import environment
 from tennis.bench import programs
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
@@ -36,7 +36,7 @@ def run(
         done = subprocess.run(
             arguments,
             cwd=cwd,
-            env={**os.environ, "LC_ALL": "C"},
+            env=environment.for_programs(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -72,6 +72,7 @@ def _why_unreached(output: str) -> tuple[str, str] | None:
         ["sh", WHY_UNREACHED],
         input=output,
         stdout=subprocess.PIPE,
+        env=environment.for_programs(),
         text=True,
         timeout=ANSWER_S,
         check=False,

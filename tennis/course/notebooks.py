@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from tennis import environment
 from tennis.bench.protocol import Bench
 from tennis.bench.registry import bench_for
 from tennis.checkout import ROOT
@@ -257,9 +258,9 @@ def _play(asked: LabRally, seed: int) -> Rally:
 
 def _tennis(*words: str, what: str) -> None:
     command = [sys.executable, "-c", "from tennis.cli import main; main()", *words]
-    # a notebook's Python asks programs for colours, as if somebody could see them
-    plain = {name: value for name, value in os.environ.items() if "COLOR" not in name}
-    done = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment.for_tennis(), capture_output=True, text=True, check=False
+    )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise TennisError(f"{what} could not be played: {last}")

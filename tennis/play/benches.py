@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """What the list of benches says, and how a bench is returned to its known state."""
 
-import os
 import re
 import subprocess
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from tennis import environment
 from tennis.bench.fleet import leases, state
 from tennis.bench.fleet.inventory import Fleet, ListedBench, program, read_inventory
 from tennis.bench.instruments import verifications
@@ -159,7 +159,7 @@ def restore(
     process = subprocess.Popen(
         command,
         cwd=ROOT / "ansible",
-        env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"},
+        env=environment.for_ansible(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal
 
+from tennis import environment
+
 SAID_MAX = 1 << 16  # bytes
 KEPT = 32  # answers
 COLUMNS = "100"
@@ -67,7 +69,7 @@ class Explaining:
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=progress,
-            env={**os.environ, "COLUMNS": COLUMNS},
+            env=environment.for_tennis(COLUMNS=COLUMNS),
             start_new_session=True,  # Ctrl-C is for the server, which then ends it
         )
         self._run = _Run(ball_key, process, said, progress)

@@ -6,7 +6,6 @@ A question in SQL is answered by a process of its own (``answering``), within it
 """
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tennis import environment
 from tennis.errors import RallyError, TennisError, UsageError
 from tennis.rally.folder import BALLS
 from tennis.rally.tally import Tally
@@ -79,7 +79,7 @@ def _answer(asked: Mapping[str, Any], rallies: pa.Table) -> pa.Table:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         # a heap for each thread, or a gigabyte reserved for Arrow, would count as memory
-        env=os.environ | {"MALLOC_ARENA_MAX": "2", "ARROW_DEFAULT_MEMORY_POOL": "system"},
+        env=environment.for_tennis(MALLOC_ARENA_MAX="2", ARROW_DEFAULT_MEMORY_POOL="system"),
     )
     with process:
         try:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tennis import environment
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.targets.ssh import SshTarget
 from tennis.checkout import ROOT
@@ -124,8 +125,7 @@ def _list_inventory(place: Path) -> str:
         done = subprocess.run(
             [program("ansible-inventory"), "-i", place.resolve(), "--list"],
             cwd=ROOT / "ansible",
-            # Ansible refuses the plain C locale
-            env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"},
+            env=environment.for_ansible(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -18,6 +18,7 @@ from typing import IO
 
 import numpy as np
 
+from tennis import environment
 from tennis.bench.instruments.sigrok import ANSWER_S, Settings, find_program
 from tennis.errors import BenchError, TennisError
 from tennis.rally.disk import writing
@@ -57,6 +58,7 @@ class Acquisition:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
+            env=environment.for_sigrok(),
             start_new_session=True,  # Ctrl-C is for us: what was captured is kept
         )
         self._thread = threading.Thread(target=self._keep, name="umpire", daemon=True)
@@ -102,6 +104,7 @@ class Acquisition:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=errors,
+                    env=environment.for_sigrok(),
                     timeout=ANSWER_S,
                     check=False,
                 )

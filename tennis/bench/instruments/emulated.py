@@ -11,6 +11,7 @@ from pathlib import Path
 
 from littlefs import LittleFS
 
+from tennis import environment
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.instruments import firmware, micropython, verifications
@@ -92,7 +93,8 @@ def flash_image() -> Path:
         image = start.ljust(FLASH_SIZE - FILES_SIZE, b"\xff") + bytes(disk.context.buffer)
         (folder / "flash.bin").write_bytes(image)
 
-    return once("instruments", f"flash-{digest(interpreter, *parts)}", build) / "flash.bin"
+    name = f"flash-{digest(interpreter, *parts)}"
+    return once("instruments", name, build) / "flash.bin"
 
 
 def describe(firmware_sha256: str) -> Instrument:
@@ -133,6 +135,7 @@ def start(
             stdout=log_file or subprocess.DEVNULL,
             stderr=log_file or subprocess.DEVNULL,
             pass_fds=descriptors,
+            env=environment.for_programs(),
             start_new_session=True,  # Ctrl-C is for the host
         )
     finally:

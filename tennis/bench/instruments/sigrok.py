@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from tennis import environment
 from tennis.errors import BenchError, UsageError
 from tennis.rally.text import plain
 from tennis.umpire.captures.edges import MAX_TICKS
@@ -134,6 +135,7 @@ def _ask(*words: str) -> str:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=errors,
+                env=environment.for_sigrok(),
                 timeout=ANSWER_S,
                 check=False,
             )

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tennis import environment
 from tennis.bench.instruments.sigrok import ANSWER_S, find_program
 from tennis.checkout import ROOT
 from tennis.errors import BenchError, RallyError
@@ -37,6 +38,7 @@ def install() -> Path:
     done = subprocess.run(
         [find_program(), "-P", "tennis", "--show"],
         stdin=subprocess.DEVNULL,
+        env=environment.for_sigrok(),
         capture_output=True,
         text=True,
         check=False,

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from tennis import environment
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.kernels.catalogue import Kernel, fingerprint
@@ -82,7 +83,8 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
         shutil.move(module, folder / module.name)
         shutil.rmtree(work)
 
-    key = digest(*needed, fingerprint(kernel), compiler_version(), *OVERRIDES, UNTRACED)
+    parts = [fingerprint(kernel), compiler_version(), *OVERRIDES, UNTRACED, environment.BUILT_IN]
+    key = digest(*needed, *parts)
     return once("modules", f"{source.stem}-{key}", build) / f"{source.stem}.ko"
 
 
@@ -103,5 +105,5 @@ def program(source: Path, libraries: Sequence[str] = ()) -> Path:
             cwd=source.parent,
         )
 
-    key = digest(source, *headers, compiler_version(), *flags, *linked)
+    key = digest(source, *headers, compiler_version(), *flags, *linked, environment.BUILT_IN)
     return once("programs", f"{source.stem}-{key}", build) / source.stem

@@ -5,7 +5,6 @@
 ``instrument`` is the built-in one, ``link`` lets another program play: the emulated Pico.
 """
 
-import os
 import re
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tennis import environment
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.checkout import ROOT
@@ -121,7 +121,8 @@ def check_exports(qemu: Qemu, plugin: Plugin, purpose: str) -> None:
 def build(qemu: Qemu, plugin: Plugin = "instrument") -> Path:
     """Build a plugin for this QEMU; return its path."""
     compiler = run(["gcc", "--version"], what="the C compiler").splitlines()[0]
-    key = digest(*sources(plugin), compiler, *FLAGS, str(qemu.path), qemu.version)
+    made = [compiler, *FLAGS, str(qemu.path), qemu.version, environment.BUILT_IN]
+    key = digest(*sources(plugin), *made)
     name = f"{plugin}.so"
 
     def compile_into(folder: Path) -> None:
@@ -144,6 +145,7 @@ def _plugin_api(qemu: Qemu, impossible: Path) -> int:
     refused = subprocess.run(
         [qemu.path, "-M", "none", "-display", "none", "-plugin", impossible],
         stdin=subprocess.DEVNULL,
+        env=environment.for_programs(),
         capture_output=True,
         text=True,
         timeout=60,
@@ -164,8 +166,9 @@ def preloaded(library: int) -> dict[str, str]:
     ``library`` is a descriptor of the instrument that QEMU inherits: a path may have a space or a
     colon, at which LD_PRELOAD is divided.
     """
-    others = os.environ.get("LD_PRELOAD", "")
-    return {**os.environ, "LD_PRELOAD": f"/proc/self/fd/{library} {others}".strip()}
+    given = environment.for_programs()
+    others = given.get("LD_PRELOAD", "")
+    return given | {"LD_PRELOAD": f"/proc/self/fd/{library} {others}".strip()}
 
 
 def parameters(protocol: Protocol, instruction_ns: int, descriptor: int) -> dict[str, int]:

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
+from tennis import environment
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.kernels.catalogue import Kernel
@@ -86,7 +87,8 @@ def image(
         plain.unlink()
 
     own = [] if chosen.parent == SLOTHFUL else [chosen, tasks]
-    key = digest(*sources(), *own, kernel.image, compiler_version(), *words)
+    made = [compiler_version(), *words, environment.BUILT_IN]
+    key = digest(*sources(), *own, kernel.image, *made)
     return once("slothful", f"{kernel.name}-{key}", build) / "Image"
 
 

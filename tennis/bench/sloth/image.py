@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tennis import environment
 from tennis.bench import box
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
@@ -95,7 +96,7 @@ def image(
     words = _words(core, board, application.stem, checked=checked, defines=defines or {})
     sources = _sources()
     own = [application, application.with_suffix(".h")]
-    key = digest(*sources, *own, compiler_version(), *words)
+    key = digest(*sources, *own, compiler_version(), *words, environment.BUILT_IN)
 
     def build(folder: Path) -> None:
         command: list[str | Path] = [COMPILER, *words, f"-I{application.parent}", f"-I{SLOTH}"]

@@ -5,6 +5,7 @@
 import subprocess
 from pathlib import Path
 
+from tennis import environment
 from tennis.bench.qemu import plugins
 from tennis.bench.qemu.session import PipedSession
 from tennis.bench.sloth.image import Core
@@ -56,6 +57,7 @@ class SlothSession(PipedSession):
                 stdout=log,
                 stderr=log,
                 pass_fds=[self.writer],
+                env=environment.for_programs(),
                 start_new_session=True,
             )
         self.started()

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
+from tennis import environment
 from tennis.bench.targets import snapshot
 from tennis.bench.targets.console import LIMIT_BYTES
 from tennis.bench.targets.ssh import SSH_FAILED, SshTarget
@@ -130,6 +131,7 @@ class AgentSession:
             self._peer = subprocess.Popen(
                 ["sh", "-c", PEER, "peer", f"PATH={shlex.quote(str(scp.parent))}:$PATH; {command}"],
                 cwd=folder,
+                env=environment.for_programs(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,

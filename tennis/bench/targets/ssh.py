@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tennis import environment
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.targets import diagnoses, snapshot
 from tennis.errors import BenchError, UsageError
@@ -167,7 +168,7 @@ class SshTarget:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_environment(),
+            env=environment.for_programs(),
             start_new_session=True,  # Ctrl-C is for the host
         )
 
@@ -350,7 +351,7 @@ class SshTarget:
                 stdin=source.fileno(),
                 stdout=output,
                 stderr=errors,
-                env=_environment(),
+                env=environment.for_programs(),
                 start_new_session=True,  # Ctrl-C is for the host
             )
             try:
@@ -394,10 +395,6 @@ def why(done: Done) -> str:
     lines = [line.strip() for line in done.errors.splitlines() if line.strip()]
     reason = plain(" | ".join(lines[-3:]), 300) if lines else "it did not say why"
     return f"failed ({done.code}): {reason}"
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, "LC_ALL": "C"}
 
 
 def _plain_owner(entry: tarfile.TarInfo) -> tarfile.TarInfo:

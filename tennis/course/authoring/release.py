@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal
 
+from tennis import environment
 from tennis.checkout import ROOT
 from tennis.course.starters import starter
 from tennis.errors import TennisError, UsageError
@@ -50,7 +51,12 @@ def _names() -> Iterator[str]:
     """Yield the files of the tree: those that git knows, or all that were not built."""
     if (ROOT / ".git").exists():
         done = subprocess.run(
-            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+            ["git", "ls-files", "-z"],
+            cwd=ROOT,
+            env=environment.for_programs(),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             message = f"git cannot list the files of {ROOT}: {done.stderr.strip()[-200:]}"

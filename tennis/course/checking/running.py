@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from tennis import environment
 from tennis.checkout import ROOT
 from tennis.course.labs import LABS, Lab, Question, load_lab
 from tennis.course.work import WorkError
@@ -165,14 +166,13 @@ def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> s
         *("--work", str(folder.resolve()), "--results", str(results)),
         *words,
     ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    own = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     # nothing of the folder that somebody stands in is imported
-    environment |= {"PYTHONSAFEPATH": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    environment.pop("PYTEST_ADDOPTS", None)
+    own |= {"PYTHONSAFEPATH": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     try:
         done = subprocess.run(
             command,
-            env=environment,
+            env=environment.for_tennis(**own),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

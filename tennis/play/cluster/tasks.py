@@ -8,7 +8,6 @@ the worker's machine has besides does not matter.
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tennis import __version__
+from tennis import __version__, environment
 from tennis.bench.cache import once
 from tennis.bench.kernels.modules import compiler_version
 from tennis.bench.qemu import plugins
@@ -171,10 +170,10 @@ def _process(
 ) -> dict[str, str]:
     """Run the process that plays, until it ends or is told to. Raises TennisError."""
     command = [sys.executable, "-m", "tennis.play.cluster.rally", *words]
-    environment = {**os.environ, "TENNIS_CACHE": str(cache), "PYTHONPATH": str(ROOT)}
+    own = environment.for_tennis(TENNIS_CACHE=str(cache), PYTHONPATH=str(ROOT))
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as log:
         with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=said, stderr=log, text=True, env=environment
+            command, stdin=subprocess.PIPE, stdout=said, stderr=log, text=True, env=own
         ) as process:
             assert process.stdin is not None  # noqa: S101
             try:

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a program that Tennis starts is given of the environment: the names below, and no others.
+
+Compilers, kbuild, Python and Ansible take orders from dozens of variables. One that a shell
+happens to set, ``KCFLAGS=-O3``, would go into what is built, and neither the cache's key nor the
+manifest would know of it.
+"""
+
+import os
+from collections.abc import Iterable
+
+# part of the key of what is built: another number builds it again
+BUILT_IN = "1"
+# where programs, their libraries and a person's settings are; who preloads a library means all
+PLACES = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD")
+# how another machine is reached; git and Ansible log in, too
+PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy")
+REACH = (
+    *PROXIES,
+    *(name.upper() for name in PROXIES),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "REQUESTS_CA_BUNDLE"),
+    *("USER", "LOGNAME", "SHELL", "TERM", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY"),
+    *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "GIT_SSH_COMMAND"),
+    *("GIT_ASKPASS", "GIT_TERMINAL_PROMPT", "KRB5CCNAME", "KRB5_CONFIG"),
+    *("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"),
+)
+ANSIBLE = (
+    *("ANSIBLE_VAULT_PASSWORD_FILE", "ANSIBLE_VAULT_IDENTITY_LIST", "ANSIBLE_PRIVATE_KEY_FILE"),
+    *("ANSIBLE_REMOTE_USER", "ANSIBLE_HOST_KEY_CHECKING", "ANSIBLE_TIMEOUT", "ANSIBLE_HOME"),
+    *("ANSIBLE_SSH_ARGS", "ANSIBLE_SSH_COMMON_ARGS", "ANSIBLE_SSH_EXTRA_ARGS"),
+    *("ANSIBLE_BECOME_PASSWORD_FILE", "ANSIBLE_CONNECTION_PASSWORD_FILE"),
+)
+SIGROK = ("SIGROK_FIRMWARE_DIR", "SIGROKDECODE_DIR", "XDG_DATA_HOME", "XDG_DATA_DIRS")
+# of a Tennis that a Tennis starts: what its user told it, and how it speaks to that user
+OWN = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "NO_COLOR", "MPLCONFIGDIR", "VIRTUAL_ENV")
+OWN_KINDS = ("TENNIS_", "XDG_", "AWS_")  # the first letters of names: the store asks for AWS_
+
+
+def for_programs(**more: str) -> dict[str, str]:
+    """Return the environment of a program, whose words are in English; ``more`` comes last."""
+    return _given((*PLACES, *REACH)) | {"LC_ALL": "C"} | more
+
+
+def for_ansible() -> dict[str, str]:
+    """Return the environment of Ansible, which refuses the plain C locale."""
+    given = _given((*PLACES, *REACH, *ANSIBLE))
+    return given | {"LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"}
+
+
+def for_sigrok() -> dict[str, str]:
+    """Return the environment of sigrok-cli: its firmware and decoders may lie elsewhere."""
+    return for_programs(**_given(SIGROK))
+
+
+def for_tennis(**more: str) -> dict[str, str]:
+    """Return the environment of another Python with Tennis; ``more`` comes last."""
+    own = [name for name in os.environ if name.startswith(OWN_KINDS)]
+    return _given((*PLACES, *REACH, *OWN, *own)) | more
+
+
+def _given(names: Iterable[str]) -> dict[str, str]:
+    return {name: os.environ[name] for name in names if name in os.environ}

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What is built and started does not depend on what a shell happens to set."""
+
+import ast
+import subprocess
+
+import pytest
+
+from tennis import environment
+from tennis.bench.cache import SUMS
+from tennis.bench.kernels.catalogue import find
+from tennis.bench.kernels.modules import kernel_module, program
+from tennis.bench.qemu import plugins
+from tennis.bench.sloth import image
+from tennis.checkout import ROOT, cache_folder
+from tennis.course.authoring import release
+from tennis.listener import listening
+from tests.support.virtual import GUEST
+
+# each would change what is built, or end the build
+SET = {
+    **dict.fromkeys(("KCFLAGS", "KAFLAGS", "KCPPFLAGS", "HOSTCFLAGS", "CFLAGS_MODULE"), "-O3"),
+    **dict.fromkeys(("AFLAGS_MODULE", "CFLAGS", "CPPFLAGS", "CFLAGS_KERNEL"), "-march=native"),
+    **dict.fromkeys(("LDFLAGS", "LDFLAGS_MODULE", "KBUILD_LDFLAGS_MODULE"), "--nothing"),
+    **dict.fromkeys(("KBUILD_OUTPUT", "KBUILD_EXTMOD", "KBUILD_SRC", "O", "M"), "/nowhere"),
+    **dict.fromkeys(("KBUILD_EXTRA_SYMBOLS", "MAKEFILES", "BASH_ENV", "ENV"), "/nowhere/file"),
+    **dict.fromkeys(("LLVM", "LLVM_IAS", "W", "C", "V", "KBUILD_MODPOST_WARN"), "1"),
+    **dict.fromkeys(("ARCH", "SRCARCH", "SUBARCH"), "x86"),
+    **dict.fromkeys(("CROSS_COMPILE", "CC", "LD", "AR", "HOSTCC", "OBJCOPY"), "no-such-program"),
+    **dict.fromkeys(("MAKEFLAGS", "GNUMAKEFLAGS"), "-n"),
+    **dict.fromkeys(("CPATH", "C_INCLUDE_PATH", "COMPILER_PATH", "LIBRARY_PATH"), "{planted}"),
+    **dict.fromkeys(("GCC_EXEC_PREFIX", "LD_RUN_PATH"), "{planted}/"),
+    **dict.fromkeys(("DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES"), "{planted}/written"),
+    **{"SOURCE_DATE_EPOCH": "1", "GCC_COMPARE_DEBUG": "1", "GNUTARGET": "elf32-little"},
+    **{"LDEMULATION": "elf_i386", "KBUILD_BUILD_TIMESTAMP": "1 May 2001", "KBUILD_BUILD_USER": "x"},
+    **{"TAR_OPTIONS": "--nothing", "POSIXLY_CORRECT": "1", "NODE_OPTIONS": "--nothing"},
+    **{"PYTHONHOME": "{planted}", "PYTHONPATH": "{planted}", "PYTHONOPTIMIZE": "1"},
+    **{"PYTHONHASHSEED": "5", "LC_ALL": "de_DE.UTF-8", "LANGUAGE": "de", "LC_NUMERIC": "de_DE"},
+    **{"GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/nowhere", "GIT_INDEX_FILE": "/nowhere/index"},
+    **{"ANSIBLE_STDOUT_CALLBACK": "json", "ANSIBLE_CONFIG": "/nowhere", "QEMU_AUDIO_DRV": "x"},
+}
+
+
+def own_cache(folder, monkeypatch):
+    """Use a cache in which nothing is built."""
+    folder.mkdir()
+    for one in cache_folder().iterdir():
+        if one.name not in {"modules", "programs", "instruments", "sloth"}:
+            (folder / one.name).symlink_to(one)
+    monkeypatch.setenv("TENNIS_CACHE", str(folder))
+
+
+def built():
+    """Build a thing of each kind; return their bytes."""
+    sloth = ROOT / "target" / "sloth" / "racquet.c"
+    return {
+        "module": kernel_module(GUEST / "sleepy" / "sleepy.c", find("mainline")).read_bytes(),
+        "program": program(ROOT / "target" / "virtual" / "racquet-ready.c").read_bytes(),
+        "plugin": plugins.build(plugins.find_qemu()).read_bytes(),
+        "sloth": image.image(sloth, image.CORES["m3"]).read_bytes(),
+    }
+
+
+@pytest.mark.virtual
+def test_fifty_variables_change_no_byte_of_what_is_built(tmp_path, monkeypatch):
+    assert len(SET) >= 50
+    plain = built()
+    planted = tmp_path / "planted"
+    planted.mkdir()
+    (planted / "stdio.h").write_text('#error "a header of somebody else"\n')
+    for name, value in SET.items():
+        monkeypatch.setenv(name, value.format(planted=planted))
+    own_cache(tmp_path / "cache", monkeypatch)
+    assert built() == plain
+    assert sorted(path.name for path in planted.iterdir()) == ["stdio.h"]
+
+
+@pytest.mark.virtual
+def test_what_was_changed_in_the_cache_is_built_again(tmp_path, monkeypatch):
+    own_cache(tmp_path / "cache", monkeypatch)
+    source = ROOT / "target" / "virtual" / "racquet-ready.c"
+    place = program(source)
+    content = place.read_bytes()
+    assert place.name in (place.parent / SUMS).read_text()
+    for spoil in (
+        lambda: place.write_bytes(content[:-1] + b"x"),
+        place.unlink,
+        lambda: (place.parent / "another").write_text("x"),
+    ):
+        spoil()
+        said = []
+        with listening(said.append):
+            assert program(source).read_bytes() == content
+        assert said == [f"{place.parent} is not what was built there: it is built again"]
+        with listening(said.append):
+            program(source)
+        assert len(said) == 1
+
+
+def test_every_program_is_given_an_environment():
+    """A child without one gets all that the shell of the user set."""
+    without = []
+    for path in sorted((ROOT / "tennis").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            called, words = ast.unparse(node.func), {keyword.arg for keyword in node.keywords}
+            starts = called in {"subprocess.run", "subprocess.Popen", "subprocess.check_output"}
+            if starts and "env" not in words:
+                without.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert without == []
+
+
+def test_one_list_says_what_is_handed_on():
+    """Only a person's own program, JupyterLab, gets all of the environment."""
+    text = {
+        path.relative_to(ROOT).as_posix(): path.read_text()
+        for path in (ROOT / "tennis").rglob("*.py")
+    }
+    whole = (
+        "**os.environ",
+        "os.environ |",
+        "dict(os.environ",
+        "os.environ.copy",
+        "os.environ.items",
+    )
+    found = {name for name, code in text.items() if any(word in code for word in whole)}
+    assert found == {"tennis/course/notebook/jupyter.py"}
+
+
+def test_what_a_tennis_is_given_that_a_tennis_starts(monkeypatch):
+    for name in ("PYTHONOPTIMIZE", "PYTHONSTARTUP", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "CC"):
+        monkeypatch.setenv(name, "1")
+    for name in ("TENNIS_CACHE", "XDG_DATA_HOME", "LC_ALL"):
+        monkeypatch.setenv(name, "here")
+    given = environment.for_tennis(COLUMNS="80")
+    assert {given["TENNIS_CACHE"], given["XDG_DATA_HOME"], given["LC_ALL"]} == {"here"}
+    assert given["COLUMNS"] == "80"
+    assert not [name for name in given if name.startswith(("PYTHON", "PYTEST"))]
+    assert "CC" not in given
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a release has no repository")
+def test_git_lists_this_tree_also_from_a_hook(monkeypatch, tmp_path):
+    """Git sets GIT_DIR for its hooks: then it would list another repository's files."""
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))
+    assert "README.md" in set(release._names())
