@@ -11,7 +11,7 @@ from tennis.errors import UsageError
 from tennis.rally.text import plain
 
 STUDENT_MAX = 60  # characters of a name
-SIGNS = frozenset(" .'\u2019@+-")  # in names, besides letters
+JOINERS = "\u200c\u200d"  # letters of Persian and of Indian scripts stand together or apart by them
 MEMBERS_MAX = 4  # of a group
 GROUP_MAX = MEMBERS_MAX * (STUDENT_MAX + len(" and "))  # characters of its name
 NUMBER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,39}")  # a student's, as registers give them
@@ -30,10 +30,21 @@ def is_letter(character: str) -> bool:
     return character.isalnum() or unicodedata.category(character).startswith("M")
 
 
-def is_name(student: str, longest: int = STUDENT_MAX) -> bool:
-    """Tell whether it is the name of a student, or of a group."""
-    known = all(is_letter(c) or c == "_" or c in SIGNS for c in student)
-    return known and 0 < len(student) <= longest and (student[0].isalnum() or student[0] == "_")
+def why_no_name(student: str, longest: int = STUDENT_MAX) -> str:
+    """Say why this is not the name of a student, or of a group; empty if it is one.
+
+    A name is text: it may hold each sign that is seen, in each place (Kumaran a/l Raju, 't Hart).
+    What writes it into a file or a page makes it harmless there. Refused is what would lie: a sign
+    that is not seen, moves the cursor or turns the direction.
+    """
+    if hidden := [c for c in student if not (c.isprintable() or c in JOINERS)]:
+        name = unicodedata.name(hidden[0], "a control character")
+        return f"it holds a sign that is not seen, U+{ord(hidden[0]):04X} ({name.lower()})"
+    if not any(is_letter(c) for c in student):
+        return "it holds no letter"
+    if student != student.strip():
+        return "it begins or ends with a space"
+    return f"it is longer than {longest} characters" if len(student) > longest else ""
 
 
 @dataclass(frozen=True)
@@ -53,10 +64,10 @@ def group_name(members: Sequence[Member]) -> str:
 
 def check_person(person: Member) -> None:
     """Raise UsageError where a name, a number or an address is none."""
-    if not is_name(person.name):
+    if why := why_no_name(person.name):
         raise UsageError(
-            f"--as {plain(person.name, 60)!a} is not a name",
-            next_step="use letters, digits, spaces and .'@+-, 60 at most",
+            f"--as {plain(person.name, 60)}: {why}",
+            next_step="write the name as people read it",
         )
     if person.number and not NUMBER.fullmatch(person.number):
         raise UsageError(

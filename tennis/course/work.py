@@ -7,6 +7,7 @@ read from the folder may come from anybody, so that all of it is bounded.
 """
 
 import hashlib
+import json
 import re
 import shutil
 import unicodedata
@@ -28,7 +29,7 @@ from tennis.course.people import (
     check_person,
     folded,
     group_name,
-    is_name,
+    why_no_name,
 )
 from tennis.course.recorded import open_recorded, place
 from tennis.course.starters import starter
@@ -251,8 +252,8 @@ def read_answers(path: Path) -> Answers:
     student = unicodedata.normalize("NFC", student)  # an editor may have taken letters apart
     members = _members(path, content.get("members", []))
     # a group is called by all of its names
-    if not is_name(student, GROUP_MAX if members else STUDENT_MAX):
-        raise WorkError(f"{path}: student: {plain(student, 60)!a} is not a name")
+    if why := why_no_name(student, GROUP_MAX if members else STUDENT_MAX):
+        raise WorkError(f"{path}: student: {plain(student, 60)} is not a name: {why}")
     if isinstance(minutes, bool) or not isinstance(minutes, int) or not 0 <= minutes <= MINUTES_MAX:
         raise WorkError(f"{path}: minutes: a whole number, 0 to {MINUTES_MAX:,}")
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
@@ -283,9 +284,9 @@ def _members(path: Path, value: object) -> tuple[Member, ...]:
     for entry in entries:
         name = entry.get("name")
         name = unicodedata.normalize("NFC", name) if isinstance(name, str) else ""
-        if not is_name(name):
+        if why := why_no_name(name):
             raise WorkError(
-                f"{path}: members: {plain(str(entry.get('name')), 60)!a} is not a name",
+                f"{path}: members: {plain(str(entry.get('name')), 60)} is not a name: {why}",
                 next_step="write it as `tennis lab start` did",
             )
         number = _contact(path, entry, "number", NUMBER)
@@ -344,7 +345,7 @@ def _template(lab: Lab, student: str, number: str, email: str, members: Sequence
         "# 3e6.",
         f"# `tennis lab check {lab.number:02}` says what is missing.",
         f'lab = "{lab.slug}"',
-        f'student = "{student}"',
+        f"student = {_toml(student)}",
         *known,
         *_member_lines(members),
         f"seed = {seed}  # follows from the name: for another one, `tennis lab start` again",
@@ -357,11 +358,16 @@ def _template(lab: Lab, student: str, number: str, email: str, members: Sequence
     return "\n".join(lines) + "\n"
 
 
+def _toml(name: str) -> str:
+    """Return a name as TOML's basic string; JSON's are a part of these."""
+    return json.dumps(name, ensure_ascii=False)
+
+
 def _member_lines(members: Sequence[Member]) -> list[str]:
     if not members:
         return []
     lines = [
-        f'  {{ name = "{one.name}", number = "{one.number}", email = "{one.email}" }},'
+        f'  {{ name = {_toml(one.name)}, number = "{one.number}", email = "{one.email}" }},'
         for one in members
     ]
     return [

@@ -92,7 +92,7 @@ def handed_in(tmp_path_factory) -> Path:
                 archive.write(path, path.relative_to(edited))
     named = make_work(folder / "work-kim", LAB, "kim")
     text = (named / "answers.toml").read_text()
-    (named / "answers.toml").write_text(text.replace('"kim"', '"<script>alert(1)</script>"'))
+    (named / "answers.toml").write_text(text.replace('"kim"', '"<script>alert(1)</script>\u202e"'))
     with zipfile.ZipFile(here / "kim.zip", "w") as archive:
         archive.write(named / "answers.toml", "answers.toml")
     student("lea", answers={"average": "</div><script>alert('x')</script> a b c"})
