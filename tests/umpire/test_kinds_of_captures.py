@@ -316,6 +316,15 @@ GAPS = {
 }
 
 
+@pytest.mark.parametrize("body", ["#0 $dumpports pD 6 6 ! $end\n", "#0 0!\n#4 pU 0 6 !\n"])
+def test_an_extended_dump_is_called_so(body, tmp_path):
+    path = tmp_path / "ports.vcd"
+    path.write_text(small_vcd(body))
+    with pytest.raises(CaptureError, match="holds ports") as refused:
+        all_edges(open_capture(path))
+    assert "extended VCD" in refused.value.next_step
+
+
 @pytest.mark.parametrize("text", GAPS)
 def test_a_pause_in_a_wire_is_told_with_its_place(text, tmp_path):
     path = tmp_path / "gap"
@@ -333,6 +342,15 @@ def test_a_pause_in_a_wire_is_told_with_its_place(text, tmp_path):
         # ends where one has none any more
         (small_vcd('#0 0! 0"\n#5 1!\n#7 x!\n#9 1"\n#11 0"\n'), [(5, 2)]),
         ("Time [us],ping,reply\n0.5,0,0\n1.5,1,0\n9.5,X,0\n11.5,X,1\n", [(1, 2)]),
+        # VHDL's nine values: weak ones are levels, the others are none
+        (small_vcd('#0 U! U"\n#0 0! W"\n#3 L"\n#5 0!\n#7 H!\n#8 l!\n'), [(4, 2), (5, 0)]),
+        (small_vcd('#0 u! -"\n#1 L! h"\n#5 H!\n#7 w!\n#9 0"\n'), [(4, 2)]),
+        (small_vcd('#0 bL ! b0 "\n#5 bUH !\n#7 bH "\n#9 b- "\n'), [(5, 2), (7, 3)]),
+        # what stands on another wire does not matter
+        (
+            small_vcd('#0 0! 0"\n#1 -# Uz W% u& w\' h( L)\n#5 1! b1UW-LH #\n#6 H" sfoo #\n'),
+            [(5, 2), (6, 3)],
+        ),
         # for no time at all
         (small_vcd('#0 0! 0"\n#5 x!\n1!\n#7 1"\n#9 0"\n'), [(5, 2), (7, 3), (9, 1)]),
     ],

@@ -42,7 +42,12 @@ DEFINITION = (
     r"\$var\s+(?P<kind>\w+)\s+(?P<width>[0-9]{1,6})\s+(?P<key>\S{1,64})\s+"
     r"(?P<name>.{1,256}?)\s*\$end"
 )
-LEVELS = {b"0": 0, b"1": 1, b"x": 2, b"X": 2, b"z": 2, b"Z": 2}  # low, high, neither
+# low, high, neither: the four values of IEEE 1364, and the nine of IEEE 1164, which VHDL's tools
+# dump: uninitialised, unknown and high impedance, weak ones of both levels and of none, any
+LEVELS = {b"0": 0, b"L": 0, b"1": 1, b"H": 1, b"X": 2, b"Z": 2, b"U": 2, b"W": 2, b"-": 2}
+LEVELS |= {value.lower(): says for value, says in LEVELS.items()}
+OF_A_WIRE = frozenset(ord(value) for value in LEVELS)  # what a change of one bit begins with
+EXTENDED = "it is an extended VCD (of $dumpports); export a plain one ($dumpvars)"
 NO_WIRES = {"real", "realtime", "time", "string", "event", "parameter"}
 DAMAGED = "it was truncated or damaged; export it again"
 
@@ -250,7 +255,9 @@ class _Changes:
             self._value = word  # of a vector, number or text: its channel is the next word
         elif word == b"$comment":
             self._text = True
-        elif word[0] not in b"01xXzZ$":
+        elif word[:1] == b"p" or word.startswith(b"$dumpports"):
+            raise CaptureError(f"{path} holds ports", next_step=EXTENDED)
+        elif word[0] not in OF_A_WIRE and word[:1] != b"$":
             raise CaptureError(f"{path} holds {plain(repr(word[:20]), 24)}", next_step=DAMAGED)
 
     def _pass(self, now: int) -> None:
@@ -271,7 +278,7 @@ def _bit(value: bytes, bit: int) -> int:
     if value[0] not in b"bB" or not digits:
         return 2
     if bit >= len(digits):  # the left is left out: zeros, or more of what cannot be known
-        return 0 if digits[:1] in b"01" else 2
+        return 2 if LEVELS.get(digits[:1], 2) == 2 else 0
     return LEVELS.get(digits[len(digits) - 1 - bit : len(digits) - bit], 2)
 
 
