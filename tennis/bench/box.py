@@ -361,6 +361,8 @@ def _box(readable: Mapping[Path, Path], room: Path, environment: Mapping[str, st
     words += ["--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", "--hostname", "box"]
     words += ["--new-session", "--die-with-parent", "--json-status-fd", "3", "--seccomp", "4"]
     words += ["--ro-bind", "/usr", "/usr", "--proc", "/proc", "--dev", "/dev"]
+    # of the first process, which says how the box ended, nothing can be opened: its memory, say
+    words += ["--tmpfs", "/proc/1", "--remount-ro", "/proc/1"]
     for name in ("bin", "sbin", "lib", "lib64"):
         link = Path("/") / name
         if link.is_symlink():

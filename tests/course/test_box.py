@@ -4,6 +4,7 @@
 
 import contextlib
 import os
+import platform
 import re
 import socket
 import threading
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench import box
+from tennis.bench import box, box_filter
 from tennis.checkout import ROOT
 from tennis.course import load_lab
 from tennis.course.checking.running import run_checks
@@ -120,6 +121,32 @@ def test_what_is_hostile_ends_in_the_box(tmp_path, what):
                 text = status.read_text()
                 # what has ended waits for this machine's first process to be taken away
                 assert f"Uid:\t{user}\t" not in text or "State:\tZ" in text, text
+
+
+# each call with arguments of its own kind: the box's first process, a descriptor of it
+CALLS = f"""
+import ctypes, errno, os
+libc, took = ctypes.CDLL(None, use_errno=True), []
+pid_1 = os.pidfd_open(1)
+for name, number in {box_filter.CALLS[platform.machine()]!r}.items():
+    words = {{"pidfd_getfd": (pid_1, 2, 0), "ptrace": (16, 1, 0, 0)}}.get(name, (0, 0, 0, 0, 0, 0))
+    ctypes.set_errno(0)
+    if libc.syscall(number, *words) != -1 or ctypes.get_errno() != errno.ENOSYS:
+        took.append(name)
+took += os.listdir("/proc/1")
+for place in ("/proc/1/mem", "/proc/1/task/1/mem", "/proc/1/fd/2"):
+    try:
+        took.append(open(place, "r+b").name)
+    except FileNotFoundError:
+        pass
+raise SystemError(f"it took {{took}}")
+"""
+
+
+def test_no_process_of_the_box_reaches_its_first_one(tmp_path):
+    """That one says how the box ended: not by its memory, its descriptors, or as a debugger."""
+    ran = run_notebook(notebook(tmp_path / "w", CALLS))
+    assert "SystemError: it took []" in ran.error
 
 
 def test_there_is_no_network(tmp_path):
