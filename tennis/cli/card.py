@@ -22,13 +22,18 @@ def card() -> None:
 
     Write the 64-bit Raspberry Pi OS Lite to the card with any program, without settings. Plug it in
     again: its first partition, bootfs, is mounted as BOOT.
+
+    \b
+    Examples:
+      tennis card write /media/$USER/bootfs --host bench-1
+      tennis card check /media/$USER/bootfs
     """
 
 
 @card.command()
 @click.argument("boot", type=Folder(), metavar="BOOT")
 @click.option("--host", required=True, metavar="NAME", help="The name of the board: bench-1.")
-@click.option("--user", default="pi", show_default=True, metavar="USER", help="Who logs in.")
+@click.option("--user", default="pi", show_default=True, metavar="USER", help="The user who logs in.")
 @click.option(
     "--key",
     type=click.Path(path_type=Path),

@@ -115,7 +115,7 @@ def way_of(boot: Path) -> Way:
     raise UsageError(
         f"{boot} has neither cloud-init's user-data nor a first boot in cmdline.txt: it was booted "
         "already, or its image is told in another way",
-        next_step="write Raspberry Pi OS Lite (64-bit) anew, or use Raspberry Pi Imager 2",
+        next_step="write Raspberry Pi OS Lite (64-bit) again, or use Raspberry Pi Imager 2",
     )
 
 
@@ -133,7 +133,7 @@ def write_card(boot: Path, card: Card, *, replace: bool = False) -> list[str]:
     if strange:
         raise UsageError(
             f"{boot / strange[0]} would be read, too, and contradict these settings",
-            next_step="write the image anew, without settings",
+            next_step="write the image again, without settings",
         )
     for name, text in files.items():
         write_whole(boot / name, text.encode(), force=True)

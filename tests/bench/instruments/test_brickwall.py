@@ -545,8 +545,11 @@ def test_one_wrong_ball_in_thousands_is_found(fake):
 @pytest.mark.parametrize(
     ("seen", "source", "words"),
     [
-        (wires(), "jumpers", "no jumper from ping to listen and answer to reply"),
-        (wires(ping_to_listen=True), "jumpers", "no jumper from answer to reply"),
+        (wires(), "jumpers", "no jumper: the ping wire ends nowhere, or is broken, and the reply"),
+        (wires(ping_to_listen=True), "jumpers", "no jumper: the reply wire ends nowhere"),
+        (wires(ping_to_answer=True, listen_to_reply=True), "jumpers", "far ends are swapped"),
+        (wires(ping_to_reply=True), "jumpers", "ping and reply are joined"),
+        (wires(ping=(0, 0)), "jumpers", "touches ground or 3.3 V at the Pico"),
         (wires((0, 0)), "internal", "something drives the reply wire: unplug the target"),
     ],
 )
@@ -624,7 +627,7 @@ def test_strays_fail_a_verification(fake):
     fake.events = [(0, 2, 1), (0, 3, 1)]
     found = verify(Brickwall(SerialLink(fake.port)), amount=FEW)
     assert found.verdict == "fail"
-    assert "1 strays and 1 doubles among known answers" in found.reason
+    assert "2 edges too many among known answers" in found.reason
 
 
 def test_a_verification_that_broke_off_is_inconclusive(fake):
