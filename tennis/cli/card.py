@@ -33,7 +33,9 @@ def card() -> None:
 @card.command()
 @click.argument("boot", type=Folder(), metavar="BOOT")
 @click.option("--host", required=True, metavar="NAME", help="The name of the board: bench-1.")
-@click.option("--user", default="pi", show_default=True, metavar="USER", help="The user who logs in.")
+@click.option(
+    "--user", default="pi", show_default=True, metavar="USER", help="The user who logs in."
+)
 @click.option(
     "--key",
     type=click.Path(path_type=Path),
