@@ -5,6 +5,7 @@
     figures.py                 check: no play; every text has what was recorded
     figures.py list            the plays, the cheapest first
     figures.py play [NAME...]  play what is stale (or what is named), and write the texts again
+    figures.py take NAME...    take values again from what was played last (build/figures)
     figures.py write           write the texts again from what was recorded
     figures.py draw 10         play ten figures again, drawn at random, and compare
 
@@ -269,7 +270,8 @@ def head_of(kept: Evidence) -> str:
 def write_all(plays: list[Registered], evidence: dict[str, Evidence]) -> list[str]:
     """Write texts and heads from what was recorded. Returns the sentences whose figures changed."""
     changed = []
-    for file in sorted({place.file for _, place in places(plays)}):
+    files = sorted({place.file for _, place in places(plays)})
+    for file in [*files, *files]:  # a command may hold a value, and its output is found by it
         stretches, _ = found_in(file, plays)
         text = (ROOT / file).read_text()
         for one in stretches:
@@ -327,6 +329,24 @@ def play_and_write(names: list[str], limit_s: float) -> int:
         for text in write_all(plays, {}):
             print(f"  {text}", flush=True)
     write_all(plays, evidence)
+    return report(check())
+
+
+def take(names: list[str]) -> int:
+    """Take values and outputs again from folders that are there. Returns an exit code."""
+    plays, evidence, _, _ = load()
+    for one in plays:
+        if one.name not in names:
+            continue
+        folder = KEPT / one.name
+        outputs = [
+            (folder / f"output-{n}.txt").read_text() for n in range(1, 1 + len(one.commands))
+        ]
+        record = record_of(one, Played(folder, outputs), one.seconds)
+        if one.record is None or record["rallies"] != one.record["rallies"]:
+            raise UsageError(f"{folder} is not what was recorded", next_step="play it again")
+        one.recorded.keep(one.name, record | {"played": one.record["played"]})
+    print("\n".join(write_all(plays, evidence)))
     return report(check())
 
 
@@ -398,6 +418,8 @@ def main() -> int:
     commands.add_parser("check")
     commands.add_parser("list")
     commands.add_parser("write")
+    taking = commands.add_parser("take")
+    taking.add_argument("names", nargs="+")
     playing = commands.add_parser("play")
     playing.add_argument("names", nargs="*")
     playing.add_argument("--up-to", type=float, default=0, metavar="SECONDS")
@@ -409,6 +431,8 @@ def main() -> int:
         match told.command:
             case "list":
                 return listed()
+            case "take":
+                return take(told.names)
             case "play":
                 return play_and_write(told.names, told.up_to)
             case "draw":

@@ -12,7 +12,7 @@ from figures_values import Value, said
 
 from tennis.errors import UsageError
 
-NAME = re.compile(r"\{([a-z][a-z0-9_]*)(?:\|(ns|us|ms))?\}")
+NAME = re.compile(r"\{([a-z][a-z0-9_]*)(?:\|(ns|us|ms|plain))?\}")
 # a number as a page has it, with its unit or without
 MINUS = "[\N{MINUS SIGN}-]"
 NUMBER = rf"(?:[<>] )?{MINUS}?\d[\d,.]*(?:\s(?:ns|µs|us|ms|s|%)(?![A-Za-z]))?"
@@ -86,7 +86,7 @@ def _spaced(text: str) -> str:
 
 def _shape(value: Value) -> str:
     """Return a pattern of what may stand in a value's place: a number, or words like its own."""
-    if isinstance(value, str) and not re.match(rf"[<>]?\s?{MINUS}?\d", value):
+    if isinstance(value, str) and not re.fullmatch(NUMBER, value):
         return r"\S+(?:\s\S+)*?"
     return NUMBER
 
@@ -113,7 +113,8 @@ def _block(text: str, place: Place, one: Registered) -> Found:
 def _below(lines: list[str], anchor: str) -> int | None:
     """Return the first line within the first fence below the only line with ``anchor``."""
     at = [number for number, line in enumerate(lines) if anchor in line]
-    if len(at) != 1:
+    # within a block, the next fence ends it and begins none
+    if len(at) != 1 or sum(bool(FENCE.match(line)) for line in lines[: at[0]]) % 2:
         return None
     fence = next((n for n in range(at[0] + 1, len(lines)) if FENCE.match(lines[n])), None)
     return None if fence is None else fence + 1

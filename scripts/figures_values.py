@@ -7,6 +7,7 @@ A value's source is one of:
     FOLDER LATENCY FIGURE     interrupt, scheduling or both; min, median, max, jitter, "99 %",
                               "1 in 1,000" (of several boots: the median boot)
     FOLDER LATENCY later than 100us     how many balls
+    FOLDER LATENCY answered 99.9 %      as if missed balls were left out, or "answered max"
     FOLDER LATENCY ball of max          its number, from 0; or of median: the first that has it
     FOLDER LATENCY share later than 10us
     FOLDER balls              or missed; unpaired: of an open loop, their share
@@ -104,6 +105,11 @@ class Played:
             limit_ns = float(match[2]) * _UNITS_NS[match[3]]
             late = sum(int((times > limit_ns).sum()) for times in self._times_ns(name, latency))
             return f"{100 * late / self.rally(name).balls:.2g} %" if match[1] else late
+        if match := re.fullmatch(r"answered (99\.9 %|max)", what):
+            times = np.sort(np.concatenate(self._times_ns(name, latency)))
+            times = times[np.isfinite(times)]
+            rank = -1 if match[1] == "max" else math.ceil(0.999 * times.size) - 1
+            return {"ns": int(times[rank])}
         if match := re.fullmatch(r"ball of (max|median)", what):
             (times,) = self._times_ns(name, latency)
             wanted = times.max() if match[1] == "max" else np.sort(times)[(times.size - 1) // 2]
@@ -136,7 +142,7 @@ class Played:
 
 
 def said(value: Value, form: str = "") -> str:
-    """Write a value as pages do; ``form``: ns, us or ms of a time without its unit."""
+    """Write a value as pages do; ``form``: ns, us, ms: without a unit; plain: without commas."""
     if isinstance(value, dict):
         ns = value["ns"]
         if not form:
@@ -148,7 +154,7 @@ def said(value: Value, form: str = "") -> str:
         return f"{number:,.{digits}f}"
     if isinstance(value, str):
         return value
-    return f"{value:,}"
+    return str(value) if form == "plain" else f"{value:,}"
 
 
 def holds(condition: str, values: Mapping[str, Value]) -> bool:

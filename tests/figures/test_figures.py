@@ -7,11 +7,12 @@ import sys
 import pytest
 
 from tennis.checkout import ROOT
+from tennis.errors import UsageError
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import figures
-from figures_places import find, unregistered
+from figures_places import chosen, find, unregistered, write
 from figures_register import Claim, Place, Play, Recorded, Registered, load
 from figures_values import holds, said
 
@@ -148,6 +149,39 @@ def test_a_claim_whose_figures_do_not_bear_it_is_found(tree, monkeypatch):
     again = Registered("a", broken, one.recorded)
     monkeypatch.setattr(figures, "load", lambda: ([again], {}, {}, []))
     assert "is not true any more" in figures.check()[0]
+
+
+@pytest.mark.parametrize(
+    ("place", "block"),
+    [
+        ({"below": "It prints:"}, "two\n"),
+        ({"shows": "tennis second"}, "three\n"),
+        ({"shows": "tennis first"}, "one\n"),
+        ({"below": "$ tennis first"}, None),  # in a block: the next fence ends it
+        ({"below": "nowhere"}, None),
+        ({"shows": "tennis third"}, None),
+    ],
+)
+def test_an_output_is_found_by_its_command_or_the_words_above(tree, place, block):
+    _, one = tree
+    one.record["outputs"]["1"] = "fresh\n"
+    text = "```console\n$ tennis first\none\n$ tennis \\\n    second\nthree\n```\nIt prints:\n\n```\ntwo\n```\n"
+    asked = Place(file="docs/page.md", output=1, **place)
+    if block is None:
+        with pytest.raises(UsageError, match="not once"):
+            find(text, asked, one)
+        return
+    (found,) = find(text, asked, one)
+    assert (found.now, found.wanted) == (block, "fresh\n")
+    assert found.wanted in write(text, [found])
+
+
+def test_which_lines_of_an_output_are_shown():
+    output = "\ntitle\n\n  a 1\n  b 2\n\nlast\n\n"
+    assert chosen(output, ["1", "...", "-1"], None) == "title\n...\nlast\n"
+    assert chosen(output, ["=b", "", "@a"], None) == "  b 2\n\n  a 1\n  b 2\n"
+    with pytest.raises(UsageError, match="no line 9"):
+        chosen(output, ["9"], None)
 
 
 def test_how_values_are_written():
