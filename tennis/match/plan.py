@@ -316,8 +316,6 @@ def parse_plan(data: bytes, path: Path) -> MatchPlan:
         content = toml_of(data)
     except EditedError as error:
         raise UsageError(f"{path} {error}", next_step=error.next_step) from error
-    if _has_huge_number(content):
-        raise UsageError(f"{path} is not TOML: a whole number has 64 bits at most")
     try:
         plan = MatchPlan.model_validate(content)
     except ValidationError as error:
@@ -327,20 +325,6 @@ def parse_plan(data: bytes, path: Path) -> MatchPlan:
             if not getattr(plan, axis):
                 raise UsageError(f"{path}: {axis} is missing", next_step="name at least one")
     return plan
-
-
-def _has_huge_number(content: Any) -> bool:
-    """Say whether there is a whole number that Python would read, and then could not write."""
-    left = [content]
-    while left:
-        value = left.pop()
-        if isinstance(value, dict):
-            left += value.values()
-        elif isinstance(value, list):
-            left += value
-        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-            return True
-    return False
 
 
 def first_problem(error: ValidationError) -> str:

@@ -643,5 +643,5 @@ def test_versions_are_asked_once_for_rallies_that_differ_in_balls_and_seed_only(
 def test_a_whole_number_that_python_cannot_write(digits, tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text(f'title = "x"\nseed = 0x{"f" * digits}\n[kernels.rt]\n[loads.idle]\n')
-    with pytest.raises(UsageError, match="a whole number has 64 bits at most"):
+    with pytest.raises(UsageError, match="holds a number of more than 64 bits"):
         read_plan(path)
