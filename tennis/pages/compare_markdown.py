@@ -39,7 +39,11 @@ def as_markdown(  # noqa: PLR0913, PLR0917 (what was found, and beside it)
         lines += ["", f"{escaped(cause.title)}:", ""]
         lines += [f"- {escaped(line)}" for line in cause.lines]
     lines += ["", *(f"Not explained: {escaped(why)}." for why in unexplained)]
-    remarks = [*sides.remarks, *words.odd_boots(sides)]
+    remarks = [
+        f"differs: {what}: {ours or '-'} before, {theirs or '-'} after"
+        for what, (ours, theirs) in sides.differences.items()
+    ]
+    remarks += [*sides.remarks, *words.odd_boots(sides)]
     lines += [f"- {escaped(remark)}" for remark in remarks]
     unseen = (words.unseen(judgement), itself.words if itself else "")
     lines += [f"- {escaped(line)}" for line in filter(None, unseen)]

@@ -364,6 +364,9 @@ def test_markdown_for_a_merge_request(sides, tmp_path):
         assert row.startswith(f"| {one['latency']} | {one['quantity']} | ")
         assert row.endswith(f" | {one['change']} |")
     text = done.stdout
+    differs = [line for line in lines if line.startswith("- differs: kernel")]
+    assert differs
+    assert "6.13.0-synthetic after" in differs[0]
     assert f"| Seeds | 1 to {BOOTS} | 1 to {BOOTS} |" in text
     assert "| N of a boot | 600 | 600 |" in text
     assert f"| Boots | {BOOTS} | {BOOTS} |" in text
