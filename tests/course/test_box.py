@@ -43,8 +43,15 @@ def test_the_labs_own_notebook_runs(done):
 
 
 def test_a_cell_that_fails_is_named(tmp_path):
-    ran = run_notebook(notebook(tmp_path / "w", "1 / 0"))
-    assert ran.error == "cell 1 of 2: ZeroDivisionError: division by zero"
+    """Among all cells, with its first line: so a person finds it."""
+    ran = run_notebook(notebook(tmp_path / "w", "\n# divide\n1 / 0"))
+    assert ran.error == "cell 2 of 2 (# divide): ZeroDivisionError: division by zero"
+
+
+def test_a_cell_that_ends_its_python_is_named_and_not_the_one_before(tmp_path):
+    """It never gets the number that Jupyter gives to a cell that was executed."""
+    ran = run_notebook(notebook(tmp_path / "w", "import os; os._exit(3)"))
+    assert ran.error.startswith("cell 2 of 2 (import os; os._exit(3)): DeadKernelError")
 
 
 OPEN_ALL = f"""
@@ -193,6 +200,6 @@ def test_the_checks_run_it(tmp_path):
     report = run_checks(made, blind=False, plays=tmp_path / "played")
     found = {r.check: r for r in report.results}
     assert found["check_notebook"].verdict == "fail"
-    assert "cell 1 of 2: ZeroDivisionError" in found["check_notebook"].message
+    assert "cell 2 of 2 (1 / 0): ZeroDivisionError" in found["check_notebook"].message
     found = {r.check: r for r in run_checks(made, blind=True).results}
     assert found["check_notebook"].verdict == "not run"

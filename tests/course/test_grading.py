@@ -462,7 +462,7 @@ def test_packing_is_complete_or_refused(tmp_path, monkeypatch):
         text.replace("{code-cell} ipython3\n", "{code-cell} ipython3\n1 / 0\n", 1)
     )
     failed = run("lab", "submit", "01", "--in", made, "--out", "third.zip")
-    assert "notebook.md: cell 1 of " in str(failed.exception)
+    assert re.search(r"notebook\.md: cell \d+ of \d+ \(1 / 0\): ", str(failed.exception))
     assert "ZeroDivisionError" in str(failed.exception)
     assert not Path("third.zip").exists()
     (made / "notebook.md").write_text(text)

@@ -15,6 +15,7 @@ from tennis.rally.edited import text_of
 
 CELL_S = 120
 WORDS_MAX = 300
+LINE_MAX = 60
 
 
 def without_grammars() -> None:
@@ -33,6 +34,7 @@ def execute(notebook: Path, folder: Path) -> tuple[Any, str]:
     from nbclient.exceptions import CellControlSignal, CellExecutionError  # noqa: PLC0415
 
     content = jupytext.reads(text_of(notebook.read_bytes()), {"extension": notebook.suffix})
+    begun: list[int] = []
     for number, cell in enumerate(content.cells):
         cell["id"] = f"cell-{number}"  # made up at random otherwise: the same work, the same bytes
     client = NotebookClient(
@@ -41,6 +43,7 @@ def execute(notebook: Path, folder: Path) -> tuple[Any, str]:
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
         extra_arguments=["--log-level=ERROR"],  # no word about who could listen on this machine
+        on_cell_execute=lambda cell, cell_index: begun.append(cell_index),  # noqa: ARG005
     )
     error = ""
     try:
@@ -52,9 +55,18 @@ def execute(notebook: Path, folder: Path) -> tuple[Any, str]:
     except Exception as failed:  # the kernel died, the cell took too long
         error = f"{type(failed).__name__}: {failed}"
     if error:
-        done = sum(bool(cell.get("execution_count")) for cell in content.cells)
-        error = f"cell {done} of {len(content.cells)}: {error}"[:WORDS_MAX]
+        error = f"{_place(content.cells, begun)}: {error}"[:WORDS_MAX]
     return content, error
+
+
+def _place(cells: list[Any], begun: list[int]) -> str:
+    """Return which cell was being executed, as a person finds it: among all, and its first line."""
+    if not begun:
+        return f"before the first of {len(cells)} cells"
+    lines = [line.strip() for line in cells[begun[-1]]["source"].splitlines() if line.strip()]
+    first = lines[0] if lines else ""
+    shown = first if len(first) <= LINE_MAX else f"{first[: LINE_MAX - 1]}…"
+    return f"cell {begun[-1] + 1} of {len(cells)} ({shown})"
 
 
 def main(notebook: Path, result: Path, executed: Path) -> None:
