@@ -34,6 +34,7 @@ from pathlib import Path
 from tennis.bench import box_filter
 from tennis.errors import BenchError
 from tennis.rally.text import plain
+from tennis.share import free_memory_bytes
 
 HOME = Path("/home/s")
 WORK = HOME / "work"  # where the copy of what was handed in is, always the same place
@@ -252,7 +253,7 @@ class _Held:
     def _watch_memory(self) -> None:
         if self._name_space and _memory(self._name_space) > MEMORY_BYTES:
             self.limit = f"it took more than {MEMORY_BYTES >> 30} GB of memory"
-        elif _left() < LEFT_BYTES:
+        elif (free := free_memory_bytes()) is not None and free < LEFT_BYTES:
             raise BenchError(
                 f"less than {LEFT_BYTES >> 20} MB of memory are left on this machine: a box was "
                 "ended",
@@ -318,12 +319,6 @@ def oom_kills() -> int:
         lines = VMSTAT.read_text(encoding="ascii").splitlines()
         return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
     return 0
-
-
-def _left() -> int:
-    """Return how many bytes of memory the machine has left."""
-    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
 
 
 def _reachable(

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """``tennis grade``: mark what a class handed in."""
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from tennis.cli.words import echo, warn
 from tennis.errors import TennisError, UsageError
 from tennis.listener import listening
 from tennis.rally.text import plain, quoted
+from tennis.share import processors
 from tennis.units import format_count
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def grade(
             root=root,
             replays=replay,
             boards=rules.boards,
-            workers=workers or len(os.sched_getaffinity(0)),
+            workers=workers or processors(),
             observe=observe,
             stop=Stop(),
         )

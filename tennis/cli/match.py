@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """``tennis match``: a plan of rallies, played one after the other."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from tennis.checkout import free_memory_bytes
 from tennis.cli.completion import Folder
 from tennis.cli.inventory import inventory_option
 from tennis.cli.lab_folder import prediction_sealed
@@ -20,6 +18,7 @@ from tennis.cli.stop import Stop
 from tennis.cli.words import echo
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
+from tennis.share import free_memory_bytes, processors
 
 if TYPE_CHECKING:
     from tennis.play.cluster.client import Cluster
@@ -29,8 +28,8 @@ TARGET_BYTES = 3 << 29  # of the host's memory: a target's 1 GiB, QEMU, and what
 
 
 def workers_here() -> int:
-    """Return how many targets this machine can play at once: cores, and memory that is free."""
-    cores = os.cpu_count() or 1
+    """Return how many targets can be played at once: of processors and memory what may be used."""
+    cores = processors()
     free = free_memory_bytes()
     return cores if free is None else max(1, min(cores, free // TARGET_BYTES))
 

@@ -17,7 +17,6 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
-from tennis.checkout import free_memory_bytes
 from tennis.errors import RallyError
 from tennis.match.plan import (
     RALLIES_MAX,
@@ -35,6 +34,7 @@ from tennis.rally.manifest import IN_BAND, OWN, BenchKind, Stage, StrictModel, T
 from tennis.rally.opening import open_folder
 from tennis.rally.sealing import fingerprint
 from tennis.rally.text import plain
+from tennis.share import free_memory_bytes
 
 SCHEMA_VERSION = 1  # of a match's record, and of a sweep's
 # All rallies of a match may be open at once: so many different latencies fit into 1 GB, and more

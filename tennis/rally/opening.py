@@ -21,6 +21,7 @@ from tennis.rally.disk import open_regular
 from tennis.rally.folder import AFTER, BALLS, BEFORE, CONSOLE, EVENTS, MANIFEST, Rally, part_path
 from tennis.rally.manifest import SCHEMA_VERSION, Manifest, seal_of
 from tennis.rally.tally import Counter, Tally
+from tennis.share import processors
 
 # What a folder that came from somebody else may make us read, in bytes; others: the last value.
 SIZE_LIMITS = {
@@ -37,7 +38,7 @@ SIZE_LIMIT = 1 << 32
 
 
 # Threads that compute hashes and then read balls.
-WORKERS = min(4, os.cpu_count() or 1)
+WORKERS = min(4, processors())
 
 
 def open_rally(path: Path) -> Rally:

@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-THREADS = min(4, os.cpu_count() or 1)
+THREADS = min(4, len(os.sched_getaffinity(0)))
 BATCH_ROWS = 1000
 # of the answer, as JSON: who asked has to print it
 ANSWER_MAX = 128 << 20

@@ -6,7 +6,6 @@ The emulated Pico runs it. The configuration is the board's own, without what ta
 micropython-lib: Debian's source package does not carry them, and the Brickwall needs neither.
 """
 
-import os
 import re
 import shutil
 from pathlib import Path
@@ -17,6 +16,7 @@ from tennis.bench.debian import Suite, host_architecture
 from tennis.checkout import cache_folder
 from tennis.errors import BenchError
 from tennis.listener import listening, say
+from tennis.share import processors
 
 SUITE = "trixie"
 BOARD = "RPI_PICO"
@@ -93,7 +93,7 @@ def _compile(source: Path, packages: Path, build: Path) -> None:
     nothing.mkdir(parents=True)
     for library in ("libstdc++", "libstdc++_nano", "libsupc++", "libsupc++_nano"):
         run([f"{PREFIX}ar", "rc", nothing / f"{library}.a"], what="an empty library")
-    jobs = f"-j{os.cpu_count() or 1}"
+    jobs = f"-j{processors()}"
     run(["make", jobs, "-C", source / "mpy-cross"], what="building MicroPython's compiler")
     run(
         [

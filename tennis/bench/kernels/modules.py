@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Programs for the virtual target: kernel modules and static executables, built once and cached."""
 
-import os
 import re
 import shutil
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from tennis import environment
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
 from tennis.bench.kernels.catalogue import Kernel, fingerprint
+from tennis.share import processors
 
 PREFIX = "aarch64-linux-gnu-"
 
@@ -66,7 +66,7 @@ def kernel_module(source: Path, kernel: Kernel) -> Path:
             shutil.copy(file, work)
         make: list[str | Path] = [
             *("make", "-C", kernel.build, f"M={work}", "ARCH=arm64"),
-            *(f"CROSS_COMPILE={PREFIX}", f"CC={PREFIX}gcc", f"-j{os.cpu_count() or 1}"),
+            *(f"CROSS_COMPILE={PREFIX}", f"CC={PREFIX}gcc", f"-j{processors()}"),
             *OVERRIDES,
         ]
         what = f"building {source.name} for Linux {kernel.release}"

@@ -9,7 +9,6 @@ later, and ``tennis rally --kernel`` plays on it on the virtual bench.
 """
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -27,6 +26,7 @@ from tennis.bench.kernels.requirements import check_config, fragment, requiremen
 from tennis.checkout import ROOT, cache_folder
 from tennis.errors import BenchError, TennisError, UsageError
 from tennis.listener import say
+from tennis.share import processors
 
 PREFIX = modules.PREFIX
 RECIPE = 1  # another number builds everything again
@@ -264,7 +264,7 @@ def make(source: Source, tree: Path, *words: str, what: str) -> str:
     return run(
         [
             *("nice", "make", "-C", source.folder, f"O={tree}", "ARCH=arm64"),
-            *(f"CROSS_COMPILE={PREFIX}", f"-j{os.cpu_count() or 1}", "-s"),
+            *(f"CROSS_COMPILE={PREFIX}", f"-j{processors()}", "-s"),
             *(f"{name}={value}" for name, value in QUIET.items()),
             "DTC_FLAGS=-@",  # device trees keep their symbols, which an overlay names
             *words,

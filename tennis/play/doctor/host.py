@@ -19,6 +19,7 @@ from tennis.bench.virtual import initramfs
 from tennis.checkout import cache_folder
 from tennis.errors import TennisError
 from tennis.play.doctor.pico import examine_ports
+from tennis.share import processors
 
 
 def examine(port: str | None = None) -> Iterator[Finding]:
@@ -76,11 +77,21 @@ def _release(name: str) -> str:
 
 
 def _cores() -> Finding:
-    cores = os.cpu_count() or 1
+    cores = processors()
     load = os.getloadavg()[0]
     busy = load > cores
     advice = "results are the same, only slower: virtual time does not depend on it" if busy else ""
-    return Finding("note" if busy else "good", "host", f"{cores} cores, load {load:.1f}", advice)
+    return Finding(
+        "note" if busy else "good",
+        "host",
+        f"{cores} cores{_of_more(cores)}, load {load:.1f}",
+        advice,
+    )
+
+
+def _of_more(cores: int) -> str:
+    there = os.cpu_count() or cores
+    return f" may be used of {there}" if there > cores else ""
 
 
 def _check(what: str, look: Callable[[], str]) -> Finding:
