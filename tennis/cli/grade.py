@@ -173,7 +173,7 @@ def grade(
     rules_of.write_rules(out, rules)
     marked = marked_with(graded, people, lab, rules, decided)
     mark_sheet.write_sheet(out, lab, [one.graded for one in marked], people)
-    found = [finding for one in marked for finding in one.findings]
+    found = [finding for one in marked for finding in (*one.findings, *one.unconfirmed)]
     integrity.write_decisions(out, found, decided)
     grades.write(out, lab, marked)
     _say(out, marked, grading.equals(graded))
@@ -235,9 +235,17 @@ def _say(out: Path, marked: Sequence["Marked"], same: Sequence[str]) -> None:
         for finding in one.findings:
             who = plain(f"{one.graded.student} ({finding.file})", 80)
             echo(f"{becomes.get(one.status, 'points count')}: {who}: {finding.words}")
-    if count["withheld"]:
+    waiting = sum(decided == "" for one in marked for decided in one.members.values())
+    for one in marked:
+        for finding in one.unconfirmed:
+            becomes_of = one.status_of(finding.about.removeprefix("member "))
+            said = becomes_of if becomes_of in {"unconfirmed", "no member"} else "confirmed"
+            echo(f"{said}: {plain(f'{finding.words} ({finding.file})', 120)}")
+    if count["withheld"] or waiting:
+        what = [format_count(count["withheld"], "hand-in")] if count["withheld"] else []
+        what += [format_count(waiting, "member")] if waiting else []
         echo(
-            f"decide about {format_count(count['withheld'], 'hand-in')} in "
+            f"decide about {' and '.join(what)} in "
             f'{quoted(out / integrity.DECISIONS)}: "give" or "none"; then use this command again'
         )
     for why, whose in grades.waiting(marked):
@@ -272,7 +280,11 @@ def _gradebook(
     from tennis.course.marks.gradebook_files import HandedIn
     from tennis.course.marks.identities import identify
 
-    whose = identify((one.graded for one in marked), listed)
+    claimed = {
+        one.graded.file: {name for name, decided in one.members.items() if decided != "give"}
+        for one in marked
+    }
+    whose = identify((one.graded for one in marked), listed, claimed)
     pages = out / grades.FEEDBACK
     handed = [
         HandedIn(one, identity, pages / f"{one.graded.key}.html")

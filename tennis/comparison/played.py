@@ -14,12 +14,12 @@ from tennis.comparison.order import DRIFT, InTime, drift, in_turns
 from tennis.comparison.rallies import BENCH_PARTS, KERNEL_PARTS, Measured, boot_of
 from tennis.comparison.sides import Side
 from tennis.errors import RallyError, UsageError
+from tennis.match.copies import Copies, answers_of
 from tennis.match.folder import MATCH, open_match
 from tennis.match.plan import RALLIES_MAX
 from tennis.rally import Rally, open_rally
 from tennis.rally.cycles import too_short
 from tennis.rally.folder import MANIFEST
-from tennis.rally.sealing import fingerprint
 from tennis.rally.text import plain
 from tennis.units import format_count
 
@@ -107,7 +107,7 @@ def _take(cell: Cell, name: str, rally: Rally | str) -> None:
 
 def _check_boots(cell: Cell, path: Path) -> None:
     """Raise RallyError unless all boots of a cell were played alike, each once."""
-    seen: dict[str, str] = {}
+    copies = Copies()
     for rally in cell.rallies:
         for what, (first, here) in unlike(cell.rallies[0], rally).items():
             raise RallyError(
@@ -115,13 +115,8 @@ def _check_boots(cell: Cell, path: Path) -> None:
                 f"in {what} ({first}, {here})",
                 next_step="name folders whose rallies were all played alike",
             )
-        balls = "".join(fingerprint(rally, rally.balls))
-        if balls in seen:
-            raise RallyError(
-                f"{rally.path} holds the balls of {seen[balls]}, tick for tick: it is not a boot",
-                next_step="name each boot once",
-            )
-        seen[balls] = rally.path.name
+        if copied := copies.seen(rally):
+            raise RallyError(f"{rally.path} {copied}", next_step="name each boot once")
 
 
 def unlike(one: Rally, other: Rally) -> dict[str, tuple[str, str]]:
@@ -357,7 +352,7 @@ def _identity(rally: Rally) -> tuple[Any, ...]:
     """
     versions: Mapping[str, str] = rally.manifest.tool.versions
     return (
-        *fingerprint(rally, rally.balls),
+        answers_of(rally),
         *_facts(rally).values(),
         *chain.from_iterable(sorted(versions.items())),
     )

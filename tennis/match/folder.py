@@ -7,7 +7,6 @@ as a rally is, and must be the one that ``match.json`` lists.
 """
 
 import functools
-import hashlib
 import json
 import stat
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
 from tennis.errors import RallyError
+from tennis.match.copies import Copies
 from tennis.match.plan import (
     RALLIES_MAX,
     MatchPlan,
@@ -28,11 +28,9 @@ from tennis.match.plan import (
 )
 from tennis.rally import Rally, open_rally, part_path
 from tennis.rally.disk import write_whole
-from tennis.rally.folder import BALLS
 from tennis.rally.inside import read_inside
 from tennis.rally.manifest import IN_BAND, OWN, BenchKind, Stage, StrictModel, Text
 from tennis.rally.opening import open_folder
-from tennis.rally.sealing import fingerprint
 from tennis.rally.text import plain
 from tennis.share import free_memory_bytes
 
@@ -131,40 +129,6 @@ class MatchRecord(StrictModel):
         return record
 
 
-class _Same:
-    """Finds rallies that hold the same balls, also where their files differ."""
-
-    def __init__(self) -> None:
-        self._by_file: dict[str, str] = {}
-        # those whose latencies are the same, in whatever order; mostly one each
-        self._alike: dict[str, list[Rally]] = {}
-        self._prints: dict[str, list[str]] = {}
-
-    def seen(self, rally: Rally) -> str:
-        """Return the name of a rally that was seen before, with the same balls; empty: none."""
-        name, balls = rally.path.name, rally.manifest.files[BALLS]
-        if not rally.balls:
-            return ""
-        if balls in self._by_file:
-            return self._by_file[balls]
-        tallies = hashlib.sha256()
-        for tally in (rally.interrupt, rally.scheduling):
-            tallies.update(tally.values.tobytes() + tally.counts.tobytes())
-        alike = self._alike.setdefault(tallies.hexdigest(), [])
-        for other in alike:
-            if self._print(other) == self._print(rally):
-                return other.path.name
-        alike.append(rally)
-        self._by_file[balls] = name
-        return ""
-
-    def _print(self, rally: Rally) -> list[str]:
-        balls = rally.manifest.files[BALLS]
-        if balls not in self._prints:
-            self._prints[balls] = fingerprint(rally, rally.balls)
-        return self._prints[balls]
-
-
 @dataclass
 class MatchFolder:
     """A match that was played, or a part of it; rallies are opened once, when they are needed."""
@@ -173,7 +137,7 @@ class MatchFolder:
     record: MatchRecord
     _rallies: dict[str, Rally | str] = field(default_factory=dict)  # or why there is none
     _distinct: int = 0  # latencies of those that are open
-    _same: _Same = field(default_factory=_Same)
+    _copies: Copies = field(default_factory=Copies)
 
     @property
     def bench(self) -> str:
@@ -265,8 +229,7 @@ class MatchFolder:
                 "does not say whether the link to its GPIO controller slept between balls, so "
                 "that an idle rally does not compare with a loaded one"
             )
-        earlier = self._same.seen(rally)
-        return f"holds the balls of {earlier}, tick for tick: it is not a boot" if earlier else ""
+        return self._copies.seen(rally)
 
 
 def another(rally: Rally, planned: ScheduledRally) -> str:

@@ -4,6 +4,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -159,6 +160,7 @@ def left_out(marks: Path) -> dict[str, str]:
 def test_both_have_a_row_the_points_and_the_page(tmp_path):
     group = hand_in_of(GROUP, members=[ADA, BLAISE])
     entries = {OF_ADA.file: group, folder("Cy Young", 103): hand_in_of("Cy Young")}
+    entries[OF_BLAISE.file] = group  # and so confirms it
     marks, said = marked(tmp_path, entries)
     assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL, "Cy Young": ALL}
     pages = moodle_feedback((marks / "gradebook/moodle-feedback.zip").read_bytes(), STUDENTS)
@@ -169,18 +171,52 @@ def test_both_have_a_row_the_points_and_the_page(tmp_path):
         "Ada Lovelace": f"{ALL:g}", "Blaise Pascal": f"{ALL:g}", "Cy Young": f"{ALL:g}"
     }  # fmt: skip
     assert left_out(marks) == {"Dora": "no hand-in is this student's"}
-    assert "2 hand-ins, 0 that could not be marked" in said  # a group is marked once
+    assert "3 hand-ins of 2 students, 0 that could not be marked" in said  # a group is marked once
     assert "moodle-worksheet.csv: 3 of 3 students" in said
 
 
+def decide(marks: Path, **decisions: str) -> None:
+    """Write what a teacher decides about members, by the first word of their names."""
+    sheet = marks / "decisions.toml"
+    text = sheet.read_text()
+    for name, decided in decisions.items():
+        entry = rf'(about = "member {name}.*"\nfound = .*\ndecision = )""'
+        text, count = re.subn(entry, rf'\1"{decided}"', text)
+        assert count
+    sheet.write_text(text)
+
+
 @pytest.mark.usefixtures("quick_judge")
-def test_who_is_named_and_hands_in_alone_is_a_persons_to_decide(tmp_path):
+def test_a_strangers_file_keeps_nobodys_points_back_and_gives_nobody_any(tmp_path):
+    """Ada handed in alone; Blaise names her, and Dora, who handed in nothing."""
+    dora = Member("Dora")
     entries = {
         folder("Ada Lovelace", 101): hand_in_of("Ada Lovelace"),
-        folder("Blaise Pascal", 102): hand_in_of(GROUP, members=[ADA, BLAISE]),
+        folder("Blaise Pascal", 102): hand_in_of("All", members=[ADA, BLAISE, dora]),
     }
+    marks, said = marked(tmp_path, entries)
+    assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL}
+    assert "unconfirmed: member Dora: named by the group" in said
+    assert "decide about 2 members in" in said
+    assert "not confirmed: decide in decisions.toml" in left_out(marks)["Dora"]
+    page = (marks / "class.html").read_text()
+    assert "Members of groups who did not confirm" in page.partition("</section>")[0]
+    each = rows_of((marks / "marks.csv").read_bytes())
+    table = {(row["student"], row["file"][:3]): (row["points"], row["status"]) for row in each}
+    assert table["Dora", "Bla"] == table["Ada Lovelace", "Bla"] == ("", "unconfirmed")
+    assert table["Ada Lovelace", "Ada"] == (f"{ALL:g}", "marked")
+    # a teacher decides about each
+    decide(marks, Dora="give", Ada="none")
     marks, _ = marked(tmp_path, entries)
-    assert points(marks) == {"Blaise Pascal": ALL}
+    assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL, "Dora": ALL}
+    each = rows_of((marks / "marks.csv").read_bytes())
+    table = {(row["student"], row["file"][:3]): (row["points"], row["status"]) for row in each}
+    assert table["Ada Lovelace", "Bla"] == ("", "no member")
+    # who was confirmed, and handed in something else, too, is a person's to decide
+    decide_again = (marks / "decisions.toml").read_text().replace('"none"', '"give"')
+    (marks / "decisions.toml").write_text(decide_again)
+    marks, _ = marked(tmp_path, entries)
+    assert points(marks) == {"Blaise Pascal": ALL, "Dora": ALL}
     assert "2 hand-ins of one student" in left_out(marks)["Ada Lovelace"]
 
 
@@ -194,8 +230,8 @@ def test_a_group_that_the_list_does_not_have_gets_no_points_in_silence(tmp_path)
     }
     marks, _ = marked(tmp_path, entries)
     assert points(marks) == {"Ada Lovelace": ALL}
-    assert "are one student of the list" in left_out(marks)["Cy Young"]
-    assert left_out(marks)["Nobody"] == "nobody in the list is called Nobody"
+    assert "are one student of the list" in left_out(marks)["Cy Young"]  # both came from Cy Young
+    assert "nobody in the list is called Nobody" in left_out(marks)["Nobody"]
     assert left_out(marks)["Dora"] == "no hand-in is this student's"
 
 
@@ -203,12 +239,14 @@ def test_a_group_that_the_list_does_not_have_gets_no_points_in_silence(tmp_path)
 def test_who_is_no_member_hands_in_for_nobody_and_keeps_nobodys_points_back(tmp_path):
     group = hand_in_of(GROUP, members=[ADA, BLAISE])
     entries = {OF_ADA.file: group, folder("Dora", 104): hand_in_of(GROUP, members=[ADA, BLAISE])}
+    marked(tmp_path, entries)
+    decide(tmp_path / "class-marks", Blaise="give")  # of both files
     marks, _ = marked(tmp_path, entries)
     assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL}
     rows = rows_of((marks / "gradebook/students.csv").read_bytes())
-    assert {(row["student"], row["left out"]) for row in rows if "Dora" in row["file"]} == {
-        (name, "moodle has it from Dora, who is no member") for name in (ADA.name, BLAISE.name)
-    }
+    of_dora = {row["student"]: row["left out"] for row in rows if "Dora" in row["file"]}
+    assert set(of_dora) == {ADA.name, BLAISE.name}
+    assert all("moodle has it from Dora, who is no member" in why for why in of_dora.values())
     # two rows of one name are told apart
     table = (marks / "class.html").read_text().partition("<h2>By student</h2>")[2]
     assert all(file in table for file in entries)
@@ -217,5 +255,8 @@ def test_who_is_no_member_hands_in_for_nobody_and_keeps_nobodys_points_back(tmp_
 @pytest.mark.usefixtures("quick_judge")
 def test_in_an_assignment_for_groups_the_folder_has_the_groups_name(tmp_path):
     entries = {folder("Group 3", 204): hand_in_of(GROUP, members=[ADA, BLAISE])}
+    marks, _ = marked(tmp_path, entries)
+    assert set(left_out(marks)) >= {"Ada Lovelace", "Blaise Pascal"}  # nobody is known to agree
+    decide(marks, Ada="give", Blaise="give")
     marks, _ = marked(tmp_path, entries)
     assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL}

@@ -165,7 +165,10 @@ def test_a_claim_whose_figures_do_not_bear_it_is_found(tree, monkeypatch):
 def test_an_output_is_found_by_its_command_or_the_words_above(tree, place, block):
     _, one = tree
     one.record["outputs"]["1"] = "fresh\n"
-    text = "```console\n$ tennis first\none\n$ tennis \\\n    second\nthree\n```\nIt prints:\n\n```\ntwo\n```\n"
+    text = (
+        "```console\n$ tennis first\none\n$ tennis \\\n    second\nthree\n```\n"
+        "It prints:\n\n```\ntwo\n```\n"
+    )
     asked = Place(file="docs/page.md", output=1, **place)
     if block is None:
         with pytest.raises(UsageError, match="not once"):

@@ -7,11 +7,13 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from tennis.cli.replicate import replicate
+from tennis.comparison.played import read_side
 from tennis.errors import RallyError
 from tennis.match.folder import open_match
 from tennis.rally import balls as rally_balls
@@ -115,3 +117,53 @@ def test_boots_whose_latencies_are_the_same_are_boots(maker):
     match = maker.sealed()
     assert len(match.rallies()) == 10
     assert not open_match(maker.path).damaged()
+
+
+# what a boot of a kernel looks like: hardly two answers alike
+DRAWN = np.random.default_rng(5).integers(900, 4_000, 200)
+
+
+def shifted(place, seed: int, *, by_ns: int = 0, later_ns: int = 0) -> None:
+    """Move all times of a rally, or make all of its answers later, and seal it with a seed."""
+    table = pq.read_table(place / BALLS)
+    served, rise, fall = (table[name].to_numpy() for name in table.column_names[1:])
+    columns = [served + by_ns, (rise + later_ns).astype("u4"), (fall + later_ns).astype("u4")]
+    arrays = [table.column(0), *(pa.array(one) for one in columns)]
+    rally_balls.write(place / BALLS, pa.table(arrays, schema=table.schema), 1_000_000_000)
+    sealed_again(place, seed)
+
+
+def test_one_boot_nine_times_with_other_times_and_seeds_is_one_boot(maker):
+    maker.rally("rt", "chrt", "idle", DRAWN)
+    for number in range(1, 10):
+        copied(maker, f"other-{number}", seed=1 + number)
+        shifted(maker.path / f"other-{number}", 1 + number, by_ns=number)
+    match = maker.sealed()
+    assert [rally.path.name for rally in match.rallies()] == ["rt-idle-chrt-tasklet-forced"]
+    said = "holds the balls of rt-idle-chrt-tasklet-forced, answer by answer: it is not a boot"
+    assert {match.trouble(f"other-{number}") for number in range(1, 10)} == {said}
+
+
+def test_gaps_tell_where_answers_were_altered_and_answers_where_gaps_were(maker):
+    maker.rally("rt", "chrt", "idle", DRAWN)
+    first = maker.path / "rt-idle-chrt-tasklet-forced"
+    copied(maker, "slower", seed=2)
+    shifted(maker.path / "slower", 2, later_ns=50)
+    copied(maker, "apart", seed=3)
+    table = pq.read_table(first / BALLS)
+    times = pa.array(table["served_ns"].to_numpy() + np.arange(len(table)))
+    table = table.set_column(1, table.schema.field(1), times)
+    rally_balls.write(maker.path / "apart" / BALLS, table, 1_000_000_000)
+    sealed_again(maker.path / "apart", 3)
+    match = maker.sealed()
+    assert len(match.rallies()) == 1
+    assert "gap by gap" in match.trouble("slower")
+    assert "answer by answer" in match.trouble("apart")
+    # a side of a comparison is made of boots, too
+    for name in ("slower", "apart"):
+        folder = maker.path.with_name(f"side {name}")
+        folder.mkdir()
+        for one in (first.name, name):
+            shutil.copytree(maker.path / one, folder / one)
+        with pytest.raises(RallyError, match=r"holds the balls of .*it is not a boot"):
+            read_side(folder)

@@ -179,15 +179,16 @@ def table(
     misses: NDArray[Any] | None,
     tick_hz: int,
     later_ns: int = 0,
+    seed: int = 1,
 ) -> pa.Table:
     """Return balls from ticks to rise and from rise to fall; ``misses`` marks those unanswered.
 
-    The first is served ``later_ns`` later than it would be.
+    The first is served ``later_ns`` later than it would be; ``seed`` draws the gaps.
     """
     balls = rise.size
     # no ball is served before the one before it is over
     over = rise.astype(np.int64) + schedule
-    steps = np.random.default_rng(balls).integers(500_000, 1_500_000, balls)
+    steps = np.random.default_rng([balls, seed, later_ns]).integers(500_000, 1_500_000, balls)
     steps[1:] = np.maximum(steps[1:], over[:-1] + 10_000)
     served = np.cumsum(steps) + later_ns
     return pa.table(
@@ -240,6 +241,6 @@ def make_rally(
         part,
         out,
         manifest(balls=rise.size, tick_hz=tick_hz, seed=seed, **about),
-        table(rise, schedule, misses=missed, tick_hz=tick_hz, later_ns=later_ns),
+        table(rise, schedule, misses=missed, tick_hz=tick_hz, later_ns=later_ns, seed=seed),
         [{"at_ns": 0, "what": "load_started"}, *events],
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from tennis.rally.manifest import BottomHalf, Drill, Priorities, TopHalf
 from tennis.rally.opening import read_manifest
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import _manifest_bytes
-from tests.support.synthetic import TIME_NOTE, make_rally
+from tests.support.synthetic import TIME_NOTE, make_rally, table
 from tests.support.synthetic_drill import make_drill
 
 HALVES: dict[str, BottomHalf] = {"mainline": "tasklet", "rt": "tasklet", "xenomai": "thread"}
@@ -107,17 +108,21 @@ class MatchMaker:
         number += f"-{setting or file_name(added)}" if setting or added else ""
         number += f"-r{repetition}" if repetition > 1 else ""
         name = f"{kernel}-{load}-{priorities}-{half}{number}"
+        # a tick later at one ball, another for each: no two boots have the same answers
+        number_of_boot = len(self.scheduled)
+        schedule = np.array(rise if schedule is None else schedule)
+        schedule[number_of_boot % schedule.size] += 1
         made = make_rally(
             self.path / name,
             rise=rise,
-            schedule=rise if schedule is None else schedule,
+            schedule=schedule,
             kernel=kernel,
             load=load,
             priorities=priorities,
             bottom_half=half,
             top_half=top,
             seed=repetition,
-            later_ns=len(self.scheduled) * 1000,  # no two rallies have the same balls
+            later_ns=number_of_boot * 1000,
             **about,
         )
         plan = Plan(
@@ -156,17 +161,20 @@ class MatchMaker:
         return first
 
     def _boots(self, first: ScheduledRally, name: str, boots: int) -> None:
-        """Make and list more boots of a rally: with other seeds, and served later.
+        """Make and list more boots of a rally: other seeds and gaps, and an answer that differs.
 
-        ``seal`` would wait for the disk, ten times a cell.
+        Those of a drill are served later. ``seal`` would wait for the disk, ten times a cell.
         """
         for number in range(2, boots + 1):
             folder = self.path / f"{name}-r{number}"
             shutil.copytree(self.path / first.name, folder)
             manifest = read_manifest(folder)
             balls = pq.read_table(folder / BALLS)
-            served = pc.add(balls["served_ns"], number - 1)
-            balls = balls.set_column(1, balls.schema.field("served_ns"), served)
+            if first.plan.drill:
+                served = pc.add(balls["served_ns"], number - 1)
+                balls = balls.set_column(1, balls.schema.field("served_ns"), served)
+            else:
+                balls = another_boot(balls, len(self.scheduled), manifest.instrument.tick_hz)
             write(folder / BALLS, balls, manifest.instrument.tick_hz)
             protocol = manifest.protocol.model_copy(update={"seed": number})
             digest = hashlib.sha256((folder / BALLS).read_bytes()).hexdigest()
@@ -219,3 +227,15 @@ class MatchMaker:
         )
         record.write(self.path)
         return open_match(self.path)
+
+
+def another_boot(balls: pa.Table, number: int, tick_hz: int) -> pa.Table:
+    """Return the balls of a match's boot: at other times, and one of them a tick later."""
+    missed = balls["rise_ticks"].is_null().to_numpy()
+    rise, fall = (
+        balls[name].fill_null(0).to_numpy().astype(np.int64)
+        for name in ("rise_ticks", "fall_ticks")
+    )
+    schedule = fall - rise
+    schedule[number % schedule.size] += 1
+    return table(rise, schedule, misses=missed, tick_hz=tick_hz, seed=number, later_ns=1)

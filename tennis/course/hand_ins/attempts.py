@@ -47,6 +47,25 @@ def owner(one: Graded) -> tuple[str, ...]:
     return "name", folder, folded(one.student), one.report.facts.number
 
 
+def unconfirmed(attempt: Attempt) -> list[str]:
+    """Return the members of a group from whom no hand-in of it came: they may not know of it.
+
+    A member confirms by handing in the group's file, in the platform's own folder.
+    """
+    members = attempt.counts.report.facts.members if attempt.counts.report else []
+    came = [name for one in (attempt.counts, *attempt.replaced) for name in _from_whom(one)]
+    names = [member.name for member in members]
+    return [name for name in names if not any(same_name(name, who) for who in came)]
+
+
+def _from_whom(one: Graded) -> Sequence[str]:
+    """Return from whom a hand-in came: as a platform says, or the folders that it is in."""
+    platform = sent(one.file)
+    if platform and platform.id:
+        return [platform.name]
+    return PurePath(one.file.rpartition("/")[0]).parts
+
+
 def _group(one: Graded) -> tuple[str, ...]:
     """Return whose a group's hand-in is; nothing if it is no group's, or came from others."""
     names = [member.name for member in one.report.facts.members] if one.report else []
@@ -54,8 +73,7 @@ def _group(one: Graded) -> tuple[str, ...]:
         return ()
     folder = one.file.rpartition("/")[0]
     platform = sent(one.file)
-    from_whom = [platform.name] if platform and platform.id else PurePath(folder).parts
-    is_member = any(same_name(who, name) for who in from_whom for name in names)
+    is_member = any(same_name(who, name) for who in _from_whom(one) for name in names)
     if platform and platform.id and not is_member:
         return ()
     where = "" if is_member else folder

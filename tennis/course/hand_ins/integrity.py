@@ -78,6 +78,11 @@ def findings(graded: Sequence[Graded], lab: Lab, recorded: Set[str]) -> list[Int
     return sorted(found, key=lambda one: places[one.file])
 
 
+def of_member(one: Graded, name: str) -> IntegrityFinding:
+    """Return what is to be decided about a member of a group who did not confirm."""
+    return _finding(one, f"member {name}", "named by the group, and handed in nothing of it")
+
+
 class Seeds:
     """Whose seed is whose."""
 

@@ -12,7 +12,7 @@ from tennis.course.hand_ins.hand_in import TIME
 from tennis.course.labs import Lab
 from tennis.course.marks.class_list import Student
 from tennis.course.marks.identities import Identity
-from tennis.course.marks.marked import Marked
+from tennis.course.marks.marked import Marked, Status
 from tennis.rally.cells import csv_of
 from tennis.rally.text import plain
 
@@ -48,6 +48,11 @@ class HandedIn:
         return "" if self.marked.points is None else f"{self.marked.points:g}"
 
     @property
+    def status(self) -> Status:
+        """Return what becomes of the hand-in for this student."""
+        return self.marked.status_of(self.identity.called)
+
+    @property
     def unsettled(self) -> str:
         """Return why the points are not final; nothing if they are."""
         return {
@@ -55,10 +60,12 @@ class HandedIn:
             "none": "",
             "open": f"to be read: {', '.join(self.marked.open)}",
             "first look": "its rallies were not played here (--no-replay)",
+            "unconfirmed": "named by a group and not confirmed: decide in decisions.toml",
+            "no member": "no member of that group, by decision",
             "withheld": "withheld until somebody decides",
             "later": "this machine could not check all of it",
             "refused": "it could not be marked",
-        }[self.marked.status]
+        }[self.status]
 
 
 @dataclass(frozen=True)

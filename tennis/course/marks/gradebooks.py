@@ -63,7 +63,7 @@ def _makers(
     known = [one for one in handed if one.identity.student is not None and not one.identity.why]
     settled = [one for one in known if not one.unsettled]
     # a page that says why nothing could be marked helps its student; one that may change waits
-    told = [one for one in known if one.marked.status in {"marked", "none", "refused"}]
+    told = [one for one in known if one.status in {"marked", "none", "refused"}]
     return {
         "moodle-gradebook.csv": lambda: moodle.gradebook(lab, settled),
         "moodle-worksheet.csv": lambda: moodle.worksheet(lab, settled, listed),

@@ -17,7 +17,7 @@ from tennis.course.hand_ins.grading import PDFS, common_wrong, equals
 from tennis.course.hand_ins.integrity import DECISIONS
 from tennis.course.labs import Lab
 from tennis.course.marks.mark_sheet import Person
-from tennis.course.marks.marked import Marked
+from tennis.course.marks.marked import Marked, Status
 from tennis.course.solutions import Answer, load_solution
 from tennis.edition import VERSION
 from tennis.pages.templates import template
@@ -36,6 +36,8 @@ STATUS = {
     "marked": "marked",
     "open": "a person has still to read",
     "first look": "a first look: nothing was played here",
+    "unconfirmed": "unconfirmed",
+    "no member": "no member, by decision",
     "withheld": "withheld",
     "none": "no points, by decision",
     "later": "later",
@@ -157,6 +159,16 @@ def _class(lab: Lab, marked: Sequence[Marked], out: Path) -> dict[str, Any]:
         "open": sum(len(one.open) for one in marked),
         "handed_in": len(every),
         "found": [_found(one) for one in by_name if one.findings],
+        "claimed": [
+            {
+                "member": name,
+                "student": one.graded.student,
+                "file": one.graded.file,
+                "status": STATUS[one.status_of(name)],
+            }
+            for one in by_name
+            for name in one.members
+        ],
         "decisions": DECISIONS,
         "later": waiting(marked),
         "own": _all_played(graded),
@@ -303,6 +315,15 @@ def _distribution(lab: Lab, marked: Sequence[Marked], question: str) -> dict[str
     }
 
 
+def _of_member(head: Sequence[str], row: Sequence[object], status: Status) -> list[object]:
+    """Return a group's line as it is for a member: who did not confirm has no points in it."""
+    if status not in {"unconfirmed", "no member"}:
+        return list(row)
+    none = {"points": "", "so_far": "", "status": status}
+    own = {**dict(zip(head[1:], row, strict=False)), **none}
+    return [*own.values(), *row[len(own) : len(own) + 3], *("" for _ in row[len(own) + 3 :])]
+
+
 def table(lab: Lab, marked: Sequence[Marked]) -> list[list[object]]:
     """Return the table of all points: a line for each student."""
     questions = [question.id for question in lab.questions]
@@ -322,7 +343,7 @@ def table(lab: Lab, marked: Sequence[Marked]) -> list[list[object]]:
             *(number(points) if one.status != "withheld" else "" for points in each),
         ]
         members = graded.report.facts.members if graded.report else []
-        rows += [
-            [words(name), *row] for name in ([one.name for one in members] or [graded.student])
-        ]
+        names = [member.name for member in members] or [graded.student]
+        of_each = {name: _of_member(head, row, one.status_of(name)) for name in one.members}
+        rows += [[words(name), *of_each.get(name, row)] for name in names]
     return rows

@@ -12,7 +12,7 @@ the member of that name alone.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from tennis.course.hand_ins.graded import Graded
@@ -36,13 +36,24 @@ class Identity:
     called: str = ""
 
 
-def identify(graded: Iterable[Graded], listed: ClassList | None) -> dict[str, list[Identity]]:
+def identify(
+    graded: Iterable[Graded],
+    listed: ClassList | None,
+    claimed: Mapping[str, Set[str]] | None = None,
+) -> dict[str, list[Identity]]:
     """Return whose each hand-in is, by its file: of a group, one for each member.
 
-    Without a list it is as hand-ins and platform say.
+    Without a list it is as hand-ins and platform say. ``claimed``: members, by file, who did not
+    confirm: what names them keeps nothing of theirs back.
     """
     found = {one.file: _of_file(one, listed) for one in graded}
-    for several in _of_one(found):
+    sure = {
+        file: [
+            Identity(None) if one.called in (claimed or {}).get(file, ()) else one for one in every
+        ]
+        for file, every in found.items()
+    }
+    for several in _of_one(sure):
         files = [file for file, _ in several]
         names = ", ".join(plain(file, 60) for file in dict.fromkeys(files))
         why = f"{len(files)} hand-ins of one student: {names}; leave one in the folder"

@@ -4,17 +4,26 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from tennis.course.hand_ins.attempts import attempts
+from tennis.course.hand_ins.attempts import attempts, unconfirmed
 from tennis.course.hand_ins.graded import Graded
-from tennis.course.hand_ins.integrity import Decision, IntegrityFinding, decision, findings
+from tennis.course.hand_ins.integrity import (
+    Decision,
+    IntegrityFinding,
+    decision,
+    findings,
+    of_member,
+)
 from tennis.course.labs import Lab
 from tennis.course.marks.deadline import ClassRules
 from tennis.course.marks.mark_sheet import Person
 
-Status = Literal["marked", "open", "first look", "withheld", "none", "later", "refused"]
+Status = Literal[
+    *("marked", "open", "first look", "unconfirmed", "no member", "withheld", "none", "later"),
+    "refused",
+]
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,20 @@ class Marked:
     decision: Decision = "give"
     days_late: int = 0
     lost: float = 0
+    # members of a group who did not confirm, and what was decided about each
+    members: Mapping[str, Decision] = field(default_factory=dict)
+
+    @property
+    def unconfirmed(self) -> list[IntegrityFinding]:
+        """Return what is to be decided about members: for each a decision of its own."""
+        return [of_member(self.graded, name) for name in self.members]
+
+    def status_of(self, member: str) -> Status:
+        """Return what becomes of a hand-in for one who is named in it."""
+        decided = self.members.get(member, "give")
+        if decided == "give" or self.graded.refused:
+            return self.status
+        return "no member" if decided == "none" else "unconfirmed"
 
     @property
     def by_question(self) -> dict[str, float | None]:
@@ -102,6 +125,10 @@ def marked(
                 decision(own, decided or {}),
                 days,
                 rules.lost(days, lab),
+                {
+                    name: (decided or {}).get(of_member(attempt.counts, name).key, "")
+                    for name in unconfirmed(attempt)
+                },
             )
         )
     return rows
