@@ -100,9 +100,10 @@ def whole_of(work: Work, name: str, *, boards: bool) -> None:
 
 
 def needed(work: Work, question: Question, *, boards: bool) -> list[str]:
-    """Return which rallies of a question are in doubt: their own checks withhold all points.
+    """Return which rallies of a question are in doubt, or suspect: their own checks say it.
 
-    Raises Wrong or Inconclusive unless all that it needs is there.
+    Those of a doubt withhold all points; what a bench did wrong costs none. Raises Wrong unless all
+    that the question needs is there.
     """
     asked = {one.name: one for one in work.lab.rallies}
     doubtful = []
@@ -112,10 +113,10 @@ def needed(work: Work, question: Question, *, boards: bool) -> list[str]:
                 there(work, asked[name], boards=boards)
             else:
                 whole_of(work, name, boards=boards)
-        except InDoubt:
+        except (InDoubt, Inconclusive):
             doubtful.append(name)
-        except (Wrong, Inconclusive) as error:
-            raise type(error)(f"it needs {name}: {error}") from error
+        except Wrong as error:
+            raise Wrong(f"it needs {name}: {error}") from error
     return doubtful
 
 

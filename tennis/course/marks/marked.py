@@ -21,7 +21,14 @@ from tennis.course.marks.deadline import ClassRules
 from tennis.course.marks.mark_sheet import Person
 
 Status = Literal[
-    *("marked", "open", "first look", "unconfirmed", "no member", "withheld", "none", "later"),
+    "marked",
+    "open",
+    "first look",
+    "unconfirmed",
+    "no member",
+    "withheld",
+    "none",
+    "later",
     "refused",
 ]
 
