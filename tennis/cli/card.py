@@ -59,7 +59,9 @@ def write(boot: Path, *, host: str, user: str, key: Path | None, replace: bool) 
         with place.open(encoding="utf-8", errors="replace") as file:
             line = file.read(SIZE_MAX).strip()
     except OSError as error:
-        raise UsageError(f"cannot read {place} ({error.strerror})") from error
+        raise UsageError(
+            f"cannot read {place} ({error.strerror})", next_step="name another file with --key"
+        ) from error
     names = write_card(boot, Card(host, user, line), replace=replace)
     echo(f"{quoted(boot)}: {', '.join(names)}; the key {place.name} lets {user} in to {host}")
     echo(f"now: tennis card check {quoted(boot)}; then unmount it, and put it in")

@@ -145,7 +145,4 @@ def test_without_jumpers_nothing_is_verified():
     with EmulatedPico() as pico:
         done = tennis("brickwall", "verify", "--port", pico.url)
     assert done.returncode == 1
-    assert (
-        "not run: no jumper: the ping wire ends nowhere, or is broken, and the reply wire"
-        in done.stdout
-    )
+    assert "not run: no jumper: the ping wire ends nowhere, or is broken, and" in done.stdout
