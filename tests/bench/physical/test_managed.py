@@ -700,6 +700,22 @@ def test_what_somebody_made_before_a_rally_on_a_mock_target_is_not_used(
         place.unlink(missing_ok=True)
 
 
+def test_a_place_of_the_witness_that_somebody_made_on_a_mock_target_is_not_used(bench, monkeypatch):
+    """Root's witness would write through what lies there."""
+    name = uuid.uuid4().hex[:16]
+    place = Path("/dev/shm") / f"tennis-{name}"  # noqa: S108 where the witness keeps what it sees
+    monkeypatch.setattr(agent_session.secrets, "token_hex", lambda _: name)
+    packages = bench.target.programs / "dpkg-query"
+    packages.write_text(packages.read_text() + "echo installed rt-tests\n")
+    place.mkdir()
+    try:
+        with pytest.raises(BenchError, match="is there already: remove it"):
+            bench.play(witness="cyclictest")
+        assert [*place.iterdir()] == []
+    finally:
+        shutil.rmtree(place)
+
+
 def test_words_without_end_are_not_kept_of_a_mock_target(bench, monkeypatch):
     monkeypatch.setattr(agent_session, "LIMIT_BYTES", 100_000)
     bench.load(
