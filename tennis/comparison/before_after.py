@@ -190,7 +190,7 @@ def judge(
     }
     # where two kinds of balls mix, their shares and each kind's own times are statements
     count = sum(1 if threshold is None else 3 for threshold in kinds.values())
-    count += OF_BOOTS * len(pairs) + len(suspects)
+    count += OF_BOOTS * len(pairs) + len({pair.cell for pair in pairs})  # its suspect boots
     both = all(paired(pair.after, pair.before) for pair in pairs)
     tail = tail_of(count, look, paired=both)
     alone = tail_of(1, look, paired=both)
