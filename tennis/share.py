@@ -52,7 +52,7 @@ def free_memory_bytes(proc: Path = PROC) -> int | None:
 
 def _groups(proc: Path, controller: str) -> Iterator[Path]:
     """Yield the folders of this process's control group, and of those around it."""
-    paths = {}  # of a group, by its controllers; of version 2 by ""
+    paths: dict[str, str] = {}  # of a group, by its controllers; of version 2 by ""
     with suppress(OSError):
         for line in (proc / "self/cgroup").read_text().splitlines():
             _, names, path = line.split(":", 2)
