@@ -42,6 +42,8 @@ def why_no_name(student: str, longest: int = STUDENT_MAX) -> str:
         return f"it holds a sign that is not seen, U+{ord(hidden[0]):04X} ({name.lower()})"
     if not any(is_letter(c) for c in student):
         return "it holds no letter"
+    if unicodedata.category(student[0]).startswith("M"):
+        return "it begins with an accent, which would stand on the sign before it"
     if student != student.strip():
         return "it begins or ends with a space"
     return f"it is longer than {longest} characters" if len(student) > longest else ""

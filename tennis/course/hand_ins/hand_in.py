@@ -15,8 +15,9 @@ import tempfile
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 from tennis.course.checking.host_faults import is_of_this_machine
@@ -61,6 +62,8 @@ AROUND_MAX = 4  # folders around everything
 STUDENT_BYTES = 120  # of a file's name; systems take 255, and some 143
 SEED_DIGITS = 6
 ANSWERS_TXT = f"{ANSWERS}.txt"  # as an editor names it that shows no endings
+ANSWERS_BEGIN = 1 << 16  # bytes in which the lab is named
+FOUND_MAX = 3  # files that a refusal names
 ANSWERS_NAMES = {ANSWERS, ANSWERS_TXT}
 UTF8_FLAG = 0x800
 # what systems and programs put there by themselves, in lower case
@@ -77,6 +80,11 @@ ARCHIVES = {
 TAR_AT = 257  # where a tar file says that it is one
 RECORDED_LATER = {SECTIONS, WORST}  # beside a rally: its manifest does not list them
 OF_RALLY = {MANIFEST, BALLS, EVENTS, CONSOLE, CAPTURE, BEFORE, AFTER} | RECORDED_LATER
+# what systems put behind a name that is there already, before the dot of a file: in lower case
+COPY = re.compile(
+    r"(?: ?\(\d{1,3}\)| ?- ?(?:copy|kopie|copie|copia)(?: ?\(\d{1,3}\))?"
+    r"| copy(?: \d{1,3})?| \d{1,2})$"
+)
 RALLY = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 # what zipfile raises for a file that is none, or that asks for a password or another compression
 BROKEN = (
@@ -221,17 +229,19 @@ class Unpacked:
     notes: list[str] = field(default_factory=list)
 
 
-def unpack(path: Path, folder: Path) -> Unpacked:
+def unpack(path: Path, folder: Path, lab: str = "") -> Unpacked:
     """Unpack a hand-in into a new folder. Raises HandInError for what is none, BenchError.
+
+    Of several hand-ins in one file the only one of ``lab`` is taken, a lab's slug.
 
     Folders around everything are taken off, and a zip file around the zip file. A name is never
     used as it is: only names that are known are written, so that no path leads elsewhere; what a
     file really holds is counted, not what it says.
     """
-    return _unpack(path, folder, plain(path.name, 80), inner=False)
+    return _unpack(path, folder, plain(path.name, 80), lab, inner=False)
 
 
-def _unpack(path: Path, folder: Path, name: str, *, inner: bool) -> Unpacked:
+def _unpack(path: Path, folder: Path, name: str, lab: str, *, inner: bool) -> Unpacked:
     if path.is_symlink() or not path.is_file() or path.stat().st_size > ZIP_MAX:
         raise HandInError(f"{name} is not a file of at most {ZIP_MAX >> 20} MB")
     _refuse_other_archives(path, name)
@@ -239,9 +249,15 @@ def _unpack(path: Path, folder: Path, name: str, *, inner: bool) -> Unpacked:
     try:
         with zipfile.ZipFile(path) as archive:
             entries = _entries(archive, name)
-            root = _root(entries, name)
+            root = _root(archive, entries, name, lab)
             if root is None:
-                return _unpack_inner(archive, entries, folder, name, inner=inner)
+                return _unpack_inner(
+                    archive,
+                    entries,
+                    name,
+                    lambda place, said: _unpack(place, folder, said, lab, inner=True),
+                    inner=inner,
+                )
             folder.mkdir(parents=True)
             _take(archive, entries, root, name, unpacked)
     except BROKEN as error:
@@ -279,10 +295,11 @@ class _Entry:
     info: zipfile.ZipInfo
     folders: tuple[str, ...]
     file: str
+    copied: str = ""  # as it is called there, if that is the name of a copy
 
     @property
     def said(self) -> str:
-        return plain("/".join((*self.folders, self.file)), 80)
+        return plain(self.copied or "/".join((*self.folders, self.file)), 80)
 
 
 def _entries(archive: zipfile.ZipFile, name: str) -> list[_Entry]:
@@ -298,7 +315,37 @@ def _entries(archive: zipfile.ZipFile, name: str) -> list[_Entry]:
         if len(found) == FILES_MAX:
             raise HandInError(f"{name} holds {len(archive.infolist())} files, {FILES_MAX} at most")
         found.append(entry)
+    return _without_copy_names(found)
+
+
+def _without_copy_names(entries: Sequence[_Entry]) -> list[_Entry]:
+    """Return the files with the names that they had before a system called them a copy.
+
+    Only where there is no file or folder of that name, and no second copy of it.
+    """
+    paths = {(*entry.folders, entry.file) for entry in entries}
+    there = {tuple(map(str.lower, path[: n + 1])) for path in paths for n in range(len(path))}
+    copies: dict[tuple[str, ...], set[str]] = {}
+    for path in there:
+        copies.setdefault((*path[:-1], _without_copy(path[-1])), set()).add(path[-1])
+    found = []
+    for entry in entries:
+        path = (*entry.folders, entry.file)
+        named = []
+        for n, part in enumerate(path):
+            before = tuple(map(str.lower, path[:n]))
+            origin = (*before, _without_copy(part.lower()))
+            only = origin not in there and len(copies[origin]) == 1
+            named.append(origin[-1] if only and origin[-1] != part.lower() else part)
+        changed = "/".join(path) if tuple(named) != path else ""
+        found.append(_Entry(entry.info, tuple(named[:-1]), named[-1], changed))
     return found
+
+
+def _without_copy(part: str) -> str:
+    """Return a name in lower case without what makes it a copy's."""
+    stem, dot, ending = part.partition(".")
+    return COPY.sub("", stem) + dot + ending if COPY.sub("", stem) else part
 
 
 def meant(info: zipfile.ZipInfo) -> str:
@@ -317,7 +364,9 @@ def added(part: str) -> bool:
     return part.startswith("._") or lower in ADDED or lower.endswith("zone.identifier")
 
 
-def _root(entries: Sequence[_Entry], name: str) -> tuple[str, ...] | None:
+def _root(
+    archive: zipfile.ZipFile, entries: Sequence[_Entry], name: str, lab: str
+) -> tuple[str, ...] | None:
     """Return the folders around a hand-in: where its answers are; None: nowhere."""
     places = {
         entry.folders
@@ -330,6 +379,9 @@ def _root(entries: Sequence[_Entry], name: str) -> tuple[str, ...] | None:
         return None
     depth = min(map(len, places))
     highest = sorted(place for place in places if len(place) == depth)
+    if len(highest) > 1 and lab:
+        asked = [place for place in highest if _is_of(archive, entries, place, lab)]
+        highest = asked if len(asked) == 1 else highest
     if len(highest) > 1:
         some = " and ".join(plain("/".join(place), 40) for place in highest[:2])
         raise HandInError(
@@ -341,14 +393,38 @@ def _root(entries: Sequence[_Entry], name: str) -> tuple[str, ...] | None:
     return highest[0]
 
 
+def _is_of(
+    archive: zipfile.ZipFile, entries: Sequence[_Entry], place: tuple[str, ...], lab: str
+) -> bool:
+    """Tell whether the answers in a folder name this lab."""
+    for entry in entries:
+        if entry.folders == place and entry.file.lower() in ANSWERS_NAMES:
+            with archive.open(entry.info) as file:
+                said = re.search(rb"(?m)^lab\s*=\s*[\"']([\w-]+)[\"']", file.read(ANSWERS_BEGIN))
+            if said and said[1].decode() == lab:
+                return True
+    return False
+
+
 def _unpack_inner(
-    archive: zipfile.ZipFile, entries: Sequence[_Entry], folder: Path, name: str, *, inner: bool
+    archive: zipfile.ZipFile,
+    entries: Sequence[_Entry],
+    name: str,
+    again: Callable[[Path, str], Unpacked],
+    *,
+    inner: bool,
 ) -> Unpacked:
     """Unpack the only zip file in a zip file. Raises HandInError."""
     zips = [entry for entry in entries if entry.file.lower().endswith(".zip")]
     if not zips:
         ask = "ask for the file that `tennis lab submit` makes"
-        raise HandInError(f"there is no {ANSWERS} in {name}", next_step=ask)
+        near = get_close_matches(ANSWERS, [entry.file for entry in entries], FOUND_MAX, 0.5)
+        others = [entry.said for entry in entries if entry.file in near] or [
+            entry.said for entry in entries
+        ]
+        some = ", ".join(others[:FOUND_MAX]) or "nothing"
+        more = f" and {len(entries) - FOUND_MAX} more" if len(others) > FOUND_MAX else ""
+        raise HandInError(f"there is no {ANSWERS} in {name}: it holds {some}{more}", next_step=ask)
     if len(zips) > 1:
         raise HandInError(
             f"{name} holds {len(zips)} zip files",
@@ -360,7 +436,7 @@ def _unpack_inner(
     with tempfile.TemporaryDirectory(prefix="tennis-zip-") as scratch:
         place = Path(scratch) / "inner.zip"
         _copy(archive, zips[0].info, place, ZIP_MAX)
-        unpacked = _unpack(place, folder, f"{name}: {zips[0].said}", inner=True)
+        unpacked = again(place, f"{name}: {zips[0].said}")
     others = [f"not taken: {entry.said}" for entry in entries if entry is not zips[0]]
     unpacked.notes[:0] = others[:NOTED_MAX]
     return unpacked
@@ -395,8 +471,9 @@ def _take(
         if to in taken:
             raise HandInError(f"{name} holds {to} twice")
         taken.add(to)
-        if entry.file.lower() == ANSWERS_TXT:
-            unpacked.notes.append(f"{entry.said} was used as {ANSWERS}")
+        as_called = "/".join(entry.copied.split("/")[len(root) :])
+        if entry.file.lower() == ANSWERS_TXT or (as_called and as_called.lower() != to.lower()):
+            unpacked.notes.append(f"{entry.said} was used as {to}")
         left -= _copy(archive, entry.info, unpacked.folder / to, min(left, FILE_MAX))
 
 
