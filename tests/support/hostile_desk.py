@@ -40,7 +40,7 @@ PLAY = """
 
 def run(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*map(str, words)], capture_output=True, text=True, check=False, timeout=120, **more
+        [*map(str, words)], capture_output=True, text=True, check=False, timeout=280, **more
     )
 
 
@@ -142,9 +142,12 @@ def main() -> None:
 
     # --- traps in the homes ---
     friend = (FOLDER / "friend.pub").read_text()
-    login(ANNA, "ln -s /etc ~/.ssh")
-    login(BEN, "mkdir -m 700 ~/.ssh; ln -s /etc/passwd ~/.ssh/authorized_keys; mkfifo ~/.profile")
-    login(GONE, f"umask 77; mkdir ~/.ssh; echo '{friend}' > ~/.ssh/authorized_keys")
+    login(ANNA, "rm -rf ~/.ssh; ln -s /etc ~/.ssh")
+    login(
+        BEN,
+        "rm -rf ~/.ssh; mkdir -m 700 ~/.ssh; ln -s /etc/passwd ~/.ssh/authorized_keys; mkfifo ~/.profile",
+    )
+    login(GONE, f"umask 77; mkdir -p ~/.ssh; echo '{friend}' > ~/.ssh/authorized_keys")
     found["writes a key of root's folder"] = login(
         ANNA, f"echo '{friend}' >> /etc/ssh/tennis-keys/{ANNA}"
     ).returncode
@@ -165,6 +168,7 @@ def main() -> None:
     # deeper than a program's calls may nest, and than a path may be long
     deep = "import os\nos.chdir('DATA')\nfor _ in range(3000):\n os.mkdir('a'); os.chdir('a')"
     login(ANNA, f'/usr/bin/python3 -c "{deep.replace("DATA", str(DATA))}"')
+    found["status of the deep"] = bench("status")
     login(ANNA, f"cd {DATA}; mkdir many; cd many; seq 21000 | xargs touch")
     login(BEN, f"rm -rf {DATA}/rally; mv {DATA}/late {DATA}/mine")
     found["removes another one's data"] = sorted(path.name for path in DATA.iterdir())
