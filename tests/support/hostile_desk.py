@@ -143,10 +143,8 @@ def main() -> None:
     # --- traps in the homes ---
     friend = (FOLDER / "friend.pub").read_text()
     login(ANNA, "rm -rf ~/.ssh; ln -s /etc ~/.ssh")
-    login(
-        BEN,
-        "rm -rf ~/.ssh; mkdir -m 700 ~/.ssh; ln -s /etc/passwd ~/.ssh/authorized_keys; mkfifo ~/.profile",
-    )
+    login(BEN, "rm -rf ~/.ssh; mkdir -m 700 ~/.ssh; ln -s /etc/passwd ~/.ssh/authorized_keys")
+    login(BEN, "mkfifo ~/.profile")
     login(GONE, f"umask 77; mkdir -p ~/.ssh; echo '{friend}' > ~/.ssh/authorized_keys")
     found["writes a key of root's folder"] = login(
         ANNA, f"echo '{friend}' >> /etc/ssh/tennis-keys/{ANNA}"
