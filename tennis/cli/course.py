@@ -30,6 +30,25 @@ def course() -> None:
 course.add_command(release)
 
 
+@course.command(short_help="Give this class seeds of its own.")
+@click.option("--force", is_flag=True, help="Write another nonce in place of the one there is.")
+def nonce(*, force: bool) -> None:
+    """Write a nonce into labs/course.toml: with it, last year's rallies have other seeds.
+
+    Run it once, before you release the students' tree, which has the nonce then.
+
+    \b
+    Examples:
+      tennis course nonce
+      tennis course release student --out ../tennis-2026
+    """
+    from tennis.course.authoring.nonce import write_nonce
+    from tennis.course.labs import COURSE, LABS
+
+    written = write_nonce(force=force)
+    echo(f"{quoted(LABS / COURSE)}: the nonce is {written}; release the students' tree now")
+
+
 @course.command(short_help="Play the labs' rallies once, to be replayed.")
 @click.option(
     "--out", type=Folder(), required=True, help="The folder for them, with a folder for each lab."

@@ -7,7 +7,7 @@ Each number of a lab has one owner, its ``lab.toml``. Handouts, notebooks and ch
 
 import re
 import shlex
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -39,6 +39,7 @@ from tennis.rally.manifest import (
 )
 
 LABS = ROOT / "labs"
+COURSE = "course.toml"
 
 OneLine = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\n]*$")]
 Prose = Annotated[str, StringConstraints(min_length=1, max_length=4000, strip_whitespace=True)]
@@ -381,6 +382,8 @@ class Course(StrictPart):
 
     title: OneLine
     about: OneLine
+    # what makes this class's seeds its own: `tennis course nonce` wrote it
+    nonce: Annotated[str, StringConstraints(pattern=r"^[a-z2-7]{8,40}$")] | None = None
     labs: list[Slug]
 
 
@@ -409,20 +412,31 @@ def load_lab(slug: str, labs: Path = LABS) -> Lab:
         raise LabError(f"{path}: {first_error(error)}") from error
 
 
+@cache
+def class_nonce(labs: Path = LABS) -> str:
+    """Return what makes this class's seeds its own; empty: they are those of every class."""
+    return _course(labs).nonce or ""
+
+
 def load_course(labs: Path = LABS) -> tuple[Course, list[Lab]]:
     """Read the course and all of its labs.
 
     Raises LabError where one of them is missing, or is there without being in the course.
     """
-    path = labs / "course.toml"
-    try:
-        course = Course.model_validate(read_toml(path))
-    except ValidationError as error:
-        raise LabError(f"{path}: {first_error(error)}") from error
+    path = labs / COURSE
+    course = _course(labs)
     forgotten = {file.parent.name for file in labs.glob("*/lab.toml")} - set(course.labs)
     if forgotten:
         raise LabError(f"{path}: labs: {', '.join(sorted(forgotten))} is missing in the list")
     return course, [load_lab(slug, labs) for slug in course.labs]
+
+
+def _course(labs: Path) -> Course:
+    path = labs / COURSE
+    try:
+        return Course.model_validate(read_toml(path))
+    except ValidationError as error:
+        raise LabError(f"{path}: {first_error(error)}") from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from textwrap import indent
 
 from tennis.checkout import ROOT
 from tennis.course.choices import numbered
-from tennis.course.labs import LABS, Lab, LabError, Question, load_course, write
+from tennis.course.labs import LABS, Lab, LabError, Question, class_nonce, load_course, write
 from tennis.course.people import (
     EMAIL,
     GROUP_MAX,
@@ -59,10 +59,14 @@ def seed_of(lab: Lab, student: str, number: str = "") -> int:
 
     Of each student, and of each lab, another: rallies that were copied have the wrong one. A name
     has one seed, however its letters are encoded; two of one name have two, if they have numbers.
+    With a nonce of the class it is another one in each class, so that last year's rallies are
+    nobody's.
     """
     name = folded(student)
     who = f"{name}\n{number}" if number else name  # no name holds a new line
-    digest = hashlib.sha256(f"tennis {lab.slug} {who}".encode()).digest()
+    nonce = class_nonce()
+    of_class = f"{nonce} " if nonce else ""
+    digest = hashlib.sha256(f"tennis {of_class}{lab.slug} {who}".encode()).digest()
     return int.from_bytes(digest[:4], "big") % 2**31
 
 

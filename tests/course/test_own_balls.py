@@ -24,14 +24,16 @@ from tennis.bench.registry import bench_for
 from tennis.checkout import ROOT
 from tennis.cli import cli
 from tennis.course import load_course, load_lab, work
+from tennis.course.authoring.nonce import write_nonce
 from tennis.course.checking import evidence
 from tennis.course.checking.evidence import as_asked, compare, plan_here, there
 from tennis.course.checking.played_here import PlayedHere
 from tennis.course.checking.plays import Plays, plan_of_rally
 from tennis.course.checking.running import run_checks
 from tennis.course.checks import Inconclusive, NotRun, Wrong
+from tennis.course.labs import class_nonce
 from tennis.digests import sha256_of
-from tennis.errors import BenchError
+from tennis.errors import BenchError, UsageError
 from tennis.play.rally import Watch, play
 from tennis.rally import balls
 from tennis.rally.folder import BALLS, MANIFEST
@@ -264,6 +266,28 @@ def test_a_setting_that_a_lab_does_not_name_is_refused(tmp_path, settings, words
     made = make_work(tmp_path / "w", lab, "zoe", rallies={asked.name: about})
     with pytest.raises(Wrong, match=words):
         there(work.read(made), asked, boards=True)
+
+
+# --- another year's rallies ---
+
+
+def test_with_a_nonce_last_years_seeds_are_nobodys(tmp_path, monkeypatch):
+    labs = tmp_path / "labs"
+    shutil.copytree(ROOT / "labs", labs, ignore=shutil.ignore_patterns("recorded", "wrong"))
+    assert class_nonce(labs) == ""
+    before = work.seed_of(LAB, "zoe", "4711")
+    written = write_nonce(labs)
+    with pytest.raises(UsageError, match="has a nonce: with another one every student has other"):
+        write_nonce(labs)
+    class_nonce.cache_clear()
+    assert class_nonce(labs) == written
+    assert load_course(labs)[0].labs == load_course()[0].labs
+    seeds = {before}
+    for nonce in (written, write_nonce(labs, force=True)):
+        monkeypatch.setattr(work, "class_nonce", lambda nonce=nonce: nonce)
+        seeds.add(work.seed_of(LAB, "zoe", "4711"))
+    assert len(seeds) == 3
+    class_nonce.cache_clear()
 
 
 # --- a rally that is missing ---
