@@ -25,7 +25,9 @@ def write_nonce(labs: Path = LABS, *, force: bool = False) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise LabError(f"{path} cannot be read: {error.strerror}") from error
+        raise LabError(
+            f"{path} cannot be read: {error.strerror}", next_step="restore it from the checkout"
+        ) from error
     if LINE.search(text) and not force:
         raise UsageError(
             f"{path} has a nonce: with another one every student has other seeds",
@@ -34,6 +36,8 @@ def write_nonce(labs: Path = LABS, *, force: bool = False) -> str:
     nonce = base64.b32encode(secrets.token_bytes(BYTES)).decode().lower().rstrip("=")
     text, count = re.subn(r"(?m)^(?=labs = )", f'nonce = "{nonce}"\n', LINE.sub("", text))
     if count != 1:
-        raise LabError(f"{path}: one line must begin with `labs = `")
+        raise LabError(
+            f"{path}: one line must begin with `labs = `", next_step="restore it from the checkout"
+        )
     write_whole(path, text.encode(), force=True)
     return nonce
