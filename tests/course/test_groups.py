@@ -56,7 +56,7 @@ def test_a_group_has_one_seed_in_whatever_order_it_is_named(tmp_path):
     {
         'members = "Ada"': "members: 4 at most",
         "members = [1]": "members: 4 at most",
-        "members = [{}]": "members: 'None' is not a name",
+        "members = [{}]": "members: None is not a name: it holds no letter",
         'members = [{name = "a\\u0000"}]': "is not a name",
         'members = [{name = "Ada", number = "=1"}]': "number: '=1' is not one",
         "members = [" + '{name = "a"},' * 5 + "]": "members: 4 at most",

@@ -325,7 +325,7 @@ def test_gaps_of_gigasamples_cost_nothing_in_a_vcd(tmp_path):
         (VCD + '#0 0! 0"\n#12x 1!\n', "time"),
         (VCD + '#0 0! 0"\n#99999999999999999 1!\n', "longer than any rally"),
         (VCD + "#0 0!\n#5 1!\n", "says nothing of the channel D1"),
-        (VCD + "#0 0! \n hello\n", "holds"),
+        (VCD + "#0 0! \n ?ello\n", "holds"),
         (VCD + "x" * (1 << 21), "a word of more"),
     ],
 )
