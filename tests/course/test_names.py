@@ -8,11 +8,11 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from tennis.course.marks.tables import csv_of, words
 
 from tennis.cli import cli
 from tennis.course import work
 from tennis.course.hand_ins.hand_in import file_name
+from tennis.rally.cells import csv_of, words
 
 LAB = work.find_lab("01")
 NAMES = [
