@@ -99,10 +99,11 @@ def test_bias_and_clock_are_found_as_often_as_claimed(tmp_path_factory):
         assert all(count in CONFIDENT for count in inside.values()), inside
 
 
-@pytest.mark.parametrize("rate_hz", [4_000_000, 12_000_000, 25_000_000, 100_000_000])
+# of 1,000 balls at 3 MHz no interval of a bias is within 8 ns, wherever it lies
+@pytest.mark.parametrize("rate_hz", [3_000_000, 12_000_000, 25_000_000, 100_000_000])
 def test_the_spread_is_that_of_the_samples(rally, tmp_path, rate_hz):
     found = checked(rally, tmp_path, rate_hz=rate_hz)
-    assert found.verdict == ("pass" if rate_hz > 4_000_000 else "inconclusive"), found.reason
+    assert found.verdict == ("pass" if rate_hz > 3_000_000 else "inconclusive"), found.reason
     sample = 1e9 / rate_hz
     assert found.scheduling.sd_ns == pytest.approx(sample / np.sqrt(6), rel=0.15)
     assert found.clock.sd_ns == pytest.approx(sample / np.sqrt(12), rel=0.15)
