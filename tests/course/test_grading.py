@@ -321,7 +321,7 @@ def test_marking_again_keeps_what_a_person_wrote(handed_in, marks):
     (page,) = (p for p in map(Path.read_text, marks.glob("feedback/*.html")) if "Well read." in p)
     # rubric and sample of what was read; what is still to be read has neither yet
     assert "Four figures of one of their own rallies" in page
-    assert "1.53 µs, 1.60 µs" in page
+    assert "µs (mainline idle, N = 5,000)" in page
     assert "Peaks and widths" not in page
     for broken, message in (("average = 9", "0 to 2 points"), ("average = [", "Invalid")):
         sheet.write_text(before.replace("average = 2", broken, 1))

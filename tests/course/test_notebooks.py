@@ -145,7 +145,7 @@ def test_a_notebook_that_fails_says_why_and_keeps_the_page_that_was_there(tmp_pa
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert re.match(r"notebook: 01-first-serve: cell \d+ of \d+: \w*Error: ", line), line
+    assert re.match(r"notebook: 01-first-serve: cell \d+ of \d+ \(.*\): \w*Error: ", line), line
     assert "Traceback" not in done.stdout + done.stderr
     assert page.read_text() == "the page of yesterday"
 

@@ -265,6 +265,7 @@ def make_match(
             bottom_half=entry.plan.bottom_half,
             bench="virtual",
             protocol=entry.plan.protocol,
+            seed=entry.plan.protocol.seed,  # other gaps for each, too
         )
     MatchRecord(
         schema_version=1,
