@@ -97,7 +97,7 @@ def test_a_match_knows_its_rally_by_the_name_that_its_versions_have(old):
         plan_of(kernel="mainline").model_dump()
         | {
             **{"kernel": "/somewhere/build", "load": "stress", "bottom_half": "thread"},
-            **{"priorities": "chrt", "protocol": old.manifest.protocol},
+            **{"priorities": "chrt", "protocol": old.manifest.protocol, "stage": "in-band"},
         }
     )
 
