@@ -12,7 +12,6 @@ ENDS = {
     "bench/box.py": {"wait": "it was just killed"},
     "bench/instruments/emulated_clock.py": {"recv": "the socket was made with a timeout"},
     "bench/instruments/acquisition.py": {"wait": "it was killed in the loop before"},
-    "bench/sloth/beneath.py": {"subprocess.run": "dtc reads what it is given, and ends"},
     "bench/targets/agent_session.py": {
         "wait": "in a thread: close kills the process",
         "join": "what the thread copies is aborted",
@@ -20,6 +19,7 @@ ENDS = {
     "bench/targets/ssh.py": {"recv": "select said that something is there"},
     "cli/streams.py": {"select": "the reader of a pipe may take its time"},
     "cli/lab.py": {"subprocess.run": "JupyterLab, which its user ends"},
+    "course/checking/plays.py": {"flock": "another marker plays it, with limits; then it is there"},
     "course/checking/module_trial.py": {"recv": "the socket has a timeout"},
     "course/notebooks.py": {"subprocess.run": "it plays a rally, which has limits"},
     "course/authoring/release.py": {"subprocess.run": "Sphinx builds a book from files"},

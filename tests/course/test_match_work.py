@@ -48,6 +48,11 @@ def played(tmp_path_factory):
     work.start(LAB, "zoe", folder)
     text = PLAN.format(seed=work.seed_of(LAB, "zoe"))
     (folder / "plan.toml").write_text(text)
+    answers = folder / "answers.toml"
+    words = answers.read_text().replace('prediction.number = ""', "prediction.number = 2")
+    answers.write_text(
+        words.replace("prediction.reason = '''\n", "prediction.reason = '''\nA guess.\n")
+    )
     with contextlib.chdir(folder):
         done = tennis("match", "plan.toml", "--quiet", "--out", "main-result")
     assert done.returncode == 0, done.stderr
