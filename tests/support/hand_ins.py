@@ -157,6 +157,8 @@ def as_served(asked: LabRally, settings: dict[str, Any]) -> dict[str, Any]:
     if gap_us is not None:
         served |= {"gap_min_ns": round(gap_us[0] * 1000), "gap_max_ns": round(gap_us[1] * 1000)}
     usual = plan_of_rally(asked, 0).protocol.model_dump()
+    if usual["loop"] == "open" and not rate_hz:  # whose timeout is a period
+        served["timeout_ns"] = 200_000_000
     protocol = Protocol(**{**usual, **served})
     if rate_hz and "rise" not in settings:  # the next ball does not wait: no answer is later
         what = (settings["balls"], settings["seed"], settings["kernel"], settings["load"])
