@@ -395,7 +395,10 @@ def _stages_agree(rally, explanation):
     done = CliRunner().invoke(cli, ["explain", str(rally.path), "--stages", "--json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert [one["by"] for one in told["locks_held"]] == ["swapper/0 on processor 0"]
+    # the timer's interrupt takes the lock over whatever runs there: nothing, or who answers
+    first, *others = (one["by"] for one in told["locks_held"])
+    assert first == "swapper/0 on processor 0"
+    assert set(others) <= {"racquet-user on processor 0"}
     found = stages.read(open_rally(rally.path))
     balls = table(rally)
     for ours, theirs in (("rise_ns", "rise_ticks"), ("fall_ns", "fall_ticks")):
