@@ -20,6 +20,7 @@ from tennis.checkout import ROOT
 from tennis.course.notebook.notebook_runner import without_grammars
 from tennis.listener import listening
 from tests.support import tiers
+from tests.support.not_comparable import NotComparable
 from tests.support.processor_seconds import ProcessorSeconds
 
 MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "")
@@ -89,8 +90,9 @@ def _listed_only(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Count processor seconds."""
+    """Count processor seconds, and tests that had nothing to compare with."""
     config.pluginmanager.register(ProcessorSeconds())
+    config.pluginmanager.register(NotComparable())
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks

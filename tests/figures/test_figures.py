@@ -8,6 +8,7 @@ import pytest
 
 from tennis.checkout import ROOT
 from tennis.errors import UsageError
+from tests.support.not_comparable import skip
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -33,7 +34,7 @@ def comes_out(name, folder):
     try:
         assert figures.differences(one, fresh) == []
     except figures.NotComparableError as error:
-        pytest.skip(str(error))
+        skip(str(error))
 
 
 @pytest.mark.virtual

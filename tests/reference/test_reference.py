@@ -20,6 +20,7 @@ import pytest
 from tennis.edition import EDITION
 from tennis.rally import open_folder
 from tennis.rally.repeated import digest_of, from_debian, not_comparable
+from tests.support.not_comparable import skip as not_comparable_here
 from tests.support.terminal import tennis
 
 HERE = Path(__file__).parent
@@ -80,4 +81,4 @@ def test_a_reference_rally_comes_out_again(name, tmp_path):
             )
             return
         reasons.append(reason)
-    pytest.skip(f"not comparable: {'; '.join(reasons)}")
+    not_comparable_here("; ".join(reasons))
