@@ -22,6 +22,7 @@ extensions = [
     "tennis_commissioning",
     "tennis_reference",
     "tennis_sessions",
+    "tennis_verdicts",
     "tennis_wiring",
 ]
 autodoc_typehints = "none"  # the docstrings say shapes and units

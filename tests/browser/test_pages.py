@@ -217,6 +217,7 @@ def test_the_search_finds_a_command_by_what_it_does(browser, pages):
         assert command in page.inner_text("#search-results")
 
 
+DECKS = sorted(path.stem for path in (ROOT / "slides").glob("[0-9]*.md"))
 TELEPHONE = {"width": 390, "height": 844}
 CUT = """[...document.querySelectorAll(".wide, .picture, .table-wrapper, section > table")]
   .filter(e => e.scrollWidth > e.clientWidth + 1)"""
@@ -253,6 +254,23 @@ def test_a_telephone_shows_verdicts_as_cards(browser, pages):
     page.close()
 
 
+def test_a_telephone_shows_a_book_s_verdicts_as_cards(browser, pages):
+    """Nothing of a row is cut, and each figure has its column's title; a desk shows a plain table."""
+    page = browser.new_page(viewport=TELEPHONE)
+    page.goto(pages["docs/evidence/knutsson-match"].as_uri())
+    cells = page.locator(".verdict-cards td")
+    assert cells.count() > 100
+    edges = "all => all.map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right])"
+    assert all(0 <= left < right <= 390 for left, right in cells.evaluate_all(edges))
+    titles = page.locator(".verdict-cards").first.locator("thead th").all_text_contents()
+    card = page.locator(".verdict-cards tbody tr").first.locator("td").all()
+    for title, cell in zip(titles, card, strict=True):
+        assert cell.inner_text().startswith(title)
+    page.set_viewport_size({"width": 1400, "height": 900})
+    assert page.locator(".verdict-cards .column-title:visible").count() == 0
+    page.close()
+
+
 def test_names_break_behind_an_underscore(browser, pages):
     page = browser.new_page()
     page.goto(pages["docs/explain"].as_uri())
@@ -264,7 +282,7 @@ def test_names_break_behind_an_underscore(browser, pages):
 
 @pytest.fixture(scope="module")
 def deck(tmp_path_factory) -> Path:
-    """Build the slides; return the deck with a table, a picture and code."""
+    """Build the slides; return their folder."""
     out = tmp_path_factory.mktemp("slides")
     command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(ROOT / "slides"), str(out)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -272,7 +290,7 @@ def deck(tmp_path_factory) -> Path:
     return out
 
 
-@pytest.mark.parametrize("name", ["00-opening", "01-first-serve", "04-under-load"])
+@pytest.mark.parametrize("name", DECKS)
 @pytest.mark.parametrize("width", [390, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_slides_fit_and_turn_dark(browser, deck, name, width, scheme):
