@@ -255,7 +255,7 @@ def test_a_telephone_shows_verdicts_as_cards(browser, pages):
 
 
 def test_a_telephone_shows_a_book_s_verdicts_as_cards(browser, pages):
-    """Nothing of a row is cut, and each figure has its column's title; a desk shows a plain table."""
+    """Nothing of a row is cut, each figure has its column's title; a desk shows a plain table."""
     page = browser.new_page(viewport=TELEPHONE)
     page.goto(pages["docs/evidence/knutsson-match"].as_uri())
     cells = page.locator(".verdict-cards td")
