@@ -99,7 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what waits for another command; keep files together; run what boots kernels last."""
     # with the cache's --last-failed, too, a file is not whole
-    chosen = config.getoption("lf") or any("::" in argument for argument in config.args)
+    chosen = config.getoption("lf", False) or any("::" in argument for argument in config.args)
     files = {item.path.relative_to(ROOT).as_posix() for item in items}
     known = list(tiers.lines())
     idle = tiers.mark(items, known, set() if chosen else files)
