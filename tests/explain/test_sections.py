@@ -167,6 +167,19 @@ def test_what_varies_predicts_nothing():
     assert not Model(run, nothing).meet(at).sure.any()
 
 
+def test_a_place_that_no_ball_met_has_no_figure_below_nothing():
+    """Its entry is not known: its instants are not sure, and no time is made of what is missing."""
+    run = decode(rally(3)[0], STEP_NS)
+    some = {where: entry for where, entry in CONSTANTS.entry.items() if where != KERNEL}
+    model = Model(run, Constants(some, Span(0, 0, 0, 1)))
+    low, high = int(run.begin[5]), int(run.end[-5])
+    assert model.meet(np.arange(low, high, 2)).latency.min() < 0
+    found = pieces(model, low, high)
+    assert min(found.longest.min(), found.shortest.min()) == 0
+    assert not found.sure[found.longest == 0].any()
+    assert found.length.sum() == high - low
+
+
 def test_one_odd_time_in_thousands_does_not_end_all_predictions():
     """It is told with the balls, and more than that are no constant."""
     times = np.full(3000, 988)

@@ -79,7 +79,11 @@ def pieces(model: Formula, low: int, high: int) -> Pieces:
     length = np.diff(np.append(at, high))
     met = model.meet(at)
     shortest = met.latency - np.where(met.ramp, length, 0)
-    return Pieces(at, length, met.latency, shortest, met.way, met.where, met.section, met.sure)
+    # a place whose constants no ball showed has none: no latency is made of what is missing
+    longest, shortest = (
+        np.where(met.sure, latency, np.maximum(latency, 0)) for latency in (met.latency, shortest)
+    )
+    return Pieces(at, length, longest, shortest, met.way, met.where, met.section, met.sure)
 
 
 def _begins_anew(met: Met, at: Times) -> NDArray[np.bool_]:
