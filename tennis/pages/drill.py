@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tennis.edition import VERSION
+from tennis.pages.circumstances import written_by
 from tennis.pages.rally import CONSOLE_BYTES, Shown, shown
 from tennis.pages.templates import template
 from tennis.plots.drill import kinds_of
 from tennis.rally import Rally
+from tennis.rally.command import command_of
 from tennis.rally.disk import write_whole
 from tennis.rally.inside import MARK
 from tennis.rally.text import plain
@@ -67,7 +69,8 @@ def _section(drill: Rally) -> DrillSection:
         "seed": str(manifest.protocol.seed),
         "instrument": plain(f"{manifest.instrument.kind}, {manifest.instrument.tick_hz:,} Hz", 80),
         "created": plain(manifest.created, 60),
-        "tennis": plain(manifest.tool.tennis, 60),
+        "command": plain(command_of(manifest), 1500),
+        "tennis": plain(written_by(manifest.tool), 60),
     }
     told_of = claims(summary)
     mark = MARK.decode()

@@ -16,6 +16,7 @@ from tennis.plots.picture import bench_note, latencies, note
 from tennis.publications import Result, result
 from tennis.rally import Rally
 from tennis.rally.calibration import doubt
+from tennis.rally.command import command_of
 from tennis.rally.disk import write_whole
 from tennis.rally.manifest import Instrument, SerialLine
 from tennis.rally.text import plain
@@ -190,6 +191,7 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
     facts = {
         "Bench": f"{manifest.bench}: {manifest.time_note}",
         "Played": f"{manifest.created}" + (f" by {manifest.operator}" if manifest.operator else ""),
+        "Command": command_of(manifest),
         "Ended": summary.unfinished or manifest.ended,
         "Counted": _counted(summary),
         "Target": target.board + (f", {target.managed}" if target.managed != "by tennis" else ""),

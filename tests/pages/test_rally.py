@@ -160,3 +160,11 @@ def test_publications():
         assert load(name)
     with pytest.raises(UsageError, match="unknown publication"):
         load("../secret")
+
+
+def test_a_page_has_the_command_that_plays_its_rally_again(tmp_path):
+    """A stranger has the page, and not the folder."""
+    made = make_rally(tmp_path / "a", balls=30, kernel="rt", load="stress", bench="virtual", seed=9)
+    assert "tennis rally --kernel rt --load stress --bottom-half thread" in report([made])
+    assert "--balls 30 --seed 9" in report([made])
+    assert "<dt>Command" not in report([make_rally(tmp_path / "b", balls=30, bench="replay")])

@@ -19,7 +19,9 @@ import pytest
 
 from tennis.edition import EDITION
 from tennis.rally import open_folder
+from tennis.rally.command import command_of
 from tennis.rally.repeated import digest_of, from_debian, not_comparable
+from tests.support.commands import planned
 from tests.support.not_comparable import skip as not_comparable_here
 from tests.support.terminal import tennis
 
@@ -68,6 +70,8 @@ def test_a_reference_rally_comes_out_again(name, tmp_path):
     rally = open_folder(out)
     digest, versions = digest_of(rally), rally.manifest.tool.versions
     assert rally.manifest.tool.edition == EDITION
+    # what its page says is the same play: the words may be others
+    assert planned(command_of(rally.manifest)) == planned(f"tennis {RALLIES[name]}")
     if WRITE:
         write(name, digest, versions)
         return

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The command that plays a sealed rally again, for a reader who does not have the folder.
+
+Only what is not as usual is named, and the kernel, the load, the balls and the seed always are.
+"""
+
+import shlex
+from collections.abc import Mapping
+
+from tennis.rally.manifest import IN_BAND, OWN, Manifest, Target
+from tennis.rally.serving import GAP_MAX_US, GAP_MIN_US, Serving
+
+USUAL = Serving()
+
+
+def command_of(manifest: Manifest) -> str:
+    """Return the command of a rally or a drill, without ``--out``; empty if there is none.
+
+    What a manifest does not tell is a word in capitals: HOST, DIR (a kernel's tree), FILE.c.
+    A recorded rally that was played again has no command: the recording's own is the one.
+    """
+    words = _drilled(manifest) if manifest.drill else _served(manifest)
+    return "" if manifest.bench == "replay" else shlex.join(words)
+
+
+def _served(manifest: Manifest) -> list[str]:
+    target = manifest.target
+    words = ["tennis", "rally", *_bench(manifest), *_played_on(manifest)]
+    own = target.module == OWN  # it says itself where it answers from
+    if own:
+        words += ["--racquet", "FILE.c"]
+    # SLOTH and the cores beneath Linux have a half and a priority that nobody needs to ask for
+    beneath = target.beneath == "sloth" or target.kernel.startswith("sloth")
+    native = beneath or target.stage == "out-of-band"
+    usual = {
+        "top-half": (None if own else target.top_half, "hard"),
+        "bottom-half": (None if own else target.bottom_half, "task" if beneath else None),
+        "priorities": (target.priorities, "native" if native else "default"),
+        "stage": (target.stage if target.stage == IN_BAND else None, None),
+        "processors": (target.processors, 1),
+        "interrupt-cpu": (target.interrupt_cpu, None),
+        "bottom-half-cpu": (target.bottom_half_cpu, None),
+        "load-cpus": (manifest.load.cpus, None),
+        "witness": (target.witness, "none"),
+        "beneath": (target.beneath, "none"),
+    }
+    return [*words, *_options(usual), *_serving(manifest), *_balls(manifest, "balls")]
+
+
+def _drilled(manifest: Manifest) -> list[str]:
+    assert manifest.drill  # noqa: S101 (for the type checker)
+    drill = manifest.drill
+    words = ["tennis", "drill", drill.name, *_bench(manifest), "--context", drill.context]
+    words += ["--period-us", f"{drill.period_ns / 1000:.12g}", *_played_on(manifest)]
+    return [*words, *_balls(manifest, "repetitions")]
+
+
+def _bench(manifest: Manifest) -> list[str]:
+    if manifest.bench == "virtual":
+        return []
+    managed = manifest.target.managed == "by tennis"
+    return ["--bench", manifest.bench, *(["--target", "HOST"] if managed else [])]
+
+
+def _played_on(manifest: Manifest) -> list[str]:
+    """Return the kernel, what keeps it busy, and on the virtual bench the time it takes."""
+    target, load = manifest.target, manifest.load
+    virtual = manifest.bench == "virtual"
+    kernel = "DIR" if virtual and _is_tree(target) else target.kernel
+    words = ["--kernel", kernel, "--load", load.name]
+    for name, value in sorted(load.options.items()):
+        words += ["--load-option", f"{name}={value}"]
+    usual: dict[str, tuple[object, object]] = {"command-line": (target.added, "")}
+    if virtual:
+        pico = "pico" if manifest.instrument.kind == "brickwall" else None
+        usual["instrument"] = (None if target.kernel == "sloth-pico" else pico, None)
+        usual["instruction-ns"] = (manifest.instruction_ns, 2)
+    return [*words, *_options(usual)]
+
+
+def _is_tree(target: Target) -> bool:
+    """Tell whether somebody built the kernel: its name is flavour and release, or a path."""
+    return target.kernel.endswith(f"-{target.release}") or "/" in target.kernel
+
+
+def _serving(manifest: Manifest) -> list[str]:
+    """Return how balls were served, where that is not as usual."""
+    protocol = manifest.protocol
+    timeout_ms = protocol.timeout_ns / 1_000_000
+    usual: dict[str, tuple[object, object]] = {}
+    if protocol.loop == "open" and protocol.rate_hz:
+        usual |= {"loop": ("open", "closed"), "rate-hz": (protocol.rate_hz, None)}
+        # an answer later than a period is a miss, whatever was asked for
+        longest_ms = min(USUAL.timeout_ms, 1000 / protocol.rate_hz)
+        usual["timeout-ms"] = (timeout_ms if timeout_ms < longest_ms - 1e-6 else None, None)
+    else:
+        usual["gap-min-us"] = (protocol.gap_min_ns / 1000, GAP_MIN_US)
+        usual["gap-max-us"] = (protocol.gap_max_ns / 1000, GAP_MAX_US)
+        usual["timeout-ms"] = (timeout_ms, USUAL.timeout_ms)
+    usual["pulse-us"] = (protocol.pulse_ns / 1000, USUAL.pulse_us)
+    usual["settle-s"] = (protocol.settle_ns / 1_000_000_000, USUAL.settle_s)
+    return _options(usual)
+
+
+def _balls(manifest: Manifest, called: str) -> list[str]:
+    """Return how many were asked for, which may be more than came, and the seed."""
+    protocol = manifest.protocol
+    return [f"--{called}", str(protocol.balls), "--seed", str(protocol.seed)]
+
+
+def _options(values: Mapping[str, tuple[object, object]]) -> list[str]:
+    """Return the options whose first value, if there is one, is not the usual, second one."""
+    words = []
+    for name, (value, usual) in values.items():
+        if value is not None and value != usual:
+            words += [f"--{name}", f"{value:.12g}" if isinstance(value, float) else str(value)]
+    return words

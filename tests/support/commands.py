@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What a command would play: parsed as the shell and the command itself do, and not played."""
+
+import shlex
+
+from tennis.cli.drill import drill as drill_command
+from tennis.cli.rally import rally as rally_command
+from tennis.play.planning import drill_plan, plan_of
+from tennis.rally.manifest import Drill
+from tennis.rally.plan import Plan
+
+# where it is kept, who plays, and what is done behind the balls
+ASIDE = ("out", "holder", "quiet")
+
+
+def planned(command: str) -> Plan:
+    """Return the plan of a `tennis rally` or `tennis drill` command. Raises what that raises."""
+    program, name, *words = shlex.split(command)
+    assert (program, name in {"rally", "drill"}) == ("tennis", True)
+    click_command = rally_command if name == "rally" else drill_command
+    asked = dict(click_command.make_context(name, [*words, "--out", "a"]).params)
+    options = dict(one.split("=") for one in asked.pop("load_options"))
+    asked["load_options"] = {option: int(value) for option, value in options.items()}
+    for word in ASIDE:
+        asked.pop(word, None)
+    if name == "rally":
+        return plan_of(**asked)
+    drill = Drill(
+        name=asked.pop("name"),
+        context=asked.pop("context"),
+        period_ns=round(asked.pop("period_us") * 1000),
+    )
+    return drill_plan(drill, asked.pop("repetitions"), **asked)
