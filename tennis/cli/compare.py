@@ -3,6 +3,7 @@
 """``tennis compare``: before and after, played until it is decided."""
 
 import json
+import os
 import shlex
 import sys
 from functools import partial
@@ -125,6 +126,12 @@ WIDE = 400  # columns: a table is never cut
     is_flag=True,
     help="Print the verdict, the table and the circumstances as Markdown, for a merge request.",
 )
+@click.option(
+    "--summary",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Add the verdict and what changed to FILE as Markdown, as in $GITHUB_STEP_SUMMARY.",
+)
 def compare(
     before: str,
     after: str,
@@ -146,6 +153,7 @@ def compare(
     explained: bool,
     as_json: bool,
     as_markdown: bool,
+    summary: Path | None,
 ) -> None:
     """Show what became later or earlier from BEFORE to AFTER, and which code made the difference.
 
@@ -173,7 +181,7 @@ def compare(
     from tennis.play.comparing import Budget, Playing, compare_played, compare_recorded
     from tennis.play.sides import Recorded, ToPlay, side_of
 
-    _refuse_forms(over, as_json=as_json, as_markdown=as_markdown)
+    _refuse_forms(over, summary, as_json=as_json, as_markdown=as_markdown)
     common: dict[str, Any] = {"bench": bench, "target": target, "port": port}
     common |= {"kernel": kernel, "load": load} | ({} if balls is None else {"balls": balls})
     asked: list[SideRequest] = [
@@ -210,15 +218,37 @@ def compare(
     itself = control(compared.sides.pairs, compared.judgement)
     form = "json" if as_json else "markdown" if as_markdown else ""
     _report(compared, found, unexplained, (before, after), compared.out or out, form, itself)
+    if summary is not None:
+        from tennis.pages.compare_markdown import as_summary
+        from tennis.play.causes import shown_cause
+
+        causes = [shown_cause(one) for one in found]
+        _add(summary, as_summary(compared.sides, compared.judgement, causes, _typed()))
     sys.exit(_exit_code(compared.judgement.verdict, fail_on))
 
 
-def _refuse_forms(over: str | None, *, as_json: bool, as_markdown: bool) -> None:
-    """Refuse two forms at once, and a form that there is not."""
+def _add(summary: Path, text: str) -> None:
+    """Add a text to a file that others may have written to. Raises DiskFullError, UsageError."""
+    with writing(summary):
+        behind = "\n" if summary.is_file() and summary.stat().st_size else ""
+        with summary.open("a", encoding="utf-8") as file:
+            file.write(f"{behind}{text}\n")
+
+
+def _refuse_forms(
+    over: str | None, summary: Path | None, *, as_json: bool, as_markdown: bool
+) -> None:
+    """Refuse two forms at once, a form that there is not, and a place that is not there."""
     if as_json and as_markdown:
         raise UsageError("--json and --markdown are two forms", next_step="choose one")
     if as_markdown and over is not None:
         raise UsageError(f"--markdown: {WORST} has no table", next_step="leave it out")
+    if summary is None:
+        return
+    if over is not None:
+        raise UsageError(f"--summary: {WORST} has no table", next_step="leave it out")
+    if not os.access(summary if summary.exists() else summary.parent, os.W_OK):
+        raise UsageError(f"--summary {summary}: it cannot be written", next_step="name another")
 
 
 def _report(
@@ -274,7 +304,7 @@ def _typed() -> str:
         source = context.get_parameter_source(parameter.name or "")
         if source is not click.core.ParameterSource.COMMANDLINE:
             continue
-        if parameter.name in {"as_json", "as_markdown", "quiet", "workers"}:
+        if parameter.name in {"as_json", "as_markdown", "quiet", "summary", "workers"}:
             continue
         if isinstance(parameter, click.Argument):
             words.append(str(value))

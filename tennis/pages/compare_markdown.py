@@ -6,14 +6,17 @@ import re
 from collections.abc import Sequence
 
 from tennis.comparison import words
-from tennis.comparison.before_after import Judgement
+from tennis.comparison.before_after import Judgement, Statement
 from tennis.comparison.control import Control
 from tennis.comparison.played import Sides
 from tennis.pages.circumstances import circumstances
 from tennis.pages.compare import CauseShown
 from tennis.rally import Rally
 from tennis.rally.text import plain
+from tennis.units import format_count
 
+ROWS = 6  # of a summary
+FIRST = ("later", "more", "undecided", "earlier", "fewer")  # what a summary shows, in this order
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 
 
@@ -27,17 +30,8 @@ def as_markdown(  # noqa: PLR0913, PLR0917 (what was found, and beside it)
 ) -> str:
     """Return the text. Names come from folders: they are no markup."""
     lines = [f"**{escaped(words.verdict(judgement))}**", ""]
-    several = len(sides.cells) > 1
-    titles = [*(["rally"] if several else []), "latency", "level", "before", "after"]
-    lines.append("| " + " | ".join([*titles, "after / before", "after is"]) + " |")
-    lines.append("|---" * (len(titles) - 2) + "|--:|--:|---|---|")
-    for one in judgement.statements:
-        cells = [*([one.cell] if several else []), one.latency, one.quantity]
-        cells += [one.before, one.after, words.ratio(one), words.change(one)]
-        lines.append("| " + " | ".join(map(escaped, cells)) + " |")
-    for cause in found:
-        lines += ["", f"{escaped(cause.title)}:", ""]
-        lines += [f"- {escaped(line)}" for line in cause.lines]
+    lines += _table(sides, _rows(judgement))
+    lines += _found(found)
     lines += ["", *(f"Not explained: {escaped(why)}." for why in unexplained)]
     remarks = [
         f"differs: {what}: {ours or '-'} before, {theirs or '-'} after"
@@ -49,8 +43,64 @@ def as_markdown(  # noqa: PLR0913, PLR0917 (what was found, and beside it)
     lines += [f"- {escaped(line)}" for line in filter(None, unseen)]
     for before, after in sides.cells:
         lines += _played(before.name or after.name, [before.rallies, after.rallies])
-    lines += ["", f"`{plain(command, 1500).replace('`', ' ')}`"]
+    lines += ["", _code(command)]
+    return _text(lines)
+
+
+def as_summary(
+    sides: Sides, judgement: Judgement, found: Sequence[CauseShown], command: str
+) -> str:
+    """Return what a reviewer reads in ten seconds: the verdict, what changed, and which code.
+
+    Where nothing changed and nothing is undecided, the level that is the most later stands alone.
+    """
+    rows = [row for row in _rows(judgement) if row[-1] in FIRST]
+    changed = sorted(rows, key=lambda row: FIRST.index(row[-1]))
+    if not changed and judgement.statements:
+        changed = [_level(max(judgement.statements, key=lambda one: one.ratio.estimate))]
+    lines = [f"**{escaped(words.verdict(judgement))}**", "", *_table(sides, changed[:ROWS])]
+    more = len(changed) - ROWS
+    lines += ["", f"and {format_count(more, 'more row')}" if more > 0 else "", *_found(found[:1])]
+    return _text([*lines, "", escaped(words.unseen(judgement)), "", _code(command)])
+
+
+def _text(lines: Sequence[str]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+
+
+def _code(command: str) -> str:
+    return f"`{plain(command, 1500).replace('`', ' ')}`"
+
+
+def _found(found: Sequence[CauseShown]) -> list[str]:
+    lines = []
+    for cause in found:
+        lines += ["", f"{escaped(cause.title)}:", ""]
+        lines += [f"- {escaped(line)}" for line in cause.lines]
+    return lines
+
+
+def _table(sides: Sides, rows: Sequence[tuple[str, ...]]) -> list[str]:
+    several = len(sides.cells) > 1
+    titles = [*(["rally"] if several else []), "latency", "level", "before", "after"]
+    return [
+        "| " + " | ".join([*titles, "after / before", "after is"]) + " |",
+        "|---" * (len(titles) - 2) + "|--:|--:|---|---|",
+        *("| " + " | ".join(map(escaped, row[0 if several else 1 :])) + " |" for row in rows),
+    ]
+
+
+def _rows(judgement: Judgement) -> list[tuple[str, ...]]:
+    """Return levels, and what happened in boots of one side, which may be all that decides."""
+    return [_level(one) for one in judgement.statements] + [
+        (one.cell, one.latency or "both", one.quantity, *one.counts, "", one.change)
+        for one in judgement.boots
+    ]
+
+
+def _level(one: Statement) -> tuple[str, ...]:
+    values = (one.quantity, one.before, one.after, words.ratio(one), words.change(one))
+    return (one.cell, one.latency, *values)
 
 
 def escaped(text: str) -> str:

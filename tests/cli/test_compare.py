@@ -269,6 +269,14 @@ def test_suspect_boots_of_one_side_are_no_pass(sides, tmp_path):
     assert done.exit_code == 3, done.output
     words = " ".join(done.output.split())
     assert "Undecided: boots that are suspect: 0 of 10 before, 6 of 16 after." in words
+    # the Markdown's table once had levels only: no row was undecided, and the verdict was
+    for form in ("--markdown", "--summary"):
+        asked = [form] if form == "--markdown" else [form, tmp_path / "summary.md"]
+        text = run(sides / "before", folder, "--no-explain", *asked).stdout
+        if form == "--summary":
+            text = (tmp_path / "summary.md").read_text()
+        row = "| both | boots that are suspect | 0 of 10 | 6 of 16 |  | undecided |"
+        assert row in text, text
 
 
 def test_what_could_not_be_seen_is_said(sides):
@@ -379,6 +387,46 @@ def test_markdown_for_a_merge_request(sides, tmp_path):
     assert "6.13.0-synthetic" in page
     assert f'<th scope="row">Seeds</th><td class="left" colspan="2">1 to {BOOTS}</td>' in page
     assert "--margin 5 --no-explain</code>" in page
+
+
+def test_a_summary_is_read_in_ten_seconds(sides, tmp_path):
+    """What changed, and nothing that did not; behind what others wrote into the file."""
+    summary = tmp_path / "summary.md"
+    summary.write_text("# The job\n")
+    both = [sides / "before", sides / "later", "--no-explain"]
+    done = run(*both, "--summary", summary)
+    assert done.exit_code == 1
+    assert "Worse: " in done.stdout  # the terminal has what it has without
+    text = summary.read_text()
+    assert text.startswith("# The job\n\n**Worse: ")
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "before" not in line]
+    changes = {row.split(" | ")[-1].removesuffix(" |") for row in rows}
+    assert changes == {"later"}, text
+    said = json.loads(run(*both, "--json").stdout)
+    later = [one for one in said["statements"] if one["change"] == "later"]
+    assert len(rows) == min(len(later), 6)
+    if len(later) > 6:
+        assert f"and {len(later) - 6} more rows" in text
+    assert text.count("\n") < 25
+    assert "`tennis compare " in text
+    assert "--summary" not in text.rpartition("`tennis compare")[2]
+
+
+def test_a_summary_of_no_change_has_the_largest_that_was_judged(sides, tmp_path):
+    done = run(sides / "before", sides / "alike", "--no-explain", "--summary", tmp_path / "s.md")
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "s.md").read_text()
+    assert text.startswith("**No worse: ")
+    assert len([line for line in text.splitlines() if line.startswith("| ")]) == 2  # with its head
+    assert "Not judged: " in text
+
+
+def test_a_summary_that_cannot_be_written_is_refused_before_anything_is_played(sides, tmp_path):
+    done = run(sides / "before", sides / "alike", "--summary", tmp_path / "none" / "s.md")
+    assert "cannot be written" in str(done.exception)
+    assert "leave it out" in str(
+        run("rt", "rt", "--worst-instant", "5us", "--summary", tmp_path / "s.md").exception
+    )
 
 
 def test_a_name_is_no_markup():
