@@ -1,0 +1,197 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The files of docs/gates.md: their commands, run in a fresh folder as far as they can be.
+
+No service is here. A workflow's and an action's steps are run by a shell as the service's runner
+would, with the variables that it sets.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tennis.checkout import ROOT
+from tennis.course.starters import solved
+
+PAGE = (ROOT / "docs/gates.md").read_text()
+(JOB,) = yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1])["jobs"].values()
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+SETUP, COMPARE, KEPT = ACTION["runs"]["steps"]
+GITLAB = yaml.safe_load((ROOT / "gates/gitlab.yml").read_text())["latency"]
+LAVA = yaml.safe_load((ROOT / "gates/lava.yaml").read_text())
+RACQUET = solved((ROOT / "labs/03-write-the-racquet/racquet.c").read_text())
+NOBODY = 65534
+# two boots in place of an hour: they decide nothing
+SHORT = {"load": "idle", "balls": "60", "boots": "1", "minutes": "5"}
+
+
+def run(
+    lines: str, folder: Path, shell: str = "sh", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [shell, "-e", "-c", lines],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def driver(tmp_path):
+    """Make what a service's checkout leaves: a driver's branch, which knows main."""
+    origin, driver = tmp_path / "origin", tmp_path / "driver"
+    origin.mkdir()
+    git(origin, "init", "-q", "-b", "main")
+    (origin / "racquet.c").write_text(RACQUET)
+    git(origin, "add", ".")
+    me = ("-c", "user.name=x", "-c", "user.email=x@y", "-c", "commit.gpgsign=false")
+    git(origin, *me, "commit", "-q", "-m", "before")
+    git(tmp_path, "clone", "-q", str(origin), "driver")
+    git(driver, "checkout", "-q", "--detach")
+    (driver / "racquet.c").write_text(f"{RACQUET}/* after */\n")
+    return driver
+
+
+def of_the_action(step, **inputs):
+    """Return a step's variables, as the service fills them in: defaults, and ``with``."""
+    known = {name: one.get("default", "") for name, one in ACTION["inputs"].items()}
+    known |= JOB["steps"][-1]["with"] | inputs
+    return {
+        name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: known[found[1]], value)
+        for name, value in step.get("env", {}).items()
+    }
+
+
+def as_planned(line: str, folder: Path, system: tuple[str, str]) -> int:
+    """Return how setup ends on a system: it says what it would install."""
+    release = folder / "os-release"
+    release.write_text(f'ID={system[0]}\nVERSION_ID="{system[1]}"\n')
+    plan = re.sub(r"^make -C (\S+) setup$", r"\1/scripts/setup.sh --plan", line)
+    assert plan != line
+    environment = {"TENNIS_OS_RELEASE": str(release), "GITHUB_ACTION_PATH": str(ROOT)}
+    return run(plan, folder, **environment).returncode
+
+
+def test_the_images_are_systems_that_setup_takes(driver):
+    (driver / "tennis").symlink_to(ROOT)
+    for image in (JOB["container"], GITLAB["image"]):
+        system = tuple(image.split(":"))
+        assert as_planned(SETUP["run"], driver, system) == 0
+        assert as_planned(GITLAB["before_script"][-1], driver, system) == 0
+    assert as_planned(LAVA["run"]["steps"][2], driver, ("debian", "12")) == 0
+    assert as_planned(SETUP["run"], driver, ("ubuntu", "24.04")) == 1  # what runs-on names
+
+
+def test_what_was_before_is_read_from_a_checkout_of_somebody_else(driver):
+    for path in [driver, *driver.rglob("*")]:
+        if os.getuid() == 0:  # as in the container
+            os.chown(path, NOBODY, NOBODY)
+    (line,) = [step["run"] for step in JOB["steps"] if step.get("run", "").startswith("git")]
+    done = run(line, driver, HOME=str(driver))
+    assert done.returncode == 0, done.stderr
+    assert (driver / "before.c").read_text() == RACQUET
+
+
+@pytest.mark.virtual
+def test_the_action_plays_and_leaves_its_summary_and_its_page(driver):
+    (driver / "before.c").write_text(RACQUET)
+    summary = driver / "of the job.md"
+    done = run(
+        COMPARE["run"],
+        driver,
+        "bash",
+        GITHUB_ACTION_PATH=str(ROOT),
+        GITHUB_STEP_SUMMARY=str(summary),
+        **of_the_action(COMPARE, **SHORT),
+    )
+    assert (done.returncode, done.stdout.count("::warning::")) == (0, 1), done
+    assert summary.read_text().startswith("**Undecided: ")
+    assert "`tennis compare before.c racquet.c " in summary.read_text()
+    kept = KEPT["with"]["path"].replace("${{ inputs.out }}", "gate")
+    assert "Undecided" in (driver / kept).read_text()
+    assert KEPT["if"] == "always()"
+
+
+@pytest.mark.parametrize(("code", "said"), [(0, 0), (1, 1), (3, 0), (2, 2), (4, 4)])
+def test_the_action_ends_as_the_comparison_says(driver, code, said):
+    """A program that only ends so stands for tennis: each of its ends takes another hour."""
+    program = driver / ".venv/bin/tennis"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\nexit {code}\n")
+    program.chmod(0o755)
+    variables = of_the_action(COMPARE) | {"GITHUB_STEP_SUMMARY": "s"}
+    done = run(COMPARE["run"], driver, "bash", GITHUB_ACTION_PATH=str(driver), **variables)
+    assert (done.returncode, done.stdout.count("::warning::")) == (said, int(code == 3)), done
+
+
+def test_an_input_is_no_part_of_a_command(driver):
+    hostile = '"; touch pwned; echo "$(touch pwned)`touch pwned`'
+    variables = of_the_action(COMPARE, before=hostile) | {"GITHUB_STEP_SUMMARY": "s"}
+    done = run(COMPARE["run"], driver, "bash", GITHUB_ACTION_PATH=str(ROOT), **variables)
+    assert done.returncode == 2, done
+    assert not (driver / "pwned").exists()
+    assert "${{" not in COMPARE["run"]
+
+
+def with_tennis(folder: Path) -> str:
+    """Put ``tennis`` where a file's commands have cloned it; return what they call it."""
+    program = folder / "tennis/.venv/bin/tennis"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f"#!/bin/sh\nexec {sys.executable} -c 'from tennis.cli import main; main()' \"$@\"\n"
+    )
+    program.chmod(0o755)
+    return str(program.relative_to(folder))
+
+
+def test_gitlabs_job_takes_its_options(driver):
+    """The Racquet of now is not there: it says so, and plays nothing."""
+    before, compare = GITLAB["script"]
+    assert with_tennis(driver) in compare
+    clone = GITLAB["before_script"][1].replace(" tennis", " cloned")
+    done = run(clone, driver, TENNIS=str(driver.parent / "origin"))
+    assert done.returncode == 0, done.stderr
+    assert (driver / "cloned/racquet.c").exists()
+    variables = GITLAB["variables"] | {"CI_DEFAULT_BRANCH": "main"}
+    assert run(before, driver, **variables).returncode == 0
+    assert (driver / "before.c").read_text() == RACQUET
+    (driver / "racquet.c").unlink()
+    done = run(compare, driver, **variables)
+    assert (done.returncode, "racquet.c" in done.stderr) == (2, True), done
+    assert not (driver / "gate").exists()
+    assert GITLAB["allow_failure"]["exit_codes"] == 3
+    assert GITLAB["artifacts"]["paths"] == ["gate/compare.html", "gate.md"]
+
+
+@pytest.mark.parametrize(("code", "result"), [(0, "pass"), (1, "fail"), (3, "unknown")])
+def test_lavas_definition_ends_with_a_case(driver, code, result):
+    """Its shell is one for all steps, and ends at the first error. LAVA itself is not here."""
+    with_tennis(driver)
+    (driver / "tennis/.venv/bin/tennis").write_text(f'#!/bin/sh\necho "$@"\nexit {code}\n')
+    case = driver / "lava-test-case"
+    case.write_text('#!/bin/sh\necho "case: $@"\n')
+    case.chmod(0o755)
+    lines = "\n".join(LAVA["run"]["steps"][3:])
+    params = {name: str(value) for name, value in LAVA["params"].items()}
+    path = f"{driver}:{os.environ['PATH']}"
+    done = run(lines, driver, **params, PATH=path)
+    assert done.stdout.endswith(f"case: latency --result {result}\n"), done
+    assert "compare mainline mainline --load stress --balls 20000" in done.stdout
+
+
+def test_lavas_options_are_those_of_the_command(driver):
+    with_tennis(driver)
+    params = {name: str(value) for name, value in LAVA["params"].items()} | {"AFTER": "none.c"}
+    done = run(LAVA["run"]["steps"][4].replace("|| code=$?", ""), driver, **params)
+    assert (done.returncode, "none.c" in done.stderr) == (2, True), done
