@@ -91,6 +91,8 @@ class MockTarget:
             "TENNIS_KEEPER": self.state / "tennis-bench",
             "TENNIS_INTERRUPTS": self.state / "interrupts",
             "TENNIS_IRQ": self.state / "irq",
+            # programs stand in for the kernel's threads
+            "TENNIS_KERNEL_THREAD": -1,
         }
 
     def write(self, name: str, text: str = "") -> None:

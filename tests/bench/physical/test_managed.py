@@ -681,6 +681,33 @@ def test_what_another_login_left_on_a_mock_target_is_neither_removed_nor_followe
             path.unlink(missing_ok=True)
 
 
+@pytest.mark.parametrize("name", ["ksoftirqd/0", "irq/55-racquet", "drill"])
+def test_a_program_that_calls_itself_a_thread_of_the_kernel_is_none(name):
+    """A student's would get a real-time priority from root, above all else of the target."""
+    pretend = ["sh", "-c", f"printf {name} > /proc/$$/comm; echo; read -r forever"]
+    text = agent_session.SCRIPT.read_text()
+    functions = re.search(r"^pids_named\(\).*?^}$", text, re.MULTILINE | re.DOTALL)
+    setting = re.search(r"^kernel_thread=.*$", text, re.MULTILINE)
+    assert functions
+    script = f"set -u\n{setting[0] if setting else ''}\n{functions[0]}\npids_named '{name}'"
+    with subprocess.Popen(pretend, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        found = [
+            subprocess.run(
+                ["bash", "-c", script],
+                env={**os.environ, "TENNIS_KERNEL_THREAD": mask},
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout.split()
+            for mask in ("", "-1")
+        ]
+        program.kill()
+    assert str(program.pid) not in found[0]
+    assert str(program.pid) in found[1]
+
+
 @pytest.mark.parametrize("made", ["a folder", "a link"])
 def test_what_somebody_made_before_a_rally_on_a_mock_target_is_not_used(
     bench, tmp_path, made, monkeypatch
