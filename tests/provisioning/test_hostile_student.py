@@ -91,6 +91,18 @@ def test_nobody_removes_another_logins_data(desk):
     assert {"rally", "late"} <= set(desk["removes another one's data"])
 
 
+def test_nobody_writes_in_a_folder_of_another_login(desk):
+    """Also if that login lets its group write: the group is its own, and not the class."""
+    assert desk["writes in another one's folder"] == ["manifest.json"]
+
+
+def test_a_device_cannot_name_a_port_into_another_folder():
+    """A serial number with slashes would: ``$attr`` keeps them."""
+    rules = (ROLES / "bench_host/files/70-tennis.rules").read_text(encoding="utf-8")
+    links = re.findall(r'SYMLINK\+="([^"]*)"', rules)
+    assert links == ["tennis/brickwall-$env{ID_SERIAL_SHORT}"]
+
+
 def test_folders_beyond_count_and_depth_do_not_blind_the_status(desk):
     """3,000 folders in each other, 21,000 files, a pipe and a date of 2200 as manifests."""
     assert desk["status of the deep"]["code"] == 0, desk["status of the deep"]
@@ -117,6 +129,8 @@ def test_what_was_saved_is_as_it_was(desk):
 
 # --- all tasks: root writes into no place that others can write ---
 
+# also on the machine that provisions, which may be the server on which students work
+
 OTHERS = re.compile(r"(^|[\s\"'=])(/home/|/tmp/|/var/tmp/|/dev/shm/|~[a-z{/])")
 
 
@@ -134,6 +148,14 @@ def test_no_task_of_root_names_a_place_that_others_write():
         if OTHERS.search(yaml.safe_dump(task, width=1 << 20))
     ]
     assert found == []
+
+
+def test_what_root_unpacks_is_packed_where_nobody_else_writes():
+    """In /tmp, a student who makes the file first could change it before it is copied."""
+    shared = re.compile(r"/tmp|/var/tmp|/dev/shm|TMPDIR")
+    for path in sorted(ROLES.glob("*/*/*.yml")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert not shared.search(line.partition("# ")[0]), (path, line)
 
 
 def test_a_module_is_built_before_the_one_that_works_goes():

@@ -169,6 +169,10 @@ def main() -> None:
     found["status of the deep"] = bench("status")
     login(ANNA, f"cd {DATA}; mkdir many; cd many; seq 21000 | xargs touch")
     login(BEN, f"rm -rf {DATA}/rally; mv {DATA}/late {DATA}/mine")
+    # a login whose new files are its group's to write, as systems with a group for each login have it
+    login(ANNA, f"umask 2; mkdir {DATA}/groups; touch {DATA}/groups/manifest.json")
+    login(BEN, f"rm {DATA}/groups/manifest.json; touch {DATA}/groups/mine")
+    found["writes in another one's folder"] = [p.name for p in (DATA / "groups").iterdir()]
     found["removes another one's data"] = sorted(path.name for path in DATA.iterdir())
 
     found["changed by the next run"] = provision({ANNA: named[ANNA], BEN: named[BEN]})

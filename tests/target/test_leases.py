@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 """``tennis-bench``, the program on a target that keeps leases and data: run below a folder."""
 
+import contextlib
 import fcntl
 import json
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -182,6 +184,41 @@ def test_status_tells_picos_and_the_last_rally(target):
     said = target.says("status")
     assert said["picos"] == ["e6605838833f8a2b", "E66038B713894C31"]
     assert said["last_rally"] == 1_799_999_000
+
+
+def test_a_folder_that_becomes_a_link_is_not_followed(target, monkeypatch):
+    """A student exchanges it between two looks of the status, which is root's."""
+    outside = target.root / "roots"
+    outside.mkdir()
+    for place, seconds in ((target.data / "a", 1_700_000_000), (outside, 1_790_000_000)):
+        place.mkdir(exist_ok=True)
+        (place / "manifest.json").touch()
+        os.utime(place / "manifest.json", (seconds, seconds))
+    monkeypatch.setenv("TENNIS_ROOT", str(target.root))
+    monkeypatch.setenv("TENNIS_NOW", str(target.now))
+    program = runpy.run_path(str(PROGRAM))
+    assert program["last_rally"]() == 1_700_000_000
+    scandir = os.scandir
+
+    def exchanging(place):
+        with scandir(place) as entries:
+            listed = list(entries)
+        if (target.data / "a").is_dir() and not (target.data / "a").is_symlink():
+            (target.data / "a").rename(target.root / "was")
+            (target.data / "a").symlink_to(outside)
+        return contextlib.nullcontext(listed)
+
+    monkeypatch.setattr(os, "scandir", exchanging)
+    assert program["last_rally"]() is None
+
+
+@pytest.mark.parametrize("login", ["_anna", "dom\\anna", "änna"])
+def test_a_login_with_a_strange_name_is_a_login(target, login):
+    """It was taken for root itself, whose leases are anybody's who knows their name."""
+    target.login = login
+    assert target.says("lease", "red", "3600")["user"] not in {None, "root"}
+    target.login = "ben"
+    assert "held by red (login " in target.refuses("release", "red")
 
 
 def test_a_name_belongs_to_the_login_that_used_it(target):
