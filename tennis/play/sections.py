@@ -270,7 +270,7 @@ class _Machine:
         if rise_ns == NONE:
             raise BenchError(
                 f"the ball at {at_ns} ns was not answered in time",
-                next_step="play the rally with a longer --timeout",
+                next_step="play the rally with a longer --timeout-ms",
             )
         return Shot(at_ns, predicted_ns, rise_ns)
 

@@ -120,7 +120,10 @@ def _why_not(name: str, error: Exception) -> str:
             "`sudo usermod -a -G dialout $USER`, then log in again"
         )
     if number in {errno.EBUSY, errno.EAGAIN}:
-        return f"{name} is used by another program: end it (a terminal, mpremote, another rally)"
+        return (
+            f"{name} is used by another program: end it (a terminal, mpremote, another rally), or "
+            "wait some seconds for ModemManager, which tries each new port"
+        )
     if number == errno.ECONNREFUSED:
         return f"{name}: nothing listens there: start the emulator, or correct the port's number"
     if number in {errno.ENOTTY, errno.EISDIR, errno.EINVAL}:

@@ -292,3 +292,4 @@ def test_a_port_has_one_user():
     os.close(far)
     assert done.returncode == 1
     assert "is used by another program" in done.stdout
+    assert "ModemManager" in done.stdout

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""A message that advises an option names one that there is."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from tennis.checkout import ROOT
+from tennis.cli import cli
+
+# programs whose options messages and help name, too
+OTHERS = r"(?:sigrok-cli|setup\.sh|ld -)"
+
+
+def options_of(command: click.Command) -> set[str]:
+    """Return all options of a command and of those below it."""
+    found = {"--help"}
+    for option in command.params:
+        found |= {*option.opts, *option.secondary_opts}
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            found |= options_of(below)
+    return found
+
+
+def sentences(path: Path) -> Iterator[str]:
+    """Yield the texts of a module that are neither scripts nor styles."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    parts = {
+        id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            pieces = [v.value if isinstance(v, ast.Constant) else "X" for v in node.values]
+            text = "".join(map(str, pieces))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = "" if id(node) in parts else node.value
+        else:
+            continue
+        if re.search(r"[a-z] [a-z]+ ", text) and not text.startswith(("#!", "\n")):
+            yield text
+
+
+def test_no_message_advises_an_option_that_does_not_exist():
+    known = options_of(cli)
+    assert {"--timeout-ms", "--source", "--replace"} <= known
+    unknown = [
+        (str(path.relative_to(ROOT)), option, text[:80])
+        for path in sorted((ROOT / "tennis").rglob("*.py"))
+        for text in sentences(path)
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)
+        if option not in known and not re.search(rf"{OTHERS}[^`]*{option}", text)
+    ]
+    assert unknown == []
