@@ -34,7 +34,10 @@ def sentences(path: Path) -> Iterator[str]:
     """Yield the texts of a module that are neither scripts nor styles."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     parts = {
-        id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):

@@ -101,6 +101,21 @@ def test_an_image_of_debian_12_is_told_by_its_own_file(boot):
     assert card("check", boot).exit_code == 0
 
 
+@pytest.mark.parametrize("comment", ["räum 12", "ada 🎾", 'a "quoted" \\ one'])
+def test_a_comment_of_a_key_is_read_as_it_was_written(boot, comment):
+    key = f"{KEY.rsplit(' ', 2)[0]} {comment}"
+    (boot.parent / "key.pub").write_text(f"{key}\n", encoding="utf-8")
+    assert write(boot).exit_code == 0
+    said = yaml.safe_load((boot / "user-data").read_text(encoding="utf-8"))
+    assert said["user"]["ssh_authorized_keys"] == [key]
+    for name in ("user-data", "network-config", "meta-data"):
+        (boot / name).unlink()
+    (boot / "cmdline.txt").write_text(FIRST)
+    assert write(boot).exit_code == 0
+    toml = tomllib.loads((boot / "custom.toml").read_text(encoding="utf-8"))
+    assert toml["ssh"]["authorized_keys"] == [key]
+
+
 def test_what_imager_before_2_leaves_has_no_settings(boot):
     """It writes firstrun.sh, which an image of Debian 13 does not read."""
     done = card("check", boot)
@@ -166,7 +181,9 @@ def test_names_that_are_none_write_nothing(boot, words, said):
     assert (boot / "user-data").read_text() == TEMPLATE
 
 
-@pytest.mark.parametrize("text", ["-----BEGIN OPENSSH PRIVATE KEY-----", f"{KEY}\n{KEY}", ""])
+@pytest.mark.parametrize(
+    "text", ["-----BEGIN OPENSSH PRIVATE KEY-----", f"{KEY}\n{KEY}", "", f"{KEY}\x7f"]
+)
 def test_a_file_that_is_no_public_key_is_never_copied(boot, text):
     (boot.parent / "key.pub").write_text(text)
     done = write(boot)

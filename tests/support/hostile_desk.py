@@ -169,7 +169,7 @@ def main() -> None:
     found["status of the deep"] = bench("status")
     login(ANNA, f"cd {DATA}; mkdir many; cd many; seq 21000 | xargs touch")
     login(BEN, f"rm -rf {DATA}/rally; mv {DATA}/late {DATA}/mine")
-    # a login whose new files are its group's to write, as systems with a group for each login have it
+    # a login whose new files its group may write, as where each login has a group
     login(ANNA, f"umask 2; mkdir {DATA}/groups; touch {DATA}/groups/manifest.json")
     login(BEN, f"rm {DATA}/groups/manifest.json; touch {DATA}/groups/mine")
     found["writes in another one's folder"] = [p.name for p in (DATA / "groups").iterdir()]

@@ -55,7 +55,7 @@ class Card:
                 f"{plain(self.user, 40)!a} is no user of a card",
                 next_step="name another: --user pi",
             )
-        if not KEY.fullmatch(self.key):
+        if not KEY.fullmatch(self.key) or not self.key.isprintable():
             raise UsageError(
                 "the file of --key holds no public key",
                 next_step="name a file like ~/.ssh/id_ed25519.pub, with one line",
@@ -66,11 +66,11 @@ class Card:
         if way == "firstboot":
             lines = [
                 "config_version = 1",
-                f"[system]\nhostname = {json.dumps(self.host)}",
+                f"[system]\nhostname = {_quoted(self.host)}",
                 # no password: the account is locked, and the key lets in
-                f"[user]\nname = {json.dumps(self.user)}",
+                f"[user]\nname = {_quoted(self.user)}",
                 "[ssh]\nenabled = true\npassword_authentication = false",
-                f"authorized_keys = [{json.dumps(self.key)}]",
+                f"authorized_keys = [{_quoted(self.key)}]",
             ]
             return {TOML: "\n".join(lines) + "\n"}
         sudoers = f"/etc/sudoers.d/010_{self.user}-nopasswd"
@@ -94,11 +94,16 @@ class Card:
         }
         wired = {"eth0": {"dhcp4": True, "optional": True}}
         return {
-            USER_DATA: HEAD + json.dumps(user_data, indent=2) + "\n",
-            NETWORK: json.dumps({"network": {"version": 2, "ethernets": wired}}, indent=2) + "\n",
+            USER_DATA: HEAD + _quoted(user_data) + "\n",
+            NETWORK: _quoted({"network": {"version": 2, "ethernets": wired}}) + "\n",
             # another one than last time: else cloud-init takes this for a boot of before
             META: f"instance-id: tennis-{secrets.token_hex(8)}\n",
         }
+
+
+def _quoted(value: object) -> str:
+    """Write as JSON, which is YAML, and of a text TOML: neither knows pairs of escapes."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def way_of(boot: Path) -> Way:
