@@ -655,6 +655,23 @@ def test_what_a_loss_of_power_left_behind_is_removed_on_a_mock_target(bench):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes what another login made")
+def test_what_a_loss_of_power_left_of_the_login_that_copies_is_removed(tmp_path):
+    """Who logs in copies the files, and is mostly not root; a third login's stay."""
+    pi, student = 64001, 64002
+    here, left, others = (tmp_path / f"tennis-{letter * 16}" for letter in "abc")
+    for folder, owner in ((here, pi), (left, pi), (others, student)):
+        folder.mkdir()
+        os.utime(folder, (0, time.time() - 7200))
+        os.chown(folder, owner, owner)
+    os.utime(here)
+    text = agent_session.SCRIPT.read_text()
+    line = re.search(r"^find \"\$\{here%/\*\}\".*?[^\\]$", text, re.MULTILINE | re.DOTALL)
+    assert line
+    subprocess.run(["bash", "-uc", line[0]], env={**os.environ, "here": str(here)}, check=True)
+    assert (here.exists(), left.exists(), others.exists()) == (True, False, True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes what another login made")
 def test_what_another_login_left_on_a_mock_target_is_neither_removed_nor_followed(bench, tmp_path):
     """Folders that look like those of rallies; a link where a load reports."""
     nobody = 65534
