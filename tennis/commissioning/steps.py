@@ -178,6 +178,15 @@ def steps() -> tuple[Step, ...]:
             jumpers=True,
             failures=(
                 Failure(
+                    "held",
+                    "something holds a jumper's wire",
+                    "its far end is in ground, 3.3 V, 5 V or still in the target, or a bare end "
+                    "touches one of them; or the reply wire is broken, and the resistor of an "
+                    "RP2350 holds it",
+                    "pull the far ends out at once, and look for bare ends that touch; then plug "
+                    f"in {known.jumper_words()}; if it is still held, exchange the wires",
+                ),
+                Failure(
                     "no jumper",
                     "a jumper is missing",
                     "a far end is in a pin beside, or a wire is broken",
@@ -442,6 +451,14 @@ def steps() -> tuple[Step, ...]:
                     "all pings arrive, and not all answers come back",
                     "the reply wire is loose, or another resistor is in it than 330 Ω",
                     "push in the reply wire at both ends; look at the resistor's rings",
+                    in_lesson=True,
+                ),
+                Failure(
+                    "some",
+                    "some pings are answered, and nobody counts them",
+                    "ground, the ping or the reply wire is loose, or another resistor is in one of "
+                    "them than 330 Ω",
+                    "push in ground and both wires at both ends; look at the resistors' rings",
                     in_lesson=True,
                 ),
                 Failure(

@@ -267,18 +267,26 @@ def _not_wired(brickwall: Brickwall, source: Source) -> tuple[Cause, str]:
             "swapped",
             f"the two far ends are swapped: the jumpers are {wiring().jumper_words()}",
         ),
+        (
+            any(far_end(seen[name]) in {"low", "high"} for name in _no_jumpers(seen)),
+            "held",
+            _no_jumper(seen),
+        ),
         (True, "no jumper", _no_jumper(seen)),
     )
     return next((cause, words) for so, cause, words in rules if so)
 
 
+def _no_jumpers(seen: dict[str, Any]) -> list[Literal["ping", "reply"]]:
+    """Return the wires that are no jumpers."""
+    there: dict[Literal["ping", "reply"], str]
+    there = {"ping": "ping_to_listen", "reply": "answer_to_reply"}
+    return [name for name, follows in there.items() if not seen[follows]]
+
+
 def _no_jumper(seen: dict[str, Any]) -> str:
     """Say which wires are no jumpers, and what their far ends do."""
-    missing = [
-        f"the {name} wire {ENDS[far_end(seen[name])]}"
-        for name, there in (("ping", "ping_to_listen"), ("reply", "answer_to_reply"))
-        if not seen[there]
-    ]
+    missing = [f"the {name} wire {ENDS[far_end(seen[name])]}" for name in _no_jumpers(seen)]
     return (
         f"no jumper: {', and '.join(missing)}; plug the far ends in for the jumpers "
         f"{wiring().jumper_words()}. `tennis brickwall verify --source internal` needs none"

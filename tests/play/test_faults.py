@@ -112,6 +112,18 @@ def test_no_failure_blames_the_other_wire():
             assert blamed == wires[0], (fault, step, failure)
 
 
+def test_what_is_held_or_shorted_is_pulled_out_and_not_plugged_again():
+    """As a jumper, too: to count the pins leaves it in ground or 3.3 V."""
+    advice = {
+        tuple(row[:2]): row[3]
+        for line in PAGE.read_text(encoding="utf-8").splitlines()
+        if len(row := [cell.strip("` ") for cell in line.strip("|").split("|")]) == 4
+    }
+    for (fault, step), words in advice.items():
+        if " touches " in fault and words:
+            assert "pull" in words, (fault, step, words)
+
+
 # What else is true of a fault when it meets another one, by the step
 ALSO: dict[str, set[tuple[str, str]]] = {
     # its sentences name ground
@@ -132,7 +144,8 @@ ALSO: dict[str, set[tuple[str, str]]] = {
     },
 }
 # Two faults that together are a third thing: what is said instead.
-SHORTED = ("missing", "ping: missing")  # 3.3 V and ground are joined: nothing has power
+# 3.3 V and ground are joined: nothing has power
+SHORTED = ("missing", "ping: missing", "no jumper")
 TOGETHER: dict[tuple[str, ...], tuple[str, ...]] = {
     ("the ping touches ground at the far end", "the ping touches 3.3 V at the far end"): SHORTED,
     ("the reply touches ground at the far end", "the reply touches 3.3 V at the far end"): SHORTED,

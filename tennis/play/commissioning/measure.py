@@ -40,6 +40,7 @@ SEED = 1
 # what a verification calls what is wrong -> the failure of a step
 CAUSES: dict[Cause, str] = {
     "no jumper": "no jumper",
+    "held": "held",
     "swapped": "swapped",
     "joined": "joined",
     "short": "short",

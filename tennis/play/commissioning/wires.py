@@ -117,7 +117,7 @@ def judge_reply(seen: WireTrial) -> tuple[str, str]:
         (ends[1] == "high", "reply", "held high"),
         (ends == ("low", "pulled") and not seen.counted and not seen.answered, "reply", "swapped"),
         (bool(alone), "ping", alone),
-        (seen.counted is not None and 0 < seen.answered < seen.balls, "reply", "loose"),
+        (0 < seen.answered < seen.balls, "reply", "some" if seen.counted is None else "loose"),
         (ends[1] == "open", "reply", "missing"),
         (ends[1] == "pulled", "reply", "wrong pin"),
         (all_back, "reply", ""),

@@ -562,6 +562,15 @@ def test_what_is_not_wired_is_not_verified(fake, seen, source, words):
     assert verifications.read("e660000000000001") is None
 
 
+@pytest.mark.parametrize(
+    ("reply", "cause"), [((0, 0), "held"), ((1, 1), "held"), ((1, 0), "no jumper")]
+)
+def test_a_wire_that_is_held_is_not_called_missing(fake, reply, cause):
+    """Who counts the pins again leaves it in ground, or in 3.3 V."""
+    fake.wires = wires(reply, ping_to_listen=True)
+    assert verify(Brickwall(SerialLink(fake.port)), amount=FEW).cause == cause
+
+
 def test_a_verification_ends_the_play_of_a_host_that_was_killed(fake):
     brickwall = Brickwall(SerialLink(fake.port))
     fake.balls_a_second = 100
