@@ -75,6 +75,7 @@ class MockTarget:
     def __init__(self, folder: Path) -> None:
         self.state = folder / "state"
         self.programs = folder / "stand-ins"
+        self.report = self.state / "report"
         (self.state / "sys" / "module").mkdir(parents=True)
         (self.state / "racquet.ko").write_bytes(b"a module")
         self.write("throttled", "throttled=0x0\n")
@@ -91,6 +92,8 @@ class MockTarget:
             "TENNIS_KEEPER": self.state / "tennis-bench",
             "TENNIS_INTERRUPTS": self.state / "interrupts",
             "TENNIS_IRQ": self.state / "irq",
+            # where loads report: other tests' targets are this machine, too
+            "TENNIS_REPORTS": self.report,
             # programs stand in for the kernel's threads
             "TENNIS_KERNEL_THREAD": -1,
         }

@@ -677,7 +677,7 @@ def test_what_another_login_left_on_a_mock_target_is_neither_removed_nor_followe
     nobody = 65534
     folder, link = (Path(agent_session.PLACE) / f"tennis-{uuid.uuid4().hex[:16]}" for _ in range(2))
     kept, aimed_at = folder / "kept", tmp_path / "roots"
-    report = Path("/tmp/tennis-xload")  # noqa: S108 where loads/xload reports
+    report = bench.target.report
     try:
         folder.mkdir()
         kept.touch()
@@ -694,8 +694,7 @@ def test_what_another_login_left_on_a_mock_target_is_neither_removed_nor_followe
         assert not report.is_symlink()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        for path in (link, report):
-            path.unlink(missing_ok=True)
+        link.unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("name", ["ksoftirqd/0", "irq/55-racquet", "drill"])
@@ -723,6 +722,16 @@ def test_a_program_that_calls_itself_a_thread_of_the_kernel_is_none(name):
         program.kill()
     assert str(program.pid) not in found[0]
     assert str(program.pid) in found[1]
+
+
+def test_where_a_load_reports_is_roots_before_the_load_starts_on_a_mock_target(bench):
+    """Whoever made the file in the last moment would write the figures that root believes."""
+    report = bench.target.report
+    own = f"[ -f {report} ] && [ -O {report} ] && [ ! -L {report} ] || exit 1"
+    bench.load("reports", f"{own}\n{bench.sleep}", "echo tennis: health pulse 60 1/s")
+    assert faults(bench.play(load="reports")) == []
+    bench.await_undone()
+    assert not report.exists()
 
 
 @pytest.mark.parametrize("made", ["a folder", "a link"])
