@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tennis.commissioning.record import Record, read_record
+from tennis.commissioning.sharing import to_share
 from tennis.commissioning.steps import steps
 
 NOBODY = "Nobody has sent a record yet: no physical board has been commissioned that we know of."
@@ -59,8 +60,11 @@ def symptoms() -> str:
 
 
 def boards(records: Iterable[tuple[str, Record]]) -> str:
-    """Return a table of the boards of records; says so where there are none."""
-    listed = list(records)
+    """Return a table of the boards of records; says so where there are none.
+
+    Whoever sends a record chose its words: the table has what a record that is sent may have.
+    """
+    listed = [(name, to_share(record)) for name, record in records]
     if not listed:
         return NOBODY
     titles = ["record", "date", "Pico", "target", "kernel", *(title for *_, title in FIGURES), ""]

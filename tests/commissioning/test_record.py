@@ -7,7 +7,15 @@ import json
 import pytest
 
 from tennis.commissioning import tables
-from tennis.commissioning.record import PAGE, RECORD, Record, check_files, read_record, write_record
+from tennis.commissioning.record import (
+    PAGE,
+    RECORD,
+    Number,
+    Record,
+    check_files,
+    read_record,
+    write_record,
+)
 from tennis.commissioning.steps import dependents, names, steps
 from tennis.digests import sha256_of
 from tennis.errors import AlteredError, RallyError
@@ -135,6 +143,19 @@ def test_no_board_is_said_and_a_sent_one_stands_in_the_table(tmp_path):
     (tmp_path / "forged.json").write_bytes(made_up_record().text().replace(b"23.7", b"3.7"))
     with pytest.raises(AlteredError):
         tables.records_in(tmp_path)
+
+
+def test_words_of_a_sent_record_are_not_the_books():
+    """A page of the book is HTML, and a record comes from anybody."""
+    first, *others = made_up_record().steps
+    number = Number(name="loop_ns", words="x", value=23.7, unit="<b>")
+    steps = [
+        first.model_copy(update={"facts": {"board": "<script>alert(1)</script>"}}),
+        others[0].model_copy(update={"numbers": [number]}),
+    ]
+    table = tables.boards([("x", made_up_record().model_copy(update={"steps": steps}))])
+    assert "<" not in table
+    assert "| 23.7 ns |" in table
 
 
 def test_an_emulated_record_is_called_so_in_the_table():
