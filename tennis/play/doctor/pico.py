@@ -138,7 +138,22 @@ def wire_findings(seen: dict[str, Any], board: str = "") -> Iterator[Finding]:
             f"shorted to {where}",
             f"pull it off GP{ping.pico_gpio} (pin {ping.pico_pin}) at once, and look for the short",
         )
-    if seen["ping_to_listen"] and seen["answer_to_reply"]:
+    if seen["reply"].get("high") == 0:
+        yield Finding(
+            "bad",
+            "reply wire",
+            "shorted to ground",
+            f"pull it off GP{reply.pico_gpio} (pin {reply.pico_pin}) at once, and look for the "
+            "short",
+        )
+    elif seen.get("ping_to_answer") and seen["listen_to_reply"]:
+        yield Finding(
+            "bad",
+            "wires",
+            "the far ends of the jumpers are swapped",
+            f"exchange them: {known.jumper_words()}",
+        )
+    elif seen["ping_to_listen"] and seen["answer_to_reply"]:
         yield Finding(
             "good",
             "wires",
@@ -168,7 +183,8 @@ def wire_findings(seen: dict[str, Any], board: str = "") -> Iterator[Finding]:
             "bad",
             "wires",
             "ping and reply are joined",
-            "look for the short between them: the Brickwall would measure its own ping",
+            "push in ground, without which one is the other's way back; then look for what "
+            "touches: the Brickwall would measure its own ping",
         )
     else:
         yield _resting(seen, board)
@@ -191,8 +207,12 @@ def _resting(seen: dict[str, Any], board: str) -> Finding:
             "bad",
             "reply wire",
             "held high: every ball would be a miss",
-            "load the Racquet (it lowers the line), and check that no 3.3 V pin is wired to it; on "
-            "a Pico 2 a floating line looks the same (erratum E9)",
+            "load the Racquet (it lowers the line), and check that no 3.3 V pin is wired to it"
+            + (
+                "; without its resistor, a wire that nothing drives looks the same (erratum E9)"
+                if wiring().to_ground_words(board)
+                else ""
+            ),
         )
     # a target's own pull at its ping line may hold it, too: so it is only a question
     swapped = seen["ping"].get("pulled_up") == 0

@@ -869,6 +869,28 @@ def test_swapped_wires_are_asked_for():
     assert "are both wires swapped?" in [*wire_findings(seen)][-1].advice
 
 
+def test_a_reply_wire_that_touches_ground_is_no_racquet_at_rest():
+    """Low is what a Racquet does; that a pad cannot be driven high, it does not."""
+    seen = wires((0, 0))
+    seen["reply"] |= {"high": 0}
+    assert findings(seen) == "bad reply wire: shorted to ground"
+
+
+def test_swapped_jumpers_are_no_dead_wire():
+    seen = wires(ping_to_answer=True, listen_to_reply=True)
+    assert findings(seen) == "bad wires: the far ends of the jumpers are swapped"
+
+
+def test_without_ground_wires_look_joined_and_no_pico_2_is_named_elsewhere():
+    (last,) = wire_findings(wires(ping_to_reply=True))
+    assert last.advice.startswith("push in ground")
+    advice = {
+        chip: [*wire_findings(wires((1, 1)), f"a board with {chip}")][-1].advice
+        for chip in ("RP2040", "RP2350")
+    }
+    assert ["E9" in words for words in advice.values()] == [False, True]
+
+
 def test_the_resistor_of_a_pico_2_holds_a_dead_wire_low():
     (last,) = wire_findings(wires((0, 0)), "Raspberry Pi Pico2 with RP2350")
     assert (last.verdict, "only by the resistor" in last.found) == ("note", True)
