@@ -183,7 +183,7 @@ def steps() -> tuple[Step, ...]:
                     "its far end is in ground, 3.3 V, 5 V or still in the target, or a bare end "
                     "touches one of them; or the reply wire is broken, and the resistor of an "
                     "RP2350 holds it",
-                    "pull the far ends out at once, and look for bare ends that touch; then plug "
+                    "pull the far ends out at once, and look for bare ends that touch. Then plug "
                     f"in {known.jumper_words()}; if it is still held, exchange the wires",
                 ),
                 Failure(
