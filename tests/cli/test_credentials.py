@@ -65,6 +65,15 @@ def test_no_command_takes_or_prints_a_key(tmp_path, monkeypatch):
         f"s3://lab/term?access_key={KEY}&secret_key={SECRET}",
         f"simplecache::{URL}",
         f"ftp://{KEY}:{SECRET}@host/x",
+        f"s3://lab/term#{SECRET}",
+        f"S3://lab#{SECRET}",
+        f"gs://lab/term#{SECRET}",
+        f"gcs://lab/term?token={SECRET}",
+        f"az://lab/term?{SECRET}",
+        f"abfss://lab/term#{SECRET}",
+        f"simplecache::sftp://host/term?password={SECRET}",
+        f"https://host/term?X-Amz-Signature={SECRET}",
+        f"memory://term?a=b&secret_key={SECRET}",
     ],
 )
 def test_however_it_is_spelled(url):
@@ -78,7 +87,10 @@ def test_however_it_is_spelled(url):
 @pytest.mark.parametrize(
     "words",
     ["s3://lab/term", "s3://lab", "s3://lab/a:b", "tcp://head:8786", "bench@host", "a:b@c",
-     "x/s3:y", "SELECT 'a@b' WHERE a ? b", "sftp://ada@host/term", "/srv/term"],
+     "x/s3:y", "SELECT 'a@b' WHERE a ? b", "sftp://ada@host/term", "/srv/term",
+     # of serial ports, which are judged where ports are read
+     "spy:///dev/null?file=x", "loop://?logging=debug", "hwgrep://2E8A&skip_busy", "socket://h:1",
+     "rfc2217://h:1?logging=debug", "alt:///dev/ttyACM0?class=x", "https://host/page#heading"],
 )  # fmt: skip
 def test_what_holds_no_key_is_let_through(words):
     refuse_credentials(words)
