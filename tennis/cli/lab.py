@@ -289,8 +289,7 @@ def submit(number: str, folder: Path | None, out: Path | None, *, partial: bool)
             echo(f"tennis: missing: {one}", err=True)
         _accept_a_part(opened, answered.questions(found, report), partial=partial)
     out = out or Path(hand_in.file_name(opened))
-    if out.exists():
-        raise UsageError(f"{out} exists", next_step="remove it, or choose another name with --out")
+    hand_in.check_place(out)
     printed = _printed(opened, partial=bool(lacking))
     size = hand_in.pack(opened, out, without=() if printed else (work.NOTEBOOK_PDF,))
     part = " (a part)" if lacking else ""

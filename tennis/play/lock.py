@@ -3,31 +3,28 @@
 """One player at a time in a folder of several rallies."""
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from tennis.errors import RallyError, UsageError
-from tennis.rally.disk import writing
+from tennis.rally.disk import lock, writing
 
 LOCK = ".lock"
 
 
 @contextlib.contextmanager
 def locked(out: Path) -> Iterator[None]:
-    """Keep a second player out of the folder. Raises RallyError where there is one."""
+    """Keep a second player out of the folder. Raises RallyError where there is one, or no locks."""
     with writing(out):
         # the folder may come from somebody else: neither through a link, nor wait for a FIFO
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-        lock = os.open(out / LOCK, flags, 0o644)
-    with os.fdopen(lock, "rb"):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        number = os.open(out / LOCK, flags, 0o644)
+    with os.fdopen(number, "rb"):
+        if not lock(number, out / LOCK):
             raise RallyError(
                 f"{out} is being played by another process", next_step="let it finish"
-            ) from error
+            )
         yield
 
 

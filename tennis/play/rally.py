@@ -84,7 +84,12 @@ def play(bench: Bench, plan: Plan, out: Path, watch: Watch) -> Rally:
         remove_part(part)  # nothing was played: nothing to resume
         raise
     try:
-        with Journal(part, out) as journal:
+        begun = Journal(part, out)
+    except BaseException:
+        remove_part(part)  # a full disk, or one without locks
+        raise
+    try:
+        with begun as journal:
             return play_journal(bench, plan, out, journal, watch)
     except (KeyboardInterrupt, NothingPlayedError, BenchError) as error:
         if next(Journal(part, out).payloads(wire.BALLS), None) is None:

@@ -4,11 +4,12 @@
 
 import contextlib
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from tennis.errors import DiskFullError, RallyError, UsageError
 
@@ -33,6 +34,24 @@ def writing(path: Path, then: str = "then try again") -> Iterator[None]:
         raise RallyError(
             f"cannot write {path} ({reason})", next_step="choose another place"
         ) from error
+
+
+def lock(file: int | IO[bytes], path: Path) -> bool:
+    """Lock a file that is open, without waiting; tell whether it is this process's now.
+
+    False: another process has it. Raises RallyError where there are no locks at all: that passes
+    with no waiting.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise RallyError(
+            f"{path} cannot be locked ({error.strerror or error}): its file system has no locks",
+            next_step="choose a folder on a local disk (`tennis doctor` looks at the one you are in)",
+        ) from error
+    return True
 
 
 def open_regular(path: Path, *, links: bool = True) -> BinaryIO:

@@ -6,7 +6,6 @@ Append-only; every frame has its own check sum. After a crash all whole frames a
 one that was being written is cut off.
 """
 
-import fcntl
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import NamedTuple
 
 from tennis import wire
 from tennis.errors import RallyError
-from tennis.rally.disk import sync, writing
+from tennis.rally.disk import lock, sync, writing
 from tennis.rally.folder import JOURNAL
 
 SYNC_EVERY_S = 1.0
@@ -43,12 +42,13 @@ class Journal:
         with writing(self.path, self._then):
             self._file = self.path.open("a+b", buffering=0)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            if not lock(self._file, self.path):
+                raise RallyError(
+                    f"{out} is being played by another process", next_step="let it finish"
+                )
+        except BaseException:
             self._file.close()
-            raise RallyError(
-                f"{out} is being played by another process", next_step="let it finish"
-            ) from error
+            raise
         self._size = self.path.stat().st_size
         self._synced = time.monotonic()
 

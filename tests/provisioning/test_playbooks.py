@@ -10,9 +10,11 @@ import os
 import re
 import runpy
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tennis.bench.fleet.inventory import program
 from tennis.checkout import ROOT
@@ -280,6 +282,44 @@ def test_the_racquet_is_told_the_isolated_processor(isolated, options):
     )
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("interrupt_cpu=2") == options
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("root=/dev/a rootwait\n", "root=/dev/a rootwait isolcpus=3\n"),
+        ("root=/dev/a  isolcpus=1 irqaffinity=0", "root=/dev/a isolcpus=3\n"),
+        ("root=/dev/a\r\n# root=/dev/b init=/bin/sh\n", "root=/dev/a isolcpus=3\n# root=/dev/b init=/bin/sh\n"),
+        ("root=/dev/a\n\nisolcpus=2\nlast", "root=/dev/a isolcpus=3\n\nisolcpus=2\nlast"),
+        ("", "isolcpus=3\n"),
+    ],
+)  # fmt: skip
+def test_only_the_first_line_of_the_command_line_is_changed(tmp_path, before, after):
+    """The firmware reads no other; a line of before, kept below it, became active."""
+    tasks = yaml.safe_load((ANSIBLE / "roles/tuning/tasks/main.yml").read_text())
+    firmware = [task for task in tasks if "irmware" in task["name"] and "GRUB" not in task["name"]]
+    (tmp_path / "cmdline.txt").write_bytes(before.encode())
+    play = {
+        "hosts": "localhost",
+        "connection": "local",
+        "gather_facts": False,
+        "vars": {"tuning_parameters": ["isolcpus=3"], "ansible_python_interpreter": sys.executable},
+        "tasks": firmware,
+    }
+    text = yaml.safe_dump([play]).replace("/boot/firmware", str(tmp_path))
+    (tmp_path / "play.yml").write_text(text)
+    done = subprocess.run(
+        [program("ansible-playbook"), "-i", "localhost,", tmp_path / "play.yml"],
+        cwd=ANSIBLE,
+        env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_NOCOLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    written = (tmp_path / "cmdline.txt").read_bytes().decode()
+    assert written.splitlines()[0] == after.splitlines()[0]
+    assert written == after
 
 
 # --- kernels that are built on this machine

@@ -192,6 +192,16 @@ def test_a_new_command_line_reaches_the_kernels_that_were_copied(pi):
     assert copy.read_text() == "root=PARTUUID=1-2 panic=10\n"
 
 
+def test_only_the_first_line_is_the_command_line(pi):
+    """People keep a line of before below it, and the firmware never reads that."""
+    before = "# before: console=tty1 root=/dev/sda2 init=/bin/sh"
+    (pi.firmware / "cmdline.txt").write_text(f"root=PARTUUID=1-2 rootwait\r\n{before}\n")
+    pi.does("once", "rt")
+    copy = pi.firmware / "tennis" / RT / "cmdline.txt"
+    assert copy.read_text() == "root=PARTUUID=1-2 rootwait panic=10\n"
+    assert before in (pi.firmware / "cmdline.txt").read_text()
+
+
 def test_a_kernel_of_kernel_org_on_a_pi_3_gets_its_own_device_trees(pi):
     trees = pi.root / f"usr/lib/linux-image-{RT}/broadcom"
     (trees / "bcm2711-rpi-4-b.dtb").rename(trees / "bcm2837-rpi-3-b-plus.dtb")

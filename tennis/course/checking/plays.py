@@ -155,7 +155,14 @@ class Plays:
             self._folder.mkdir(parents=True, exist_ok=True)
             lock = os.open(self._folder / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         with os.fdopen(lock, "rb"):
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            except OSError as error:
+                raise BenchError(
+                    f"{self._folder} cannot be locked ({error.strerror}): its file system has no "
+                    "locks",
+                    next_step="choose an --out on a local disk",
+                ) from error
             yield self._folder / key
 
     @contextlib.contextmanager

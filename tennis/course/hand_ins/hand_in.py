@@ -7,6 +7,7 @@ and is bounded: the file comes from anybody.
 """
 
 import contextlib
+import os
 import re
 import shutil
 import stat
@@ -147,7 +148,7 @@ def pack(work: Work, out: Path, *, without: Container[str] = ()) -> int:
                     entry.external_attr = (stat.S_IFREG | 0o644) << 16
                     archive.writestr(entry, path.read_bytes())
             try:
-                out.hardlink_to(part)  # never over another
+                _appear(part, out)
             except FileExistsError as error:
                 raise UsageError(
                     f"{out} exists", next_step="remove it, or choose another name with --out"
@@ -155,6 +156,35 @@ def pack(work: Work, out: Path, *, without: Container[str] = ()) -> int:
         finally:
             part.unlink(missing_ok=True)
     return out.stat().st_size
+
+
+def _appear(part: Path, out: Path) -> None:
+    """Let a whole file appear under its name, never over another. Raises OSError."""
+    try:
+        out.hardlink_to(part)
+    except FileExistsError:
+        raise
+    except OSError:  # FAT, exFAT and many a shared folder know no links
+        os.close(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        try:
+            part.replace(out)
+        except OSError:
+            out.unlink(missing_ok=True)
+            raise
+
+
+def check_place(out: Path) -> None:
+    """Look whether a file can be made there, before what takes a minute. Raises as ``pack``."""
+    if os.path.lexists(out):
+        raise UsageError(f"{out} exists", next_step="remove it, or choose another name with --out")
+    probe = out.with_name(f".{out.name}.{os.getpid()}")
+    with writing(out):
+        try:
+            probe.touch(exist_ok=False)
+            _appear(probe, out)
+        finally:
+            probe.unlink(missing_ok=True)
+        out.unlink()
 
 
 def _files(work: Work) -> Iterator[tuple[Path, str]]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from tennis.bench.debian import host_architecture
 from tennis.bench.findings import Finding
@@ -18,6 +19,7 @@ from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import initramfs
 from tennis.checkout import cache_folder
 from tennis.errors import TennisError
+from tennis.play.doctor.folder import examine_folder
 from tennis.play.doctor.pico import examine_ports
 from tennis.share import processors
 
@@ -28,6 +30,7 @@ def examine(port: str | None = None) -> Iterator[Finding]:
         yield from examine_ports(port)
         return
     yield from _examine_virtual()
+    yield from examine_folder(Path.cwd())
     for finding in examine_ports(None):
         # the virtual bench plays without
         mild = finding.verdict == "bad"
