@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from tennis.errors import RallyError
+from tennis.listener import say
 from tennis.rally.opening import open_folder
-from tennis.store.layout import RALLIES, id_of
+from tennis.store.layout import ID, RALLIES, id_of
 
 
 class Shelf(Protocol):
@@ -66,8 +67,14 @@ class FolderShelf:
     def ids(self) -> list[str]:
         """Return the ids of all rallies that are there, sorted."""
         with os.scandir(self.path / RALLIES) as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False)
-                          and not entry.name.startswith("."))  # fmt: skip
+            found = sorted(entry.name for entry in entries if not entry.name.startswith(".")
+                           and entry.is_dir(follow_symlinks=False))  # fmt: skip
+        ids = [name for name in found if ID.fullmatch(name)]
+        if strange := [name for name in found if not ID.fullmatch(name)]:
+            more = f" and {len(strange) - 1:,} more" if len(strange) > 1 else ""
+            place = self.path / RALLIES / strange[0]
+            say(f"left out: {place}{more}: no rally of this store is called so; move it elsewhere")
+        return ids
 
     def has(self, name: str) -> bool:
         """Tell whether a rally is there."""

@@ -7,11 +7,14 @@ is remembered outside of the store (``memory``).
 """
 
 import datetime
+import fcntl
 import hashlib
 import json
+import os
 import shutil
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -21,7 +24,8 @@ import pyarrow as pa
 from pydantic import Field, ValidationError
 
 from tennis.checkout import cache_folder
-from tennis.errors import RallyError, UsageError
+from tennis.errors import BenchError, RallyError, UsageError
+from tennis.listener import say
 from tennis.rally import manifest as manifests
 from tennis.rally.disk import open_regular, sync, write_whole, writing
 from tennis.rally.folder import BALLS, MANIFEST, Rally
@@ -33,6 +37,8 @@ from tennis.store.memory import Memory, stamp_of
 from tennis.store.shelf import Shelf
 
 DEPTH_MAX = 4  # folders below the one that is named, in which rallies are looked for
+COPY_S = 600.0  # another process may take to copy a rally
+LOOK_S = 0.1
 COUNTED = "every ball was checked"  # a fact about a manifest, and the balls that it names
 
 COLUMNS = pa.schema(
@@ -138,13 +144,44 @@ class Store:
             name = id_of(folder)
         except RallyError as error:
             return Added(folder, None, f"refused: {error}")
-        place = self.place(name)
-        if self.has(name):
-            return Added(folder, name, "there already")
-        fresh = place.with_name(f".{name}.part")
+        with writing(self.place(name)), self._alone(name) as fresh:
+            if self.has(name):
+                return Added(folder, name, "there already")
+            return self._copy(rally, name, fresh, about)
+
+    @contextmanager
+    def _alone(self, name: str) -> Iterator[Path]:
+        """Yield an empty folder in which a rally is copied, once no other process copies it.
+
+        Raises BenchError where that one does not end.
+        """
+        fresh = self.place(name).with_name(f".{name}.part")
+        until = time.monotonic() + COPY_S
+        while True:
+            fresh.mkdir(exist_ok=True)
+            number = os.open(fresh, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if _is_alone(number, fresh):
+                    _empty(fresh)  # somebody may have been killed while copying
+                    try:
+                        yield fresh
+                    finally:
+                        if _is_here(number, fresh):  # it did not become the rally's
+                            shutil.rmtree(fresh, ignore_errors=True)
+                    return
+            finally:
+                os.close(number)
+            if time.monotonic() > until:
+                raise BenchError(
+                    f"another process has copied {fresh} for {COPY_S / 60:g} min",
+                    next_step="end it, then use the same command again",
+                )
+            time.sleep(LOOK_S)
+
+    def _copy(self, rally: Rally, name: str, fresh: Path, about: About) -> Added:
+        """Copy a rally that is not there yet. Raises OSError, RallyError."""
+        folder, place = rally.path, self.place(name)
         with writing(place):
-            shutil.rmtree(fresh, ignore_errors=True)
-            fresh.mkdir()
             for file in (MANIFEST, *rally.manifest.files):
                 shutil.copyfile(folder / file, fresh / file)
                 sync(fresh / file)
@@ -169,8 +206,19 @@ class Store:
         return self.rows(names)
 
     def rows(self, names: Iterable[str]) -> pa.Table:
-        """Return the rows of some rallies whose manifests are at ``place``. Raises RallyError."""
-        rows = [self._row(name) for name in names]
+        """Return the rows of some rallies whose manifests are at ``place``. Raises RallyError.
+
+        A rally is left out, and that is said, where the note on it cannot be read: nobody knows
+        whose it is. The others are as they were.
+        """
+        rows = []
+        for name in names:
+            try:
+                about = self._about(name)
+            except RallyError as error:
+                say(f"left out: {error}")
+                continue
+            rows.append(self._row(name, about))
         self.memory.keep()
         return pa.Table.from_pylist(rows, schema=COLUMNS)
 
@@ -234,7 +282,7 @@ class Store:
             raise RallyError(f"{self.place(name)}: its name is another rally's")
         return rally
 
-    def _row(self, name: str) -> dict[str, Any]:
+    def _row(self, name: str, about: About) -> dict[str, Any]:
         file = self.place(name) / MANIFEST
         sha256, _ = self.memory.sha256(file, SIZE_LIMITS[MANIFEST])
         self._check_name(name, sha256)
@@ -243,7 +291,6 @@ class Store:
             known = json.dumps(_manifest_columns(self.manifest(name)))
             self.memory.learn(sha256, _form(), known)
         row: dict[str, Any] = json.loads(known)
-        about = self._about(name)
         row["created"] = datetime.datetime.fromisoformat(row["created"])
         row["student"] = about.student or row["student"]
         return row | {"id": name, "bench_name": about.bench_name}
@@ -263,6 +310,32 @@ class Store:
         """Yield each rally's id, and what is wrong with it; empty: all of its hashes are right."""
         for name in self.ids():
             yield name, self.shelf.damage(name)
+
+
+def _is_alone(number: int, folder: Path) -> bool:
+    """Lock a folder that is open; tell whether nobody else has it, and it still has its name."""
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # no locks there: of two that copy at once, one is refused
+        return True
+    return _is_here(number, folder)
+
+
+def _is_here(number: int, folder: Path) -> bool:
+    """Tell whether a folder that is open is the one of this name."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(number), folder.stat(follow_symlinks=False))
+    return False
+
+
+def _empty(folder: Path) -> None:
+    for left in folder.iterdir():
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
+        else:
+            left.unlink()
 
 
 def _rallies_in(path: Path, depth: int = DEPTH_MAX) -> Iterator[Path]:

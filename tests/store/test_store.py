@@ -2,18 +2,25 @@
 # SPDX-License-Identifier: MIT
 """A store: rallies go in whole, questions get exact answers and nothing else, folders are right."""
 
+import fcntl
 import json
+import os
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from tennis.checkout import ROOT
 from tennis.cli import cli
-from tennis.errors import RallyError, UsageError
+from tennis.errors import BenchError, RallyError, UsageError
 from tennis.rally import open_rally
 from tennis.rally.manifest import Drill, Fault
 from tennis.store import open_store
+from tennis.store import store as storing
 from tennis.store.opening import create
 from tennis.store.question import LEVELS, ask, chosen, quantiles
 from tennis.store.store import About
@@ -203,6 +210,55 @@ def test_verify_names_what_is_damaged(store):
     assert "1 rally of 3 damaged" in done.output
     store.place(store.ids()[0]).rename(store.place("0" * 16))
     assert "its name is another rally's" in run("verify", store.path).output
+
+
+def test_a_strange_file_beside_rallies_stops_nobody(store):
+    """One bad note, a copy that somebody made: the others' figures are what they were."""
+    first, second, third = store.ids()
+    (store.path / "about" / f"{second}.json").write_text("{")
+    shutil.copytree(store.place(first), store.place(f"{first} (copy)"))
+    (store.path / "rallies" / "README").write_text("of the term")
+    rows = store.catalogue()
+    assert rows["id"].to_pylist() == [first, third]
+    done = run("stats", store.path, "--by", "")
+    assert (done.exit_code, "10,000" in done.output) == (0, True), done.output
+    assert f"left out: {store.path}/about/{second}.json cannot be read" in done.output
+    assert f"left out: {store.place(first)} (copy): no rally of this store" in done.output
+
+
+def test_several_add_the_same_rallies_at_once(rallies, tmp_path):  # noqa: ARG001 (they are added)
+    """All of them end well, and each rally is there once, whole."""
+    words = ["store", "add", str(tmp_path / "term"), str(tmp_path / "played")]
+    create(tmp_path / "term")
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", "from tennis.cli import main; main()", *words, "--student", f"s{n}"],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        for n in range(4)
+    ]  # fmt: skip
+    said = [process.communicate(timeout=300)[0] for process in started]
+    assert [process.returncode for process in started] == [0] * 4, said
+    assert sum(text.count("there already") for text in said) == 3 * 3, said
+    found = open_store(tmp_path / "term")
+    assert [wrong for _, wrong in found.verify()] == [""] * 3
+    assert not list(found.path.glob("rallies/.*"))
+
+
+def test_another_process_that_copies_is_waited_for(store, rallies, tmp_path, monkeypatch):
+    name = store.ids()[0]
+    shutil.rmtree(store.place(name))
+    part = store.place(f".{name}.part")
+    part.mkdir()
+    held = os.open(part, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    monkeypatch.setattr(storing, "COPY_S", 0.3)
+    with pytest.raises(BenchError, match="another process has copied"):
+        list(store.add(tmp_path / "played", About()))
+    os.close(held)
+    assert [one.said for one in store.add(tmp_path / "played", About())].count("there already") == 2
+    assert sorted(store.ids()) == sorted(set(store.ids()) | {name})
+    assert len(store.ids()) == len(rallies)
 
 
 def test_killed_while_a_rally_was_copied(store, tmp_path):

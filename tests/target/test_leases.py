@@ -240,12 +240,20 @@ def test_a_name_belongs_to_the_login_that_used_it(target):
     assert not target.data.joinpath("mine").exists()
 
 
-def test_a_lease_without_a_login_is_known_by_its_name(target):
-    """Earlier versions wrote such."""
-    target.home.joinpath("lease.json").write_text(
-        json.dumps({"holder": "red", "since": target.now, "expires": target.now + 600})
-    )
+def test_a_lease_without_a_login_is_roots(target):
+    """Earlier versions wrote such; anybody who knew the name gave the bench back."""
+    written = json.dumps({"holder": "red", "since": target.now, "expires": target.now + 600})
+    target.home.joinpath("lease.json").write_text(written)
     target.login = "anna"
+    assert "held by red (login root)" in target.refuses("release", "red")
+    assert "held by red (login root) for 10 min more" in target.refuses("lease", "red", "3600")
+    target.login = ""
+    assert target.says("lease", "red", "3600")["user"] is None
+    assert target.run("release", "red").returncode == 0
+    # it ends by itself
+    target.home.joinpath("lease.json").write_text(written)
+    target.login = "anna"
+    target.now += 601
     assert target.says("lease", "red", "3600")["user"] == "anna"
 
 
