@@ -14,6 +14,7 @@ from pathlib import Path
 STAND_INS = {
     "modprobe": r"""
 [ "$1" != -c ] || { cat $state/modprobe.d 2>/dev/null; exit 0; } # it only tells
+[ "$1" != --dump-modversions ] || { cat $state/modversions 2>/dev/null; exit 0; }
 echo "modprobe $*" >> $state/log
 name=$1; shift
 [ "$name" != configs ] || exit 1
@@ -48,6 +49,7 @@ rm -rf $state/sys/bus/platform/drivers/$1
 case $2 in
   filename) echo $state/racquet.ko ;;
   vermagic) cat $state/vermagic 2>/dev/null || echo "$(uname -r) SMP mod_unload" ;;
+  signer) cat $state/signer 2>/dev/null ;;
 esac
 """,
     "chrt": r"""
@@ -101,6 +103,12 @@ class MockTarget:
     def write(self, name: str, text: str = "") -> None:
         (self.state / name).write_text(text)
 
+    def write_kernel(self, file: str, text: str) -> None:
+        """Write what the kernel says in a file of /sys: its place in ``state``."""
+        path = self.state / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+
     def interrupts(self, counted: list[int]) -> None:
         """Write what /proc/interrupts says of the Racquet, by CPU."""
         head = "".join(f"{f'CPU{cpu}':>11}" for cpu in range(len(counted)))
@@ -130,7 +138,7 @@ class MockTarget:
     @property
     def loaded(self) -> list[str]:
         names = {path.name for path in (self.state / "sys" / "module").iterdir()}
-        return sorted(names - {"pcie_aspm"})  # it is built in
+        return sorted(names - {"pcie_aspm", "module"})  # they are built in
 
 
 def running(words: str) -> list[int]:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from tennis.bench.configuration import FLAVOURS, Flavour
 from tennis.bench.findings import Finding, Mark
-from tennis.bench.kernels import boards
+from tennis.bench.kernels import boards, loading
 from tennis.bench.targets.snapshot import Snapshot
 from tennis.checkout import ROOT
 from tennis.errors import TennisError, UsageError
@@ -257,7 +257,7 @@ def check(known: Requirements, snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def check_module(snapshot: Snapshot) -> Finding:
-    """Say whether the Racquet is there for the kernel that runs."""
+    """Say whether the Racquet is there for the kernel that runs, and would be loaded."""
     known, name = snapshot.pairs("modules"), snapshot.module
     release = snapshot.line("release") or "of an unknown release"
     made_for = known.get(name, "").partition(" ")[0]
@@ -275,7 +275,7 @@ def check_module(snapshot: Snapshot) -> Finding:
             f"{name} was built for the kernel {made_for}, not for {release} that runs",
             "build it again for this kernel, then run depmod there",
         )
-    return Finding("good", "Racquet", f"{name} for {release}")
+    return loading.check(snapshot, name) or Finding("good", "Racquet", f"{name} for {release}")
 
 
 def _check_command_line(known: Requirements, snapshot: Snapshot) -> Iterator[Finding]:

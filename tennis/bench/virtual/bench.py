@@ -15,7 +15,7 @@ from tennis.bench import configuration, flavours, isolation, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
 from tennis.bench.instruments import emulated
-from tennis.bench.kernels import catalogue, modules, own_module
+from tennis.bench.kernels import catalogue, loading, modules, own_module
 from tennis.bench.kernels.requirements import requirements
 from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.bench.qemu import plugins as instrument
@@ -261,6 +261,7 @@ def _check(plan: Plan) -> None:
                 next_step=f"use 0 to {plan.processors - 1}, or more --processors",
             )
     isolation.check(plan.command_line, plan.processors)
+    loading.check_command_line(plan.command_line)
     if plan.instrument != "pico" and protocol.timeout_ns > instrument.TIMEOUT_MAX_NS:
         raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
 

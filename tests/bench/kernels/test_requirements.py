@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from tennis.bench.configuration import FLAVOURS, read_config
-from tennis.bench.kernels import catalogue
+from tennis.bench.kernels import catalogue, loading
 from tennis.bench.kernels.requirements import (
     FOLDER,
     check,
@@ -162,6 +162,85 @@ def test_a_module_that_does_not_match(old, new, words):
     found = check_module(seen(old, new))
     assert found.verdict == "bad"
     assert words in found.found
+
+
+LOADING = "= loading\n vermagic 6.12.0-rt SMP preempt_rt mod_unload aarch64\n layout 0x1234\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("= loading\n", "= loading\n sig_enforce Y\n", "sig_enforce is on: the kernel takes signed"),
+        ("= loading\n", "= loading\n lockdown integrity\n", "is locked down (integrity)"),
+        ("= loading\n", "= loading\n lockdown confidentiality\n", "locked down (confid"),
+        ("= loading\n", "= loading\n modules_disabled 1\n", "kernel.modules_disabled is 1"),
+        ("console=tty1", "lockdown=integrity", "lockdown=integrity on the command line"),
+        ("console=tty1", "module_blacklist=x,racquet", "is told not to take the Racquet"),
+        ("vermagic 6.12.0-rt SMP", "vermagic 6.12.0-rt SMP modversions", "the kernel is 6.12.0-rt"),
+        ("racquet.sha256 0123", "racquet.layout 0x1235", "structures lie elsewhere"),
+    ],
+)
+def test_a_module_that_a_running_kernel_would_not_take(old, new, words):
+    """Signatures, lockdown, versions of symbols: modprobe refused it, after all was set up."""
+    plain = seen("= governor\n", f"{LOADING}= governor\n")
+    assert check_module(plain).verdict == "good"
+    assert old in plain.text
+    found = check_module(snapshot.read(plain.text.replace(old, new)))
+    assert found.verdict == "bad"
+    assert words in found.found
+    assert found.advice
+
+
+def test_a_module_that_is_signed_may_be_taken():
+    locked = seen("= governor\n", "= loading\n sig_enforce Y\n lockdown integrity\n= governor\n")
+    assert check_module(locked).verdict == "bad"
+    signed = locked.text.replace("racquet.sha256 0123", "racquet.signed yes")
+    assert check_module(snapshot.read(signed)).verdict == "good"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "quiet module.sig_enforce=1", "module.sig_enforce", "lockdown=integrity", "nomodule",
+        "lockdown=confidentiality", "loadpin.enforce=1", "sysctl.kernel.modules_disabled=1",
+        "module_blacklist=racquet",
+    ],
+)  # fmt: skip
+def test_a_command_line_with_which_no_module_is_loaded_is_refused_before_the_boot(words):
+    with pytest.raises(UsageError, match="--command-line .*nobody signed: leave it out"):
+        loading.check_command_line(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["module.sig_enforce=0 lockdown=none", "nomodule=0 quiet", "module_blacklist=other nosmp"],
+)
+def test_words_that_keep_no_module_out(words):
+    loading.check_command_line(words)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "CONFIG_MODULE_SIG=y\nCONFIG_MODULE_SIG_FORCE=y",
+        "CONFIG_SECURITY_LOCKDOWN_LSM=y\nCONFIG_LOCK_DOWN_KERNEL_FORCE_INTEGRITY=y",
+        "CONFIG_LOCK_DOWN_KERNEL_FORCE_CONFIDENTIALITY=y",
+        'CONFIG_TRIM_UNUSED_KSYMS=y\nCONFIG_UNUSED_KSYMS_WHITELIST=""',
+        "CONFIG_LTO_CLANG=y\nCONFIG_LTO_CLANG_THIN=y",
+        "CONFIG_CFI_CLANG=y",
+        "CONFIG_CFI=y",
+        "CONFIG_CC_IS_CLANG=y",
+        "CONFIG_RANDSTRUCT=y\nCONFIG_RANDSTRUCT_FULL=y",
+        "CONFIG_SECURITY_LOADPIN=y\nCONFIG_SECURITY_LOADPIN_ENFORCE=y",
+        "CONFIG_IMA_APPRAISE_REQUIRE_MODULE_SIGS=y",
+    ],
+)
+def test_a_kernel_that_takes_no_module_of_ours_is_named(lines, tmp_path):
+    """Four of four were all right, and the kernel was built for half an hour."""
+    name = tmp_path / "config"
+    name.write_text(f"{fragment('mainline')}\n{lines}\n")
+    done = tennis("kernels", "check", "mainline", name, "--bench", "pi")
+    assert (done.returncode, "BAD" in done.stdout) == (1, True), done.stdout
 
 
 def test_interrupts_of_gpio_lines_are_counted():

@@ -947,6 +947,23 @@ def test_a_module_that_does_not_match_on_a_mock_target(bench, file, text, words)
     assert not bench.target.log or "modprobe racquet" not in " ".join(bench.target.log)
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("sys/module/module/parameters/sig_enforce", "Y", r"module\.sig_enforce is on"),
+        ("sys/kernel/security/lockdown", "none [integrity] confidentiality", "is locked down"),
+    ],
+)
+def test_a_kernel_that_takes_no_module_of_ours_on_a_mock_target(bench, file, text, words):
+    """Said before anything is brought there; a module that is signed may be taken."""
+    bench.target.write_kernel(file, text)
+    with pytest.raises(BenchError, match=words):
+        bench.play()
+    assert "modprobe racquet" not in " ".join(bench.target.log)
+    bench.target.write("signer", "a key of the bench")
+    assert not faults(bench.play("signed"))
+
+
 def test_another_kernel_runs_on_a_mock_target(bench):
     runs = PiBench(HOST).target.facts().flavour
     other = "rt" if runs == "mainline" else "mainline"

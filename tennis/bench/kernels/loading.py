@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What decides whether a kernel takes a module of ours: looked at before a boot, or a rally.
+
+Signatures, lockdown, the versions of symbols and with them the layout of structures. What decides
+when a kernel is configured stands in ``target/kernels/*.toml``; what decides when it is booted, and
+while it runs, is here.
+"""
+
+import re
+from collections.abc import Sequence
+
+from tennis.bench.findings import Finding
+from tennis.bench.targets.snapshot import Snapshot
+from tennis.errors import UsageError
+from tennis.rally.text import plain
+
+OFF = {"0", "n", "no", "off", "false"}
+# a word of the command line -> why a module of ours is refused then: kernel/module/main.c,
+# kernel/module/signing.c, security/lockdown, security/loadpin
+SIGNED = "the kernel takes signed modules only"
+SWITCHES = {
+    "module.sig_enforce": SIGNED,
+    "nomodule": "the kernel takes no module at all",
+    "sysctl.kernel.modules_disabled": "the kernel takes no module at all",
+    "loadpin.enforce": "the kernel takes modules from one file system only",
+}
+TOLD = {"module.sig_enforce", "nomodule", "sysctl.kernel.modules_disabled"}  # by a running kernel
+LOCKED = {"integrity", "confidentiality"}
+BLACKLISTS = ("module_blacklist", "modprobe.blacklist")
+
+
+def keeps_out(word: str) -> str:
+    """Say why a kernel that is booted with a word takes no module of ours; empty: it does."""
+    name, equals, value = word.replace('"', "").partition("=")
+    name = name.replace("-", "_")  # the kernel reads both alike
+    if name in SWITCHES and not (equals and value.lower() in OFF):
+        return SWITCHES[name]
+    if name == "lockdown" and value in LOCKED:
+        return SIGNED
+    if name in BLACKLISTS and any(one.startswith("racquet") for one in value.split(",")):
+        return "the kernel is told not to take the Racquet"
+    return ""
+
+
+def check_command_line(command_line: str) -> None:
+    """Raise UsageError for a word with which the Racquet would not be loaded."""
+    for word in command_line.split():
+        if why := keeps_out(word):
+            raise UsageError(
+                f"--command-line {word}: {why}, and the Racquet is a module that nobody signed",
+                next_step="leave it out",
+            )
+
+
+def check(seen: Snapshot, module: str) -> Finding | None:
+    """Say why the kernel that runs would not take a module; None: nothing speaks against it."""
+    known = seen.pairs("modules")
+    for why, advice in (*_switches(seen, signed=f"{module}.signed" in known), *_versions(seen)):
+        return Finding("bad", "Racquet", f"{module} would not be loaded: {why}", advice)
+    return None
+
+
+def _switches(seen: Snapshot, *, signed: bool) -> list[tuple[str, str]]:
+    """Return what forbids it, and what to do. A module that is signed may be taken."""
+    told = seen.pairs("loading")
+    words: Sequence[str] = (seen.line("command_line") or "").split()
+    reboot = "take it out of the command line, and reboot"
+    found = [
+        (f"{plain(word, 60)} on the command line: {why}", reboot)
+        for word in words
+        if word.partition("=")[0] not in TOLD
+        and (why := keeps_out(word))
+        and not (signed and why == SIGNED)
+    ]
+    if told.get("modules_disabled") == "1":
+        found.append(("kernel.modules_disabled is 1, until the next boot", "reboot it"))
+    if signed:
+        return found
+    sign = "sign it with a key that the kernel has, or boot a kernel that takes unsigned modules"
+    if told.get("sig_enforce", "").upper() in {"Y", "1"}:
+        found.append((f"module.sig_enforce is on: {SIGNED}", sign))
+    if told.get("lockdown") in LOCKED:
+        found.append((f"the kernel is locked down ({told['lockdown']}): {SIGNED}", sign))
+    return found
+
+
+def _versions(seen: Snapshot) -> list[tuple[str, str]]:
+    """Return where the module was made for a kernel of this release, and not for this one."""
+    known, of_kernel, name = seen.pairs("modules"), seen.pairs("loading"), seen.module
+    again = "build it again with the headers of the kernel that runs, then run depmod there"
+    ours, theirs = known.get(name, ""), of_kernel.get("vermagic", "")
+    found = []
+    # one that has versions of symbols is taken without comparing what it was built with
+    if theirs and ours and _built(ours) != _built(theirs):
+        found.append((f"it is for {plain(ours, 80)}, the kernel is {plain(theirs, 80)}", again))
+    layout, theirs = known.get(f"{name}.layout", ""), of_kernel.get("layout", "")
+    if layout and theirs and layout != theirs:
+        what = "another configuration of the kernel, whose structures lie elsewhere"
+        found.append((f"it was built for {what} (module_layout {layout}, not {theirs})", again))
+    return found
+
+
+def _built(vermagic: str) -> list[str]:
+    """Return the words of a vermagic that must be equal."""
+    return sorted(re.split(r"\s+", vermagic.strip()))
