@@ -121,10 +121,11 @@ def _check_boots(cell: Cell, path: Path) -> None:
 
 def unlike(one: Rally, other: Rally) -> dict[str, tuple[str, str]]:
     """Return in what two rallies were played differently, but for their seed: what, and both."""
+    first, second = _facts(one) | _settings(one, other), _facts(other) | _settings(other, one)
     found = {
-        what: (plain(here, WORDS_MAX), plain(there, WORDS_MAX))
-        for (what, here), there in zip(_facts(one).items(), _facts(other).values(), strict=True)
-        if here != there
+        what: (plain(here, WORDS_MAX), plain(second.get(what, ""), WORDS_MAX))
+        for what, here in (dict.fromkeys(second, "") | first).items()
+        if here != second.get(what, "")
     }
     if "kernel" in found:  # another kernel is another build of it, and of the Racquet
         for part in KERNEL_PARTS.values():
@@ -152,6 +153,7 @@ def _facts(rally: Rally) -> dict[str, str]:
         "priorities": target.priorities,
         "processors": str(target.processors or 1),
         "interrupt's CPU": _number(target.interrupt_cpu),
+        "governor": target.governor or "",
         "link to the GPIO": target.gpio_link or "",
         "witness": target.witness,
         "loop": f"{protocol.loop}, {served}",
@@ -164,6 +166,14 @@ def _facts(rally: Rally) -> dict[str, str]:
     for name, part in {**BENCH_PARTS, **KERNEL_PARTS}.items():
         builds.setdefault(f"build of {part}", []).append(versions.get(name, "")[:12])
     return facts | {part: " ".join(filter(None, some)) for part, some in builds.items()}
+
+
+def _settings(rally: Rally, other: Rally) -> dict[str, str]:
+    """Return a running kernel's settings, if both rallies say theirs."""
+    ours, theirs = (one.manifest.target.kernel_settings for one in (rally, other))
+    if ours is None or theirs is None:
+        return {}
+    return {f"setting {name}": value for name, value in ours.items()}
 
 
 def _number(cpu: int | None) -> str:

@@ -203,6 +203,9 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         "Ceilings": ", ".join(f"{c.resource} {c.ceiling}" for c in target.ceilings),
         "Governor": target.governor or "",
         "Link to the GPIO": target.gpio_link or ("unknown" if target.is_link_unknown else ""),
+        "Kernel's settings": ", ".join(
+            f"{name} {value}" for name, value in (target.kernel_settings or {}).items()
+        ),
         "Unsound": _unsound(rally),
         "Load": f"{manifest.load.name}: {manifest.load.command}".rstrip(": "),
         "Protocol": f"{format_count(protocol.balls, 'ball')} planned, {served}, "

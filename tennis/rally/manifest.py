@@ -26,6 +26,7 @@ from tennis.units import NS_PER_S
 
 SCHEMA_VERSION = 2  # 1: no task and no ceiling of SLOTH; such folders are read as they are
 
+SETTINGS_MAX = 100  # of a running kernel
 Text = Annotated[str, StringConstraints(max_length=4096)]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0, le=2**40)]
@@ -181,6 +182,8 @@ class Target(StrictModel):
     governor: Text | None = None
     # the PCIe link that a Pi 5's GPIO controller is behind; None: there is none, or nobody looked
     gpio_link: Literal["awake", "may sleep"] | None = None
+    # what moves latency on a kernel that runs (docs/physical-bench.md); None: nobody looked
+    kernel_settings: Annotated[dict[Text, Text], Field(max_length=SETTINGS_MAX)] | None = None
     witness: Witness = "none"  # what looked on from inside
     beneath: Beneath = "none"  # and answered, where there was something
     priorities: Priorities

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tennis.comparison.played import Cell, matched
-from tennis.errors import UsageError
+from tennis.comparison.played import Cell, _check_boots, matched, unlike
+from tennis.errors import RallyError, UsageError
 from tennis.rally import Rally
 from tests.support.synthetic import make_rally
 
@@ -41,3 +41,35 @@ def test_with_the_link_known_they_compare_and_a_difference_is_told(tmp_path):
     again = of_a_pi_5(make_rally(tmp_path / "again", load="idle", balls=50, seed=3), None)
     third = of_a_pi_5(make_rally(tmp_path / "third", load="idle", balls=50, seed=4), None)
     assert "load" not in matched([again], [third]).differences
+
+
+def with_settings(rally: Rally, **settings: str) -> Rally:
+    """Return a rally as if its kernel had run with these."""
+    target = rally.manifest.target.model_copy(update={"kernel_settings": settings or None})
+    return replace(rally, manifest=rally.manifest.model_copy(update={"target": target}))
+
+
+def test_a_setting_of_the_running_kernel_that_differs_is_named(tmp_path):
+    full, lazy, old = (
+        with_settings(make_rally(tmp_path / name, load="idle", balls=50, seed=seed), **settings)
+        for seed, (name, settings) in enumerate(
+            {
+                "full": {"preempt": "full", "ksm": "0"},
+                "lazy": {"preempt": "lazy", "runs/irqbalance": "yes", "ksm": "0"},
+                "old": {},
+            }.items()
+        )
+    )
+    told = matched([Cell("", [full])], [Cell("", [lazy])]).differences
+    assert told["setting preempt"] == ("full", "lazy")
+    assert told["setting runs/irqbalance"] == ("", "yes")
+    assert "setting ksm" not in told
+    # of one that nobody looked at, nothing is known
+    told = matched([Cell("", [full])], [Cell("", [old])]).differences
+    assert not [what for what in told if what.startswith("setting")]
+    # boots of one side
+    with pytest.raises(RallyError, match=r"differ in setting preempt \(full, lazy\)"):
+        _check_boots(Cell("", [full, lazy]), tmp_path)
+    governed = full.manifest.target.model_copy(update={"governor": "ondemand"})
+    slow = replace(full, manifest=full.manifest.model_copy(update={"target": governed}))
+    assert unlike(full, slow) == {"governor": ("", "ondemand")}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tennis.bench.kernels import boards, requirements
-from tennis.bench.targets import snapshot
+from tennis.bench.targets import latency_settings, snapshot
 from tennis.errors import BenchError
 from tennis.rally.manifest import (
     Fault,
@@ -41,6 +41,8 @@ def changes(before: snapshot.Snapshot | None, after: snapshot.Snapshot | None) -
         yield Fault(
             code="throttled", message=f"power or heat during the rally: {', '.join(sorted(new))}"
         )
+    for words in latency_settings.changed(before, after):
+        yield Fault(code="setting_changed", message=f"somebody changed {words}")
     for fact, name in (("tracer", "the tracer"), ("clocksource", "the clock source")):
         if before.lines(fact) != after.lines(fact):
             yield Fault(

@@ -34,7 +34,7 @@ from tennis.bench.physical.refusals import (
 )
 from tennis.bench.physical.wired import WiredBench
 from tennis.bench.protocol import Access, Position, RunRecord, Session
-from tennis.bench.targets import snapshot
+from tennis.bench.targets import latency_settings, snapshot
 from tennis.bench.targets.agent_session import AgentSession
 from tennis.bench.targets.console import Console
 from tennis.checkout import ROOT
@@ -348,6 +348,7 @@ class PiBench:
             bottom_half_cpu=plan.bottom_half_cpu,
             governor=", ".join(dict.fromkeys(governors)) or None,
             gpio_link=boards.gpio_link(before) if before else None,
+            kernel_settings=latency_settings.settings_of(before) if before else None,
             priorities=plan.priorities,
             witness=plan.witness,
             tasks=[Priority(task=t, policy=p, priority=n) for t, p, n in report.tasks],

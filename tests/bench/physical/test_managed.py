@@ -1115,6 +1115,24 @@ def test_what_changed_during_a_rally_is_a_fault(old, new, codes):
     assert list(differences.changes(before, None)) == []
 
 
+def test_a_running_kernels_settings_are_recorded_on_a_mock_target(bench):
+    """The active model of PREEMPT_DYNAMIC, changed through debugfs, stood nowhere."""
+    bench.target.write_kernel("sys/kernel/debug/sched/preempt", "none voluntary (full) lazy")
+    rally = bench.play()
+    assert not faults(rally)
+    assert rally.manifest.target.kernel_settings["preempt"] == "full"
+    assert rally.manifest.target.kernel_settings["kernel/timer_migration"] in {"0", "1"}
+    assert "preempt full" in report([open_rally(rally.path)])
+
+    def change() -> None:
+        bench.target.write_kernel("sys/kernel/debug/sched/preempt", "none (voluntary) full lazy")
+
+    other = bench.play("changed", observe=at(100, change))
+    assert [fault.message for fault in other.manifest.faults] == [
+        "somebody changed preempt, from full to voluntary"
+    ]
+
+
 def test_the_doctor_looks_at_a_mock_target(bench):
     found = {finding.what: finding for finding in examine_target(HOST)}
     assert found["Racquet"].verdict == "good"
