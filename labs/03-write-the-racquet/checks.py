@@ -5,6 +5,7 @@
 from tennis.bench.kernels import catalogue, debugging, own_module
 from tennis.bench.kernels.catalogue import Kernel
 from tennis.course.checking.module_trial import trial
+from tennis.course.checking.own_rally import own_rally
 from tennis.course.checks import (
     Inconclusive,
     NotHere,
@@ -70,10 +71,16 @@ def _try(work: Work, kernel: Kernel, name: str) -> None:
         raise Wrong(f"{tried.complaint}{where}", tried.console)
 
 
-@check(
-    question="ratio",
-    needs=["check_answered[ratio]", "check_rally[tasklet]", "check_rally[own]"],
-)
+@check(question="ratio", needs=["check_rally[tasklet]", "check_rally[own]"])
+def check_own(work: Work) -> None:
+    """In the rally, too, your Racquet answers each ping, and once.
+
+    Hint: `tennis stats own` counts the balls that were missed. Your teacher plays it again.
+    """
+    own_rally(work, "own", beside="tasklet")
+
+
+@check(question="ratio", needs=["check_answered[ratio]", "check_own"])
 def check_ratio(work: Work) -> None:
     """The factor is that of your own two rallies, within 10 percent.
 

@@ -135,7 +135,7 @@ def grade(
       tennis grade submissions.zip --lab 01 --class-list worksheet.csv
     """
     from tennis.course import work
-    from tennis.course.hand_ins import downloads, grading, integrity
+    from tennis.course.hand_ins import confirmations, downloads, grading, integrity
     from tennis.course.marks import class_list as lists
     from tennis.course.marks import deadline as rules_of
     from tennis.course.marks import grades, mark_sheet
@@ -170,8 +170,9 @@ def grade(
             observe=observe,
             stop=Stop(),
         )
+        codes = confirmations.codes_in(root)
     rules_of.write_rules(out, rules)
-    marked = marked_with(graded, people, lab, rules, decided)
+    marked = marked_with(graded, people, lab, rules, decided, codes)
     mark_sheet.write_sheet(out, lab, [one.graded for one in marked], people)
     found = [finding for one in marked for finding in (*one.findings, *one.unconfirmed)]
     integrity.write_decisions(out, found, decided)

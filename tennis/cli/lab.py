@@ -15,7 +15,7 @@ from rich.text import Text
 from tennis.cli.completion import Folder
 from tennis.cli.words import echo, paragraph
 from tennis.errors import TennisError, UsageError
-from tennis.rally.text import quoted
+from tennis.rally.text import plain, quoted
 
 if TYPE_CHECKING:
     from tennis.course.checking.answered import QuestionReport
@@ -129,6 +129,7 @@ def start(
       tennis lab start 04 --as "Ada Lovelace" --as "Blaise Pascal" --out work/04
     """
     from tennis.course import people, work
+    from tennis.course.hand_ins.confirmations import code_of
 
     found = work.find_lab(number)
     folder = out or _folder(found)
@@ -145,8 +146,11 @@ def start(
         work.start(found, known[0].name, folder, known[0].number, known[0].email)
     else:
         work.start_group(found, known, folder)
-    seed = work.read(folder, found).seed
-    echo(f"{quoted(folder)}: read {work.README} there; your seed is {seed}")
+    opened = work.read(folder, found)
+    echo(f"{quoted(folder)}: read {work.README} there; your seed is {opened.seed}")
+    for member in opened.answers.members:
+        code = code_of(found.slug, opened.answers.student, member.name)
+        echo(f"{plain(member.name, 60)} confirms by handing in the file, too, or this code: {code}")
 
 
 def _of_each(names: tuple[str, ...], option: str, values: tuple[str, ...]) -> tuple[str, ...]:

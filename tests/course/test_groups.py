@@ -14,11 +14,12 @@ from tennis.cli import cli
 from tennis.course import load_lab, work
 from tennis.course.checking.running import Facts, Report
 from tennis.course.hand_ins.attempts import attempts
+from tennis.course.hand_ins.confirmations import code_of
 from tennis.course.hand_ins.graded import Graded
 from tennis.course.hand_ins.integrity import findings
 from tennis.course.people import Member
 from tests.support.importers import moodle_feedback, moodle_worksheet
-from tests.support.made_up_class import LAB, hand_in_of, packed, rows_of
+from tests.support.made_up_class import LAB, hand_in_of, packed, rows_of, unpacked
 
 ADA, BLAISE, CY = Member("Ada Lovelace", "1"), Member("Blaise Pascal", "2"), Member("Cy Young")
 GROUP = "Ada Lovelace and Blaise Pascal"
@@ -133,15 +134,21 @@ def test_who_names_another_as_a_member_has_not_the_others_balls():
 STUDENTS = {101: "Ada Lovelace", 102: "Blaise Pascal", 103: "Cy Young", 104: "Dora"}
 
 
-def marked(tmp_path: Path, entries: dict[str, bytes]) -> tuple[Path, str]:
+def marked(
+    tmp_path: Path, entries: dict[str, bytes], *, archive: bool = True
+) -> tuple[Path, str]:
     text = io.StringIO()
     columns = ["Identifier", "Full name", "ID number", "Grade", "Last modified (grade)"]
     rows = [[f"Participant {number}", name, "", "", "-"] for number, name in STUDENTS.items()]
     csv.writer(text).writerows([columns, *rows])
     (tmp_path / "list.csv").write_text(text.getvalue())
-    (tmp_path / "class.zip").write_bytes(packed(entries))
+    if archive:
+        (tmp_path / "class.zip").write_bytes(packed(entries))
+    else:
+        unpacked(entries, tmp_path / "class")
     words = ["--lab", "01", "--class-list", str(tmp_path / "list.csv")]
-    done = CliRunner().invoke(cli, ["grade", str(tmp_path / "class.zip"), *words])
+    where = tmp_path / ("class.zip" if archive else "class")
+    done = CliRunner().invoke(cli, ["grade", str(where), *words])
     assert done.exit_code == 0, (done.output, done.exception)
     return tmp_path / "class-marks", done.output
 
@@ -260,3 +267,50 @@ def test_in_an_assignment_for_groups_the_folder_has_the_groups_name(tmp_path):
     decide(marks, Ada="give", Blaise="give")
     marks, _ = marked(tmp_path, entries)
     assert points(marks) == {"Ada Lovelace": ALL, "Blaise Pascal": ALL}
+
+
+# --- codes ---
+
+
+def text_of(name: str, number: int, file: str = "confirm.txt") -> str:
+    return f"{name}_{number}_assignsubmission_onlinetext_/{file}"
+
+
+def test_lab_start_prints_a_code_for_each_member(tmp_path):
+    done = started(tmp_path / "w", "--as", "Blaise Pascal", "--as", "Ada Lovelace")
+    for one in (ADA, BLAISE):
+        assert f"{one.name} confirms by" in done.output
+        assert code_of(LAB.slug, GROUP, one.name) in done.output
+    assert "confirms by" not in started(tmp_path / "x", "--as", "Ada Lovelace").output
+    composed, apart = "Zo\u00eb Q", "Zoe\u0308 Q"
+    assert code_of(LAB.slug, composed, composed) == code_of(LAB.slug, apart, apart)
+    others = {code_of(lab, group, name) for lab in (LAB.slug, "02-x") for group in (GROUP, "x")
+              for name in ("Ada Lovelace", "Blaise Pascal")}  # fmt: skip
+    assert len(others) == 8
+
+
+@pytest.mark.usefixtures("quick_judge")
+@pytest.mark.parametrize("archive", [True, False])
+@pytest.mark.parametrize(
+    ("file", "text", "confirmed"),
+    [
+        (text_of("Blaise Pascal", 102), "{code}", True),
+        (text_of("Blaise Pascal", 102, "onlinetext.html"), "<p>my code: <b>{lower}</b></p>", True),
+        ("Blaise Pascal/code.txt", "{code}\r\n", True),
+        (text_of("Dora", 104), "{code}", False),  # somebody else's folder
+        (text_of("Blaise Pascal", 102), "{adas}", False),
+        (text_of("Blaise Pascal", 102), "{other}", False),  # of another lab
+        (text_of("Blaise Pascal", 102), "x{code}", False),
+        (text_of("Blaise Pascal", 102), " " * 70_000 + "{code}", False),
+        ("code.txt", "{code}", False),
+    ],
+)
+def test_a_member_confirms_with_a_code(tmp_path, file, text, confirmed, archive):
+    code = code_of(LAB.slug, GROUP, "Blaise Pascal")
+    adas, other = code_of(LAB.slug, GROUP, "Ada Lovelace"), code_of("02-x", GROUP, "Blaise Pascal")
+    content = text.format(code=code, lower=code.lower(), adas=adas, other=other).encode()
+    entries = {OF_ADA.file: hand_in_of(GROUP, members=[ADA, BLAISE]), file: content}
+    marks, said = marked(tmp_path, entries, archive=archive)
+    wanted = {"Ada Lovelace": ALL} | ({"Blaise Pascal": ALL} if confirmed else {})
+    assert points(marks) == wanted
+    assert ("unconfirmed: member Blaise Pascal" in said) != confirmed

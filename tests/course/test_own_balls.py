@@ -27,19 +27,22 @@ from tennis.course import load_course, load_lab, work
 from tennis.course.authoring.nonce import write_nonce
 from tennis.course.checking import evidence
 from tennis.course.checking.evidence import as_asked, compare, plan_here, there
+from tennis.course.checking.host_faults import is_of_this_machine
+from tennis.course.checking.own_rally import own_rally
 from tennis.course.checking.played_here import PlayedHere
 from tennis.course.checking.plays import Plays, plan_of_rally
 from tennis.course.checking.running import run_checks
 from tennis.course.checks import Inconclusive, NotRun, Wrong
 from tennis.course.labs import class_nonce
 from tennis.digests import sha256_of
-from tennis.errors import BenchError, UsageError
+from tennis.errors import BenchError, NotBuiltError, UsageError
 from tennis.play.rally import Watch, play
 from tennis.rally import balls
 from tennis.rally.folder import BALLS, MANIFEST
-from tennis.rally.manifest import Manifest, seal_of
+from tennis.rally.manifest import Fault, Manifest, seal_of
 from tennis.stats import summarize
 from tests.support.hand_ins import make_work, played_by_marker, zipped
+from tests.support.synthetic import make_rally
 
 pytestmark = pytest.mark.xdist_group("own-balls")
 LABS = load_course()[1]
@@ -373,3 +376,51 @@ def test_the_class_is_marked_by_what_the_marker_played(tmp_path):
 
 
 NOTHING = (ROOT / "notebooks/01-first-serve.md").read_text().partition("# 1.")[0] + "# Nothing\n"
+
+
+# --- a Racquet of one's own ---
+
+LAB_3 = load_lab("03-write-the-racquet")
+
+
+class Here(dict):
+    """Rallies as the marker played them; some could not be."""
+
+    def __getitem__(self, name):
+        found = super().__getitem__(name)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+@pytest.mark.parametrize(
+    ("own", "kit", "kind", "words"),
+    [
+        ({}, {}, None, ""),
+        ({"misses": 31}, {}, Wrong, "31 of 3000 balls: not answered"),
+        ({"misses": 30}, {}, None, ""),
+        ({"faults": [Fault(code="panic", message="oops")]}, {}, Wrong, "the rally fails: oops"),
+        (BenchError("it hangs"), {}, Wrong, "ends, with the kit's it does not: it hangs"),
+        (NotBuiltError("racquet.c:1: no"), {}, Wrong, "it is not built: racquet.c:1: no"),
+        # this machine, and not the student's Racquet
+        (BenchError("it hangs"), BenchError("no QEMU"), BenchError, "no QEMU"),
+        (BenchError("x"), {"faults": [Fault(code="x", message="y")]}, Inconclusive, "here, too"),
+    ],
+)
+def test_a_racquet_of_ones_own_is_judged_by_the_markers_play(tmp_path, own, kit, kind, words):
+    """The student's folder is whole in each case, and decides nothing."""
+    read = work.read(make_work(tmp_path / "w", LAB_3, "zoe"))
+    here = Here()
+    for name, about in (("own", own), ("tasklet", kit)):
+        if isinstance(about, Exception):
+            here[name] = about
+        else:
+            here[name] = make_rally(tmp_path / name, balls=3000, module="racquet", **about)
+    played = replace(read, rallies=here)
+    if kind is None:
+        assert own_rally(played, "own", "tasklet") is here["own"]
+        return
+    with pytest.raises(kind, match=words) as error:
+        own_rally(played, "own", "tasklet")
+    assert is_of_this_machine(error.value) == (kind is BenchError)
+    assert own_rally(read, "own", "tasklet").balls == 3000

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
 
+from tennis.course.hand_ins.confirmations import Confirmation, confirms
 from tennis.course.hand_ins.graded import Graded
 from tennis.course.hand_ins.platforms import same_name, sent
 from tennis.course.people import folded
@@ -47,15 +48,22 @@ def owner(one: Graded) -> tuple[str, ...]:
     return "name", folder, folded(one.student), one.report.facts.number
 
 
-def unconfirmed(attempt: Attempt) -> list[str]:
+def unconfirmed(attempt: Attempt, codes: Sequence[Confirmation] = ()) -> list[str]:
     """Return the members of a group from whom no hand-in of it came: they may not know of it.
 
-    A member confirms by handing in the group's file, in the platform's own folder.
+    A member confirms by handing in the group's file, or the member's code as a text, in the
+    platform's own folder.
     """
-    members = attempt.counts.report.facts.members if attempt.counts.report else []
+    if attempt.counts.report is None:
+        return []
+    facts = attempt.counts.report.facts
     came = [name for one in (attempt.counts, *attempt.replaced) for name in _from_whom(one)]
-    names = [member.name for member in members]
-    return [name for name in names if not any(same_name(name, who) for who in came)]
+    return [
+        name
+        for name in (member.name for member in facts.members)
+        if not any(same_name(name, who) for who in came)
+        and not confirms(codes, facts.lab, facts.student, name)
+    ]
 
 
 def _from_whom(one: Graded) -> Sequence[str]:

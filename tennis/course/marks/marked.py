@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tennis.course.hand_ins.attempts import attempts, unconfirmed
+from tennis.course.hand_ins.confirmations import Confirmation
 from tennis.course.hand_ins.graded import Graded
 from tennis.course.hand_ins.integrity import (
     Decision,
@@ -110,8 +111,12 @@ def marked(
     lab: Lab,
     rules: ClassRules | None = None,
     decided: Mapping[tuple[str, str, str], Decision] | None = None,
+    codes: Sequence[Confirmation] = (),
 ) -> list[Marked]:
-    """Put the checks' points and a person's together, what was found out, and what was decided."""
+    """Put the checks' points and a person's together, what was found out, and what was decided.
+
+    ``codes``: by which members of groups confirmed.
+    """
     rules, nobody = rules or ClassRules(), Person({}, "")
     of_file: dict[str, list[IntegrityFinding]] = defaultdict(list)
     for one in findings(graded, lab, set(rules.recorded)):
@@ -134,7 +139,7 @@ def marked(
                 rules.lost(days, lab),
                 {
                     name: (decided or {}).get(of_member(attempt.counts, name).key, "")
-                    for name in unconfirmed(attempt)
+                    for name in unconfirmed(attempt, codes)
                 },
             )
         )
