@@ -376,6 +376,14 @@ def test_a_capture_is_as_long_as_both_wires_have_data(text, edges, tmp_path):
         (("a", "a", "reply"), Wires(ping="a"), "2 channels named 'a'"),
         (("a, b", 'say "c"', "reply"), Wires(ping="a, B"), "ping a, b, reply reply"),
         (("n" * 60, "reply"), Wires(ping="n" * 60), "reply reply"),
+        # eight wires as one number are no wire
+        (("D0-D7", "ping"), Wires(), "D0-D7 is a column of several wires"),
+        (("D7:D0", "D15-D8"), Wires(), "D7:D0 is a column of several wires"),
+        (("D0-D7", "ping", "reply"), Wires(), "ping ping, reply reply"),
+        (("D0-D7", "a", "b"), Wires(), "took a for it, by its place"),
+        (("Data[7:0]", "a", "b"), Wires(ping="data[7:0]"), "Data[7:0] is a column of several"),
+        (("POD1", "x"), Wires(), "POD1 is a column of several wires"),
+        (("D0", "D1"), Wires(), "took D0 for it"),
     ],
 )
 def test_channels_are_never_taken_in_silence(names, wires, words, tmp_path):

@@ -77,7 +77,7 @@ class FactRule(_Part):
 
     name: str
     title: str
-    check: Literal["values", "idle", "throttled", "taint", "gpio_interrupts", "link"] = "values"
+    check: Literal["values", "idle", "throttled", "taint", "gpio_interrupts", "link", "swaps"] = "values"
     keyed: bool = False
     allow: list[str] | None = None
     maximum: int | None = None
@@ -312,6 +312,7 @@ def _check_fact(rule: FactRule, snapshot: Snapshot) -> Finding:
         "taint": _taint,
         "gpio_interrupts": _gpio_interrupts,
         "link": _link,
+        "swaps": _swaps,
     }[rule.check]
     verdict, found = judge(rule, snapshot)
     if verdict == "good":
@@ -349,6 +350,25 @@ def _link(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
     if boards.gpio_link(snapshot) == "awake":
         return "good", f"stays awake (policy {policy})"
     return rule.level, f"may sleep (policy {policy})"
+
+
+def _swaps(rule: FactRule, snapshot: Snapshot) -> tuple[Mark, str]:
+    """Tell memory that is packed (zram) from a disk; it may have a file behind it, too."""
+    behind = snapshot.pairs("zram")
+    packed, disks = [], []
+    for line in snapshot.lines("swaps"):
+        place = plain(line.split()[0], 80)
+        name = place.removeprefix("/dev/")
+        backing = behind.get(f"{name}/backing_dev", "none")
+        if not re.fullmatch(r"zram\d+", name):
+            disks.append(place)
+        elif backing != "none":
+            disks.append(f"{place}, which writes to {plain(backing, 80)}")
+        else:
+            packed.append(name)
+    if disks:
+        return rule.level, ", ".join(disks)
+    return "good", f"in memory, packed ({', '.join(packed)}): nothing comes from a card"
 
 
 def throttled(snapshot: Snapshot) -> tuple[list[str], list[str]]:

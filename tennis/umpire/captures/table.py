@@ -6,6 +6,7 @@ Logic or volts. Rows come at one interval, or each with the time of a change. Wh
 found out in ``heading``.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,6 +36,13 @@ from tennis.umpire.captures.table_clock import PS_PER_S, Clock, find_clock
 from tennis.umpire.captures.text import WholeLines, opened_text, pass_over
 
 BLOCK = 1 << 20
+# wires that an oscilloscope writes as one number
+_WIRE = r"(?:d|ch|dio|digital|data|bus|logic|la)?[ _]?[0-9]{1,3}"
+BUS = re.compile(
+    rf"{_WIRE}[ ]?(?:-|:|\.\.|\u2013|to)[ ]?{_WIRE}|\w*[ ]?[\[(<][0-9]{{1,3}} ?(?::|-|\.\.) ?[0-9]{{1,3}}[\])>]"
+    r"|pod[ _]?[0-9]?",
+    re.IGNORECASE,
+)
 ONLY_CHANGES = 64  # rows in a row that differ: then they are no samples
 
 
@@ -89,18 +97,26 @@ def _columns(form: Heading, wires: Wires, *, single: bool) -> tuple[tuple[int, i
     """Return the columns of ping and reply, and notes on how they were chosen."""
     columns = form.channels
     names = [form.names[i] for i in columns]
+    buses = [at for at, name in enumerate(names) if is_bus(name)]
+    asked = {word.lower() for word in (wires.ping, wires.reply) if word is not None}
+    if buses and (len(names) - len(buses) < 2 - single or asked & {names[at].lower() for at in buses}):
+        raise CaptureError(
+            f"{form.path}: {plain(names[buses[0]], 40)} is a column of several wires, as one number",
+            next_step="export each wire as a column of its own",
+        )
     if not single and len(columns) == 1:
         raise CaptureError(
             f"{form.path} holds one channel",
             next_step="name the file of ping and the file of reply, each with --capture",
         )
     if not single:
-        empty = frozenset(columns.index(i) for i in form.empty)
+        empty = frozenset(columns.index(i) for i in form.empty) | frozenset(buses)
         which, notes = chosen(form.path, names, wires, empty)
         return (columns[which[0]], columns[which[1]]), notes
     wanted = wires.ping if wires.ping is not None else wires.reply
-    if wanted is None and len(names) == 1:
-        wanted = names[0]
+    alone = [name for at, name in enumerate(names) if at not in buses]
+    if wanted is None and len(alone) == 1:
+        wanted = alone[0]
     if wanted not in names:
         have = ", ".join(plain(name, 20) for name in names[:16])
         raise CaptureError(
@@ -112,6 +128,11 @@ def _columns(form: Heading, wires: Wires, *, single: bool) -> tuple[tuple[int, i
         )
     one = columns[names.index(wanted)]
     return (one, one), []
+
+
+def is_bus(name: str) -> bool:
+    """Tell whether a column's name is that of several wires: D0-D7, D[7:0], POD1."""
+    return bool(BUS.fullmatch(name.strip()))
 
 
 Block = tuple[NDArray[np.float64] | None, NDArray[np.float64], NDArray[np.float64]]

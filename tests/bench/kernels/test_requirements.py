@@ -128,6 +128,34 @@ def test_what_spoils_a_rally_is_named(old, new, verdict, what, words):
     assert any(v == verdict and what in w and words in f for v, w, f in told), told
 
 
+@pytest.mark.parametrize(
+    ("lines", "verdict", "words"),
+    [
+        ("= swaps\n", "good", "none"),
+        ("= swaps\n /dev/zram0 partition 4 0 100\n", "good", "in memory, packed (zram0)"),
+        (
+            "= swaps\n /dev/zram0 partition 4 0 100\n= zram\n zram0/backing_dev none\n",
+            "good",
+            "in memory",
+        ),
+        (
+            "= swaps\n /dev/zram0 partition 4 0 100\n= zram\n zram0/backing_dev /var/swap\n",
+            "note",
+            "/dev/zram0, which writes to /var/swap; a page that was swapped out",
+        ),
+        (
+            "= swaps\n /dev/zram0 partition 4 0 100\n /var/swap file 9 0 -2\n",
+            "note",
+            "/var/swap; a page that was swapped out comes back from the card",
+        ),
+    ],
+)
+def test_packed_memory_is_no_swap_on_the_card(lines, verdict, words):
+    told = findings(seen("= governor\n", f"{lines}= governor\n"))
+    (swap,) = [one for one in told if one[1] == "swap"]
+    assert (swap[0], words in swap[2]) == (verdict, True), swap
+
+
 def test_a_pc_is_a_target():
     """It has no device tree, and its kernel is not built for Arm."""
     told = [f"{w}: {f}" for v, w, f in findings(seen("aarch64", "x86_64")) if v == "bad"]
