@@ -18,6 +18,7 @@ import resource
 import shutil
 import sys
 import tempfile
+import unicodedata
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -33,14 +34,18 @@ from tennis.bench.fleet import inventory, state
 from tennis.bench.fleet.leases import who_else
 from tennis.bench.instruments import verifications
 from tennis.bench.instruments.arq import Receiver
+from tennis.bench.kernels import requirements
+from tennis.bench.targets import latency_settings, snapshot
 from tennis.bench.targets.console import Console
 from tennis.commissioning import record as commissioning
 from tennis.commissioning.tables import boards
 from tennis.course import load_lab, predictions, work
-from tennis.course.hand_ins import downloads, hand_in, integrity
-from tennis.course.hand_ins.platforms import sent
+from tennis.course.hand_ins import confirmations, downloads, hand_in, integrity
+from tennis.course.hand_ins.platforms import same_name, sent
 from tennis.course.marks import class_list, deadline, mark_sheet
 from tennis.course.notebook import notebook_box
+from tennis.course.people import JOINERS, folded, why_no_name
+from tennis.credentials import refuse_credentials
 from tennis.errors import TennisError
 from tennis.explain import packed_ball, stages
 from tennis.explain.sections import kept as sections
@@ -58,6 +63,7 @@ from tennis.rally.folder import JOURNAL, PLAN
 from tennis.rally.inside import read_inside
 from tennis.rally.journal import Journal
 from tennis.rally.manifest import Drill, seal_of
+from tennis.rally.manifest import Target as Target_
 from tennis.rally.plan import Plan
 from tennis.rally.witness import samples
 from tennis.replicate import mechanisms
@@ -614,6 +620,121 @@ def consoles(scratch: Path) -> Callable[[random.Random], None]:
     return files(path, "\n".join(lines).encode(), lambda: Console(path).report())
 
 
+SNAPSHOT = """= release
+ 6.12.0-rt
+= version
+ #1 SMP PREEMPT_RT
+= machine
+ aarch64
+= command_line
+ console=tty1 lockdown=none
+= modules
+ racquet 6.12.0-rt SMP preempt_rt mod_unload aarch64
+ racquet.layout 0x1234
+= loading
+ sig_enforce N
+ lockdown none
+ vermagic 6.12.0-rt SMP preempt_rt mod_unload aarch64
+ layout 0x1234
+= settings
+ preempt full
+ sched/features PLACE_LAG
+ kernel/timer_migration 1
+= idle_states
+ cpu0/state0 WFI 1 0
+ cpu1/state1 sleep 400 1
+= programs
+ irqbalance
+= swaps
+ /dev/zram0 partition 4 0 100
+= zram
+ zram0/backing_dev none
+= interrupts
+            CPU0       CPU1
+  60:         17          0  pinctrl-bcm2835  17 Edge      racquet
+= config
+ CONFIG_ARM64=y
+= end
+ yes
+"""
+
+
+def snapshots(_: Path) -> Callable[[random.Random], None]:
+    """Damage what a target says of itself: what is kept of it can be written and read again."""
+    whole = snapshot.read(SNAPSHOT)
+    known = requirements.requirements("rt")
+
+    def run(rng: random.Random) -> None:
+        text = damaged(SNAPSHOT.encode(), rng).decode(errors="replace")
+        seen = snapshot.read(text)
+        for finding in (*requirements.check(known, seen), requirements.check_module(seen)):
+            assert "\n" not in finding.found
+            assert "\x1b" not in finding.found
+        list(latency_settings.changed(whole, seen))
+        settings = latency_settings.settings_of(seen)
+        target = make_target(settings)
+        assert Target_.model_validate_json(target.model_dump_json()) == target
+
+    return run
+
+
+def make_target(settings: dict[str, str] | None) -> "Target_":
+    """Return what a manifest says of a board with these settings."""
+    return Target_(
+        board="Pi", kernel="rt", release="6", version="1", config_sha256=None, command_line="",
+        module="racquet", module_sha256=None, bottom_half="thread", priorities="chrt", tasks=[],
+        kernel_settings=settings,
+    )  # fmt: skip
+
+
+def texts(scratch: Path) -> Callable[[random.Random], None]:
+    """Damage what members of groups hand in beside hand-ins, and what they are called."""
+    code = confirmations.code_of("01-first-serve", "Ada and Zo\u00eb", "Zo\u00eb")
+    whole = f"<p>My code is <b>{code.lower()}</b>, {code}</p>\n".encode()
+    names = [" Ada", "'t Hart", "Zoe\u0308", "a/l Raju", "\u30a2\u30fb\u30a4", "a" * 60]
+    folder = scratch / "class"
+    (folder / "Zo\u00eb").mkdir(parents=True)
+
+    def run(rng: random.Random) -> None:
+        (folder / "Zo\u00eb" / "code.txt").write_bytes(damaged(whole, rng))
+        found = confirmations.codes_in(folder)
+        confirmations.confirms(found, "01-first-serve", "Ada and Zo\u00eb", "Zo\u00eb")
+        name = damaged(rng.choice(names).encode(), rng).decode(errors="replace")
+        if not why_no_name(name):
+            assert name.isprintable() or set(name) & set(JOINERS)
+            assert folded(name) == folded(folded(name))
+            assert same_name(name, unicodedata.normalize("NFD", name))
+            confirmations.code_of("01", name, name)
+
+    return run
+
+
+URLS = (
+    "s3://bucket/term#{}", "s3://{}@bucket", "s3://k:{}@bucket/term", "gs://b/t?token={}",
+    "https://h/t?X-Amz-Signature={}", "sftp://ada:{}@host/term", "az://b#{}", "s3:{}@b",
+)  # fmt: skip
+
+
+def urls(_: Path) -> Callable[[random.Random], None]:
+    """Put other words around a store's URL with a secret in it: nothing of it is let through."""
+    words = ("", "--out=", "a ", "simplecache::", "x\n", "\u00e9", "'", "=", "(")
+
+    def run(rng: random.Random) -> None:
+        secret = "".join(rng.choices("abcXYZ019+/=_-.", k=rng.randrange(4, 40)))
+        url = rng.choice(URLS).format(secret)
+        url = "".join(rng.choice((c.upper(), c.lower())) for c in url.partition("//")[0]) + (
+            "".join(url.partition("//")[1:])
+        )
+        try:
+            refuse_credentials(rng.choice(words) + url + rng.choice(("", " ", "\n", " b")))
+        except TennisError as error:
+            assert secret not in str(error)
+            raise
+        raise AssertionError(f"{url} is let through")
+
+    return run
+
+
 def marks(scratch: Path) -> Callable[[random.Random], None]:
     """Damage the sheet that a person fills in."""
     lab = load_lab("04-under-load")
@@ -714,6 +835,9 @@ TARGETS: dict[str, Target] = {
     "box": boxes,
     "frames": frames,
     "console": consoles,
+    "snapshot": snapshots,
+    "text": texts,
+    "url": urls,
     "inventory": inventories,
     "lease": leases,
     "verification": verifications_kept,
