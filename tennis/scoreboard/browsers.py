@@ -9,6 +9,7 @@ comes ends its connection.
 
 import logging
 import socket
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -38,22 +39,32 @@ HANDLERS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Door(HTTPServer):
-    """Lets so many connections in; the next one is closed at once."""
+    """Lets so many connections in; for the next one, the oldest of whoever has most is closed.
 
-    _inside = 0
+    So nobody keeps others out with requests that are never whole.
+    """
+
+    _inside: dict[IOStream, str]  # from where, in the order in which they came
+
+    def initialize(self, *args: Any, **kwargs: Any) -> None:
+        """Begin with nobody inside."""
+        self._inside = {}
+        super().initialize(*args, **kwargs)
 
     def handle_stream(self, stream: IOStream, address: Any) -> None:
         """Take a connection."""
-        if self._inside >= CONNECTIONS_MAX:
-            stream.close()
-            return
-        self._inside += 1
+        if len(self._inside) >= CONNECTIONS_MAX:
+            ((most, _),) = Counter(self._inside.values()).most_common(1)
+            oldest = next(one for one, client in self._inside.items() if client == most)
+            del self._inside[oldest]
+            oldest.close()
+        self._inside[stream] = str(address[0]) if isinstance(address, tuple) else ""
         stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MS)
         super().handle_stream(stream, address)
 
-    def on_close(self, server_conn: object) -> None:
-        """Count a connection that ended, or became a websocket."""
-        self._inside -= 1
+    def on_close(self, server_conn: Any) -> None:
+        """Forget a connection that ended, or became a websocket."""
+        self._inside.pop(server_conn.stream, None)
         super().on_close(server_conn)
 
 

@@ -221,25 +221,31 @@ def test_a_browser_that_does_not_read(server):
     asyncio.run(asking())
 
 
-def test_connections_that_ask_nothing(server):
+@pytest.mark.parametrize("half", [b"", b"GET / HTTP/1.1\r\nHost: "])
+def test_connections_that_never_ask_keep_nobody_out(server, half):
+    """The oldest of whoever has most of them is closed: it was the newest, of anybody."""
     parts = urlsplit(server[0])
-    lines = [
-        socket.create_connection((parts.hostname, parts.port)) for _ in range(CONNECTIONS_MAX + 5)
-    ]
-    lines[-1].settimeout(WAIT_S)
-    assert lines[-1].recv(1) == b""
-    lines[0].settimeout(0.2)
+    lines = []
+    for _ in range(CONNECTIONS_MAX + 5):
+        line = socket.create_connection((parts.hostname, parts.port), timeout=WAIT_S)
+        line.sendall(half)
+        lines.append(line)
+    assert lines[0].recv(1) == b""
+    lines[-1].settimeout(0.2)
     with pytest.raises(TimeoutError):
-        lines[0].recv(1)
+        lines[-1].recv(1)
+    for _ in range(3):  # from another address, and from the same
+        assert get(server[0], "/")[0] == 200
+    other = socket.create_connection(
+        (parts.hostname, parts.port), timeout=WAIT_S, source_address=("127.0.0.2", 0)
+    )
+    lines += [socket.create_connection((parts.hostname, parts.port)) for _ in range(50)]
+    request = f"GET / HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n"
+    other.sendall(request.encode())  # it came before these fifty, and is still there
+    assert other.recv(15) == b"HTTP/1.1 200 OK"
+    other.close()
     for line in lines:
         line.close()
-    limit = time.monotonic() + WAIT_S
-    while True:  # until it has noticed
-        try:
-            assert get(server[0], "/")[0] == 200
-            break
-        except ConnectionError:
-            assert time.monotonic() < limit
 
 
 def gone(numbers):
