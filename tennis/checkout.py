@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PROJECT = ROOT / "pyproject.toml"
 
 
 def source_address() -> str | None:
@@ -15,7 +16,7 @@ def source_address() -> str | None:
 
     Raises ValueError if a command in a mail of 72 columns cannot hold it.
     """
-    with (ROOT / "pyproject.toml").open("rb") as file:
+    with PROJECT.open("rb") as file:
         address = tomllib.load(file)["project"].get("urls", {}).get("Source")
     if address is None:
         return None

@@ -22,8 +22,8 @@ from pydantic import BaseModel
 from sphinx.application import Sphinx
 
 from tennis.bench.fitting import SETTINGS, option_of
-from tennis.bench.registry import BENCHES
-from tennis.cli import GROUPS, cli
+from tennis.bench.registry import benches
+from tennis.cli import cli, listed
 from tennis.course.authoring.generated import GeneratedDirective
 from tennis.rally.manifest import Manifest
 
@@ -130,7 +130,7 @@ class TennisCommands(GeneratedDirective):
         """Return a table."""
         rows = [
             f"| {'' if number else heading} | [tennis {name}]({name}.md) | {does} |"
-            for heading, commands in GROUPS.items()
+            for heading, commands in listed()[0].items()
             for number, (name, does) in enumerate(commands.items())
         ]
         text = "\n".join(["| to | command | what it does |", "|---|---|---|", *rows])
@@ -193,7 +193,9 @@ class TennisSettings(GeneratedDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return a table: a line for each setting, a column for each bench."""
-        every = [bench.can for bench in BENCHES if bench.can.where]  # a replay takes what it finds
+        every = [
+            bench.can for bench in benches() if bench.can.where
+        ]  # a replay takes what it finds
         rows = ["| setting | " + " | ".join(can.name for can in every) + " |"]
         rows.append("|---" * (len(every) + 1) + "|")
         for name in SETTINGS:

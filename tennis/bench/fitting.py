@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What goes with what: the settings that each bench takes, and one sentence for the others.
 
-Each bench says what it takes (``Capabilities``), ``registry.BENCHES`` which there are. Halves and
+Each bench says what it takes (``Capabilities``), ``registry.benches`` which there are. Halves and
 priorities of a kernel are in ``flavours``, a load's options in ``loads/*/load.toml``.
 """
 

@@ -24,15 +24,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from tennis import entries
 from tennis.checkout import ROOT
+from tennis.entries import Entry, EntryError
 from tennis.errors import TennisError, UsageError
+from tennis.listener import say
 from tennis.rally.edited import EditedError, toml_of
 
 FOLDER = ROOT / "loads"
+GROUP = "tennis.loads"  # of packages: the Python package, or the path, that is the load's folder
 TARGET = "{target}"  # in ``host``: the target's address
 CYCLE = "load_cycle_ns"  # among the versions of a rally
 CYCLE_MAX_US = 600_000_000  # a boot that must see more of a load takes too long
@@ -269,11 +274,38 @@ def cycle_of(versions: Mapping[str, str]) -> int | None:
 
 def names(system: System = "linux") -> list[str]:
     """Return the names of all loads that there are for a system."""
-    return sorted(name for name in _folders() if system in _parts(name)[-1].file.systems)
+    added = (entry.name for entry in entries.entries(GROUP) if _added(entry) is not None)
+    every = {path.parent.name for path in FOLDER.glob("*/load.toml")} | set(added)
+    return sorted(name for name in every if system in _parts(name)[-1].file.systems)
 
 
-def _folders() -> set[str]:
-    return {path.parent.name for path in FOLDER.glob("*/load.toml")}
+def _added(entry: Entry) -> Path | None:
+    """Return the folder of a package's load; None, and a line is said, where there is none."""
+    try:
+        return _folder_of(entry)
+    except EntryError as error:
+        say(str(error))
+        return None
+
+
+def _folder_of(entry: Entry) -> Path:
+    """Return the folder of a package's load. Raises EntryError."""
+    found = entry.load()
+    folder = Path(found.__path__[0]) if isinstance(found, ModuleType) else Path(found)
+    if not (folder / "load.toml").is_file():
+        raise EntryError(f"{entry} has no load.toml in {folder}", next_step=entry.repair)
+    return folder
+
+
+def _folder(name: str) -> Path | None:
+    """Return a load's folder: the kit's own, else a package's; None: there is no such load.
+
+    Raises EntryError for a package's that is broken.
+    """
+    if (FOLDER / name / "load.toml").is_file():
+        return FOLDER / name
+    entry = entries.find(GROUP, name)
+    return _folder_of(entry) if entry else None
 
 
 def find(name: str, options: Mapping[str, int] | None = None, system: System = "linux") -> Load:
@@ -281,7 +313,8 @@ def find(name: str, options: Mapping[str, int] | None = None, system: System = "
 
     Raises UsageError for an unknown load or option, or a value out of range.
     """
-    parts = tuple(_parts(name)) if name in _folders() else ()
+    named = re.fullmatch(r"[a-z][a-z0-9_-]*", name) and _folder(name)
+    parts = tuple(_parts(name)) if named else ()
     if not parts or system not in parts[-1].file.systems:
         why = f"the load {name} is not for {CALLED[system]}" if parts else f"no load {name!r}"
         raise UsageError(why, next_step=f"use {', '.join(names(system))}")
@@ -312,7 +345,7 @@ def find(name: str, options: Mapping[str, int] | None = None, system: System = "
 
 def _parts(name: str, within: tuple[str, ...] = ()) -> list[LoadPart]:
     """Return a load's folder behind those of the loads that belong to it, each once."""
-    path = FOLDER / name / "load.toml"
+    path = (_folder(name) or FOLDER / name) / "load.toml"
     try:
         file = LoadFile.model_validate(toml_of(path.read_bytes()))
     except EditedError as error:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What a bench is: plans in, sessions out, and what is known of a rally behind them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -101,10 +101,10 @@ class Bench(Protocol):
 
 
 class RegisteredBench(Bench, Protocol):
-    """A bench that a plan finds: its class stands in ``registry.BENCHES``."""
+    """A bench that a plan finds: its class is an entry point of ``tennis.benches``."""
 
     can: ClassVar[Capabilities]
-    kernels: ClassVar[frozenset[str]]  # names of --kernel that are this bench's own
+    kernels: ClassVar[Collection[str]]  # names of --kernel that are this bench's own
 
     @staticmethod
     def plays(plan: Plan) -> bool:

@@ -1,33 +1,55 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Which benches there are, and which of them plays a plan: a line for each."""
+"""Which benches there are, and which of them plays a plan: those that packages name.
+
+The kit's own are in ``pyproject.toml``, under the entry points ``tennis.benches``.
+"""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tennis import entries
 from tennis.bench.fitting import Capabilities, refuse_misfits, settings_of
 from tennis.bench.kernels import catalogue
-from tennis.bench.physical.managed import PiBench
-from tennis.bench.physical.second_pico import SecondPicoBench
-from tennis.bench.physical.wired import WiredBench
 from tennis.bench.protocol import Access, Bench, RegisteredBench, RunRecord, Session
-from tennis.bench.replay import ReplayBench
-from tennis.bench.sloth.bench import SlothBench
-from tennis.bench.virtual.bench import VirtualBench
+from tennis.entries import OWN, EntryError
 from tennis.errors import UsageError
+from tennis.listener import say
 from tennis.rally.manifest import BenchKind
 from tennis.rally.plan import Plan
 
-# the first that plays a plan is taken: SLOTH is a kernel of the virtual bench, too
-BENCHES: tuple[type[RegisteredBench], ...] = (
-    SlothBench,
-    VirtualBench,
-    SecondPicoBench,
-    PiBench,
-    WiredBench,
-    ReplayBench,
-)
+GROUP = "tennis.benches"
+
+
+def benches() -> tuple[type[RegisteredBench], ...]:
+    """Return all benches that are here, the kit's own first."""
+    return tuple(bench for _, bench in _registered()[0])
+
+
+@cache
+def _registered() -> tuple[list[tuple[str, type[RegisteredBench]]], list[EntryError]]:
+    """Return package and bench, and why others cannot be used.
+
+    Of the kit's own that is said when somebody asks for one: a room may be left out.
+    """
+    found: list[tuple[str, type[RegisteredBench]]] = []
+    troubles = []
+    for entry in entries.entries(GROUP):
+        try:
+            found.append((entry.package, entry.load()))
+        except EntryError as error:
+            troubles.append(error)
+            if entry.package != OWN:
+                say(str(error))
+    return found, troubles
+
+
+def forget() -> None:
+    """Look again at what is installed."""
+    entries.forget()
+    _registered.cache_clear()
 
 
 def bench_for(plan: Plan, access: Access | None = None) -> Bench:
@@ -42,7 +64,7 @@ def bench_for(plan: Plan, access: Access | None = None) -> Bench:
 
 def refuse(plan: Plan, asked: Mapping[str, Any]) -> None:
     """Raise UsageError for what does not go with a plan's bench; ``asked``: see ``fitting``."""
-    refuse_misfits(_class_of(plan).can, asked, [bench.can for bench in BENCHES])
+    refuse_misfits(_class_of(plan).can, asked, [bench.can for bench in benches()])
 
 
 def can(plan: Plan) -> Capabilities:
@@ -52,12 +74,22 @@ def can(plan: Plan) -> Capabilities:
 
 def is_named(kernel: str) -> bool:
     """Tell whether a kernel has a name that every checkout knows; others are folders."""
-    return kernel in catalogue.catalogue() or any(kernel in bench.kernels for bench in BENCHES)
+    return kernel in catalogue.catalogue() or kernel in own_kernels()
+
+
+def own_kernels() -> list[str]:
+    """Return the names of kernels that are a bench's own, such as SLOTH's."""
+    return list(dict.fromkeys(name for bench in benches() for name in bench.kernels))
+
+
+def kinds() -> list[BenchKind]:
+    """Return the words that say where a rally is played: of all benches that are here."""
+    return list(dict.fromkeys(bench.kind for bench in benches()))
 
 
 def bench_with(kernel: str, kind: BenchKind) -> type[RegisteredBench] | None:
     """Return the bench of a kind whose own kernel has this name; None: no bench's own."""
-    for bench in BENCHES:
+    for bench in benches():
         if bench.kind == kind and kernel in bench.kernels:
             return bench
     return None
@@ -115,7 +147,18 @@ class EachOnItsOwn:
 
 
 def _class_of(plan: Plan) -> type[RegisteredBench]:
-    for bench in BENCHES:
-        if bench.plays(plan):
-            return bench
-    raise UsageError(f"no bench {plan.bench} here", next_step="use virtual or pi")
+    """Return the bench that plays a plan: first one whose own kernel it is, then any."""
+    found, troubles = _registered()
+    playing = [(package, bench) for package, bench in found if bench.plays(plan)]
+    owning = [(package, bench) for package, bench in playing if plan.kernel in bench.kernels]
+    if len(owning) > 1:
+        packages = " and ".join(package for package, _ in owning)
+        raise UsageError(
+            f"the kernel {plan.kernel} is that of several benches, of {packages}",
+            next_step="remove one of the packages",
+        )
+    for _, bench in owning or playing:
+        return bench
+    why = f" ({troubles[0]})" if troubles else ""
+    there = " or ".join(kind for kind in kinds() if kind != "replay")
+    raise UsageError(f"no bench {plan.bench} here{why}", next_step=f"use {there}")

@@ -12,7 +12,7 @@ import shutil
 import struct
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -46,7 +46,7 @@ class ReplayBench:
 
     kind: BenchKind = "replay"
     repeats = True
-    kernels: ClassVar[frozenset[str]] = frozenset()
+    kernels: ClassVar[Collection[str]] = ()
     can: ClassVar[Capabilities] = Capabilities(  # what was recorded, whatever it was
         name="replay",
         where="",

@@ -12,14 +12,16 @@ import sys
 import click
 from click.shell_completion import CompletionItem
 
-from tennis.cli import streams
+from tennis import entries
+from tennis.cli import plugged, streams
 from tennis.credentials import refuse_credentials
 from tennis.edition import VERSION
 from tennis.errors import TennisError, UsageError
 
-# heading -> command -> one line of help; the module tennis.cli.<command> holds a click command of
-# that name. Modules are imported when they are asked for, so that --help is quick.
-GROUPS = {
+# The core's: heading -> command -> one line of help; the module tennis.cli.<command> holds a click
+# command of that name. Modules are imported when they are asked for, so that --help is quick.
+# Rooms and packages add theirs as entry points: plugged.py.
+CORE = {
     "Play": {
         "rally": "Serve balls to a target, and keep every one of them.",
         "resume": "Continue a rally or a drill that was interrupted.",
@@ -37,14 +39,11 @@ GROUPS = {
         "pack": "Pack a late ball as one file that somebody else can play again.",
         "witness": "Show what cyclictest saw inside, beside what the Brickwall saw.",
         "export": "Print the balls of a rally, drill or sweep for a spreadsheet.",
-        "store": "Keep a term's rallies in one folder, and query them.",
-        "scoreboard": "Show on a page who plays, what waits and what failed.",
     },
     "Judge": {
         "compare": "Compare two sides: what became later or earlier, and which code did it.",
         "replicate": "Compare a match with published results, claim by claim.",
         "check": "Play a rally again: is it what it claims to be?",
-        "umpire": "Compare the Brickwall with a logic analyser: capture, check.",
     },
     "Teach": {
         "lab": "Do a lab of the course: start, check, make the file to hand in.",
@@ -52,15 +51,11 @@ GROUPS = {
         "course": "Copy the tree for a class; record the labs' rallies.",
     },
     "Benches": {
-        "card": "Write who may log in to a new Raspberry Pi, and check its card.",
-        "commission": "Go through the first evening with a board, step by step.",
         "doctor": "Say what works here, what does not, and what to do about it.",
         "kernels": "List, fetch and prepare the kernels of the virtual bench.",
-        "brickwall": "Put the firmware onto a Pico, and verify it with known delays.",
-        "benches": "List, lease, boot, restore, commission the benches.",
     },
 }
-COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
+CORE_COMMANDS = {name: text for group in CORE.values() for name, text in group.items()}
 # commands of 0.1 -> what does it now
 MOVED = {
     "flash": "tennis brickwall flash",
@@ -68,6 +63,41 @@ MOVED = {
     "boot": "tennis benches boot",
     "release": "tennis course release",
 }
+
+
+def listed() -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Return heading -> command -> its line of help, of the core, rooms and packages.
+
+    And what is said of those that cannot be listed: a package may be broken.
+    """
+    groups = {heading: dict(commands) for heading, commands in CORE.items()}
+    trouble = [f"{entry.name} cannot be read" for entry in entries.entries(entries.DAMAGED)]
+    for heading, entry in plugged.commands():
+        if "." in entry.name or entry.name in CORE_COMMANDS:
+            continue
+        try:
+            line = plugged.help_line(entry)
+        except TennisError as error:
+            trouble.append(str(error))
+        else:
+            groups.setdefault(heading, {}).setdefault(entry.name, line)
+    return groups, trouble
+
+
+def names() -> list[str]:
+    """Return the names of all commands."""
+    added = (entry.name for _, entry in plugged.commands() if "." not in entry.name)
+    return list(dict.fromkeys([*CORE_COMMANDS, *added]))
+
+
+def command_of(name: str) -> click.Command | None:
+    """Import and return a command; None: there is none. Raises EntryError."""
+    if name in CORE_COMMANDS:
+        command = getattr(importlib.import_module(f"tennis.cli.{name}"), name)
+        assert isinstance(command, click.Command)  # noqa: S101
+        return command
+    entry = None if "." in name else plugged.find(name)
+    return plugged.load(entry) if entry else None
 
 
 class Commands(click.Group):
@@ -81,7 +111,7 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the commands in the order in which people need them."""
-        return list(COMMANDS)
+        return names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import and return a command. Raises UsageError for one that has another name now."""
@@ -89,26 +119,26 @@ class Commands(click.Group):
             raise UsageError(
                 f"tennis {cmd_name} has another name now", next_step=f"run '{MOVED[cmd_name]}'"
             )
-        if cmd_name not in COMMANDS:
-            return None
-        command = getattr(importlib.import_module(f"tennis.cli.{cmd_name}"), cmd_name)
-        assert isinstance(command, click.Command)  # noqa: S101
-        return command
+        return command_of(cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         """Offer the commands without importing them."""
         return [
             CompletionItem(name, help=text)
-            for name, text in COMMANDS.items()
+            for commands in listed()[0].values()
+            for name, text in commands.items()
             if name.startswith(incomplete)
         ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing them."""
-        wide = max(map(len, COMMANDS))
-        for heading, commands in GROUPS.items():
+        groups, trouble = listed()
+        wide = max(len(name) for commands in groups.values() for name in commands)
+        for heading, commands in groups.items():
             with formatter.section(heading):
                 formatter.write_dl([(name.ljust(wide), text) for name, text in commands.items()])
+        for line in trouble:
+            _say(line)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -201,10 +231,21 @@ def _said_of(error: BaseException) -> tuple[str, int]:
         case MemoryError():
             why = "there is not enough memory for this: a folder so large was not made by tennis"
             return why, _failed()
+    return _defect(error), _failed()
+
+
+def _defect(error: BaseException) -> str:
+    """Say who is to blame for an error that nobody foresaw: a missing part, a package, Tennis."""
     if os.environ.get("TENNIS_DEBUG"):
         raise error
+    command = sys.argv[1] if sys.argv[1:] else ""
+    if isinstance(error, ModuleNotFoundError) and entries.is_of_a_room(error):
+        return f"tennis {command} {entries.missing(error)}: {entries.how_to_get(error)}"
     what = f"{type(error).__name__}: {error}"
-    return f"a defect of tennis: {what} (TENNIS_DEBUG=1 shows where); please report it", _failed()
+    added = plugged.find(command)
+    if added and added.package != entries.OWN:
+        return f"{added} failed: {what} (TENNIS_DEBUG=1 shows where): {added.repair}"
+    return f"a defect of tennis: {what} (TENNIS_DEBUG=1 shows where); please report it"
 
 
 # what somebody typed or wrote may be long; the way out stands at the end

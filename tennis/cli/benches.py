@@ -19,7 +19,9 @@ from tennis.listener import listening
 from tennis.rally.text import plain
 
 
-@click.group(invoke_without_command=True)
+@click.group(
+    invoke_without_command=True, short_help="List, lease, boot, restore, commission the benches."
+)
 @inventory_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @click.pass_context

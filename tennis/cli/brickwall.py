@@ -9,7 +9,7 @@ from tennis.cli.listen import listen
 from tennis.cli.verify import verify
 
 
-@click.group()
+@click.group(short_help="Put the firmware onto a Pico, and verify it with known delays.")
 def brickwall() -> None:
     """Put the Brickwall's firmware onto a Pico, verify it, and listen with it.
 

@@ -16,7 +16,7 @@ KEYS = ("id_ed25519.pub", "id_ecdsa.pub", "id_rsa.pub")
 SIZE_MAX = 1 << 14
 
 
-@click.group()
+@click.group(short_help="Write who may log in to a new Raspberry Pi, and check its card.")
 def card() -> None:
     """Say who may log in to a new Raspberry Pi, and check its card before you put it in.
 

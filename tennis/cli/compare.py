@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tennis.cli.completion import BenchWord
 from tennis.cli.match import workers_here
 from tennis.cli.numbers import Real, Whole, time_ns
 from tennis.cli.progress import quiet_option, shown, tell
@@ -104,7 +105,7 @@ WIDE = 400  # columns: a table is never cut
 )
 @click.option(
     "--bench",
-    type=click.Choice(["virtual", "pi"]),
+    type=BenchWord(),
     default="virtual",
     show_default=True,
     help="The bench for both sides. pi needs --target.",

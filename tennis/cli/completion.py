@@ -30,12 +30,28 @@ class StorePlace(Folder):
         return value if str(value).startswith("s3://") else super().convert(value, param, ctx)
 
 
+class BenchWord(click.Choice[str]):
+    """Where to play: one of the kit's own, or a word that a package's bench has for it."""
+
+    def __init__(self) -> None:
+        super().__init__(["virtual", "pi"])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Take a word that is not the kit's if a bench is here that has it."""
+        if value not in self.choices:
+            from tennis.bench.registry import kinds
+
+            there = (kind for kind in kinds() if kind != "replay")
+            self.choices = tuple(dict.fromkeys([*self.choices, *there]))
+        return super().convert(value, param, ctx)
+
+
 def kernels(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Offer the kernels that have a name, or folders once it cannot be one."""
     from tennis.bench.kernels.catalogue import catalogue
-    from tennis.bench.sloth import KERNELS
+    from tennis.bench.registry import own_kernels
 
-    named = _beginning([*catalogue(), *KERNELS], incomplete)
+    named = _beginning([*catalogue(), *own_kernels()], incomplete)
     return named or Folder().shell_complete(ctx, parameter, incomplete)
 
 

@@ -4,16 +4,21 @@
 
 import json
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from tennis.bench.findings import Finding
 from tennis.cli.completion import StorePlace
 from tennis.cli.inventory import inventory_option
 from tennis.cli.words import echo
+from tennis.entries import need
 from tennis.errors import UsageError
 from tennis.listener import listening
+
+ASKED = "tennis.doctor.options"  # what rooms have checked for an option of this command
 
 
 @click.command()
@@ -69,9 +74,7 @@ def doctor(
       tennis doctor --bench bench-3 --store term
     """
     from tennis.cli.findings import show
-    from tennis.play.doctor.history import examine_history
     from tennis.play.doctor.host import examine
-    from tennis.play.doctor.target import examine_target
 
     if sum(asked is not None for asked in (port, target, bench)) > 1:
         raise UsageError(
@@ -83,12 +86,14 @@ def doctor(
         raise UsageError("--target is empty", next_step="name a host as for ssh, or virtual")
     if inventory and not target:
         raise UsageError("--inventory names the place of --target", next_step="give both")
-    if bench is not None and place is not None:
+    if bench is not None:
         heard = listening(lambda line: echo(f"tennis: {line}", err=True))
         click.get_current_context().with_resource(heard)
-        findings = examine_history(bench, place)
+        findings = need(ASKED, "bench", "--bench")(bench, place)
+    elif target:
+        findings = _of_target(target, inventory)
     else:
-        findings = examine_target(target, inventory) if target else examine(port)
+        findings = need(ASKED, "port", "--port")(port) if port else examine()
     if as_json:
         all_findings = list(findings)
         echo(json.dumps([asdict(finding) for finding in all_findings], indent=2))
@@ -107,3 +112,13 @@ def doctor(
     else:
         where = f"--bench pi --port {port} " if port else "--kernel rt --load stress "
     echo(f"\nReady: tennis rally {where}--out first")
+
+
+def _of_target(name: str, inventory: Path | None) -> Iterator[Finding]:
+    from tennis.play.doctor.kernel import VIRTUAL, examine_virtual
+
+    kind, _, kernel = name.partition(":")
+    if kind == VIRTUAL:
+        return examine_virtual(kernel)
+    of_host: Callable[[str, Path | None], Iterator[Finding]] = need(ASKED, "target", "--target")
+    return of_host(name, inventory)

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.bench import loads
-from tennis.cli.completion import Folder, kernels
+from tennis.cli.completion import BenchWord, Folder, kernels
 from tennis.cli.completion import loads as load_names
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real, Whole
@@ -128,7 +128,7 @@ from tennis.units import format_bytes, format_count, format_ns
 @click.option("--analyser", metavar="SPEC", help="With --umpire, as for `tennis rally`.")
 @click.option(
     "--bench",
-    type=click.Choice(["virtual", "pi"]),
+    type=BenchWord(),
     default="virtual",
     show_default=True,
     help="The bench, as for `tennis rally`.",

@@ -214,7 +214,7 @@ def check(flavour: str, config: Path, bench: BenchKind) -> None:
       tennis kernels check rt linux/.config --bench pi
     """
     from tennis.cli.findings import show
-    from tennis.play.doctor.target import examine_config
+    from tennis.play.doctor.kernel import examine_config
 
     if show(examine_config(flavour, config, bench)):
         sys.exit(1)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from tennis.bench import loads
-from tennis.cli.completion import Folder, kernels
+from tennis.cli.completion import BenchWord, Folder, kernels
 from tennis.cli.completion import loads as load_names
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Whole
@@ -70,7 +70,7 @@ def load_option(text: str) -> tuple[str, int]:
 )
 @click.option(
     "--bench",
-    type=click.Choice(["virtual", "pi"]),
+    type=BenchWord(),
     default="virtual",
     show_default=True,
     help="Where to play: virtual needs no hardware; pi is a Brickwall on a port, and a board "

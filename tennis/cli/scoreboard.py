@@ -19,7 +19,7 @@ HERE = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104
 
 
-@click.command()
+@click.command(short_help="Show on a page who plays, what waits and what failed.")
 @click.argument("places", metavar="[FOLDER]...", nargs=-1, type=Folder())
 @click.option(
     "--inventory",

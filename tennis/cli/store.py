@@ -41,7 +41,7 @@ WIDTH_MAX = 2000  # characters
 LIST_MAX = 10_000  # rows that are printed; --json prints all
 
 
-@click.group()
+@click.group(short_help="Keep a term's rallies in one folder, and query them.")
 @click.pass_context
 def store(ctx: click.Context) -> None:
     """Keep a term's rallies in one folder, and query all of them.

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tennis.bench import loads
-from tennis.cli.completion import Folder, kernels
+from tennis.cli.completion import BenchWord, Folder, kernels
 from tennis.cli.completion import loads as load_names
 from tennis.cli.lab_folder import prediction_sealed
 from tennis.cli.numbers import Real, Whole
@@ -140,7 +140,7 @@ from tennis.sweep.search import (
 )
 @click.option(
     "--bench",
-    type=click.Choice(["virtual", "pi"]),
+    type=BenchWord(),
     default="virtual",
     show_default=True,
     help="The bench, as for `tennis rally`.",

@@ -5,7 +5,7 @@
 import pytest
 
 from tennis.bench.fitting import SETTINGS, WHY, refuse_misfits, settings_of
-from tennis.bench.registry import BENCHES, refuse
+from tennis.bench.registry import benches, refuse
 from tennis.checkout import ROOT
 from tennis.errors import UsageError
 from tennis.play.planning import RallyRequest, plan_of
@@ -13,7 +13,7 @@ from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
 
 RACQUET = ROOT / "target" / "racquet" / "racquet.c"
-EVERY = [bench.can for bench in BENCHES]
+EVERY = [bench.can for bench in benches()]
 SAID = {
     "port": "/dev/x",
     "target": "bench1",

@@ -3,15 +3,19 @@
 """A new bench is a folder and a line, as docs/how-it-is-built.md has it."""
 
 import re
+import sys
+import tomllib
 from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
 
+from tennis import entries
 from tennis.bench import registry
 from tennis.bench.registry import bench_for, bench_for_all
 from tennis.checkout import ROOT
 from tennis.cli import cli
+from tennis.entries import Entry
 from tennis.errors import UsageError
 from tennis.match.folder import open_match
 from tennis.match.plan import read_plan
@@ -26,14 +30,20 @@ from tennis.stats.summary import summarize
 def constant(monkeypatch):
     """Return the page's bench, registered by the page's line."""
     page = (ROOT / "docs" / "how-it-is-built.md").read_text().split("## A new bench")[1]
-    source, imports, line = re.findall(r"```(?:python|text)\n(.*?)```", page, flags=re.DOTALL)
-    module = ModuleType("constant")
+    source, line, *_ = re.findall(r"```(?:python|toml)\n(.*?)```", page, flags=re.DOTALL)
+    ((name, value),) = tomllib.loads(line).items()
+    place, _, attribute = value.partition(":")
+    module = ModuleType(place)
     exec(compile(source, "constant/bench.py", "exec"), module.__dict__)  # noqa: S102 (our own page)
-    name = line.strip().removesuffix(",")
-    assert imports.strip() == f"from tennis.bench.constant.bench import {name}"
-    bench = module.__dict__[name]
-    monkeypatch.setattr(registry, "BENCHES", (bench, *registry.BENCHES))
-    return bench
+    monkeypatch.setitem(sys.modules, place, module)
+    own = entries.entries(registry.GROUP)
+    with monkeypatch.context() as patch:
+        added = (*own, Entry(registry.GROUP, name, value, "somebody"))
+        patch.setattr(entries, "entries", lambda group: added if group == registry.GROUP else ())
+        registry.forget()
+        registry.benches()
+    yield module.__dict__[attribute]
+    registry.forget()
 
 
 def test_the_pages_bench_plays(constant, tmp_path):

@@ -6,7 +6,6 @@
 aloud before it is committed.
 """
 
-import importlib
 import os
 import re
 import subprocess
@@ -18,7 +17,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from tennis.cli import COMMANDS, cli
+from tennis.cli import cli, command_of, names
 from tests.support.shared import made_once
 from tests.support.synthetic import make_rally
 from tests.support.synthetic_match import MatchMaker, bursts
@@ -43,11 +42,16 @@ def fits(text: str, columns: int) -> None:
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    for name in COMMANDS:
-        command = getattr(importlib.import_module(f"tennis.cli.{name}"), name)
+    for name in names():
+        command = command_of(name)
+        assert command
         yield name, command
-        for inner in getattr(command, "commands", {}):
-            yield f"{name} {inner}", command.commands[inner]
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for inner in command.list_commands(context):
+                within = command.get_command(context, inner)
+                assert within
+                yield f"{name} {inner}", within
 
 
 def shown(*words: str, columns: int = 80) -> str:
@@ -59,11 +63,11 @@ def shown(*words: str, columns: int = 80) -> str:
 # a program for each screen, which its parent has imported for all of them: a screen that was shown
 # before changes what click keeps
 EACH_BY_ITSELF = """
-import importlib, os, pathlib, sys
-from tennis.cli import COMMANDS, main
+import os, sys
+from tennis.cli import command_of, main, names
 folder, *screens = sys.argv[1:]
-for name in COMMANDS:
-    importlib.import_module(f"tennis.cli.{name}")
+for name in names():
+    command_of(name)
 for number, command in enumerate(screens):
     if not (child := os.fork()):
         sys.argv = ["tennis", *command.split(), "--help"]

@@ -25,8 +25,10 @@ LIMIT_S = 900.0  # of the wall, for a command that would never end
 MORE = ("matplotlib.backends.backend_agg", "pandas", "pyarrow.parquet", "scipy.stats", "tennis.api")
 PREPARED = f"""
 import atexit, gc, importlib, json, os, resource, socket, sys, threading
-from tennis.cli import COMMANDS, main
-for name in (*(f"tennis.cli.{{command}}" for command in COMMANDS), *{MORE}):
+from tennis.cli import command_of, main, names
+for name in names():
+    command_of(name)
+for name in {MORE}:
     importlib.import_module(name)
 gc.freeze()
 asking = socket.socket(fileno=int(sys.argv[1]))

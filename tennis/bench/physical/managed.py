@@ -10,7 +10,7 @@ measurements in one: that is a fault, and the rally is suspect.
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -66,7 +66,7 @@ class PiBench:
 
     kind: BenchKind = "pi"
     repeats = False
-    kernels: ClassVar[frozenset[str]] = frozenset()
+    kernels: ClassVar[Collection[str]] = ()
     can: ClassVar[Capabilities] = Capabilities(
         name="a board, managed",
         where="--target",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """SLOTH on a second Pico, played by the Brickwall on the first: a bench that nobody manages."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from tennis.bench import flavours
@@ -16,7 +16,7 @@ from tennis.rally.plan import UNKNOWN, Plan
 class SecondPicoBench(WiredBench):
     """Plays plans whose kernel is SLOTH on a board."""
 
-    kernels: ClassVar[frozenset[str]] = frozenset(KERNELS)
+    kernels: ClassVar[Collection[str]] = tuple(KERNELS)
     can: ClassVar[Capabilities] = Capabilities(
         name="a second Pico, SLOTH",
         where="--bench pi",

@@ -7,7 +7,7 @@ Nobody manages the target here: what the manifest says about it is what the oper
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -43,7 +43,7 @@ class WiredBench:
 
     kind: BenchKind = "pi"
     repeats = False
-    kernels: ClassVar[frozenset[str]] = frozenset()
+    kernels: ClassVar[Collection[str]] = ()
     can: ClassVar[Capabilities] = Capabilities(
         name="a board, not managed",
         where="--bench pi",

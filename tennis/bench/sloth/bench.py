@@ -6,7 +6,7 @@ Instruments, protocol and folder are those of the virtual bench; what answers is
 ``target/sloth``, or one's own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -41,7 +41,7 @@ class SlothBench:
 
     kind: BenchKind = "virtual"
     repeats = True
-    kernels: ClassVar[frozenset[str]] = frozenset(KERNELS)
+    kernels: ClassVar[Collection[str]] = tuple(KERNELS)
     can: ClassVar[Capabilities] = Capabilities(
         name="virtual, SLOTH",
         where="--bench virtual",

@@ -11,40 +11,46 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from tennis import entries
 from tennis.bench.debian import host_architecture
 from tennis.bench.findings import Finding
-from tennis.bench.instruments import emulated, sigrok
 from tennis.bench.kernels import catalogue, modules
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import initramfs
 from tennis.checkout import cache_folder
+from tennis.entries import EntryError
 from tennis.errors import TennisError
 from tennis.play.doctor.folder import examine_folder
-from tennis.play.doctor.pico import examine_ports
 from tennis.share import processors
 
+GROUP = "tennis.doctor"  # what packages have checked: functions that yield findings
 
-def examine(port: str | None = None) -> Iterator[Finding]:
-    """Yield the findings, one at a time: of a physical bench where a port is named, else of all."""
-    if port:
-        yield from examine_ports(port)
-        return
+
+def examine() -> Iterator[Finding]:
+    """Yield the findings, one at a time: of the virtual bench, and of what packages check."""
     yield from _examine_virtual()
     yield from examine_folder(Path.cwd())
-    for finding in examine_ports(None):
-        # the virtual bench plays without
-        mild = finding.verdict == "bad"
-        yield replace(finding, verdict="note") if mild else finding
+    for entry in entries.entries(GROUP):
+        try:
+            yield from entry.load()()
+        except EntryError as error:
+            yield Finding("note", entry.package, error.message, error.next_step)
+        except Exception as error:
+            if entry.package == entries.OWN:
+                raise
+            yield Finding("note", entry.package, f"{entry} failed: {error}", entry.repair)
+    for entry in entries.entries(entries.DAMAGED):
+        yield Finding("note", entry.package, f"{entry.name} cannot be read", entry.repair)
 
 
 def _examine_virtual() -> Iterator[Finding]:
     """Yield what there is to say about the virtual bench."""
-    yield _check("Python", lambda: sys.version.split()[0])
-    yield _check("machine", lambda: f"{platform.system()} {host_architecture()}")
+    yield looked("Python", lambda: sys.version.split()[0])
+    yield looked("machine", lambda: f"{platform.system()} {host_architecture()}")
     yield _cores()
-    yield _check("QEMU", lambda: instrument.find_qemu().version)
-    yield _check("arm64 compiler", modules.compiler_version)
-    yield _check("instrument", lambda: instrument.build(instrument.find_qemu()).name)
+    yield looked("QEMU", lambda: instrument.find_qemu().version)
+    yield looked("arm64 compiler", modules.compiler_version)
+    yield looked("instrument", lambda: instrument.build(instrument.find_qemu()).name)
     for tool in ("make", "nm", "dpkg-deb", "apt-get"):
         if not shutil.which(tool):
             yield Finding("bad", tool, "not installed", "run 'make setup'")
@@ -53,19 +59,13 @@ def _examine_virtual() -> Iterator[Finding]:
         advice = "set TENNIS_CACHE to a folder that you can write"
         yield Finding("bad", "cache folder", f"somebody else owns {home}", advice)
         return
-    yield _check("target's programs", lambda: f"stress {initramfs.versions()['stress']}")
+    yield looked("target's programs", lambda: f"stress {initramfs.versions()['stress']}")
     for name in catalogue.catalogue():
         if catalogue.is_fetched(name):
-            yield _check(f"kernel {name}", partial(_release, name))
+            yield looked(f"kernel {name}", partial(_release, name))
         elif name in {"mainline", "rt"}:
             advice = f"run 'tennis kernels fetch {name}'"
             yield Finding("bad", f"kernel {name}", "not fetched", advice)
-    emulator = _check("emulated Pico", emulated.check)
-    # only --instrument pico and tennis brickwall verify --bench virtual need it
-    yield replace(emulator, verdict="note") if emulator.verdict == "bad" else emulator
-    analyser = _check("sigrok-cli", sigrok.version)
-    # only the umpire needs it
-    yield replace(analyser, verdict="note") if analyser.verdict == "bad" else analyser
     free = catalogue.free_space_mb()
     yield Finding(
         "good" if free > 1000 else "note",
@@ -97,7 +97,8 @@ def _of_more(cores: int) -> str:
     return f" may be used of {there}" if there > cores else ""
 
 
-def _check(what: str, look: Callable[[], str]) -> Finding:
+def looked(what: str, look: Callable[[], str]) -> Finding:
+    """Return what a look at one thing found: what it returned, or why it failed."""
     try:
         return Finding("good", what, look())
     except OSError as error:
@@ -105,3 +106,8 @@ def _check(what: str, look: Callable[[], str]) -> Finding:
     except TennisError as error:
         problem, _, advice = str(error).partition(": ")
         return Finding("bad", what, problem, advice)
+
+
+def mild(finding: Finding) -> Finding:
+    """Return a finding as a note if it is bad: the virtual bench plays without."""
+    return replace(finding, verdict="note") if finding.verdict == "bad" else finding

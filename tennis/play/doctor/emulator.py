@@ -1,0 +1,14 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Whether the emulated Pico runs: --instrument pico and `tennis brickwall verify` need it."""
+
+from collections.abc import Iterator
+
+from tennis.bench.findings import Finding
+from tennis.bench.instruments import emulated
+from tennis.play.doctor.host import looked, mild
+
+
+def examine_emulator() -> Iterator[Finding]:
+    """Yield what there is to say about the emulated Pico."""
+    yield mild(looked("emulated Pico", emulated.check))

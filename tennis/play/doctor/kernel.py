@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What would spoil a rally on a kernel: one of the virtual bench, or a configuration."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tennis.bench.configuration import read_config
+from tennis.bench.findings import Finding
+from tennis.bench.kernels import requirements
+from tennis.bench.targets import snapshot
+from tennis.bench.virtual.kernel_facts import facts_of
+from tennis.errors import TennisError
+from tennis.rally.disk import open_regular
+from tennis.rally.manifest import BenchKind
+
+VIRTUAL = "virtual"
+
+
+def examine_virtual(kernel: str) -> Iterator[Finding]:
+    """Yield what there is to say about a kernel that the virtual bench boots.
+
+    Raises UsageError for a name that cannot be meant.
+    """
+    try:
+        yield from examine_kernel(facts_of(kernel or "mainline"))
+    except TennisError as error:
+        if error.exit_code == 2:
+            raise
+        yield Finding("bad", "target", *problem_of(error))
+
+
+def examine_kernel(seen: snapshot.Snapshot) -> Iterator[Finding]:
+    """Yield what there is to say about the kernel that runs on a target."""
+    return requirements.check(requirements.requirements(seen.flavour), seen)
+
+
+def problem_of(error: TennisError) -> tuple[str, str]:
+    """Return what is wrong, and what to do about it."""
+    problem, _, advice = str(error).rpartition(": ")
+    return (problem, advice) if problem else (advice, "")
+
+
+def examine_config(flavour: str, path: Path, bench: BenchKind) -> Iterator[Finding]:
+    """Yield what there is to say about a configuration file, for a bench. Raises TennisError."""
+    known = requirements.requirements(flavour)
+    try:
+        with open_regular(path) as file:
+            text = file.read(snapshot.SIZE_MAX).decode(errors="replace")
+    except OSError as error:
+        raise TennisError(
+            f"{path}: {error.strerror}", next_step="name a kernel's .config"
+        ) from error
+    config = read_config(text)
+    if not config:
+        raise TennisError(f"{path} is not a kernel's configuration", next_step="name its .config")
+    yield from requirements.check_config(known, config)
+    if bench == "virtual":
+        yield from requirements.check_virtual(known, config)

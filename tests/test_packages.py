@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Packages of other people's: they add benches, commands, loads; broken ones break nothing else."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tennis import entries
+from tennis.checkout import ROOT
+from tennis.rally import open_rally
+from tests.support.synthetic import make_rally
+from tests.support.terminal import TENNIS
+
+PAGE = (ROOT / "docs" / "how-it-is-built.md").read_text()
+
+
+def block(heading: str, language: str) -> str:
+    """Return the first block of a language behind a heading of the page."""
+    section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    found = re.search(rf"```{language}\n(.*?)```", section, flags=re.DOTALL)
+    assert found
+    return found[1]
+
+
+def install(site: Path, name: str, points: dict[str, dict[str, str]], **files: str) -> None:
+    """Put a package where pip would: its modules, and its entry points."""
+    package = site / name.replace("-", "_")
+    package.mkdir(parents=True)
+    for file, text in {"__init__": "", **files}.items():
+        (package / f"{file}.py").write_text(text)
+    about = site / f"{package.name}-1.dist-info"
+    about.mkdir()
+    lines = [
+        line
+        for group, entries_of in points.items()
+        for line in (f"[{group}]", *(f"{key} = {value}" for key, value in entries_of.items()), "")
+    ]
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("\n".join(lines))
+
+
+def tennis(site: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run the command as in an environment where the packages of ``site`` are installed."""
+    return subprocess.run(
+        [sys.executable, TENNIS, *words],
+        env={**os.environ, "PYTHONPATH": str(site), "COLUMNS": "100"},
+        cwd=site,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Return a folder in which the page's package is installed."""
+    folder = tmp_path_factory.mktemp("site")
+    project = tomllib.loads(block("A package of your own", "toml"))["project"]
+    bench, latest = block("A new bench", "python"), block("A new command", "python")
+    install(folder, project["name"], project["entry-points"], bench=bench, latest=latest)
+    return folder
+
+
+def test_the_pages_package_plays_and_reads(site, tmp_path):
+    rally = tmp_path / "r"
+    done = tennis(site, "rally", "--kernel", "constant", "--balls", "300", "--out", rally)
+    assert (done.returncode, "300 balls" in done.stdout) == (0, True), done.stderr
+    assert "1.00 µs" in tennis(site, "stats", rally).stdout
+    latest = tennis(site, "latest", rally)
+    assert (latest.returncode, latest.stdout) == (0, "1.00 µs\n"), latest.stderr
+    text = tennis(site, "--help").stdout
+    assert re.search(r"Read:\n(?:  .*\n)*  latest +Print the latest interrupt latency", text)
+
+
+def test_a_bench_has_a_word_of_its_own(site, tmp_path):
+    there = tmp_path / "site"
+    source = block("A new bench", "python").replace('"virtual"', '"wind-tunnel"')
+    points = {"tennis.benches": {"tunnel": "tunnel.bench:ConstantBench"}}
+    install(there, "tunnel", points, bench=source.replace('kind="wind-tunnel"', 'kind="virtual"'))
+    rally = tmp_path / "r"
+    words = ("--bench", "wind-tunnel", "--kernel", "constant", "--balls", "20", "--out", rally)
+    done = tennis(there, "rally", *words)
+    assert done.returncode == 0, done.stderr
+    # whoever has no such bench reads it, and only there is it played
+    assert open_rally(rally).manifest.bench == "wind-tunnel"
+    assert "Bench: wind-tunnel" in tennis(site, "stats", rally).stdout
+    assert tennis(site, "report", rally, "--out", tmp_path / "r.html").returncode == 0
+    assert "only the virtual bench" in tennis(site, "check", rally).stderr
+    away = tennis(site, "rally", *words[:-1], tmp_path / "again")
+    assert (away.returncode, len(away.stderr.splitlines())) == (2, 1)
+    assert "'wind-tunnel' is not one of 'virtual', 'pi'" in away.stderr
+
+
+def test_a_package_brings_a_load(tmp_path):
+    site = tmp_path / "site"
+    install(site, "spin", {"tennis.loads": {"spin": "spin"}})
+    for name, text in (("toml", block("A new load", "toml")), ("sh", block("A new load", "sh"))):
+        file = site / "spin" / {"toml": "load.toml", "sh": "health"}[name]
+        file.write_text(text)
+    program = (
+        "from tennis.bench import loads; print(*loads.names()); print(loads.find('spin').folder)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    names, folder = done.stdout.splitlines()
+    assert "spin" in names.split()
+    assert Path(folder) == site / "spin"
+
+
+def test_what_a_package_has_checked(tmp_path):
+    site = tmp_path / "site"
+    source = """
+from tennis.bench.findings import Finding
+def look():
+    yield Finding("good", "weather", "dry")
+def fails():
+    raise ValueError("no barometer")
+    yield
+"""
+    points = {"tennis.doctor": {"weather": "outdoor.checks:look", "air": "outdoor.checks:fails"}}
+    install(site, "outdoor", points, checks=source)
+    program = """
+from tennis.play.doctor import host
+host._examine_virtual = lambda: iter(())
+for finding in host.examine():
+    print(finding.verdict, finding.what, finding.found)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "good weather dry" in done.stdout
+    assert "note outdoor the doctor air of the package outdoor failed: no barometer" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("raise RuntimeError('half installed')", "is broken (RuntimeError: half installed)"),
+        ("import not_to_be_found", "needs the Python module not_to_be_found"),
+        ("oops = 1", "is no command of click's"),
+        ("def oops(:", "is broken (SyntaxError"),
+    ],
+)
+def test_a_broken_package_is_named_and_breaks_nothing(tmp_path, source, said):
+    site = tmp_path / "site"
+    points = {
+        "tennis.commands": {"oops": "broken.oops:oops"},
+        "tennis.benches": {"b": "broken.oops:b"},
+    }
+    install(site, "broken", points, oops=source)
+    done = tennis(site, "--help")
+    assert done.returncode == 0
+    assert "Serve balls to a target" in done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("tennis: the command oops of the package broken ")
+    assert said in line
+    done = tennis(site, "oops")
+    assert (done.returncode, said in done.stderr) == (1, True)
+    rally = make_rally(tmp_path / "r", rise=np.array([1000, 2000]))
+    assert tennis(site, "stats", rally.path).returncode == 0
+
+
+def test_entry_points_that_are_none(tmp_path):
+    site = tmp_path / "site"
+    install(site, "odd", {})
+    (site / "odd-1.dist-info" / "entry_points.txt").write_text(
+        "tennis\n[tennis.commands]\n= = =\n["
+    )
+    done = tennis(site, "--help")
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert "odd-1.dist-info/entry_points.txt cannot be read" in line
+
+
+def test_the_kits_own_entries_exist():
+    for group in entries.groups("tennis"):
+        for entry in entries.entries(group):
+            if entry.package == entries.OWN:
+                assert entry.load()
