@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Tennis: measure real-time Linux from the outside."""
 
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+
+from tennis.checkout import project
 
 if TYPE_CHECKING:
     from tennis.api import OpenRally, compare, open  # noqa: A004
 
-__version__ = version("tennis")
+__version__: str = project()["version"]
 __all__ = ["OpenRally", "__version__", "compare", "open"]
 
 

@@ -5,10 +5,20 @@
 import os
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = ROOT / "pyproject.toml"
+
+
+@cache
+def project() -> dict[str, Any]:
+    """Return what the checkout says of itself: ``[project]`` of its ``pyproject.toml``."""
+    with PROJECT.open("rb") as file:
+        said: dict[str, Any] = tomllib.load(file)["project"]
+    return said
 
 
 def source_address() -> str | None:
@@ -16,8 +26,7 @@ def source_address() -> str | None:
 
     Raises ValueError if a command in a mail of 72 columns cannot hold it.
     """
-    with PROJECT.open("rb") as file:
-        address = tomllib.load(file)["project"].get("urls", {}).get("Source")
+    address = project().get("urls", {}).get("Source")
     if address is None:
         return None
     if not re.fullmatch(r"https://[\w.~:/@+-]{4,43}", address, re.ASCII):

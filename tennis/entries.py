@@ -10,18 +10,16 @@ Nothing is imported until somebody asks for an entry. ``importlib.metadata`` wou
 files; to import it takes a third of the time after which ``tennis --help`` answers.
 """
 
-import configparser
 import importlib
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tennis.checkout import PROJECT
+from tennis.checkout import project
 from tennis.errors import TennisError
 from tennis.listener import say
 
@@ -173,9 +171,7 @@ def forget() -> None:
 
 def _own() -> Iterator[Entry]:
     """Yield the kit's own, as the checkout names them now: nobody need install it again."""
-    with PROJECT.open("rb") as file:
-        listed = tomllib.load(file)["project"].get("entry-points", {})
-    for group, own in listed.items():
+    for group, own in project().get("entry-points", {}).items():
         yield from (Entry(group, name, value, OWN) for name, value in own.items())
 
 
@@ -205,6 +201,8 @@ def _read(package: str, path: str) -> Iterator[Entry]:
         text = ""
     if "[tennis." not in text:
         return
+    import configparser  # noqa: PLC0415 (where no package adds anything, nobody waits for it)
+
     parser = configparser.ConfigParser(delimiters="=", interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case
     try:
