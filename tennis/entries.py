@@ -91,17 +91,21 @@ class Entry:
     def __str__(self) -> str:
         """Say which it is: its name, the kind of thing, the package."""
         kind = self.group.removeprefix("tennis.").partition(".")[0].removesuffix("s")
-        kind = {"benche": "bench"}.get(kind, kind)
+        kind = {"benche": "bench", "doctor": "check", "beneath": "system"}.get(kind, kind)
         return f"the {kind} {self.name} of the package {self.package}"
 
 
 def missing(error: ModuleNotFoundError) -> str:
     """Say what is missing where an import failed."""
+    if (error.name or "").startswith("tennis."):
+        return f"needs a part of Tennis that is not here, {error.name}"
     return f"needs the Python module {error.name}, which is not installed"
 
 
 def how_to_get(error: ModuleNotFoundError) -> str:
     """Say what installs a module that an import did not find."""
+    if (error.name or "").startswith("tennis."):
+        return "take the whole of Tennis, then run 'make setup'"
     if not is_of_a_room(error):
         return "install it, or the package that brings it"
     room = ROOMS[(error.name or "").partition(".")[0]]
@@ -138,11 +142,11 @@ def need(group: str, name: str, why: str) -> Any:
     """
     entry = find(group, name)
     if entry is None:
-        raise EntryError(f"{why} needs a part of Tennis that is not here", next_step="make setup")
+        raise EntryError(f"{why} is not here: no package has it", next_step="take all of Tennis")
     try:
         return entry.load()
     except EntryError as error:
-        raise EntryError(f"{why} cannot be used: {error}") from error
+        raise EntryError(f"{why}: {error.message}", next_step=error.next_step) from error
 
 
 def loaded(group: str) -> dict[str, Any]:

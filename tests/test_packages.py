@@ -145,7 +145,7 @@ for finding in host.examine():
         check=True,
     )
     assert "good weather dry" in done.stdout
-    assert "note outdoor the doctor air of the package outdoor failed: no barometer" in done.stdout
+    assert "note outdoor the check air of the package outdoor failed: no barometer" in done.stdout
 
 
 @pytest.mark.parametrize(

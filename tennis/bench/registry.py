@@ -13,6 +13,7 @@ from typing import Any
 from tennis import entries
 from tennis.bench.fitting import Capabilities, refuse_misfits, settings_of
 from tennis.bench.kernels import catalogue
+from tennis.bench.loads import System
 from tennis.bench.protocol import Access, Bench, RegisteredBench, RunRecord, Session
 from tennis.entries import OWN, EntryError
 from tennis.errors import UsageError
@@ -95,6 +96,12 @@ def bench_with(kernel: str, kind: BenchKind) -> type[RegisteredBench] | None:
     return None
 
 
+def system_of(kernel: str) -> System:
+    """Return what a kernel of the virtual bench is: Linux, unless it is a bench's own."""
+    own = bench_with(kernel, "virtual")
+    return own.can.system if own else "linux"
+
+
 def usual(plan: Plan, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a plan's bench takes if nobody asked for something else. Raises UsageError."""
     return _class_of(plan).usual(plan, asked)
@@ -159,6 +166,10 @@ def _class_of(plan: Plan) -> type[RegisteredBench]:
         )
     for _, bench in owning or playing:
         return bench
-    why = f" ({troubles[0]})" if troubles else ""
     there = " or ".join(kind for kind in kinds() if kind != "replay")
-    raise UsageError(f"no bench {plan.bench} here{why}", next_step=f"use {there}")
+    if not troubles:
+        raise UsageError(f"no bench {plan.bench} here", next_step=f"use {there}")
+    # which of them would have played it, nobody knows
+    last = troubles[-1]
+    why = f"{len(troubles)} cannot be used, the last: {last.message}"
+    raise UsageError(f"no bench {plan.bench} here; {why}", next_step=last.next_step)

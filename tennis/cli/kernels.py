@@ -10,15 +10,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from tennis.bench import loads
-from tennis.bench.sloth import PICO, PICO2
+from tennis.cli.plugged import PluggedGroup
 from tennis.cli.words import echo
 from tennis.listener import listening
 from tennis.rally.manifest import BenchKind
-from tennis.rally.text import quoted
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=PluggedGroup, invoke_without_command=True)
 @click.pass_context
 def kernels(ctx: click.Context) -> None:
     """List and fetch the kernels of the virtual bench; check and build a kernel of your own.
@@ -51,7 +49,7 @@ def list_kernels(*, as_json: bool = False) -> None:
       tennis kernels list --json
     """
     from tennis.bench.kernels import catalogue as known
-    from tennis.bench.sloth import KERNELS
+    from tennis.bench.registry import own_kernels
 
     if as_json:
         listed = [
@@ -73,7 +71,7 @@ def list_kernels(*, as_json: bool = False) -> None:
     Console().print(table)
     echo("\n--kernel also takes the folder of a built arm64 kernel tree (5.10 or newer),")
     echo("and SLOTH, which is no Linux (docs/sloth.md):")
-    echo(f"{', '.join(KERNELS)}.")
+    echo(f"{', '.join(own_kernels())}.")
 
 
 @kernels.command(short_help="Fetch kernels by name, and the target's programs.")
@@ -119,61 +117,6 @@ def debug(again: bool) -> None:
     with listening(echo):
         kernel = debugging.build(again=again)
     echo(f"{kernel.name}: Linux {kernel.release} is ready, of {kernel.origin}")
-
-
-@kernels.command(short_help="Make the file with which a second Pico becomes a target.")
-@click.argument("name", type=click.Choice([PICO, PICO2]))
-@click.option(
-    "--load",
-    type=click.Choice(loads.names("sloth")),
-    default="idle",
-    show_default=True,
-    help="Its work besides answering.",
-)
-@click.option(
-    "--load-option",
-    "load_options",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A parameter of the load: hold_us, period_us, ceiling; can be repeated.",
-)
-@click.option(
-    "--racquet",
-    type=click.Path(path_type=Path),
-    metavar="FILE.c",
-    help="An application of your own, with its configuration FILE.h beside it.",
-)
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The file to write.")
-@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
-def uf2(
-    name: str,
-    load: str,
-    load_options: tuple[str, ...],
-    racquet: Path | None,
-    out: Path,
-    *,
-    force: bool,
-) -> None:
-    """Make a UF2 file with SLOTH for a second Pico (sloth-pico) or Pico 2 (sloth-pico2).
-
-    Hold BOOTSEL, plug the Pico in, and copy the file onto the drive that appears. SLOTH runs from
-    RAM until the power goes. The flash stays as it is. docs/sloth.md has the wires.
-
-    \b
-    Examples:
-      tennis kernels uf2 sloth-pico --out sloth.uf2
-      tennis kernels uf2 sloth-pico2 --load hog --load-option hold_us=100 --out hog.uf2
-    """
-    from tennis.bench.sloth.application import application
-    from tennis.bench.sloth.uf2 import uf2 as file_of
-    from tennis.cli.rally import load_option
-    from tennis.rally.disk import refuse_existing, write_whole
-
-    refuse_existing(out, force=force)
-    built = application(name, load, dict(map(load_option, load_options)), racquet)
-    write_whole(out, file_of(built.elf, name), force=force)
-    answers = f"tennis rally --bench pi --kernel {name} --load {load} --out DIR"
-    echo(f"{quoted(out)}: {built.name}, for the RAM of a Pico; when it runs: {answers}")
 
 
 @kernels.command(short_help="Print a flavour's configuration fragment.")

@@ -16,14 +16,15 @@ from tennis.cli.numbers import Whole
 from tennis.cli.progress import quiet_option, shown, tell
 from tennis.cli.stop import Stop
 from tennis.cli.words import echo
+from tennis.entries import need
 from tennis.errors import BenchError, UsageError
 from tennis.listener import listening
 from tennis.share import free_memory_bytes, processors
 
 if TYPE_CHECKING:
-    from tennis.play.cluster.client import Cluster
     from tennis.play.crew import Crew
 
+CREWS = "tennis.crews"  # who plays a match besides this machine, by the option that asks for it
 TARGET_BYTES = 3 << 29  # of the host's memory: a target's 1 GiB, QEMU, and what plays it
 
 
@@ -151,7 +152,6 @@ def match(
     from tennis.cli.verdicts import print_verdicts
     from tennis.match.plan import MatchPlan, read_plan
     from tennis.pages.match import write_match_report
-    from tennis.play.fleet import ALL, FleetCrew, fleet_of
     from tennis.play.match import Match, bench_of_match, play_match
     from tennis.play.schedule import scheduled_rallies
     from tennis.play.workers import Workers
@@ -166,7 +166,7 @@ def match(
         raise UsageError("--inventory needs --targets")
     changed: dict[str, object] = {}
     if targets is not None:
-        changed |= {"bench": "pi", "target": ALL, "port": None}
+        changed |= {"bench": "pi", "target": "all", "port": None}
     if repetitions is not None:
         changed["repetitions"] = repetitions
     if instruction_ns is not None:
@@ -178,11 +178,12 @@ def match(
     wanted = Match(asked, rallies, left_out, str(plan))
     console = Console()
     if list_only:
-        boards = len(fleet_of(targets, inventory)) if targets else 1
-        _list(console, wanted, workers if asked.bench == "virtual" else boards)
+        boards = _fleet(targets, inventory)
+        at_once = workers if asked.bench == "virtual" else 1
+        _list(console, wanted, boards.at_once if boards else at_once)
         return
     bench_of_match(asked, rallies)
-    fleet = FleetCrew(fleet_of(targets, inventory)) if targets else None
+    fleet = _fleet(targets, inventory)
     # a board plays one rally at a time, however many processes the default asks for
     processes = Workers(workers) if workers > 1 and asked.bench == "virtual" else None
     crew: Crew | None = fleet or cluster or processes
@@ -205,7 +206,15 @@ def match(
         )
 
 
-def _cluster(address: str | None, store: str | None, check_every: int) -> "Cluster | None":
+def _fleet(targets: str | None, inventory: Path | None) -> "Crew | None":
+    """Return the boards that play; None: nobody named any. Raises UsageError."""
+    made: Crew | None = None
+    if targets is not None:
+        made = need(CREWS, "targets", "--targets")(targets, inventory)
+    return made
+
+
+def _cluster(address: str | None, store: str | None, check_every: int) -> "Crew | None":
     """Return the cluster that plays; None: this machine does. Raises UsageError."""
     if address is None:
         if store is not None:
@@ -216,10 +225,9 @@ def _cluster(address: str | None, store: str | None, check_every: int) -> "Clust
             "--cluster needs --store: its machines leave rallies there for this one",
             next_step="name a folder that all of them see",
         )
-    from tennis.play.cluster.client import Cluster
-
     place = store if "://" in store else str(Path(store).absolute())
-    return Cluster(address, place, check_every)
+    crew: Crew = need(CREWS, "cluster", "--cluster")(address, place, check_every)
+    return crew
 
 
 def _list(console: Console, wanted: object, workers: int) -> None:

@@ -281,8 +281,8 @@ def rally(
     from tennis.bench.protocol import Access
     from tennis.bench.registry import bench_for
     from tennis.play import rally as player
-    from tennis.play.capture import warnings
     from tennis.play.planning import plan_of
+    from tennis.play.umpiring import umpire
 
     if not out:
         raise UsageError("say where to keep the rally", next_step="--out DIR")
@@ -292,7 +292,7 @@ def rally(
         plan = plan_of(**asked, stages=stages, sections=sections, load_options=options)
         _check_recordings(plan, stages=stages, sections=sections)
         bench = bench_for(plan, Access(plan.port, plan.target, holder))
-        for warning in warnings(plan):
+        for warning in umpire().warnings(plan) if plan.umpire else []:
             warn(warning)
         with prediction_sealed(out):
             played = player.play(bench, plan, out, player.Watch(observe, stop))

@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from tennis.bench.sloth import is_sloth
+from tennis.bench.registry import system_of
 from tennis.checkout import ROOT
 from tennis.errors import TennisError
 from tennis.rally.edited import EditedError, toml_of
@@ -170,7 +170,7 @@ class LabRally(StrictPart):
         if self.drill:
             words += ["--context", self.drill.context, "--period-us", f"{self.drill.period_us:g}"]
             return [*words, "--repetitions", str(self.balls), "--seed", str(seed + self.boot)]
-        sloth = is_sloth(self.kernel) or self.beneath == "sloth"
+        sloth = system_of(self.kernel) == "sloth" or self.beneath == "sloth"
         usual = {
             "bottom_half": "task" if sloth else "tasklet",
             "top_half": "hard",

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tennis import entries
 from tennis.edition import VERSION
+from tennis.entries import EntryError
 from tennis.pages.circumstances import written_by
 from tennis.pages.templates import template
 from tennis.plots import Picture, comparison, distribution, histogram, overview, series
@@ -18,10 +20,10 @@ from tennis.rally import Rally
 from tennis.rally.calibration import doubt
 from tennis.rally.command import command_of
 from tennis.rally.disk import write_whole
+from tennis.rally.folder import CAPTURE
 from tennis.rally.manifest import Instrument, SerialLine
 from tennis.rally.text import plain
 from tennis.stats import Latency, Summary, summarize
-from tennis.umpire.rally import in_a_line
 from tennis.units import format_count, format_round_ns
 
 STATISTICS = {
@@ -216,12 +218,22 @@ def _facts(rally: Rally, summary: Summary) -> dict[str, str]:
         f"{instrument.tick_hz} ticks a second"
         + (f", serial {instrument.serial}" if instrument.serial else ""),
         "Verified": _verified(instrument, manifest.created),
-        "Umpire": in_a_line(rally),
+        "Umpire": _umpire(rally),
         "Line": _line(manifest.line),
         "Versions": f"tennis {written_by(manifest.tool)}" + (f", {versions}" if versions else ""),
         "SHA-256 of the balls": manifest.files.get("balls.parquet", ""),
     }
     return {key: plain(value, 1500) for key, value in facts.items() if value}
+
+
+def _umpire(rally: Rally) -> str:
+    """Return what an umpire says of a rally; empty where there was none."""
+    if rally.file(CAPTURE) is None:
+        return ""
+    try:
+        return str(entries.need("tennis.umpire", "line", "the umpire")(rally))
+    except EntryError as error:
+        return f"not run: {error}"
 
 
 def _unsound(rally: Rally) -> str:

@@ -2,17 +2,21 @@
 # SPDX-License-Identifier: MIT
 """A rally's capture while it is played: by an analyser, or made from the rally itself."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from tennis.bench.instruments import sigrok
 from tennis.bench.instruments.acquisition import capturing
 from tennis.errors import UsageError
 from tennis.listener import say
-from tennis.rally.folder import CAPTURE
+from tennis.rally.folder import CAPTURE, Rally
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain
+from tennis.umpire.agreement.rally_balls import plain_balls
 from tennis.umpire.rally import SIMULATED
 from tennis.umpire.simulate import Analyser, SimulatedRally, simulate
 
@@ -70,9 +74,31 @@ def watching(plan: Plan, part: Path) -> Iterator[list[str]]:
         trouble.append(capture.trouble)
 
 
-def simulated(part: Path, played: SimulatedRally) -> str:
-    """Write the capture of a rally on the virtual bench; return what is to be said of it."""
-    out = part / CAPTURE
+def simulated(
+    part: Path,
+    plan: Plan,
+    tick_hz: int,
+    events: list[dict[str, Any]],
+    balls: Callable[[], Iterator[pa.RecordBatch]],
+) -> str:
+    """Write the capture of a rally that was just played on the virtual bench.
+
+    Return what is to be said of it.
+    """
+    pinged = plan.drill is None
+    played = SimulatedRally(
+        plan.protocol, tick_hz, events, lambda: plain_balls(balls()), pinged=pinged
+    )
+    return _written(part, played)
+
+
+def simulated_again(rally: Rally, scratch: Path) -> str:
+    """Write the capture of a sealed rally into a folder; return what is to be said of it."""
+    return _written(scratch, SimulatedRally.of(rally))
+
+
+def _written(folder: Path, played: SimulatedRally) -> str:
+    out = folder / CAPTURE
     out.unlink(missing_ok=True)
     try:
         simulate(played, out, Analyser(clock_ppm=SIMULATED_PPM))

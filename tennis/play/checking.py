@@ -29,7 +29,6 @@ from tennis.edition import KEY
 from tennis.errors import BenchError, DiskFullError, RallyError, UsageError
 from tennis.explain.sections.kept import SECTIONS, WORST
 from tennis.explain.stages import STAGES
-from tennis.play.capture import simulated
 from tennis.play.rally import Watch, play_journal
 from tennis.play.replaying import (
     balls_of,
@@ -41,6 +40,7 @@ from tennis.play.replaying import (
     unlike,
 )
 from tennis.play.sealing import instrument_counts
+from tennis.play.umpiring import umpire
 from tennis.rally import Rally, open_folder
 from tennis.rally.balls import records
 from tennis.rally.folder import BALLS, CAPTURE, CONSOLE, EVENTS, MANIFEST, part_path
@@ -48,7 +48,6 @@ from tennis.rally.journal import Frame, Journal
 from tennis.rally.manifest import Manifest, StrictModel
 from tennis.rally.plan import Plan
 from tennis.rally.text import plain, quoted
-from tennis.umpire.simulate import SimulatedRally
 from tennis.units import format_count
 
 # fields of the manifest that no replay can tell: when, and by whom
@@ -466,7 +465,7 @@ def _umpired(rally: Rally, scratch: Path) -> list[str]:
     told = CAPTURE in rally.manifest.files or any(
         event.get("what") == "umpire" for event in rally.each_event()
     )
-    return [simulated(scratch, SimulatedRally.of(rally))] if told else []
+    return [umpire().simulated_again(rally, scratch)] if told else []
 
 
 def _capture(rally: Rally, scratch: Path) -> str:

@@ -103,6 +103,11 @@ class FleetCrew:
         yield from seen_by_fleet(self.benches, scheduled, out, stop)
 
 
+def crew_of(names: str, inventory: Path | None) -> FleetCrew:
+    """Return the crew of ``fleet_of``. Raises UsageError."""
+    return FleetCrew(fleet_of(names, inventory))
+
+
 def seen_by_fleet(
     benches: Sequence[FleetBench], scheduled: list[ScheduledRally], out: Path, stop: Stop
 ) -> Iterator[tuple[ScheduledRally, RallyOutcome]]:

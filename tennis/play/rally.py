@@ -12,10 +12,10 @@ from pathlib import Path
 from tennis import wire
 from tennis.bench.protocol import Bench, Position, ResumableBench, Session
 from tennis.errors import BenchError, RallyError, TennisError, UsageError
-from tennis.play.capture import watching
 from tennis.play.planning import command_again
 from tennis.play.progress import Progress
 from tennis.play.sealing import Ending, counted_end, seal_played
+from tennis.play.umpiring import umpire
 from tennis.rally.balls import records
 from tennis.rally.disk import writing
 from tennis.rally.folder import CONSOLE, Rally, check_part, part_path
@@ -213,7 +213,7 @@ def play_journal(bench: Bench, plan: Plan, out: Path, journal: Journal, watch: W
     ending: list[Frame] = []
     held = journal.frames() if journal.size else iter(())
     with (
-        watching(plan, part_path(out)) as outcome.umpire,
+        _watched(plan, part_path(out)) as outcome.umpire,
         contextlib.closing(bench.start(plan, part_path(out))) as session,
     ):
         for frame in _frames(session, outcome, progress, watch):
@@ -301,6 +301,13 @@ def _tick_hz(hello: Frame, otherwise: int) -> int:
     except (ValueError, KeyError, TypeError, RecursionError):
         return otherwise
     return tick_hz if isinstance(tick_hz, int) and tick_hz > 0 else otherwise
+
+
+def _watched(plan: Plan, part: Path) -> contextlib.AbstractContextManager[list[str]]:
+    """Let an analyser look on where the plan says so; on the virtual bench that is made later."""
+    if not plan.umpire or plan.bench == "virtual":
+        return contextlib.nullcontext([])
+    return umpire().watching(plan, part)
 
 
 def _frames(session: Session, outcome: Ending, progress: Progress, watch: Watch) -> Iterator[Frame]:

@@ -16,8 +16,8 @@ import pyarrow as pa
 from tennis import __version__, wire
 from tennis.bench.protocol import Bench, RunRecord
 from tennis.errors import RallyError
-from tennis.play.capture import simulated
 from tennis.play.progress import Progress
+from tennis.play.umpiring import umpire
 from tennis.rally.balls import batches_from_frames, records
 from tennis.rally.folder import CONSOLE, Rally, part_path
 from tennis.rally.inside import is_drill_complete
@@ -26,8 +26,6 @@ from tennis.rally.manifest import Counts, Fault, Manifest, OnProcessor, Tool
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import seal
 from tennis.rally.text import plain
-from tennis.umpire.agreement.rally_balls import plain_balls
-from tennis.umpire.simulate import SimulatedRally
 from tennis.units import format_count, ticks_to_ns
 
 # what the instrument's reasons for an early end mean for the people at the bench
@@ -151,14 +149,7 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
 
     if plan.umpire and plan.bench == "virtual" and totals.balls:
         events = list(_events(known, journal, tick_hz))
-        played = SimulatedRally(
-            plan.protocol,
-            tick_hz,
-            events,
-            lambda: plain_balls(balls()),
-            pinged=plan.drill is None,
-        )
-        outcome.umpire.append(simulated(part, played))
+        outcome.umpire.append(umpire().simulated(part, plan, tick_hz, events, balls))
     notes = ({"what": "umpire", "text": text} for text in outcome.umpire)
     every = itertools.chain(_events(known, journal, tick_hz), notes)
     return seal(part, out, manifest, balls(), every)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tennis.plots.compare import DASHES
 from tennis.plots.one import WIDTH
 from tennis.plots.picture import Picture, count_text, drawn, time_axis
-from tennis.plots.umpire import COLOURS, scope_grid, trace
+from tennis.plots.scope import COLOURS, scope_grid, trace
 from tennis.rally import Rally
 from tennis.rally.text import plain
 from tennis.stats.pairing import Pairing, edges_of, percent_floor

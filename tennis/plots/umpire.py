@@ -6,20 +6,16 @@ from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from numpy.typing import NDArray
 
 from tennis.plots.one import WIDTH, nothing
 from tennis.plots.picture import Picture, count_text, drawn, time_axis
+from tennis.plots.scope import COLOURS, scope_grid, trace
 from tennis.style import BLACK, GREY, LATENCIES
 from tennis.umpire import Check
 from tennis.umpire.agreement.pictures import DIVISIONS, Persistence
 from tennis.units import format_count, format_ns, format_round_ns
-
-# few balls violet, many red, as on Koeker's oscilloscope
-COLOURS = "rainbow"
-TRACE = 10  # rows of pixels between low and high
 
 
 def check_note(result: Check) -> str:
@@ -143,25 +139,6 @@ def persistence(result: Check) -> Picture:
     return picture
 
 
-def scope_grid(axes: Axes) -> None:
-    """Make axes the screen of an oscilloscope."""
-    axes.set_facecolor("#101418")
-    axes.grid(True, color="#3a424a", lw=0.6)
-    axes.set_yticks(range(9))
-    axes.set_yticklabels([])
-    axes.tick_params(length=0)
-
-
 def _reply(seen: Persistence) -> NDArray[np.int64]:
     edges = (seen.rises + seen.falls)[: seen.columns]
     return trace(seen.high, edges, seen.balls)
-
-
-def trace(high: NDArray[np.int64], edges: NDArray[np.int64], balls: int) -> NDArray[np.int64]:
-    """Return counts (rows, columns): low at the bottom, high at the top, edges between them."""
-    image = np.tile(edges, (TRACE, 1))
-    image[0] = np.maximum(balls - high, edges)
-    image[1] = image[0]
-    image[-1] = np.maximum(high, edges)
-    image[-2] = image[-1]
-    return image

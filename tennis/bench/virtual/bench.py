@@ -6,21 +6,19 @@ import hashlib
 from collections.abc import Collection, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from tennis import __version__
+from tennis import __version__, entries
 from tennis.bench import configuration, flavours, isolation, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
-from tennis.bench.instruments import emulated
 from tennis.bench.kernels import catalogue, loading, modules, own_module
 from tennis.bench.kernels.requirements import requirements
 from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.qemu.session import PipedSession, shared
-from tennis.bench.sloth import beneath
 from tennis.bench.targets.console import Console
 from tennis.bench.virtual import drivers, initramfs
 from tennis.bench.virtual.machine import (
@@ -29,10 +27,10 @@ from tennis.bench.virtual.machine import (
     Extras,
     Machine,
     Parts,
+    beneath,
     line_names,
     packages_of,
 )
-from tennis.bench.virtual.pico_session import PicoSession
 from tennis.digests import sha256_of
 from tennis.edition import EDITION, KEY
 from tennis.errors import UsageError
@@ -144,7 +142,7 @@ class VirtualBench:
                 },
                 drivers=drivers.network(kernel) if needs_network else {},
                 drill=_drill(plan, kernel),
-                beneath=beneath.image(kernel, self.extras.beneath)
+                beneath=beneath().image(kernel, self.extras.beneath)
                 if plan.beneath != "none"
                 else None,
             )
@@ -183,8 +181,10 @@ class VirtualBench:
 
     def start(self, plan: Plan, folder: Path) -> Session:
         """Boot the target and let the instrument wait for it."""
-        kind = PicoSession if plan.instrument == "pico" else BuiltInSession
-        return kind(self.parts(plan), self.extras, folder)
+        parts = self.parts(plan)
+        if plan.instrument == "builtin":
+            return BuiltInSession(parts, self.extras, folder)
+        return cast(Session, _instrument(plan).session(parts, self.extras, folder))
 
     def circumstances(self, plan: Plan, folder: Path) -> RunRecord:
         """Return what took part, and what the console told.
@@ -327,13 +327,13 @@ def _beneath_versions(parts: Parts) -> dict[str, str]:
     if parts.beneath is None:
         return {}
     monitor = parts.beneath.with_name("monitor.elf")
-    return {"beneath_sha256": sha256_of(monitor, *beneath.sources())}
+    return {"beneath_sha256": sha256_of(monitor, *beneath().sources())}
 
 
 def _racquet(plan: Plan, kernel: catalogue.Kernel) -> Path:
     """Build the Racquet: the kit's, or one's own; beneath Linux, Linux' end of the pipes."""
     if plan.beneath != "none":
-        return beneath.module(kernel)
+        return cast(Path, beneath().module(kernel))
     if plan.racquet:
         return own_module.built(Path(plan.racquet), kernel)
     name = flavours.racquet_of(flavours.player_on(kernel.flavour, plan.stage)).module
@@ -370,16 +370,28 @@ def _load_tasks(parts: Parts) -> dict[str, str]:
     return {"load_tasks": kinds} if kinds else {}
 
 
+def _instrument(plan: Plan) -> Any:
+    """Return an instrument that is not QEMU's own: a module with versions, describe, session.
+
+    Raises EntryError where no room brings it.
+    """
+    return entries.need("tennis.instruments", plan.instrument, f"--instrument {plan.instrument}")
+
+
 def _instrument_versions(plan: Plan) -> dict[str, str]:
     if plan.instrument == "pico":
-        return {**emulated.versions(), "instrument_sha256": sha256_of(*instrument.sources("link"))}
+        return {
+            **_instrument(plan).versions(),
+            "instrument_sha256": sha256_of(*instrument.sources("link")),
+        }
     return {"instrument_sha256": sha256_of(*instrument.sources("instrument"))}
 
 
 def _describe(plan: Plan) -> Instrument:
     """Return the instrument's entry in the manifest, as it was when the rally began."""
     if plan.instrument == "pico":
-        return emulated.describe(plan.versions["firmware_sha256"])
+        described = _instrument(plan).describe(plan.versions["firmware_sha256"])
+        return cast(Instrument, described)
     return instrument.describe(plan.versions["instrument_sha256"])
 
 

@@ -14,7 +14,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from tennis import entries
 from tennis.bench import witnesses
 from tennis.bench.flavours import player_on, priorities_on
 from tennis.bench.kernels.catalogue import Kernel
@@ -22,7 +24,6 @@ from tennis.bench.loads import Load
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.qemu import device_tree, plugins
 from tennis.bench.qemu.plugins import Qemu
-from tennis.bench.sloth import beneath
 from tennis.bench.targets.console import LIMIT_BYTES, Console
 from tennis.bench.virtual import initramfs
 from tennis.checkout import ROOT
@@ -83,7 +84,7 @@ class Extras:
     answers: Mapping[str, int] = field(default_factory=dict)
     monitor: Path | None = None  # the socket at which QEMU tells where the processor is
     patience: Patience = USUAL
-    beneath: str | Path = beneath.APPLICATIONS[0]  # which application of SLOTH's, beneath Linux
+    beneath: str | Path = "racquet"  # which application of SLOTH's, beneath Linux
 
 
 @dataclass(frozen=True)
@@ -286,6 +287,14 @@ def _target_files(parts: Parts) -> dict[str, bytes | Path]:
     return files
 
 
+def beneath() -> Any:
+    """Return what answers beneath Linux: a module with image, module, sources and MACHINE.
+
+    Raises EntryError where no room brings it.
+    """
+    return entries.need("tennis.beneath", "sloth", "--beneath sloth")
+
+
 def line_names() -> list[str]:
     """Return what the ping line and the reply line are called: as on a Raspberry Pi."""
     return [f"GPIO{wiring().wire(name).target_bcm}" for name in ("ping", "reply")]
@@ -296,7 +305,7 @@ def _device_tree(parts: Parts, command: Sequence[str]) -> int:
         blob = Path(scratch) / "virt.dtb"
         device_tree.dump(command, blob)
         if parts.beneath:
-            beneath.add_to_device_tree(blob)
+            beneath().add_to_device_tree(blob)
         device_tree.name_lines(blob, line_names())
         return device_tree.held_open(blob)
 
@@ -309,7 +318,7 @@ def qemu_command(parts: Parts, image: Path, console: Path, extras: Extras) -> li
     seed = parts.plan.protocol.seed
     return [
         str(parts.qemu.path),
-        *("-M", beneath.MACHINE if parts.beneath else MACHINE, "-cpu", "cortex-a57"),
+        *("-M", beneath().MACHINE if parts.beneath else MACHINE, "-cpu", "cortex-a57"),
         *("-smp", str(parts.plan.processors)),
         *("-m", str(MEMORY_MB), "-seed", str(seed), "-rtc", "base=2026-01-01,clock=vm"),
         *("-icount", f"shift={shift},sleep=off"),

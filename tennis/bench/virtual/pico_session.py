@@ -9,10 +9,13 @@ from pathlib import Path
 
 from tennis import wire
 from tennis.bench.instruments import emulated
+from tennis.bench.instruments.emulated import describe, versions
 from tennis.bench.instruments.linked_session import EMULATOR_LOG, LinkedSession
 from tennis.bench.virtual.machine import Extras, Machine, Parts
 from tennis.errors import BenchError
 from tennis.rally.journal import Frame
+
+__all__ = ["describe", "session", "versions"]  # what an instrument of the virtual bench has
 
 COMPLETE = struct.pack("<I", 0)  # as an END begins, of wire.END_REASONS
 
@@ -67,3 +70,6 @@ class PicoSession(LinkedSession):
         if self._places >= 0:
             os.close(self._places)
             self._places = -1
+
+
+session = PicoSession
