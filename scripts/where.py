@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""Say where a feature is: the files of a command, from what imports what.
+
+    .venv/bin/python scripts/where.py compare      its files, tests and pages
+    .venv/bin/python scripts/where.py              all commands, a line each
+
+A file is a command's own if no other command needs it, or if it is called like the command. What
+up to four commands share is named with them; what more share is the ground that all stand on.
+"""
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tennis import entries
+from tennis.checkout import ROOT
+from tennis.cli import CORE_COMMANDS, names, plugged
+
+FEW = 4  # commands that share a file
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Where a command is; ``shared``: file -> the other commands that need it."""
+
+    name: str
+    own: tuple[str, ...]
+    shared: dict[str, tuple[str, ...]]
+    tests: tuple[str, ...]
+    pages: tuple[str, ...]
+
+
+@cache
+def features() -> dict[str, Feature]:
+    """Return all commands with their files."""
+    modules = _modules()
+    imports = {name: set(_imported(path, modules)) for name, path in modules.items()}
+    needs = {command: _reached(_begins(command), imports) for command in names()}
+    users = defaultdict(list)
+    for command, needed in needs.items():
+        for module in needed:
+            users[module].append(command)
+    tested = {
+        path: set(_imported(path, modules)) for path in sorted((ROOT / "tests").rglob("*.py"))
+    }
+    found = {}
+    for command, needed in needs.items():
+        called = {module for module in needed if module.rpartition(".")[2] == command}
+        own = {module for module in needed if len(users[module]) == 1} | called
+        shared = {module for module in needed if len(users[module]) <= FEW} - own
+        tests = [
+            path for path, its in tested.items() if its & own and path.name.startswith("test_")
+        ]
+        tests += [path for path in tested if path.name == f"test_{command}.py"]
+        pages = [ROOT / "docs" / "commands" / f"{command}.md", ROOT / "docs" / f"{command}.md"]
+        found[command] = Feature(
+            command,
+            _files(modules[module] for module in own),
+            {
+                _name(modules[module]): tuple(c for c in users[module] if c != command)
+                for module in sorted(shared)
+            },
+            _files(set(tests)),
+            _files(filter(Path.is_file, pages)),
+        )
+    return found
+
+
+def _begins(command: str) -> str:
+    entry = None if command in CORE_COMMANDS else plugged.find(command)
+    return entry.module if entry else f"tennis.cli.{command}"
+
+
+def _modules() -> dict[str, Path]:
+    """Return all modules of the kit, and their files."""
+    found = {}
+    for path in sorted((ROOT / "tennis").rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
+    """Yield what a file imports of the kit, and which entry points it asks for."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    texts = {
+        str(target.id): node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module in modules:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in modules else str(node.module)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.Call):
+            first = [
+                texts.get(one.id) if isinstance(one, ast.Name) else one for one in node.args[:2]
+            ]
+            words = [one.value if isinstance(one, ast.Constant) else one for one in first]
+            if len(words) == 2 and all(isinstance(word, str) for word in words):
+                entry = entries.find(*words) if words[0].startswith("tennis.") else None
+                if entry and entry.module in modules:
+                    yield entry.module
+
+
+def _reached(begin: str, imports: dict[str, set[str]]) -> set[str]:
+    seen, todo = set(), [begin]
+    while todo:
+        module = todo.pop()
+        if module not in seen and module != "tennis":  # which imports tennis.api when it is used
+            seen.add(module)
+            todo += imports.get(module, ())
+    return seen
+
+
+def _files(paths: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(sorted(map(_name, paths)))
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def main(words: list[str]) -> int:
+    """Print what was asked for; return the exit code."""
+    known = features()
+    if not words:
+        for feature in known.values():
+            tests = f"{len(feature.tests)} of tests"
+            print(f"{feature.name:12} {len(feature.own):3} files of its own, {tests}")
+        return 0
+    for word in words:
+        if word not in known:
+            print(f"where: no command {word}: use {', '.join(known)}", file=sys.stderr)
+            return 2
+        feature = known[word]
+        for title, files in (
+            ("own", feature.own),
+            ("tests", feature.tests),
+            ("pages", feature.pages),
+        ):
+            for file in files:
+                print(f"{title:6} {file}")
+        for file, others in feature.shared.items():
+            print(f"shared {file} ({', '.join(others)})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
