@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -71,78 +71,21 @@ class Ending:
         return self.progress is not None and 0 < self.progress.balls == self.progress.misses
 
 
+class Judged(NamedTuple):
+    """How a rally ended, and what went wrong."""
+
+    ended: Literal["complete", "interrupted", "fault"]
+    faults: list[Fault]
+
+
 def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: Ending) -> Rally:
     """Seal what a journal holds as the folder ``out``. Raises RallyError, DiskFullError."""
     part = part_path(out)
-    try:
-        known = bench.circumstances(plan, part)
-    except (KeyError, ValueError) as error:
-        why = plain(str(error), 200)
-        raise RallyError(
-            f"{part} was not written by tennis ({why})", next_step="play it again"
-        ) from error
+    known = _known(bench, plan, part)
     tick_hz = known.instrument.tick_hz
-    counted = counted_end(outcome.end)
     totals = _totals(journal)
-    noted = totals.noted
-    faults = [
-        *known.faults,
-        *_faults(known, outcome, counted, noted),
-        *_reported(known, noted),
-        *_contradictions(plan, counted, totals),
-        *_elsewhere(plan, totals.where),
-    ]
-    faults = list(dict.fromkeys(faults))  # of a replay: those that were recorded are found again
-    if totals.backwards:
-        text = (
-            f"{format_count(totals.backwards, 'ball')} served before the one before: flash it again"
-        )
-        faults.append(Fault(code="clock_backwards", message=f"the instrument's clock: {text}"))
-    ended: Literal["complete", "interrupted", "fault"] = "complete"
-    if plan.bench == "pi" and outcome.all_missed:
-        # a target that is not there; on the virtual bench the target itself says what is wrong
-        faults = [fault for fault in faults if fault.code != "no_answer"]
-        faults.insert(0, _no_answer(plan, known, totals))
-        ended = "fault"
-    elif not outcome.all_there and (counted is None or counted["reason"] != "complete"):
-        ended = "interrupted" if outcome.interrupted and not faults else "fault"
-    elif any(fault.code == "miscounted" for fault in faults):
-        ended = "fault"
-    elif plan.drill and not is_drill_complete(part / CONSOLE):
-        if not outcome.interrupted:
-            text = "the target did not report all of its measurements"
-            faults.append(Fault(code="not_told", message=text))
-        ended = "fault" if faults else "interrupted"
-    elif not faults and (missing := _not_closed(known, counted)):
-        if outcome.interrupted:
-            ended = "interrupted"  # between its last ball and its end
-        else:
-            text = f"nobody knows what should have come after the last ball: {missing}"
-            faults.append(Fault(code="not_closed", message=text))
-    manifest = Manifest(
-        schema_version=2,
-        bench=plan.bench,
-        time_note=bench.time_note(plan),
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        operator=plan.operator,
-        instrument=known.instrument,
-        target=known.target,
-        load=known.load,
-        protocol=plan.protocol,
-        drill=plan.drill,
-        counts=Counts(
-            balls=0,  # balls and misses are counted when the table is written
-            misses=0,
-            **instrument_counts(noted),
-            where=totals.where or _told(known, totals),
-        ),
-        line=known.line,
-        ended=ended,
-        faults=faults,
-        suspect=bool(faults),
-        tool=Tool(tennis=__version__, versions=plan.versions),
-        files={},
-    )
+    judged = _judged(plan, known, outcome, totals, part)
+    manifest = _manifest(plan, known, totals, judged, bench.time_note(plan))
 
     def balls() -> Iterator[pa.RecordBatch]:
         return batches_from_frames(journal.payloads(wire.BALLS), tick_hz)
@@ -153,6 +96,94 @@ def seal_played(bench: Bench, plan: Plan, out: Path, journal: Journal, outcome: 
     notes = ({"what": "umpire", "text": text} for text in outcome.umpire)
     every = itertools.chain(_events(known, journal, tick_hz), notes)
     return seal(part, out, manifest, balls(), every)
+
+
+def _known(bench: Bench, plan: Plan, part: Path) -> RunRecord:
+    """Return what a bench knows behind a rally. Raises RallyError where its notes are no notes."""
+    try:
+        return bench.circumstances(plan, part)
+    except (KeyError, ValueError) as error:
+        why = plain(str(error), 200)
+        raise RallyError(
+            f"{part} was not written by tennis ({why})", next_step="play it again"
+        ) from error
+
+
+def _judged(plan: Plan, known: RunRecord, outcome: Ending, totals: "_Totals", part: Path) -> Judged:
+    """Say how a rally ended, and what went wrong, the cause first."""
+    counted = counted_end(outcome.end)
+    # of a replay: those that were recorded are found again
+    faults = list(dict.fromkeys(_seen(plan, known, outcome, counted, totals)))
+    if totals.backwards:
+        text = (
+            f"{format_count(totals.backwards, 'ball')} served before the one before: flash it again"
+        )
+        faults.append(Fault(code="clock_backwards", message=f"the instrument's clock: {text}"))
+    if plan.bench not in {"virtual", "replay"} and outcome.all_missed:
+        # a target that is not there; on the virtual bench the target itself says what is wrong
+        others = [fault for fault in faults if fault.code != "no_answer"]
+        return Judged("fault", [_no_answer(plan, known, totals), *others])
+    if not outcome.all_there and (counted is None or counted["reason"] != "complete"):
+        return Judged("interrupted" if outcome.interrupted and not faults else "fault", faults)
+    if any(fault.code == "miscounted" for fault in faults):
+        return Judged("fault", faults)
+    if plan.drill and not is_drill_complete(part / CONSOLE):
+        if not outcome.interrupted:
+            text = "the target did not report all of its measurements"
+            faults.append(Fault(code="not_told", message=text))
+        return Judged("fault" if faults else "interrupted", faults)
+    missing = "" if faults else _not_closed(known, counted)
+    if missing and outcome.interrupted:
+        return Judged("interrupted", faults)  # between its last ball and its end
+    if missing:
+        text = f"nobody knows what should have come after the last ball: {missing}"
+        faults.append(Fault(code="not_closed", message=text))
+    return Judged("complete", faults)
+
+
+def _seen(
+    plan: Plan,
+    known: RunRecord,
+    outcome: Ending,
+    counted: dict[str, Any] | None,
+    totals: "_Totals",
+) -> Iterator[Fault]:
+    """Yield what the bench, the player and the counts say went wrong; some may say the same."""
+    yield from known.faults
+    yield from _faults(known, outcome, counted, totals.noted)
+    yield from _reported(known, totals.noted)
+    yield from _contradictions(plan, counted, totals)
+    yield from _elsewhere(plan, totals.where)
+
+
+def _manifest(
+    plan: Plan, known: RunRecord, totals: "_Totals", judged: Judged, time_note: str
+) -> Manifest:
+    """Return the manifest, without what is counted when the table of balls is written."""
+    return Manifest(
+        schema_version=2,
+        bench=plan.bench,
+        time_note=time_note,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        operator=plan.operator,
+        instrument=known.instrument,
+        target=known.target,
+        load=known.load,
+        protocol=plan.protocol,
+        drill=plan.drill,
+        counts=Counts(
+            balls=0,
+            misses=0,
+            **instrument_counts(totals.noted),
+            where=totals.where or _told(known, totals),
+        ),
+        line=known.line,
+        ended=judged.ended,
+        faults=judged.faults,
+        suspect=bool(judged.faults),
+        tool=Tool(tennis=__version__, versions=plan.versions),
+        files={},
+    )
 
 
 def _not_closed(known: RunRecord, counted: dict[str, Any] | None) -> str:

@@ -95,57 +95,18 @@ class VirtualBench:
         return f"virtual time, {plan.instruction_ns} ns per instruction"
 
     def parts(self, plan: Plan) -> Parts:
-        """Find and build what a plan with Linux needs. Raises UsageError or BenchError."""
+        """Return what a plan with Linux needs, once: found, checked, built.
+
+        Raises UsageError or BenchError.
+        """
         plan = plan.model_copy(update={"versions": {}})
         if self._parts is None or self._parts.plan != plan:
             _check(plan)
             load = load_folder.find(plan.load, plan.load_options)
             _check_load(plan, load)
             kernel = catalogue.find(plan.kernel)
-            player = flavours.player_on(kernel.flavour, plan.stage)
-            _check_witness(plan, kernel)
-            if plan.processors > 1 and kernel.flavour in CORES:
-                raise UsageError(
-                    f"--processors {plan.processors}: a kernel of flavour {kernel.flavour} plays "
-                    "with one processor: its second core was never tried on another",
-                    next_step="leave it out",
-                )
-            if plan.beneath != "none":
-                _check_beneath(plan, kernel)
-            elif plan.racquet:
-                _check_own_racquet(plan, kernel)
-            elif plan.drill is None:
-                flavours.check(player, plan.top_half, plan.bottom_half, plan.priorities)
-            qemu = instrument.find_qemu()
-            needs_network = bool(load.host_command(PEER_TARGET))
-            initramfs.versions(packages_of(load, plan.witness))  # they are here
-            load_source = load.folder / f"{load.file.module}.c"
-            self._parts = Parts(
-                plan=plan,
-                qemu=qemu,
-                kernel=kernel,
-                load=load,
-                plugin=instrument.build(
-                    qemu, "link" if plan.instrument == "pico" else "instrument"
-                ),
-                racquet=_racquet(plan, kernel),
-                load_module=modules.kernel_module(load_source, kernel)
-                if load.file.module
-                else None,
-                racquet_user=modules.program(TARGET / "racquet" / "racquet-user.c"),
-                racquet_ready=modules.program(TARGET / "virtual" / "racquet-ready.c"),
-                load_programs={
-                    source.stem: part.prebuilt(source.stem, kernel.flavour)
-                    or modules.program(source, libraries=part.file.libraries)
-                    for part in load.parts
-                    for source in part.sources
-                },
-                drivers=drivers.network(kernel) if needs_network else {},
-                drill=_drill(plan, kernel),
-                beneath=beneath().image(kernel, self.extras.beneath)
-                if plan.beneath != "none"
-                else None,
-            )
+            _check_kernel(plan, kernel)
+            self._parts = _built(plan, kernel, load, self.extras)
         return self._parts
 
     def versions(self, plan: Plan) -> dict[str, str]:
@@ -264,6 +225,52 @@ def _check(plan: Plan) -> None:
     loading.check_command_line(plan.command_line)
     if plan.instrument != "pico" and protocol.timeout_ns > instrument.TIMEOUT_MAX_NS:
         raise UsageError("a timeout of the built-in instrument is at most 4 s (4000 ms)")
+
+
+def _check_kernel(plan: Plan, kernel: catalogue.Kernel) -> None:
+    """Raise UsageError for what this kernel does not have, or cannot be used with."""
+    _check_witness(plan, kernel)
+    if plan.processors > 1 and kernel.flavour in CORES:
+        raise UsageError(
+            f"--processors {plan.processors}: a kernel of flavour {kernel.flavour} plays with one "
+            "processor: nobody tried its second core (EVL, Cobalt) on several",
+            next_step="leave it out",
+        )
+    if plan.beneath != "none":
+        _check_beneath(plan, kernel)
+    elif plan.racquet:
+        _check_own_racquet(plan, kernel)
+    elif plan.drill is None:
+        player = flavours.player_on(kernel.flavour, plan.stage)
+        flavours.check(player, plan.top_half, plan.bottom_half, plan.priorities)
+
+
+def _built(plan: Plan, kernel: catalogue.Kernel, load: load_folder.Load, extras: Extras) -> Parts:
+    """Build all that is played with. Raises BenchError, and UsageError for a drill's kernel."""
+    qemu = instrument.find_qemu()
+    needs_network = bool(load.host_command(PEER_TARGET))
+    initramfs.versions(packages_of(load, plan.witness))  # they are here
+    load_source = load.folder / f"{load.file.module}.c"
+    return Parts(
+        plan=plan,
+        qemu=qemu,
+        kernel=kernel,
+        load=load,
+        plugin=instrument.build(qemu, "link" if plan.instrument == "pico" else "instrument"),
+        racquet=_racquet(plan, kernel),
+        load_module=modules.kernel_module(load_source, kernel) if load.file.module else None,
+        racquet_user=modules.program(TARGET / "racquet" / "racquet-user.c"),
+        racquet_ready=modules.program(TARGET / "virtual" / "racquet-ready.c"),
+        load_programs={
+            source.stem: part.prebuilt(source.stem, kernel.flavour)
+            or modules.program(source, libraries=part.file.libraries)
+            for part in load.parts
+            for source in part.sources
+        },
+        drivers=drivers.network(kernel) if needs_network else {},
+        drill=_drill(plan, kernel),
+        beneath=beneath().image(kernel, extras.beneath) if plan.beneath != "none" else None,
+    )
 
 
 def _check_load(plan: Plan, load: load_folder.Load) -> None:

@@ -18,7 +18,7 @@ timer's handler, too.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -106,6 +106,35 @@ class Met:
     sure: NDArray[np.bool_]
     taken: Times
     context: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What pings meet in one case of the formula, or in all; arrays as in ``Met``."""
+
+    latency: Times
+    ramp: NDArray[np.bool_]
+    way: NDArray[np.int8]
+    where: NDArray[np.int8]
+    sure: NDArray[np.bool_]
+    taken: Times
+
+    @classmethod
+    def empty(cls, count: int) -> "Case":
+        """Return room for so many pings."""
+        return cls(
+            latency=np.empty(count, np.int64),
+            ramp=np.empty(count, np.bool_),
+            way=np.empty(count, np.int8),
+            where=np.empty(count, np.int8),
+            sure=np.empty(count, np.bool_),
+            taken=np.empty(count, np.int64),
+        )
+
+    def put(self, mask: NDArray[np.bool_], case: "Case") -> None:
+        """Write what one case says to where ``mask`` says that it is the case."""
+        for field in fields(self):
+            getattr(self, field.name)[mask] = getattr(case, field.name)
 
 
 class Model:
@@ -215,38 +244,58 @@ class Model:
         """
         run = self.run
         section = np.maximum(np.searchsorted(run.begin, at, "right") - 1, 0)
-        known = at >= run.begin[0]
         masked = at < run.end[section]
-        where = run.where[section].copy()
-        # not masked
-        rest, shadowed, sure = self._rest(at, at, where)
-        latency, ramp, taken = rest, np.zeros(len(at), bool), at.copy()
-        way = np.where(shadowed, BEHIND_TIMER, AT_ONCE)
-        # masked, and awake
-        chance = np.searchsorted(self._chance, at, "right")
-        known &= ~masked | (chance < len(self._chance))
-        chance = np.minimum(chance, len(self._chance) - 1)
-        taken = np.where(masked, self._chance[chance], taken)
-        latency = np.where(masked, taken - at + self._chance_rest[chance], latency)
-        way = np.where(masked, self._chance_way[chance], way)
-        where = np.where(masked, self._chance_where[chance], where)
-        sure = np.where(masked, self._chance_sure[chance], sure)
-        ramp |= masked
-        # masked, before a sleep or asleep
         asleep = masked & (at < self._woke[section]) & (self._woke[section] != NEVER)
-        s = section[asleep]
-        slept = np.maximum(at[asleep], self._slept[s])
-        rest, shadowed, all_seen = self._rest(slept + self._out[s], self._slept[s], run.where[s])
-        taken[asleep] = slept + self._out[s]
-        latency[asleep] = taken[asleep] - at[asleep] + rest
-        ramp[asleep] = at[asleep] < self._slept[s]
-        way[asleep] = np.where(shadowed, BEHIND_TIMER, ASLEEP)
-        where[asleep] = run.where[s]
-        sure[asleep] = all_seen & ~self._many_sleeps[s]
+        met = Case.empty(len(at))
+        met.put(~masked, self._unmasked(at[~masked], section[~masked]))
+        awake = masked & ~asleep
+        met.put(awake, self._masked(at[awake]))
+        met.put(asleep, self._asleep(at[asleep], section[asleep]))
+        # behind the last chance nobody knows when it would be taken
+        known = (at >= run.begin[0]) & (~masked | (at < self._chance[-1]))
         other = run.where[np.maximum(section - 1, 0)]
-        context = np.where(way == BEHIND_INTERRUPT, other, where)
-        kinds = way.astype(np.int8), where.astype(np.int8)
-        return Met(latency, ramp, *kinds, section, sure & known, taken, context.astype(np.int8))
+        context = np.where(met.way == BEHIND_INTERRUPT, other, met.where).astype(np.int8)
+        return Met(
+            met.latency,
+            met.ramp,
+            met.way,
+            met.where,
+            section,
+            met.sure & known,
+            met.taken,
+            context,
+        )
+
+    def _unmasked(self, at: Times, section: Times) -> "Case":
+        """Return what pings meet that are taken at once."""
+        where = self.run.where[section]
+        rest, shadowed, sure = self._rest(at, at, where)
+        way = np.where(shadowed, BEHIND_TIMER, AT_ONCE)
+        return Case(rest, np.zeros(len(at), bool), way, where, sure, at)
+
+    def _masked(self, at: Times) -> "Case":
+        """Return what pings meet that wait for the next chance, the processor being awake."""
+        chance = np.searchsorted(self._chance, at, "right")
+        chance = np.minimum(chance, len(self._chance) - 1)
+        taken = self._chance[chance]
+        return Case(
+            taken - at + self._chance_rest[chance],
+            np.ones(len(at), bool),
+            self._chance_way[chance],
+            self._chance_where[chance],
+            self._chance_sure[chance],
+            taken,
+        )
+
+    def _asleep(self, at: Times, section: Times) -> "Case":
+        """Return what pings meet that wake the processor, or come before it sleeps, masked."""
+        where = self.run.where[section]
+        slept = np.maximum(at, self._slept[section])
+        taken = slept + self._out[section]
+        rest, shadowed, sure = self._rest(taken, self._slept[section], where)
+        way = np.where(shadowed, BEHIND_TIMER, ASLEEP)
+        seen = sure & ~self._many_sleeps[section]
+        return Case(taken - at + rest, at < self._slept[section], way, where, seen, taken)
 
     def edges(self, low: int, high: int) -> Times:
         """Return the instants in [low, high) at which the formula changes; low is the first."""
