@@ -4,16 +4,9 @@
 #
 # Make this checkout ready to play: Debian packages, the Python environment .venv, kernels.
 #
-#   scripts/setup.sh           what `make demo` needs
-#   scripts/setup.sh --pico    also what the emulated Pico needs (tennis brickwall verify --bench virtual)
-#   scripts/setup.sh --lab     also what a student's labs need: JupyterLab, checks, the books, SLOTH's compiler
-#   scripts/setup.sh --provision   also what provisioning targets needs (docs/provisioning.md)
-#   scripts/setup.sh --cluster also what a match on many machines needs (docs/cluster.md)
-#   scripts/setup.sh --store   also what tennis store needs
-#   scripts/setup.sh --scoreboard  also what tennis scoreboard needs
-#   scripts/setup.sh --unit    what `make unit` needs: no kernels, no emulated Pico, no browser
-#   scripts/setup.sh --test    also what `make test` needs; all of the others are part of it
-#   scripts/setup.sh --plan    say what would be done, and do nothing (with or without the others)
+#   scripts/setup.sh [--STAGE...] [--plan]
+#
+# Without a stage: what `make demo` needs. --help lists the stages, which STAGES below has.
 #
 # It says what it will install and download before it does so, and a second run downloads nothing.
 # Environment: TENNIS_CACHE (kernels; default ~/.cache/tennis), TENNIS_PYTHON (default
@@ -23,8 +16,23 @@ set -euo pipefail
 readonly PIP_VERSION=26.3 # 25.1 or newer: dependency groups; 25.3: build constraints
 readonly KERNELS=(mainline rt)
 readonly TEST_KERNELS=(mainline-6.1 rt-6.1 mainline-7 rt-7)
-readonly LAB_GROUPS=(lab book)
-readonly TEST_GROUPS=(lab book check provision cluster store scoreboard)
+# stage, MB of Python packages to download, groups of pyproject.toml with commas, what it is for;
+# scripts/programs.txt says which programs belong to which
+STAGES=$(
+    cat <<'END'
+pico       130 -                                               what the emulated Pico needs (tennis brickwall verify --bench virtual)
+lab        200 lab,book                                        what a student's labs need: JupyterLab, checks, the books, SLOTH's compiler
+provision  130 provision                                       what provisioning targets needs (docs/provisioning.md)
+cluster    150 cluster                                         what a match on many machines needs (docs/cluster.md)
+store      150 store                                           what tennis store needs
+scoreboard 230 scoreboard                                      what tennis scoreboard needs
+unit       400 lab,book,check,provision,cluster,store,scoreboard what `make unit` needs: no kernels, no emulated Pico, no browser
+test       400 lab,book,check,provision,cluster,store,scoreboard what `make test` needs; all of the others are part of it
+END
+)
+readonly STAGES
+readonly OF_TEST=(pico lab provision unit) # what --test stands for, besides its own programs
+declare -A WITH=()                         # the stages that are wanted
 
 readonly SILENT_S=20     # a server that says nothing
 readonly DOWNLOAD_S=3600 # one that says little
@@ -94,11 +102,8 @@ wanted_packages() {
         case $stage in
             base) ;;
             # the quick tests build nothing for a Cortex-M, and its compiler is large
-            lab) [[ -n $WITH_LAB ]] || [[ -n $WITH_UNIT && $package != *-arm-none-eabi ]] || continue ;;
-            unit) [[ -n $WITH_UNIT ]] || continue ;;
-            pico) [[ -n $WITH_PICO ]] || continue ;;
-            provision) [[ -n $WITH_PROVISION ]] || continue ;;
-            test) [[ -n $WITH_TESTS ]] || continue ;;
+            lab) [[ -v WITH[lab] ]] || [[ -v WITH[unit] && $package != *-arm-none-eabi ]] || continue ;;
+            unit | pico | provision | test) [[ -v WITH[$stage] ]] || continue ;;
             *) continue ;;
         esac
         case $when in
@@ -228,30 +233,41 @@ install_emulator() {
     cp "$EMULATOR/package.json" "$EMULATOR/node_modules/.tennis-package.json"
 }
 
+# The help: how it is called, and the stages.
+usage() {
+    printf 'scripts/setup.sh [--STAGE...] [--plan]\n\n'
+    printf '  %-13s %s\n' "" "what \`make demo\` needs" "--plan" "say what would be done, and do nothing"
+    local stage megabytes groups what
+    while read -r stage megabytes groups what; do
+        [[ -z $stage ]] || printf '  %-13s also %s\n' "--$stage" "$what"
+    done <<<"$STAGES"
+}
+
+# Want a stage, with its groups and what it stands for; the caller has groups and megabytes.
+want() {
+    local stage more of what named=()
+    while read -r stage more of what; do
+        [[ $stage == "$1" && -n $stage ]] || continue
+        WITH[$stage]=yes
+        ((more <= megabytes)) || megabytes=$more
+        [[ $of == - ]] || IFS=, read -ra named <<<"$of"
+        groups+=("${named[@]}")
+        return
+    done <<<"$STAGES"
+    echo "setup: unknown option --$1; try --help." >&2
+    exit 2
+}
+
 main() {
-    local groups=() megabytes=130 plan_only="" missing=() kernels=("${KERNELS[@]}") todo=()
-    WITH_TESTS="" WITH_UNIT="" WITH_LAB="" WITH_PICO="" WITH_PROVISION=""
+    local groups=() megabytes=130 plan_only="" missing=() kernels=("${KERNELS[@]}") todo=() stage
     while [[ $# -gt 0 ]]; do
         case $1 in
-            --pico) WITH_PICO=yes ;;
-            --lab) groups+=("${LAB_GROUPS[@]}") megabytes=200 WITH_LAB=yes ;;
-            --provision) groups+=(provision) WITH_PROVISION=yes ;;
-            --cluster) groups+=(cluster) megabytes=150 ;;
-            --store) groups+=(store) megabytes=150 ;;
-            --scoreboard) groups+=(scoreboard) megabytes=230 ;;
-            --unit)
-                groups+=("${TEST_GROUPS[@]}") megabytes=400 kernels=()
-                WITH_UNIT=yes
-                ;;
-            --test)
-                groups+=("${TEST_GROUPS[@]}") megabytes=400
-                WITH_TESTS=yes WITH_UNIT=yes WITH_LAB=yes WITH_PICO=yes WITH_PROVISION=yes kernels+=("${TEST_KERNELS[@]}")
-                ;;
             --plan) plan_only=yes ;;
             -h | --help)
-                sed -n '5,20s/^# \{0,1\}//p' "$HERE/scripts/setup.sh"
+                usage
                 exit 0
                 ;;
+            --?*) want "${1#--}" ;;
             *)
                 echo "setup: unknown option $1; try --help." >&2
                 exit 2
@@ -259,6 +275,11 @@ main() {
         esac
         shift
     done
+    [[ ! -v WITH[unit] ]] || kernels=()
+    if [[ -v WITH[test] ]]; then
+        for stage in "${OF_TEST[@]}"; do WITH[$stage]=yes; done
+        kernels=("${KERNELS[@]}" "${TEST_KERNELS[@]}")
+    fi
 
     check_platform
     mapfile -t missing < <(wanted_packages | missing_packages)
@@ -266,7 +287,7 @@ main() {
         todo+=("Debian packages, $(download_size "${missing[@]}") to download, with apt-get$([[ $(id -u) == 0 ]] || echo ' through sudo'):" "  ${missing[*]}")
     python_is_ready "${groups[@]}" ||
         todo+=("Python packages, about $megabytes MB to download, into $HERE/.venv")
-    [[ -z $WITH_PICO ]] || emulator_is_ready ||
+    [[ ! -v WITH[pico] ]] || emulator_is_ready ||
         todo+=("npm packages, 1 MB to download, into $HERE/$EMULATOR/node_modules")
     if [[ -n $plan_only || ${#todo[@]} -gt 0 ]]; then
         if [[ ${#todo[@]} -gt 0 ]]; then
@@ -275,7 +296,7 @@ main() {
         fi
         [[ ${#kernels[@]} == 0 ]] || say "and keep in $CACHE, unless they are there:" \
             "Debian's arm64 kernels (${kernels[*]}), about 100 MB each to download."
-        [[ -z $WITH_PICO ]] || say "MicroPython for the emulated Pico, 10 MB to download and a minute to build."
+        [[ ! -v WITH[pico] ]] || say "MicroPython for the emulated Pico, 10 MB to download and a minute to build."
     fi
     [[ -z $plan_only ]] || exit 0
 
@@ -289,7 +310,7 @@ main() {
     [[ ${#missing[@]} == 0 ]] || install_packages "${missing[@]}"
     python_is_ready "${groups[@]}" || install_python "${groups[@]}"
     [[ ${#kernels[@]} == 0 ]] || .venv/bin/tennis kernels fetch "${kernels[@]}"
-    if [[ -n $WITH_PICO ]]; then
+    if [[ -v WITH[pico] ]]; then
         emulator_is_ready || install_emulator
         .venv/bin/python -m tennis.bench.instruments.micropython
     fi

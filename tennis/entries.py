@@ -142,7 +142,7 @@ def need(group: str, name: str, why: str) -> Any:
     """
     entry = find(group, name)
     if entry is None:
-        raise EntryError(f"{why} is not here: no package has it", next_step="take all of Tennis")
+        raise EntryError(f"{why} needs a package that is not installed", next_step="install it")
     try:
         return entry.load()
     except EntryError as error:

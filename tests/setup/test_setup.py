@@ -173,7 +173,14 @@ def test_an_unknown_option(run):
 def test_help(run):
     done = run("--help")
     assert done.returncode == 0
-    assert "scripts/setup.sh --plan" in done.stdout
+    assert done.stdout.startswith("scripts/setup.sh [--STAGE...] [--plan]\n")
+    stages = re.findall(r"^  --(\w+) +also what", done.stdout, flags=re.MULTILINE)
+    table = (ROOT / "scripts/programs.txt").read_text()
+    assert {"pico", "lab", "provision", "unit", "test"} <= set(stages)
+    named = re.findall(r"^[^#\s]\S* +\S+ +(\w+) ", table, flags=re.MULTILINE)
+    assert set(named) <= {"system", "base", *stages}
+    for stage in stages:
+        assert run("--plan", f"--{stage}").returncode == 0
     assert "SPDX" not in done.stdout
 
 
