@@ -103,6 +103,11 @@ ifneq ($(wildcard exam/conf.py),)
 	@$(SPHINX) -b html exam exam/_build/html && echo "docs: exam/_build/html/index.html"
 endif
 
+.PHONY: dist
+dist: ## build what people install, into dist/: wheel, sdist, list of parts, checksums
+	@$(if $(READY),:,scripts/setup.sh --dist)
+	@scripts/dist.sh dist
+
 .PHONY: slides
 slides: docs ## print each deck of slides as a PDF, a page a slide
 	@for page in slides/_build/html/[0-9]*.html; do \
@@ -127,5 +132,5 @@ notebook: setup-lab ## run LAB's notebook on TENNIS_RALLY=DIR:DIR, into a page b
 
 .PHONY: clean
 clean: ## remove what was built here; .venv and the kernels' cache stay
-	@rm -rf build demo handouts/_build docs/_build slides/_build exam/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@rm -rf build demo dist handouts/_build docs/_build slides/_build exam/_build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -26,8 +26,9 @@ provision  130 provision                                       what provisioning
 cluster    150 cluster                                         what a match on many machines needs (docs/cluster.md)
 store      150 store                                           what tennis store needs
 scoreboard 230 scoreboard                                      what tennis scoreboard needs
-unit       400 lab,book,check,provision,cluster,store,scoreboard what `make unit` needs: no kernels, no emulated Pico, no browser
-test       400 lab,book,check,provision,cluster,store,scoreboard what `make test` needs; all of the others are part of it
+dist       140 dist                                            what make dist needs
+unit       400 lab,book,check,provision,cluster,store,scoreboard,dist what `make unit` needs: no kernels, no emulated Pico, no browser
+test       400 lab,book,check,provision,cluster,store,scoreboard,dist what `make test` needs; all of the others are part of it
 END
 )
 readonly STAGES
@@ -208,6 +209,9 @@ install_python() {
     say "Installing Python packages into .venv ..."
     pip install "pip==$PIP_VERSION" >"$log" 2>&1 || die_of "pip could not update itself" "$log"
     for group in "$@"; do arguments+=(--group "$group"); done
+    # the package's name of before: both would own the same command
+    ! compgen -G '.venv/lib/python3*/site-packages/tennis-*.dist-info' >/dev/null || pip uninstall --yes tennis >"$log" 2>&1 ||
+        die_of "pip could not remove the package's old name" "$log"
     pip install --constraint constraints.txt --build-constraint constraints.txt \
         --editable '.[boards,pico]' "${arguments[@]}" >"$log" 2>&1 || die_of "pip install failed" "$log"
     print=$(fingerprint)

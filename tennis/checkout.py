@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Tennis authors
 # SPDX-License-Identifier: MIT
-"""Where the parts of the kit are that are not Python: the checkout that this package runs from."""
+"""Where the parts of the kit are that are not Python: in a checkout, or in a wheel."""
 
 import os
 import re
@@ -9,13 +9,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+# PyPI's "tennis" scores matches: decision 23
+DISTRIBUTION = "tennis-rt"
+# what to put on PYTHONPATH for this package
+PACKAGES = Path(__file__).resolve().parents[1]
+_INSTALLED = PACKAGES / "tennis" / "kit"  # of a wheel: pyproject.toml says what is in it
+IS_CHECKOUT = not _INSTALLED.is_dir()
+ROOT = PACKAGES if IS_CHECKOUT else _INSTALLED
+# the command that installs what is missing
+SETUP = "make setup" if IS_CHECKOUT else "tennis setup"
 PROJECT = ROOT / "pyproject.toml"
 
 
 @cache
 def project() -> dict[str, Any]:
-    """Return what the checkout says of itself: ``[project]`` of its ``pyproject.toml``."""
+    """Return what the package says of itself: ``[project]`` of its ``pyproject.toml``."""
     with PROJECT.open("rb") as file:
         said: dict[str, Any] = tomllib.load(file)["project"]
     return said
@@ -30,7 +38,7 @@ def source_address() -> str | None:
     if address is None:
         return None
     if not re.fullmatch(r"https://[\w.~:/@+-]{4,43}", address, re.ASCII):
-        raise ValueError(f"pyproject.toml: the address {address!r} is not https://, or too long")
+        raise ValueError(f"[project.urls]: the address {address!r} is not https://, or too long")
     return str(address)
 
 

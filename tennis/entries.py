@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tennis.checkout import project
+from tennis.checkout import DISTRIBUTION, IS_CHECKOUT, SETUP, project
 from tennis.errors import TennisError
 from tennis.listener import say
 
@@ -85,7 +85,7 @@ class Entry:
     def repair(self) -> str:
         """Say what to do about one that is broken."""
         if self.package == OWN:
-            return "run 'make setup'; if that does not help, please report it"
+            return f"run '{SETUP}'; if that does not help, please report it"
         return f"repair the package {self.package}, or remove it"
 
     def __str__(self) -> str:
@@ -105,10 +105,12 @@ def missing(error: ModuleNotFoundError) -> str:
 def how_to_get(error: ModuleNotFoundError) -> str:
     """Say what installs a module that an import did not find."""
     if (error.name or "").startswith("tennis."):
-        return "take the whole of Tennis, then run 'make setup'"
+        return f"take the whole of Tennis, then run '{SETUP}'"
     if not is_of_a_room(error):
         return "install it, or the package that brings it"
     room = ROOMS[(error.name or "").partition(".")[0]]
+    if not IS_CHECKOUT:
+        return f"run \"pip install '{DISTRIBUTION}[{room}]'\""
     stage = f" --{room}" if room in STAGES else ""
     return f"run 'scripts/setup.sh{stage}'"
 
@@ -181,7 +183,7 @@ def _own() -> Iterator[Entry]:
 
 def _others() -> Iterator[Entry]:
     """Yield those of all packages that Python finds, each package once: the first that it finds."""
-    seen = {OWN}
+    seen = {OWN, DISTRIBUTION}  # what the kit lists itself is not read twice
     for place in dict.fromkeys(sys.path):
         try:
             names = sorted(os.listdir(place or "."))  # noqa: PTH208 (quick: most have no entries)

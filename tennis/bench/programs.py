@@ -3,11 +3,15 @@
 """The programs that tennis starts, and who installs them: scripts/programs.txt."""
 
 import os
+import platform
 import shutil
+import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from tennis.checkout import ROOT
+from tennis import environment
+from tennis.checkout import IS_CHECKOUT, ROOT
 
 TABLE = ROOT / "scripts/programs.txt"
 # sbin is not on everybody's path
@@ -40,6 +44,43 @@ def how_to_get(name: str) -> str:
     """Say how a missing program is installed."""
     for program in programs():
         if program.name == name:
+            if not IS_CHECKOUT:
+                return f"run '{install_command([program.package])}'"
             option = "" if program.stage in {"base", "system"} else f" --{program.stage}"
             return f"it is in Debian's package {program.package}: run scripts/setup.sh{option}"
     return "install it"
+
+
+def missing_packages() -> list[str]:
+    """Return Debian's packages of the stage base that this machine lacks, in the table's order.
+
+    dpkg tells which are installed. Without dpkg, programs are looked for, and what is no program is
+    taken for missing.
+    """
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), "")
+    wanted = [
+        row
+        for row in programs()
+        if row.stage == "base"
+        and (row.when in {"always", machine} or (row.when == "absent" and not find(row.name)))
+    ]
+    if shutil.which("dpkg-query"):
+        return list(dict.fromkeys(r.package for r in wanted if not _is_installed(r.package)))
+    return list(dict.fromkeys(row.package for row in wanted if not find(row.name)))
+
+
+def _is_installed(package: str) -> bool:
+    done = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${db:Status-Status} ", package],
+        env=environment.for_programs(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return " installed " in f" {done.stdout}"
+
+
+def install_command(packages: Sequence[str]) -> str:
+    """Return the command that installs Debian's packages, for this machine's user."""
+    root = "" if os.geteuid() == 0 else "sudo "
+    return f"{root}apt-get install --no-install-recommends {' '.join(packages)}"

@@ -51,6 +51,7 @@ CORE = {
         "course": "Copy the tree for a class; record the labs' rallies.",
     },
     "Benches": {
+        "setup": "Name what is missing, and fetch kernels, for a Tennis that pip installed.",
         "doctor": "Say what works here, what does not, and what to do about it.",
         "kernels": "List, fetch and prepare the kernels of the virtual bench.",
     },

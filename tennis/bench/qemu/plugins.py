@@ -15,7 +15,7 @@ from typing import Literal
 from tennis import environment
 from tennis.bench.cache import digest, once
 from tennis.bench.commands import run
-from tennis.checkout import ROOT
+from tennis.checkout import ROOT, SETUP
 from tennis.errors import BenchError
 from tennis.rally.manifest import Instrument, Protocol
 
@@ -64,7 +64,7 @@ def find_qemu() -> Qemu:
     """
     path = shutil.which(QEMU)
     if not path:
-        raise BenchError(f"{QEMU} is not installed", next_step="run 'make setup'")
+        raise BenchError(f"{QEMU} is not installed", next_step=f"run '{SETUP}'")
     text = run([path, "--version"], what="asking QEMU for its version")
     match = re.search(r"version (\d+)\.(\d+)\S*(?: \(([^)]*)\))?", text)
     if not match or (int(match.group(1)), int(match.group(2))) < OLDEST_QEMU:

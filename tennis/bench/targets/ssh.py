@@ -29,6 +29,7 @@ from pathlib import Path
 from tennis import environment
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.targets import diagnoses, snapshot
+from tennis.checkout import SETUP
 from tennis.errors import BenchError, UsageError
 from tennis.rally.text import plain
 
@@ -82,7 +83,7 @@ class SshTarget:
                 f"--target {host!a}", next_step="name a host as for ssh, NAME or USER@NAME"
             )
         if not shutil.which("ssh"):
-            raise BenchError("ssh is not installed", next_step="run 'make setup' (openssh-client)")
+            raise BenchError("ssh is not installed", next_step=f"run '{SETUP}' (openssh-client)")
         self.host = host
         self.patience = patience
         self.aborted = threading.Event()

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from tennis import environment
-from tennis.checkout import ROOT
+from tennis.checkout import PACKAGES
 from tennis.course.labs import LABS, Lab, Question, load_lab
 from tennis.course.work import WorkError
 from tennis.errors import BenchError
@@ -166,7 +166,7 @@ def _run(words: Sequence[str], folder: Path, results: Path, limit_s: float) -> s
         *("--work", str(folder.resolve()), "--results", str(results)),
         *words,
     ]
-    own = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    own = {"PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTECODE": "1"}
     # nothing of the folder that somebody stands in is imported
     own |= {"PYTHONSAFEPATH": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     try:

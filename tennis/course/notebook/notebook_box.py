@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tennis.bench import box
-from tennis.checkout import ROOT
+from tennis.checkout import PACKAGES, ROOT
 from tennis.course import recorded
 from tennis.course.labs import LABS
 from tennis.course.notebook.notebook_runner import without_grammars
@@ -60,7 +60,7 @@ def run_notebook(folder: Path, *, limit_s: float = LIMIT_S) -> Ran:
             "OMP_NUM_THREADS": "1",
             "MPLBACKEND": "module://matplotlib_inline.backend_inline",
             "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": str(PACKAGES),
         },
         limit_s,
     )
@@ -97,7 +97,7 @@ def _executed(content: bytes) -> Any:
 def _readable() -> dict[Path, Path]:
     """Return what may be read besides the system, by its path there: nothing that knows answers."""
     venv = Path(sys.prefix)
-    own = [ROOT / "tennis", ROOT / "kit-firmware" / "brickwall", LABS / "course.toml"]
+    own = [PACKAGES / "tennis", ROOT / "kit-firmware" / "brickwall", LABS / "course.toml"]
     labs = [*LABS.glob("*/lab.toml"), *LABS.glob(f"*/{recorded.FOLDER}")]
     shared = {path: path for path in [*own, *sorted(labs)]}
     # where the system's fonts are, for pictures

@@ -21,7 +21,7 @@ from tennis import __version__, environment
 from tennis.bench.cache import once
 from tennis.bench.kernels.modules import compiler_version
 from tennis.bench.qemu import plugins
-from tennis.checkout import ROOT
+from tennis.checkout import PACKAGES, ROOT
 from tennis.errors import TennisError
 from tennis.match.plan import ScheduledRally
 from tennis.rally.folder import MANIFEST
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 POLL_S = 1.0  # how often a task asks whether it is to end
 EARLIER = "an earlier run"
-FOLDERS = ("tennis", "target", "loads")  # of the checkout: what a rally's bytes may depend on
+# what a rally's bytes may depend on, and where it is
+FOLDERS = {"tennis": PACKAGES, "target": ROOT, "loads": ROOT}
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,13 @@ def describe() -> dict[str, str]:
 
 def _checkout() -> str:
     sha = hashlib.sha256()
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                sha.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    for folder, place in FOLDERS.items():
+        for path in sorted((place / folder).rglob("*")):
+            below = path.relative_to(place)
+            # an installed package has a copy of the kit in its own folder
+            kit = below.parts[:2] == ("tennis", "kit")
+            if path.is_file() and "__pycache__" not in path.parts and not kit:
+                sha.update(str(below).encode() + b"\0" + path.read_bytes())
     return sha.hexdigest()[:16]
 
 
@@ -170,7 +174,7 @@ def _process(
 ) -> dict[str, str]:
     """Run the process that plays, until it ends or is told to. Raises TennisError."""
     command = [sys.executable, "-m", "tennis.play.cluster.rally", *words]
-    own = environment.for_tennis(TENNIS_CACHE=str(cache), PYTHONPATH=str(ROOT))
+    own = environment.for_tennis(TENNIS_CACHE=str(cache), PYTHONPATH=str(PACKAGES))
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as log:
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=said, stderr=log, text=True, env=own

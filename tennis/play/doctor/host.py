@@ -17,7 +17,7 @@ from tennis.bench.findings import Finding
 from tennis.bench.kernels import catalogue, modules
 from tennis.bench.qemu import plugins as instrument
 from tennis.bench.virtual import initramfs
-from tennis.checkout import cache_folder
+from tennis.checkout import SETUP, cache_folder
 from tennis.entries import EntryError
 from tennis.errors import TennisError
 from tennis.play.doctor.folder import examine_folder
@@ -53,7 +53,7 @@ def _examine_virtual() -> Iterator[Finding]:
     yield looked("instrument", lambda: instrument.build(instrument.find_qemu()).name)
     for tool in ("make", "nm", "dpkg-deb", "apt-get"):
         if not shutil.which(tool):
-            yield Finding("bad", tool, "not installed", "run 'make setup'")
+            yield Finding("bad", tool, "not installed", f"run '{SETUP}'")
     home = cache_folder()
     if home.exists() and not os.access(home, os.R_OK | os.W_OK | os.X_OK):
         advice = "set TENNIS_CACHE to a folder that you can write"

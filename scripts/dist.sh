@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+#
+# Build what people install, into dist/ or the folder named: a wheel, an sdist, a list of what it is made of
+# (CycloneDX), and checksums. The same commit gives the same bytes: times are those of the commit.
+set -euo pipefail
+
+out=$(realpath -m "${1:-dist}")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$PWD
+[[ ! -e $out ]] || {
+    echo "dist: $out exists: remove it, or name another folder" >&2
+    exit 2
+}
+[[ -z $(git status --porcelain --untracked-files=no) ]] ||
+    echo "dist: Note: files differ from the commit, so nobody else gets these bytes."
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH
+
+# git's own copy: what lies beside it in this folder is nobody's package
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+git ls-files -z | while IFS= read -r -d '' name; do [[ ! -e $name && ! -L $name ]] || printf '%s\0' "$name"; done |
+    tar --null --files-from=- --create --file=- | tar --extract --file=- --directory="$scratch"
+python=$PWD/.venv/bin/python
+(cd "$scratch" && "$python" -m hatchling build -d "$out" >/dev/null)
+"$python" scripts/dependencies.py >"$scratch/requirements.txt"
+# a serial number and the time of making would differ each time
+"$python" -m cyclonedx_py requirements --output-reproducible --spec-version 1.6 --pyproject pyproject.toml \
+    --mc-type application --of JSON --output-file "$out/sbom.cdx.json" "$scratch/requirements.txt" 2>/dev/null
+(cd "$out" && sha256sum -- *.whl *.tar.gz *.json >SHA256SUMS)
+printf 'dist: %s\n' "$out"/*

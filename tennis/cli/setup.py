@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""``tennis setup``: what a package that pip installed needs besides."""
+
+import click
+
+from tennis.cli.words import echo
+from tennis.errors import BenchError, UsageError
+from tennis.listener import listening
+
+
+@click.command()
+@click.option("--plan", is_flag=True, help="Only say what is missing.")
+@click.argument("kernels", nargs=-1, metavar="[KERNEL]...")
+def setup(plan: bool, kernels: tuple[str, ...]) -> None:
+    """Make an installed Tennis ready to play: QEMU, compilers, and kernels (mainline and rt).
+
+    It names the Debian packages that are missing, and the command that installs them: it never
+    asks for root. Once they are there, it fetches the kernels into the cache folder (TENNIS_CACHE).
+    In a checkout, `make setup` does all of that.
+
+    \b
+    Examples:
+      tennis setup --plan
+      tennis setup
+      tennis setup mainline-7 rt-7
+    """
+    from tennis.bench import programs
+    from tennis.bench.virtual.prepare import prepare
+    from tennis.checkout import IS_CHECKOUT
+
+    if IS_CHECKOUT:
+        raise UsageError("this is a checkout", next_step="run 'make setup'")
+    names = kernels or ("mainline", "rt")
+    missing = programs.missing_packages()
+    if plan:
+        echo(f"packages that are missing: {' '.join(missing) or 'none'}")
+        echo(f"kernels to fetch, unless they are here: {' '.join(names)}, about 100 MB each")
+        return
+    if missing:
+        raise BenchError(
+            f"{len(missing)} Debian package{'s are' if len(missing) > 1 else ' is'} missing",
+            next_step=f"run '{programs.install_command(missing)}', then 'tennis setup' again",
+        )
+    with listening(echo):
+        prepare(names)
+    echo("ready: tennis rally --kernel rt --load stress --out first")

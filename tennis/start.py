@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""The start of the ``tennis`` command: a namesake is looked for before anything is imported.
+
+PyPI has another package that is imported as ``tennis``. pip overwrites files of the one that was
+there, and does not say so.
+"""
+
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+NAMESAKE = "tennis"  # scores matches
+KIT = Path(__file__).parent / "kit"  # of an installed package; a checkout has none
+
+
+def main() -> None:
+    """Run the command line, unless a namesake's files stand among those of this package."""
+    if KIT.is_dir() and _is_installed(NAMESAKE):
+        sys.exit(
+            "tennis: the package 'tennis', which scores matches, has files in the same folder. "
+            "Run 'pip uninstall tennis', then 'pip install --force-reinstall tennis-rt'"
+        )
+    from tennis.cli import main as run  # noqa: PLC0415 (see above)
+
+    run()
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        files = distribution(name).files or ()
+    except PackageNotFoundError:
+        return False
+    return any(file.parts[:1] == (NAMESAKE,) for file in files)

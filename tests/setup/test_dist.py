@@ -1,0 +1,180 @@
+# SPDX-FileCopyrightText: The Tennis authors
+# SPDX-License-Identifier: MIT
+"""What people install: built twice with the same bytes, and playing where there is no checkout."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tennis.checkout import ROOT
+from tennis.rally import open_rally
+from tests.support.shared import made_once
+from tests.support.terminal import tennis
+
+pytestmark = pytest.mark.xdist_group("dist")
+PACKAGE = "tennis_rt-"
+
+
+def build(folder: Path) -> None:
+    done = subprocess.run(
+        [ROOT / "scripts/dist.sh", folder / "dist"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory):
+    return made_once(tmp_path_factory, "dist", build) / "dist"
+
+
+def only(folder: Path, pattern: str) -> Path:
+    (found,) = folder.glob(pattern)
+    return found
+
+
+class Installed:
+    """A fresh environment with the wheel; what it depends on is that of this .venv."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        self.folder = folder
+        venv.create(folder / "venv", with_pip=False, symlinks=True)
+        site = only(folder / "venv/lib", "python3*/site-packages")
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install"]
+        own = ["--quiet", "--no-index", "--no-deps", "--no-compile"]
+        environment = ["--python", folder / "venv/bin/python"]
+        subprocess.run([*pip[:-1], *environment, "install", *own, wheel], check=True)
+        # a folder that is named by a .pth has no .pth of its own: not the checkout's either
+        (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+
+    def tennis(self, *words: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.folder / "venv/bin/tennis", *map(str, words)],
+            cwd=self.folder,
+            env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory, dist):
+    return Installed(tmp_path_factory.mktemp("installed"), only(dist, "*.whl"))
+
+
+def test_the_same_commit_gives_the_same_bytes(dist, tmp_path):
+    build(tmp_path)
+    for path in dist.iterdir():
+        assert path.read_bytes() == (tmp_path / "dist" / path.name).read_bytes(), path.name
+    sums = dict(
+        reversed(line.split("  ")) for line in (dist / "SHA256SUMS").read_text().splitlines()
+    )
+    assert set(sums) == {path.name for path in dist.iterdir()} - {"SHA256SUMS"}
+    for name, digest in sums.items():
+        assert hashlib.sha256((dist / name).read_bytes()).hexdigest() == digest
+
+
+def test_an_existing_folder_is_not_written_to(dist):
+    done = subprocess.run(
+        [ROOT / "scripts/dist.sh", dist], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "exists" in done.stderr) == (2, True)
+
+
+def test_no_answer_is_in_what_students_install(dist):
+    with zipfile.ZipFile(only(dist, "*.whl")) as wheel:
+        names = wheel.namelist()
+    with tarfile.open(only(dist, "*.tar.gz")) as sdist:
+        names += sdist.getnames()
+    assert [n for n in names if "solution.toml" in n or "/wrong/" in n or "/exam/" in n] == []
+    assert [n for n in names if "node_modules" in n or n.endswith(".pyc") or "/tests/" in n] == []
+    for needed in ("target/racquet/racquet.c", "loads/stress/load.toml", "labs/course.toml"):
+        assert f"tennis/kit/{needed}" in names
+
+
+def test_the_list_of_parts_names_every_dependency_with_its_version(dist):
+    parts = json.loads((dist / "sbom.cdx.json").read_text())
+    assert parts["metadata"]["component"]["name"] == "tennis-rt"
+    versions = {one["name"]: one["version"] for one in parts["components"]}
+    assert {"click", "numpy", "pyarrow", "pydantic-core"} <= set(versions)
+    assert "pytest" not in versions
+    pinned = dict(
+        line.lower().replace("_", "-").split("==")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if "==" in line
+    )
+    assert {name: pinned[name] for name in versions} == versions
+
+
+def test_nothing_of_the_checkout_is_read(installed):
+    done = installed.tennis("kernels", "--help", PYTHONVERBOSE="1")
+    assert done.returncode == 0, done.stderr[-2000:]
+    modules = [line for line in done.stderr.splitlines() if "tennis/cli" in line]
+    assert modules
+    assert [line for line in modules if str(ROOT / "tennis") in line] == []
+
+
+@pytest.mark.virtual
+def test_an_installed_tennis_plays_what_the_checkout_plays(installed, tmp_path):
+    words = ("rally", "--load", "hog", "--balls", "60", "--seed", "7", "--quiet", "--out")
+    done = installed.tennis(*words, installed.folder / "a")
+    assert done.returncode == 0, done.stderr
+    assert tennis(*words, str(tmp_path / "b")).returncode == 0
+    ours, theirs = (open_rally(path).manifest for path in (tmp_path / "b", installed.folder / "a"))
+    assert ours.files["balls.parquet"] == theirs.files["balls.parquet"]
+    assert ours.tool.versions == theirs.tool.versions
+    done = installed.tennis("check", installed.folder / "a")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_lab_starts_and_a_firmware_is_there(installed):
+    done = installed.tennis("lab", "start", "01", "--as", "Ada Lovelace")
+    assert done.returncode == 0, done.stderr
+    assert (installed.folder / "lab-01/notebook.md").exists()
+    done = installed.tennis("lab", "start", "03", "--as", "Ada Lovelace")
+    assert done.returncode == 0, done.stderr
+    assert (installed.folder / "lab-03/racquet.c").exists()
+
+
+def test_setup_names_what_is_missing_and_never_asks_for_root(installed, tmp_path):
+    done = installed.tennis("setup", "--plan")
+    assert done.returncode == 0, done.stderr
+    assert "packages that are missing: none" in done.stdout
+    query = tmp_path / "dpkg-query"
+    query.write_text("#!/bin/sh\ncase $4 in kmod|make) exit 1;; *) echo 'installed ';; esac\n")
+    query.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = installed.tennis("setup", PATH=path)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "2 Debian packages are missing" in done.stderr
+    assert "apt-get install --no-install-recommends make kmod" in done.stderr
+
+
+def test_a_checkout_has_its_own_setup():
+    done = tennis("setup")
+    assert (done.returncode, "make setup" in done.stderr) == (2, True)
+
+
+def test_a_namesake_is_refused(tmp_path_factory, dist):
+    """PyPI's ``tennis`` scores matches; this stands for it, with the files that it has."""
+    place = Installed(tmp_path_factory.mktemp("both"), only(dist, "*.whl"))
+    site = only(place.folder / "venv/lib", "python3*/site-packages")
+    (site / "tennis/__init__.py").write_text("class Match: ...\n")
+    info = site / "tennis-0.1.7.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tennis\nVersion: 0.1.7\n")
+    (info / "RECORD").write_text("tennis/__init__.py,,\ntennis/match.py,,\n")
+    done = place.tennis("--version")
+    assert done.returncode == 1
+    assert done.stderr.startswith("tennis: the package 'tennis', which scores matches")
+    assert "pip uninstall tennis" in done.stderr
