@@ -21,7 +21,7 @@ def processors(proc: Path = PROC) -> int:
     A quota of a control group that is no whole number of them counts as the next smaller one.
     """
     counts = [len(os.sched_getaffinity(0))]
-    for group in _groups(proc, "cpu"):
+    for group in control_groups(proc, "cpu"):
         quota = _numbers(group / "cpu.max") or (
             *_numbers(group / "cpu.cfs_quota_us"),
             *_numbers(group / "cpu.cfs_period_us"),
@@ -38,7 +38,7 @@ def free_memory_bytes(proc: Path = PROC) -> int | None:
     give away first, counts as free.
     """
     free = [kb * 1024 for kb in _fields(proc / "meminfo", "MemAvailable:")]
-    for group in _groups(proc, "memory"):
+    for group in control_groups(proc, "memory"):
         for limit, used, kept in (
             ("memory.max", "memory.current", "inactive_file"),
             ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -50,8 +50,8 @@ def free_memory_bytes(proc: Path = PROC) -> int | None:
     return min(free, default=None)
 
 
-def _groups(proc: Path, controller: str) -> Iterator[Path]:
-    """Yield the folders of this process's control group, and of those around it."""
+def control_groups(proc: Path, controller: str) -> Iterator[Path]:
+    """Yield the folders of this process's control group of a controller, then those around it."""
     paths: dict[str, str] = {}  # of a group, by its controllers; of version 2 by ""
     with suppress(OSError):
         for line in (proc / "self/cgroup").read_text().splitlines():

@@ -12,7 +12,9 @@ change them meanwhile.
 Why the box ended is known from outside: from bubblewrap's status descriptor, which nothing in the
 box can reach, or from the limit at which it was ended. What a program prints decides nothing.
 
-Without a cgroup nobody else counts a box's memory, so this program does, several times a second.
+A box has a control group where that can be had: a small part of the processors' time, and an end of
+its memory. Without one nobody else counts a box's memory, so this program does, several times a
+second.
 What the kernel keeps for open sockets and pipes is in no count: there the number of processes and
 of open files is the limit, and a box ends when the machine itself has little memory left.
 """
@@ -31,7 +33,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tennis.bench import box_filter
+from tennis.bench import box_filter, box_group
 from tennis.errors import BenchError
 from tennis.rally.text import plain
 from tennis.share import free_memory_bytes
@@ -45,6 +47,8 @@ ROOM_FILES = 20_000
 OUT_BYTES = 64 << 20  # of all files that come out
 MEMORY_BYTES = 3 << 30  # of all processes together, besides what is written
 ADDRESSES_BYTES = 3 << 30  # of each process: one that asks for more at once is told so
+SLACK_BYTES = 256 << 20  # beside that, of what the kernel keeps for the box
+TOO_MUCH = "it took more than {} GB of memory"
 LEFT_BYTES = 256 << 20  # of the machine's memory
 FILE_BYTES = 64 << 20
 PROCESSES = 256
@@ -60,6 +64,8 @@ HOLD = """
 echo 1000 > /proc/self/oom_score_adj # short of memory, the kernel ends this first
 room=$1 options=$2 rules=$3 folder=$4 owner=$5
 shift 5
+while [ "$1" != -- ]; do echo $$ > "$1" || exit; shift; done # into the control group
+shift
 while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit; shift 2; done
 shift
 mount -t tmpfs -o "$options" tmpfs "$room" || exit
@@ -128,14 +134,25 @@ def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
         # who waits for the box may be killed: then it ends, too
         words += ["setpriv", "--pdeathsig", "KILL", "/bin/sh", "-c", HOLD, "hold"]
         words += [str(room), options, str(rules), str(folder)]
-        words += [f"{user}:{user}" if root else "", *mounted, "--"]
+        words += [f"{user}:{user}" if root else ""]
+        after = [*mounted, "--"]
         if root:
-            words += ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"]
-        words += [*_box(sources, room, environment), *_limits(), *command]
+            after += ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"]
+        after += [*_box(sources, room, environment), *_limits(), *command]
+
+        def words_in(group: box_group.Group) -> list[str]:
+            return [*group.words, *words, *map(str, group.entries), "--", *after]
+
         killed_before = oom_kills()
-        with _Held(words) as held:
+        # what is written in the box lies in memory, too; whoever goes up slowly is told so first
+        with (
+            box_group.made(MEMORY_BYTES + ROOM_BYTES + SLACK_BYTES) as group,
+            _Held(words_in(group), group.environment) as held,
+        ):
             held.wait(limit_s)
-            if (held.code or held.limit) and oom_kills() > killed_before:
+            if group.ended and not held.limit:
+                held.limit = TOO_MUCH.format(MEMORY_BYTES >> 30)
+            elif (held.code or held.limit) and oom_kills() > killed_before:
                 raise BenchError(
                     "this machine ran out of memory meanwhile, and its kernel ended processes",
                     next_step="grade fewer hand-ins at once (--workers), or use a larger machine",
@@ -167,7 +184,7 @@ def run(  # noqa: PLR0913, PLR0917 (what a box is made of)
 class _Held:
     """A box that runs, and whoever holds its folder in memory until what came out is read."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
         self.code: int | None = None
         self.limit = ""
         self._first = self._last = b""
@@ -180,7 +197,7 @@ class _Held:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **environment},
             start_new_session=True,
         )
 
@@ -252,7 +269,7 @@ class _Held:
 
     def _watch_memory(self) -> None:
         if self._name_space and _memory(self._name_space) > MEMORY_BYTES:
-            self.limit = f"it took more than {MEMORY_BYTES >> 30} GB of memory"
+            self.limit = TOO_MUCH.format(MEMORY_BYTES >> 30)
         elif (free := free_memory_bytes()) is not None and free < LEFT_BYTES:
             raise BenchError(
                 f"less than {LEFT_BYTES >> 20} MB of memory are left on this machine: a box was "

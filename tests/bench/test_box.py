@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tennis.bench import box
+from tennis.bench import box, box_group
 from tennis.checkout import ROOT
 from tennis.errors import BenchError
 
@@ -297,3 +297,124 @@ def _ancestors(process: Path) -> list[str]:
         found.append(parent)
         process = process.with_name(parent)
     return found
+
+
+# --- its control group ---
+
+HAS = [box_group._folder(name, "tennis-test", box_group.PROC) for name in ("cpu", "memory")]
+for _folder in dict.fromkeys(filter(None, HAS)):
+    _folder.rmdir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or None in HAS, reason="no control group can be made here")
+def test_a_box_has_a_small_part_of_the_processors_and_an_end_of_memory(monkeypatch, tmp_path):
+    """Of the kernel itself: the box's first process stands in a group of its own."""
+    before = {path for own in HAS for path in own.parent.glob("tennis-box-*")}
+    seen = []
+    wait = box._Held.wait
+
+    def look(self, limit_s):
+        until = time.monotonic() + LIMIT_S
+        while len(seen) < len(set(HAS)) and time.monotonic() < until:
+            time.sleep(0.05)
+            found = [set(own.parent.glob("tennis-box-*")) - before for own in dict.fromkeys(HAS)]
+            folders = [folder for some in found for folder in some]
+            inside = [(folder / "cgroup.procs").read_text().split() for folder in folders]
+            if all(len(processes) > 1 for processes in inside):
+                seen[:] = [told for folder in folders for told in limits_of(folder)]
+        wait(self, limit_s)
+
+    def limits_of(folder):
+        names = ("cpu.weight", "cpu.shares", "memory.max", "memory.limit_in_bytes")
+        return [(folder / n).read_text().strip() for n in names if (folder / n).exists()]
+
+    monkeypatch.setattr(box._Held, "wait", look)
+    assert run("time.sleep(5)").why == ""
+    limits = set(seen)
+    most = box.MEMORY_BYTES + box.ROOM_BYTES + box.SLACK_BYTES
+    assert str(most) in limits
+    assert limits & {str(box_group.WEIGHT), str(box_group.SHARES)}
+    assert {path for own in HAS for path in own.parent.glob("tennis-box-*")} <= before
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or None in HAS, reason="no control group can be made here")
+def test_memory_that_is_taken_at_once_is_the_hand_ins_fault_and_not_the_machines(monkeypatch):
+    """Quicker than it is counted: the kernel ends it, in its own group."""
+    monkeypatch.setattr(box, "POLL_S", 60.0)
+    monkeypatch.setattr(box, "MEMORY_BYTES", 1 << 27)
+    monkeypatch.setattr(box, "ROOM_BYTES", 1 << 24)
+    monkeypatch.setattr(box, "SLACK_BYTES", 1 << 24)
+    ended = run("kept = b'x' * (1 << 29); time.sleep(50)")
+    assert ended.limit == "it took more than 0 GB of memory"
+
+
+@pytest.fixture
+def groups(tmp_path) -> Path:
+    """A made-up /proc of version 2; its group's files are plain ones."""
+    proc, own = tmp_path / "proc", tmp_path / "cgroup" / "user"
+    (proc / "self").mkdir(parents=True)
+    own.mkdir(parents=True)
+    (proc / "self/cgroup").write_text("0::/user\n")
+    (proc / "self/mountinfo").write_text(f"1 1 0:1 / {tmp_path}/cgroup rw - cgroup2 cgroup2 rw\n")
+    return proc
+
+
+def test_a_group_of_version_2(groups, tmp_path, monkeypatch):
+    """The files that the kernel makes in a new group are put there by the stand-in of mkdir."""
+    mkdir = Path.mkdir
+
+    def kernel(path, *words, **more):
+        mkdir(path, *words, **more)
+        if path.name.startswith("tennis-box"):
+            for name in ("cpu.weight", "memory.max", "memory.swap.max", "memory.oom.group"):
+                with (path / name).open("a"):  # both controllers are asked for
+                    pass
+            (path / "memory.events").write_text("oom 3\noom_kill 0\n")
+
+    monkeypatch.setattr(Path, "mkdir", kernel)
+    monkeypatch.setattr(box_group, "GONE_S", 0.1)
+    with box_group.made(123, groups) as group:
+        (folder,) = group.folders
+        assert folder.parent == tmp_path / "cgroup" / "user"
+        told = {path.name: path.read_text() for path in folder.iterdir()}
+        assert (told["cpu.weight"], told["memory.max"], told["memory.swap.max"]) == ("10", "123", "0")
+        assert (group.words, group.entries, group.ended) == ((), [folder / "cgroup.procs"], False)
+        (folder / "memory.events").write_text("oom 3\noom_kill 2\n")
+        assert group.ended
+        for path in folder.iterdir():
+            path.unlink()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(("code", "scope"), [(0, True), (1, False)])
+def test_where_no_group_can_be_made_systemd_may_make_a_scope(
+    groups, tmp_path, monkeypatch, code, scope
+):
+    """systemd-run is a stand-in here, which does what the real one does: it runs the rest."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "systemd-run"
+    program.write_text(
+        f'#!/bin/sh\necho "$*" >> {tmp_path}/log\n'
+        f'while [ "$1" != -- ]; do shift; done\nshift\n[ {code} = 0 ] || exit {code}\nexec "$@"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.setattr(box_group, "SYSTEMD", tmp_path)
+    monkeypatch.setattr(box_group, "_folder", lambda *_: None)
+    box_group._makes_scopes.cache_clear()
+    with box_group.made(123, groups) as group:
+        assert group.folders == []
+        assert bool(group.words) == scope
+    if scope:
+        log = (tmp_path / "log").read_text()
+        assert "-p CPUWeight=10 -p MemoryMax=123 -p MemorySwapMax=0 -- true" in log
+        assert ("--user" in log) == (os.geteuid() != 0)
+    box_group._makes_scopes.cache_clear()
+
+
+def test_without_any_group_a_box_is_as_it_was(groups, monkeypatch):
+    monkeypatch.setattr(box_group, "SYSTEMD", groups / "none")
+    monkeypatch.setattr(box_group, "_folder", lambda *_: None)
+    with box_group.made(123, groups) as group:
+        assert (group.folders, group.words, group.ended) == ([], (), False)
+    assert run("print('fine', file=sys.stderr)").words == "fine\n"
