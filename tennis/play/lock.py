@@ -22,9 +22,7 @@ def locked(out: Path) -> Iterator[None]:
         number = os.open(out / LOCK, flags, 0o644)
     with os.fdopen(number, "rb"):
         if not lock(number, out / LOCK):
-            raise RallyError(
-                f"{out} is being played by another process", next_step="let it finish"
-            )
+            raise RallyError(f"{out} is being played by another process", next_step="let it finish")
         yield
 
 

@@ -49,7 +49,7 @@ def lock(file: int | IO[bytes], path: Path) -> bool:
     except OSError as error:
         raise RallyError(
             f"{path} cannot be locked ({error.strerror or error}): its file system has no locks",
-            next_step="choose a folder on a local disk (`tennis doctor` looks at the one you are in)",
+            next_step="choose a folder on a local disk (`tennis doctor` tries the one you are in)",
         ) from error
     return True
 

@@ -307,7 +307,7 @@ for _folder in dict.fromkeys(filter(None, HAS)):
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or None in HAS, reason="no control group can be made here")
-def test_a_box_has_a_small_part_of_the_processors_and_an_end_of_memory(monkeypatch, tmp_path):
+def test_a_box_has_a_small_part_of_the_processors_and_an_end_of_memory(monkeypatch):
     """Of the kernel itself: the box's first process stands in a group of its own."""
     before = {path for own in HAS for path in own.parent.glob("tennis-box-*")}
     seen = []
@@ -377,7 +377,11 @@ def test_a_group_of_version_2(groups, tmp_path, monkeypatch):
         (folder,) = group.folders
         assert folder.parent == tmp_path / "cgroup" / "user"
         told = {path.name: path.read_text() for path in folder.iterdir()}
-        assert (told["cpu.weight"], told["memory.max"], told["memory.swap.max"]) == ("10", "123", "0")
+        assert (told["cpu.weight"], told["memory.max"], told["memory.swap.max"]) == (
+            "10",
+            "123",
+            "0",
+        )
         assert (group.words, group.entries, group.ended) == ((), [folder / "cgroup.procs"], False)
         (folder / "memory.events").write_text("oom 3\noom_kill 2\n")
         assert group.ended

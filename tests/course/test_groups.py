@@ -134,9 +134,7 @@ def test_who_names_another_as_a_member_has_not_the_others_balls():
 STUDENTS = {101: "Ada Lovelace", 102: "Blaise Pascal", 103: "Cy Young", 104: "Dora"}
 
 
-def marked(
-    tmp_path: Path, entries: dict[str, bytes], *, archive: bool = True
-) -> tuple[Path, str]:
+def marked(tmp_path: Path, entries: dict[str, bytes], *, archive: bool = True) -> tuple[Path, str]:
     text = io.StringIO()
     columns = ["Identifier", "Full name", "ID number", "Grade", "Last modified (grade)"]
     rows = [[f"Participant {number}", name, "", "", "-"] for number, name in STUDENTS.items()]

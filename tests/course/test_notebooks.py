@@ -19,7 +19,9 @@ from nbclient import NotebookClient
 
 from tennis.checkout import ROOT
 from tennis.course import LabError, load_course, load_lab, work
-from tennis.course.notebook.notebook_page import pdf
+from tennis.course.hand_ins import hand_in
+from tennis.course.notebook.notebook_box import Ran
+from tennis.course.notebook.notebook_page import pdf, too_long
 from tennis.course.notebooks import VARIABLE, rallies
 from tennis.rally import open_folder
 from tests.support.hand_ins import make_lab_drill, make_match, make_sweep, make_work
@@ -148,6 +150,32 @@ def test_a_notebook_that_fails_says_why_and_keeps_the_page_that_was_there(tmp_pa
     assert re.match(r"notebook: 01-first-serve: cell \d+ of \d+ \(.*\): \w*Error: ", line), line
     assert "Traceback" not in done.stdout + done.stderr
     assert page.read_text() == "the page of yesterday"
+
+
+def test_a_notebook_that_shows_too_much_is_refused_before_it_is_printed(tmp_path, monkeypatch):
+    """6 MB took five minutes, and 60 MB did not end."""
+    lab = load_lab("01-first-serve")
+    made = work.read(make_work(tmp_path / "w", lab, "zoe"))
+    cells = [nbformat.v4.new_markdown_cell("# A"), nbformat.v4.new_code_cell("x = 1\nprint(x)")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    printed = []
+    monkeypatch.setattr(hand_in, "run_notebook", lambda _: Ran(2, "", notebook))
+    monkeypatch.setattr(hand_in, "pdf", lambda *_: printed.append(1) or b"%PDF")
+
+    def shows(**data: str) -> None:
+        cells[1]["outputs"] = [nbformat.v4.new_output("display_data", data)]
+
+    for data in ({"text/plain": "x" * 6_000_000}, {"image/svg+xml": "x" * 600_000}):
+        shows(**data)
+        with pytest.raises(work.WorkError, match=r"cell 2 of 2 \(x = 1\) shows \d\.\d MB of text"):
+            hand_in.print_notebook(made)
+    assert not printed
+    cells[1]["outputs"] = [nbformat.v4.new_output("stream", text="x" * 500_001)]
+    assert too_long(notebook)
+    for data in ({"text/plain": "x" * 499_000}, {"image/png": "x" * 6_000_000}):
+        shows(**data)
+        hand_in.print_notebook(made)
+    assert len(printed) == 2
 
 
 def test_a_pdf_fetches_nothing(tmp_path):

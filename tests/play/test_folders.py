@@ -103,7 +103,9 @@ def test_the_doctor_looks_at_the_folder(tmp_path):
         (doctor.tempfile, "mkdtemp", errno.EROFS, r"nothing can be written there \(Read-only"),
     ],
 )
-def test_the_doctor_names_what_a_folder_lacks(tmp_path, monkeypatch, module, name, number, words):
+def test_the_doctor_names_what_a_folder_lacks(  # noqa: PLR0917
+    tmp_path, monkeypatch, module, name, number, words
+):
     if module is doctor.socket.socket:
         monkeypatch.setattr(doctor.socket, "socket", without_bind(number))
     else:

@@ -289,7 +289,10 @@ def test_the_racquet_is_told_the_isolated_processor(isolated, options):
     [
         ("root=/dev/a rootwait\n", "root=/dev/a rootwait isolcpus=3\n"),
         ("root=/dev/a  isolcpus=1 irqaffinity=0", "root=/dev/a isolcpus=3\n"),
-        ("root=/dev/a\r\n# root=/dev/b init=/bin/sh\n", "root=/dev/a isolcpus=3\n# root=/dev/b init=/bin/sh\n"),
+        (
+            "root=/dev/a\r\n# root=/dev/b init=/bin/sh\n",
+            "root=/dev/a isolcpus=3\n# root=/dev/b init=/bin/sh\n",
+        ),
         ("root=/dev/a\n\nisolcpus=2\nlast", "root=/dev/a isolcpus=3\n\nisolcpus=2\nlast"),
         ("", "isolcpus=3\n"),
     ],

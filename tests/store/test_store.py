@@ -230,9 +230,10 @@ def test_several_add_the_same_rallies_at_once(rallies, tmp_path):  # noqa: ARG00
     """All of them end well, and each rally is there once, whole."""
     words = ["store", "add", str(tmp_path / "term"), str(tmp_path / "played")]
     create(tmp_path / "term")
+    program = "from tennis.cli import main; main()"
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", "from tennis.cli import main; main()", *words, "--student", f"s{n}"],
+            [sys.executable, "-c", program, *words, "--student", f"s{n}"],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )
         for n in range(4)

@@ -77,7 +77,9 @@ class FactRule(_Part):
 
     name: str
     title: str
-    check: Literal["values", "idle", "throttled", "taint", "gpio_interrupts", "link", "swaps"] = "values"
+    check: Literal["values", "idle", "throttled", "taint", "gpio_interrupts", "link", "swaps"] = (
+        "values"
+    )
     keyed: bool = False
     allow: list[str] | None = None
     maximum: int | None = None

@@ -25,7 +25,7 @@ from tennis.course.checking.host_faults import is_of_this_machine
 from tennis.course.checking.running import Report, title
 from tennis.course.labs import load_course
 from tennis.course.notebook.notebook_box import run_notebook
-from tennis.course.notebook.notebook_page import pdf
+from tennis.course.notebook.notebook_page import pdf, too_long
 from tennis.course.people import is_letter
 from tennis.course.work import (
     ANSWERS,
@@ -120,6 +120,11 @@ def print_notebook(work: Work) -> None:
         raise WorkError(
             f"{NOTEBOOK}: {ran.error or 'it left nothing to be printed'}",
             next_step="correct it: in JupyterLab, Kernel, Restart Kernel and Run All Cells",
+        )
+    if long := too_long(ran.executed):
+        raise WorkError(
+            f"{NOTEBOOK}: {plain(long, 200)}",
+            next_step="show less there: the first lines of it, say",
         )
     title = f"Lab {work.lab.number}, {work.lab.title}: {work.answers.student}"
     write_whole(work.folder / NOTEBOOK_PDF, pdf(ran.executed, title), force=True)

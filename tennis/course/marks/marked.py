@@ -105,7 +105,7 @@ class Marked:
         return self.so_far if self.status in {"marked", "none", "refused"} else None
 
 
-def marked(
+def marked(  # noqa: PLR0913, PLR0917 (what is put together)
     graded: Sequence[Graded],
     people: Mapping[str, Person],
     lab: Lab,

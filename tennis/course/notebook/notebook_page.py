@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tennis.checkout import ROOT
-from tennis.course.notebook.notebook_runner import execute
+from tennis.course.notebook.notebook_runner import execute, place
 from tennis.errors import TennisError
 from tennis.rally.disk import write_whole
 from tennis.rally.text import plain
 from tennis.style import CODE_FONT, FONT, LIGHT
 
+PRINTED_MAX = 500_000  # characters of all outputs: half a minute of a usual machine
 STYLE = f"""
 @page {{
   size: A4; margin: 18mm 16mm;
@@ -33,6 +34,32 @@ th, td {{ border: 1px solid #999; padding: .2em .5em; text-align: right; }}
   body {{ margin: 0; max-width: none; }}
 }}
 """
+
+
+def too_long(notebook: Any) -> str:
+    """Say which cell shows more than can be printed in a minute; empty: none does.
+
+    Words count, and drawings that are words (SVG); pictures of points do not.
+    """
+    cells = list(notebook.cells)
+    sizes = [sum(map(_words, cell.get("outputs", ()))) for cell in cells]
+    if sum(sizes) <= PRINTED_MAX:
+        return ""
+    largest = sizes.index(max(sizes))
+    return (
+        f"{place(cells, largest)} shows {sizes[largest] / 1e6:.1f} MB of text; of all cells "
+        f"{PRINTED_MAX / 1e6:.1f} MB are printed"
+    )
+
+
+def _words(output: Any) -> int:
+    texts = [output.get("text", ""), *output.get("traceback", ())]
+    texts += [
+        text
+        for kind, text in output.get("data", {}).items()
+        if kind.startswith("text/") or kind.endswith(("svg+xml", "json"))
+    ]
+    return sum(len(text) if isinstance(text, str) else len(str(text)) for text in texts)
 
 
 def page(notebook: Any, title: str) -> str:

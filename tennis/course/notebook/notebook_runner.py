@@ -55,18 +55,18 @@ def execute(notebook: Path, folder: Path) -> tuple[Any, str]:
     except Exception as failed:  # the kernel died, the cell took too long
         error = f"{type(failed).__name__}: {failed}"
     if error:
-        error = f"{_place(content.cells, begun)}: {error}"[:WORDS_MAX]
+        where = f"before the first of {len(content.cells)} cells"
+        where = place(content.cells, begun[-1]) if begun else where
+        error = f"{where}: {error}"[:WORDS_MAX]
     return content, error
 
 
-def _place(cells: list[Any], begun: list[int]) -> str:
-    """Return which cell was being executed, as a person finds it: among all, and its first line."""
-    if not begun:
-        return f"before the first of {len(cells)} cells"
-    lines = [line.strip() for line in cells[begun[-1]]["source"].splitlines() if line.strip()]
+def place(cells: list[Any], at: int) -> str:
+    """Return which cell it is, as a person finds it: among all, and its first line."""
+    lines = [line.strip() for line in cells[at]["source"].splitlines() if line.strip()]
     first = lines[0] if lines else ""
     shown = first if len(first) <= LINE_MAX else f"{first[: LINE_MAX - 1]}…"
-    return f"cell {begun[-1] + 1} of {len(cells)} ({shown})"
+    return f"cell {at + 1} of {len(cells)} ({shown})"
 
 
 def main(notebook: Path, result: Path, executed: Path) -> None:

@@ -77,7 +77,8 @@ def _tried(attempt: Callable[[Path], None], scratch: Path) -> str:
     try:
         attempt(scratch)
     except RallyError as error:
-        return str(error.__cause__ and getattr(error.__cause__, "strerror", "")) or "refused"
+        cause = error.__cause__
+        return (cause.strerror if isinstance(cause, OSError) else "") or "refused"
     except OSError as error:
         return error.strerror or str(error)
     return ""

@@ -38,9 +38,9 @@ from tennis.umpire.captures.text import WholeLines, opened_text, pass_over
 BLOCK = 1 << 20
 # wires that an oscilloscope writes as one number
 _WIRE = r"(?:d|ch|dio|digital|data|bus|logic|la)?[ _]?[0-9]{1,3}"
+_PART = r"[0-9]{1,3} ?(?::|-|\.\.) ?[0-9]{1,3}"  # of a bus, in brackets
 BUS = re.compile(
-    rf"{_WIRE}[ ]?(?:-|:|\.\.|\u2013|to)[ ]?{_WIRE}|\w*[ ]?[\[(<][0-9]{{1,3}} ?(?::|-|\.\.) ?[0-9]{{1,3}}[\])>]"
-    r"|pod[ _]?[0-9]?",
+    rf"{_WIRE}[ ]?(?:-|:|\.\.|\u2013|to)[ ]?{_WIRE}|\w*[ ]?[\[(<]{_PART}[\])>]|pod[ _]?[0-9]?",
     re.IGNORECASE,
 )
 ONLY_CHANGES = 64  # rows in a row that differ: then they are no samples
@@ -99,9 +99,11 @@ def _columns(form: Heading, wires: Wires, *, single: bool) -> tuple[tuple[int, i
     names = [form.names[i] for i in columns]
     buses = [at for at, name in enumerate(names) if is_bus(name)]
     asked = {word.lower() for word in (wires.ping, wires.reply) if word is not None}
-    if buses and (len(names) - len(buses) < 2 - single or asked & {names[at].lower() for at in buses}):
+    if buses and (
+        len(names) - len(buses) < 2 - single or asked & {names[at].lower() for at in buses}
+    ):
         raise CaptureError(
-            f"{form.path}: {plain(names[buses[0]], 40)} is a column of several wires, as one number",
+            f"{form.path}: {plain(names[buses[0]], 40)} is a column of several wires, as a number",
             next_step="export each wire as a column of its own",
         )
     if not single and len(columns) == 1:

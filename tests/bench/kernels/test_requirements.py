@@ -198,7 +198,11 @@ LOADING = "= loading\n vermagic 6.12.0-rt SMP preempt_rt mod_unload aarch64\n la
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("= loading\n", "= loading\n sig_enforce Y\n", "sig_enforce is on: the kernel takes signed"),
+        (
+            "= loading\n",
+            "= loading\n sig_enforce Y\n",
+            "sig_enforce is on: the kernel takes signed",
+        ),
         ("= loading\n", "= loading\n lockdown integrity\n", "is locked down (integrity)"),
         ("= loading\n", "= loading\n lockdown confidentiality\n", "locked down (confid"),
         ("= loading\n", "= loading\n modules_disabled 1\n", "kernel.modules_disabled is 1"),
@@ -235,7 +239,7 @@ def test_a_module_that_is_signed_may_be_taken():
     ],
 )  # fmt: skip
 def test_a_command_line_with_which_no_module_is_loaded_is_refused_before_the_boot(words):
-    with pytest.raises(UsageError, match="--command-line .*nobody signed: leave it out"):
+    with pytest.raises(UsageError, match=r"--command-line .*nobody signed: leave it out"):
         loading.check_command_line(words)
 
 

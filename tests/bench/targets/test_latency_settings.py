@@ -88,9 +88,7 @@ def test_idle_states_that_may_be_entered():
     one, other = (snapshot.read(text.format(off)) for off in (1, 0))
     assert settings_of(one)["cpuidle/states"] == "WFI"
     assert settings_of(other)["cpuidle/states"] == "cpu0: WFI, sleep; cpu1: WFI"
-    assert list(changed(one, other)) == [
-        "cpuidle/states, from WFI to cpu0: WFI, sleep; cpu1: WFI"
-    ]
+    assert list(changed(one, other)) == ["cpuidle/states, from WFI to cpu0: WFI, sleep; cpu1: WFI"]
 
 
 def test_a_target_of_before_says_nothing_and_a_hostile_one_is_bounded():
