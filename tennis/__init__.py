@@ -4,12 +4,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from tennis.checkout import project
+from tennis.checkout import version
 
 if TYPE_CHECKING:
     from tennis.api import OpenRally, compare, open  # noqa: A004
 
-__version__: str = project()["version"]
+__version__ = version()
 __all__ = ["OpenRally", "__version__", "compare", "open"]
 
 

@@ -29,6 +29,38 @@ def project() -> dict[str, Any]:
     return said
 
 
+def version() -> str:
+    """Return the version of this checkout: of one between releases with its commit.
+
+    0.3.0.dev0+1a2b3c4d is on the way to 0.3.0; what is not committed, it does not say. A copy
+    without git has no commit.
+    """
+    said = str(project()["version"])
+    commit = _commit() if ".dev" in said else ""
+    return f"{said}+{commit[:8]}" if commit else said
+
+
+def _commit() -> str:
+    """Return the commit that is checked out, in hexadecimal digits; empty: nobody knows."""
+    git = ROOT / ".git"
+    try:
+        if git.is_file():  # a work tree of another checkout
+            git = ROOT / git.read_text().removeprefix("gitdir:").strip()
+        head = (git / "HEAD").read_text().strip()
+        name = head.removeprefix("ref:").strip()
+        shared = git / "commondir"
+        home = git / shared.read_text().strip() if shared.is_file() else git
+        for place in (git, home):
+            if name != head and (place / name).is_file():
+                head = (place / name).read_text().strip()
+        if head.startswith("ref:"):
+            packed = (home / "packed-refs").read_text().splitlines()
+            head = next(line.split()[0] for line in packed if line.endswith(f" {name}"))
+    except (OSError, UnicodeError, StopIteration, IndexError):
+        return ""
+    return head if re.fullmatch(r"[0-9a-f]{40,64}", head) else ""
+
+
 def source_address() -> str | None:
     """Return where people get Tennis; None as long as ``[project.urls]`` does not say it.
 

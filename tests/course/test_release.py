@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tennis import __version__
-from tennis.checkout import ROOT
+from tennis import __version__, checkout
+from tennis.checkout import ROOT, project
 from tennis.cli import cli
 from tennis.course.starters import solved, starter
 from tennis.rally import open_rally
@@ -152,17 +152,58 @@ def test_where_no_tree_goes(tmp_path, monkeypatch, out, words):
     assert words in str(done.exception)
 
 
-def test_citation_and_changelog_name_this_version():
-    text = (ROOT / "CITATION.cff").read_text()
-    assert f"version: {__version__}\n" in text
+def released() -> str:
+    """Return the newest version that was released, as the change log has it."""
     newest = re.search(r"^## \[(\d.*?)\] - \d{4}-\d\d-\d\d$", changelog(), flags=re.MULTILINE)
     assert newest
-    assert newest[1] == __version__
+    return newest[1]
+
+
+def test_citation_and_changelog_name_one_version():
+    assert f"version: {released()}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_a_version_between_releases_is_no_release():
+    said = project()["version"]
+    if ".dev" not in said:
+        assert (said, __version__) == (released(), released())
+        return
+    # on the way to one that is later than all others
+    ahead = said.partition(".dev")[0]
+    assert [*map(int, ahead.split("."))] > [*map(int, released().split("."))]
+    assert re.fullmatch(rf"{re.escape(said)}(\+[0-9a-f]{{8}})?", __version__)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("said", ["0.3.0.dev0", "0.3.0"])
+def test_a_development_version_names_its_commit(tmp_path, monkeypatch, packed, said):
+    commit = "1a2b3c4d" + "0" * 32
+    home = tmp_path / "home" / ".git"
+    home.mkdir(parents=True)
+    own = home / "worktrees" / "w"
+    own.mkdir(parents=True)
+    (own / "HEAD").write_text("ref: refs/heads/topic\n")
+    (own / "commondir").write_text("../..\n")
+    if packed:
+        (home / "packed-refs").write_text(f"# pack-refs\n{commit} refs/heads/topic\n")
+    else:
+        (home / "refs" / "heads").mkdir(parents=True)
+        (home / "refs" / "heads" / "topic").write_text(f"{commit}\n")
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / ".git").write_text(f"gitdir: {own}\n")
+    monkeypatch.setattr(checkout, "ROOT", tree)
+    monkeypatch.setattr(checkout, "project", lambda: {"version": said})
+    assert checkout.version() == ("0.3.0.dev0+1a2b3c4d" if ".dev" in said else "0.3.0")
+    (own / "HEAD").write_text(f"{commit}\n")
+    assert checkout.version().partition("+")[2] == ("1a2b3c4d" if ".dev" in said else "")
+    (tree / ".git").unlink()
+    assert checkout.version() == said
 
 
 def test_each_version_of_the_changelog_begins_with_a_few_lines():
     """The newest one says first what people notice: five lines at most."""
-    first = changelog().split(f"## [{__version__}]")[1].split("###")[0]
+    first = changelog().split(f"## [{released()}]")[1].split("###")[0]
     assert 1 <= len(re.findall(r"^- ", first, flags=re.MULTILINE)) <= 5
 
 
