@@ -77,7 +77,7 @@ def to_share(record: Record) -> Record:
     return Record(
         schema_version=record.schema_version,
         created=record.created,
-        tennis=_like(_VERSION + r"(?:(?:a|b|rc|\.dev)\d{1,2})?", record.tennis),
+        tennis=_like(_VERSION + r"(?:(?:a|b|rc|\.dev)\d{1,2})?(?:\+[0-9a-f]{8})?", record.tennis),
         kind=record.kind,
         steps=[_result(result) for result in record.steps],
     )

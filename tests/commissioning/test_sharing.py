@@ -140,6 +140,11 @@ def test_a_failure_leaves_by_its_name_and_gets_its_words_from_the_steps():
             assert sent.reason == f"{failure.symptom}: {failure.means}"
 
 
+@pytest.mark.parametrize("version", ["0.3.0", "0.3.0rc1", "0.3.0.dev0+1a2b3c4d"])
+def test_the_version_leaves(version):
+    assert to_share(record([], tennis=version)).tennis == version
+
+
 def test_what_is_sent_is_a_record_that_can_be_read(tmp_path):
     place = tmp_path / "sent.json"
     sent = to_share(with_words(random.Random(1)))  # noqa: S311

@@ -16,7 +16,7 @@ import pytest
 from tennis.bench.protocol import RunRecord
 from tennis.errors import RallyError
 from tennis.explain.stages import STAGES
-from tennis.play.capture import simulated
+from tennis.play.capture import simulated_again
 from tennis.play.checking import COMPARED_OTHERWISE, NOT_COMPARED, compare, first_difference
 from tennis.play.replaying import compare_balls
 from tennis.rally import open_folder
@@ -32,7 +32,6 @@ from tennis.rally.manifest import (
 )
 from tennis.rally.opening import SIZE_LIMITS
 from tennis.rally.sealing import _manifest_bytes
-from tennis.umpire.simulate import SimulatedRally
 from tests.support.synthetic import make_rally, manifest
 
 BOOT = "[    0.000000] Booting\ntennis: fact ready\n"
@@ -101,6 +100,9 @@ def test_what_is_not_compared_of_a_manifest_is_a_short_list():
     other = mine.model_copy(update={"tool": mine.tool.model_copy(update={"tennis": "9"})})
     assert first_difference(other, mine, []) == "its tool tennis is 9, and was 0 now"
     assert not first_difference(other, mine, ["tennis"])  # which is said
+    # a commit is no version: hashes say what the balls rest on
+    here = mine.model_copy(update={"tool": mine.tool.model_copy(update={"tennis": "0+1a2b3c4d"})})
+    assert not first_difference(here, mine, [])
 
 
 def test_another_virtual_instrument_is_said_once_among_the_versions():
@@ -234,17 +236,17 @@ def test_invented_counts_faults_and_ends(tmp_path):
 def test_a_capture_is_the_one_that_is_made_of_the_balls(tmp_path):
     again = made(tmp_path / "b")
     rally = made(tmp_path / "a")
-    text = simulated(rally.path, SimulatedRally.of(rally))
+    text = simulated_again(rally, rally.path)
     with (rally.path / EVENTS).open("a") as lines:
         lines.write(json.dumps({"what": "umpire", "text": text}) + "\n")
     rally = sealed_again(rally)
     assert difference(rally, again) == ""
     other = made(tmp_path / "c", seed=2)
     (rally.path / CAPTURE).unlink()
-    simulated(rally.path, SimulatedRally.of(other))
+    simulated_again(other, rally.path)
     assert "its capture.sr is not the one" in difference(sealed_again(rally), again)
     (rally.path / CAPTURE).unlink()
-    simulated(rally.path, SimulatedRally.of(rally))
+    simulated_again(rally, rally.path)
     events = (rally.path / EVENTS).read_text()
     (rally.path / EVENTS).write_text(events.replace(text, "the umpire agrees"))
     assert "the umpire agrees" in difference(sealed_again(rally), again)

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tennis import __version__
 from tennis.bench.fitting import Capabilities
 from tennis.bench.instruments import firmware, verifications
 from tennis.bench.instruments.brickwall import Brickwall
@@ -21,6 +20,7 @@ from tennis.bench.instruments.ports import the_port
 from tennis.bench.instruments.serial_link import SerialLink
 from tennis.bench.patience import USUAL, Patience
 from tennis.bench.protocol import Access, Position, RunRecord
+from tennis.edition import PUBLIC_VERSION
 from tennis.errors import BenchError, UsageError
 from tennis.rally.disk import writing
 from tennis.rally.journal import Frame
@@ -84,7 +84,7 @@ class WiredBench:
         hello = self._meet()
         _check(plan, hello)
         return {
-            "tennis": __version__,
+            "tennis": PUBLIC_VERSION,
             "serial": hello.unique_id,
             "board": hello.board,
             "firmware": hello.firmware,

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from tennis import __version__
 from tennis.bench import flavours
 from tennis.bench.commands import run
 from tennis.bench.fitting import Capabilities
@@ -29,7 +28,7 @@ from tennis.bench.sloth.pico_session import PicoTargetSession
 from tennis.bench.sloth.session import MACHINE, SlothSession
 from tennis.bench.targets.console import Console
 from tennis.digests import sha256_of
-from tennis.edition import EDITION, KEY
+from tennis.edition import EDITION, KEY, PUBLIC_VERSION
 from tennis.errors import BenchError, UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import BenchKind, Ceiling, Instrument, LoadRecord, Priority, Target
@@ -83,7 +82,7 @@ class SlothBench:
         built = self._application(plan)
         own = [*sorted(Path(__file__).parent.glob("*.py")), *shared()]
         return {
-            "tennis": __version__,
+            "tennis": PUBLIC_VERSION,
             KEY: str(EDITION),
             **_emulators(plan),
             "kernel": f"SLOTH on a {_called(plan)}",

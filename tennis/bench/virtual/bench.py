@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from tennis import __version__, entries
+from tennis import entries
 from tennis.bench import configuration, flavours, isolation, witnesses
 from tennis.bench import loads as load_folder
 from tennis.bench.fitting import Capabilities
@@ -32,7 +32,7 @@ from tennis.bench.virtual.machine import (
     packages_of,
 )
 from tennis.digests import sha256_of
-from tennis.edition import EDITION, KEY
+from tennis.edition import EDITION, KEY, PUBLIC_VERSION
 from tennis.errors import UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import CORES, OWN, BenchKind, Instrument, LoadRecord, Priority, Target
@@ -113,7 +113,7 @@ class VirtualBench:
         """Return the versions on which the bytes of a rally depend."""
         parts = self.parts(plan)
         return {
-            "tennis": __version__,
+            "tennis": PUBLIC_VERSION,
             KEY: str(EDITION),
             "qemu": parts.qemu.version,
             "kernel": parts.kernel.origin,
