@@ -52,6 +52,7 @@ ASKED = LAB.rallies[1].model_copy(update={"balls": 60})
 SMALL = LAB.model_copy(update={"rallies": [ASKED]})
 FORGERIES = 20  # fields, of some fifty: each other value that is found out takes another play
 KNOWN = ("instrument.kind", "bench", "target.command_line", "tool.versions", "suspect")
+KNOWN += ("target.kernel_settings",)  # a board's, in a rally of the virtual bench
 
 
 def resealed(folder: Path, content: dict[str, Any]) -> None:

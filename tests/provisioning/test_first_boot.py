@@ -101,6 +101,14 @@ def test_an_image_of_debian_12_is_told_by_its_own_file(boot):
     assert card("check", boot).exit_code == 0
 
 
+def test_a_first_boot_below_the_first_line_is_none(boot):
+    """What somebody kept there is not what the firmware reads: the card would let in nobody."""
+    for name in ("user-data", "network-config", "meta-data"):
+        (boot / name).unlink()
+    (boot / "cmdline.txt").write_text(f"console=tty1 root=PARTUUID=1-02\n# before: {FIRST}")
+    assert "has neither cloud-init's user-data nor a first boot" in str(write(boot).exception)
+
+
 @pytest.mark.parametrize("comment", ["räum 12", "ada 🎾", 'a "quoted" \\ one'])
 def test_a_comment_of_a_key_is_read_as_it_was_written(boot, comment):
     key = f"{KEY.rsplit(' ', 2)[0]} {comment}"

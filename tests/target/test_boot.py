@@ -202,6 +202,12 @@ def test_only_the_first_line_is_the_command_line(pi):
     assert before in (pi.firmware / "cmdline.txt").read_text()
 
 
+def test_a_command_line_that_a_kernel_would_cut_off_is_refused(pi):
+    (pi.firmware / "cmdline.txt").write_text(f"{'x' * 1400} root=PARTUUID=1-2\n")
+    assert "a line of 14" in pi.refuses("once", "rt")
+    assert not (pi.firmware / "tryboot.txt").exists()
+
+
 def test_a_kernel_of_kernel_org_on_a_pi_3_gets_its_own_device_trees(pi):
     trees = pi.root / f"usr/lib/linux-image-{RT}/broadcom"
     (trees / "bcm2711-rpi-4-b.dtb").rename(trees / "bcm2837-rpi-3-b-plus.dtb")

@@ -115,7 +115,8 @@ def way_of(boot: Path) -> Way:
         )
     if _text(boot / USER_DATA) is not None or _text(boot / META) is not None:
         return "cloud-init"
-    if FIRSTBOOT in (_text(boot / "cmdline.txt") or ""):
+    # the firmware reads the first line only: below it people keep what was before
+    if FIRSTBOOT in (_text(boot / "cmdline.txt") or "").partition("\n")[0]:
         return "firstboot"
     raise UsageError(
         f"{boot} has neither cloud-init's user-data nor a first boot in cmdline.txt: it was booted "
