@@ -129,7 +129,6 @@ def start(
       tennis lab start 04 --as "Ada Lovelace" --as "Blaise Pascal" --out work/04
     """
     from tennis.course import people, work
-    from tennis.course.hand_ins.confirmations import code_of
 
     found = work.find_lab(number)
     folder = out or _folder(found)
@@ -149,7 +148,7 @@ def start(
     opened = work.read(folder, found)
     echo(f"{quoted(folder)}: read {work.README} there; your seed is {opened.seed}")
     for member in opened.answers.members:
-        code = code_of(found.slug, opened.answers.student, member.name)
+        code = work.code_of(found.slug, opened.answers.student, member.name)
         echo(f"{plain(member.name, 60)} confirms by handing in the file, too, or this code: {code}")
 
 

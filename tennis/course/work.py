@@ -6,6 +6,7 @@
 read from the folder may come from anybody, so that all of it is bounded.
 """
 
+import base64
 import hashlib
 import json
 import re
@@ -68,6 +69,16 @@ def seed_of(lab: Lab, student: str, number: str = "") -> int:
     of_class = f"{nonce} " if nonce else ""
     digest = hashlib.sha256(f"tennis {of_class}{lab.slug} {who}".encode()).digest()
     return int.from_bytes(digest[:4], "big") % 2**31
+
+
+def code_of(lab: str, group: str, member: str) -> str:
+    """Return the code by which a member of a group confirms: the same however names are encoded.
+
+    ``lab``: its slug; ``group``: the group's name. In each class with a nonce it is another one.
+    """
+    words = f"tennis confirm {class_nonce()}\n{lab}\n{folded(group)}\n{folded(member)}"
+    letters = base64.b32encode(hashlib.sha256(words.encode()).digest()[:5]).decode()
+    return f"{letters[:4]}-{letters[4:]}"
 
 
 def find_lab(number: str) -> Lab:
@@ -175,7 +186,8 @@ def _start(lab: Lab, people: Sequence[Member], folder: Path) -> None:
             ) from error
         answers = _template(lab, student, number, email, members)
         (folder / ANSWERS).write_text(answers, encoding="utf-8")
-        (folder / README).write_text(_readme(lab, seed_of(lab, student, number)), encoding="utf-8")
+        readme = _readme(lab, seed_of(lab, student, number)) + _readme_codes(lab, student, members)
+        (folder / README).write_text(readme, encoding="utf-8")
         for name in lab.files:
             (folder / name).write_text(starter_of(lab, name), encoding="utf-8")
         if lab.match is not None:
@@ -428,6 +440,20 @@ Your seed is **{seed}**: it makes your balls yours. Play in this folder:
 - Your answers go into `{ANSWERS}`: a prediction before you play, as the first rally seals it.
 - `tennis lab check {lab.number:02}` says what is missing, as often as you like.
 - `tennis lab submit {lab.number:02}` makes the one file to hand in.
+"""
+
+
+def _readme_codes(lab: Lab, group: str, members: Sequence[Member]) -> str:
+    if not members:
+        return ""
+    codes = "\n".join(
+        f"- {plain(one.name, 60)}: `{code_of(lab.slug, group, one.name)}`" for one in members
+    )
+    return f"""
+Each of you confirms that you are one of the group. Hand in the file, too, or your own code in a
+text file, where you hand in:
+
+{codes}
 """
 
 

@@ -14,7 +14,6 @@ from tennis.cli import cli
 from tennis.course import load_lab, work
 from tennis.course.checking.running import Facts, Report
 from tennis.course.hand_ins.attempts import attempts
-from tennis.course.hand_ins.confirmations import code_of
 from tennis.course.hand_ins.graded import Graded
 from tennis.course.hand_ins.integrity import findings
 from tennis.course.people import Member
@@ -278,11 +277,13 @@ def test_lab_start_prints_a_code_for_each_member(tmp_path):
     done = started(tmp_path / "w", "--as", "Blaise Pascal", "--as", "Ada Lovelace")
     for one in (ADA, BLAISE):
         assert f"{one.name} confirms by" in done.output
-        assert code_of(LAB.slug, GROUP, one.name) in done.output
+        code = work.code_of(LAB.slug, GROUP, one.name)
+        assert code in done.output
+        assert f"- {one.name}: `{code}`" in (tmp_path / "w/README.md").read_text()
     assert "confirms by" not in started(tmp_path / "x", "--as", "Ada Lovelace").output
     composed, apart = "Zo\u00eb Q", "Zoe\u0308 Q"
-    assert code_of(LAB.slug, composed, composed) == code_of(LAB.slug, apart, apart)
-    others = {code_of(lab, group, name) for lab in (LAB.slug, "02-x") for group in (GROUP, "x")
+    assert work.code_of(LAB.slug, composed, composed) == work.code_of(LAB.slug, apart, apart)
+    others = {work.code_of(lab, group, name) for lab in (LAB.slug, "02-x") for group in (GROUP, "x")
               for name in ("Ada Lovelace", "Blaise Pascal")}  # fmt: skip
     assert len(others) == 8
 
@@ -304,8 +305,11 @@ def test_lab_start_prints_a_code_for_each_member(tmp_path):
     ],
 )
 def test_a_member_confirms_with_a_code(tmp_path, file, text, confirmed, archive):
-    code = code_of(LAB.slug, GROUP, "Blaise Pascal")
-    adas, other = code_of(LAB.slug, GROUP, "Ada Lovelace"), code_of("02-x", GROUP, "Blaise Pascal")
+    code = work.code_of(LAB.slug, GROUP, "Blaise Pascal")
+    adas, other = (
+        work.code_of(LAB.slug, GROUP, "Ada Lovelace"),
+        work.code_of("02-x", GROUP, "Blaise Pascal"),
+    )
     content = text.format(code=code, lower=code.lower(), adas=adas, other=other).encode()
     entries = {OF_ADA.file: hand_in_of(GROUP, members=[ADA, BLAISE]), file: content}
     marks, said = marked(tmp_path, entries, archive=archive)

@@ -689,7 +689,7 @@ def make_target(settings: dict[str, str] | None) -> "Target_":
 
 def texts(scratch: Path) -> Callable[[random.Random], None]:
     """Damage what members of groups hand in beside hand-ins, and what they are called."""
-    code = confirmations.code_of("01-first-serve", "Ada and Zo\u00eb", "Zo\u00eb")
+    code = work.code_of("01-first-serve", "Ada and Zo\u00eb", "Zo\u00eb")
     whole = f"<p>My code is <b>{code.lower()}</b>, {code}</p>\n".encode()
     names = [" Ada", "'t Hart", "Zoe\u0308", "a/l Raju", "\u30a2\u30fb\u30a4", "a" * 60]
     folder = scratch / "class"
@@ -704,7 +704,7 @@ def texts(scratch: Path) -> Callable[[random.Random], None]:
             assert name.isprintable() or set(name) & set(JOINERS)
             assert folded(name) == folded(folded(name))
             assert same_name(name, unicodedata.normalize("NFD", name))
-            confirmations.code_of("01", name, name)
+            work.code_of("01", name, name)
 
     return run
 

@@ -8,16 +8,13 @@ for. It says of which lab and of which group its sender is a member, so that a t
 confirms nothing.
 """
 
-import base64
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from tennis.course.hand_ins.platforms import same_name, sent
-from tennis.course.labs import class_nonce
-from tennis.course.people import folded
+from tennis.course.work import code_of
 from tennis.rally.disk import open_regular
 
 ENDINGS = (".txt", ".md", ".html", ".htm")  # Moodle writes an online text as HTML
@@ -34,14 +31,6 @@ class Confirmation:
 
     file: str
     code: str
-
-
-def code_of(lab: str, group: str, member: str) -> str:
-    """Return the code of a member of a group for a lab: the same however the names are encoded."""
-    nonce = class_nonce()
-    words = f"tennis confirm {nonce}\n{lab}\n{folded(group)}\n{folded(member)}"
-    letters = base64.b32encode(hashlib.sha256(words.encode()).digest()[:5]).decode()
-    return f"{letters[:4]}-{letters[4:]}"
 
 
 def codes_in(submissions: Path) -> list[Confirmation]:
