@@ -23,6 +23,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 git ls-files -z | while IFS= read -r -d '' name; do [[ ! -e $name && ! -L $name ]] || printf '%s\0' "$name"; done |
     tar --null --files-from=- --create --file=- | tar --extract --file=- --directory="$scratch"
+# between releases a version has its commit: what is installed has no git to ask
+sed -i "s/^\(version = \"[0-9.]*\.dev[0-9]*\)\"/\1+$(git rev-parse HEAD | cut -c 1-8)\"/" "$scratch/pyproject.toml"
 python=$PWD/.venv/bin/python
 (cd "$scratch" && "$python" -m hatchling build -d "$out" >/dev/null)
 "$python" scripts/dependencies.py >"$scratch/requirements.txt"

@@ -123,6 +123,10 @@ def test_nothing_of_the_checkout_is_read(installed):
     assert [line for line in modules if str(ROOT / "tennis") in line] == []
 
 
+def test_it_says_which_commit_it_is_of(installed):
+    assert installed.tennis("--version").stdout == tennis("--version").stdout
+
+
 @pytest.mark.virtual
 def test_an_installed_tennis_plays_what_the_checkout_plays(installed, tmp_path):
     words = ("rally", "--load", "hog", "--balls", "60", "--seed", "7", "--quiet", "--out")
