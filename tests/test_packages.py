@@ -119,6 +119,23 @@ def test_a_package_brings_a_load(tmp_path):
     assert Path(folder) == site / "spin"
 
 
+def test_a_package_names_a_kernel(tmp_path):
+    site = tmp_path / "site"
+    source = """
+OLD = {"about": "Debian's oldest", "suite": "bookworm", "image": "i", "headers": "h"}
+HALF = {"about": "nothing else"}
+"""
+    points = {"tennis.kernels": {"old": "museum.kernels:OLD", "half": "museum.kernels:HALF"}}
+    install(site, "museum", points, kernels=source)
+    done = tennis(site, "kernels", "list")
+    assert re.search(r"^old +not fetched +Debian's oldest *$", done.stdout, flags=re.MULTILINE)
+    assert "half" not in done.stdout
+    done = tennis(site, "rally", "--kernel", "old", "--out", tmp_path / "r")
+    assert "the kernel old is not here yet: run 'tennis kernels fetch old'" in done.stderr
+    said = "the kernel half of the package museum does not say about, suite, image, headers"
+    assert said in done.stderr
+
+
 def test_what_a_package_has_checked(tmp_path):
     site = tmp_path / "site"
     source = """

@@ -10,16 +10,21 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from tennis import entries
 from tennis.bench import configuration
 from tennis.bench.cache import digest, note, once
 from tennis.bench.configuration import Flavour, read_config
 from tennis.bench.debian import Package, Suite, host_architecture
 from tennis.bench.kernels.requirements import virtual_needs
 from tennis.checkout import ROOT, cache_folder
+from tennis.entries import Entry, EntryError
 from tennis.errors import BenchError, UsageError
 from tennis.listener import say
 
 CATALOGUE = ROOT / "target" / "kernels" / "debian.toml"
+# of packages: a table as the file above has them
+GROUP = "tennis.kernels"
+NEEDED = ("about", "suite", "image", "headers")
 OLDEST = (5, 10)  # GPIO character device v2, which racquet-ready uses
 
 # what a tree was built with; its .config may have been edited since
@@ -54,8 +59,23 @@ def _options(config: Path) -> dict[str, str]:
 
 @cache  # asked for each rally of a match
 def catalogue() -> dict[str, dict[str, str]]:
-    """Return the named kernels with their suites and packages."""
-    return tomllib.loads(CATALOGUE.read_text())
+    """Return the named kernels with their suites and packages: the kit's, and those of packages."""
+    own: dict[str, dict[str, str]] = tomllib.loads(CATALOGUE.read_text())
+    added = {entry.name: named for entry in entries.entries(GROUP) if (named := _named_by(entry))}
+    return {**own, **{name: entry for name, entry in added.items() if name not in own}}
+
+
+def _named_by(entry: Entry) -> dict[str, str] | None:
+    """Return a package's kernel; None, and a line is said, where it is none."""
+    try:
+        found = entry.load()
+        if not (isinstance(found, dict) and set(NEEDED) <= set(found)):
+            wanted = ", ".join(NEEDED)
+            raise EntryError(f"{entry} does not say {wanted}", next_step=entry.repair)
+    except EntryError as error:
+        say(str(error))
+        return None
+    return {str(name): str(value) for name, value in found.items()}
 
 
 def _folder_name(name: str) -> str:
