@@ -21,11 +21,12 @@ from docutils import nodes
 from pydantic import BaseModel
 from sphinx.application import Sphinx
 
-from tennis.bench.fitting import SETTINGS, option_of
+from tennis.bench.fitting import CHOSEN
 from tennis.bench.registry import benches
 from tennis.cli import cli, listed
 from tennis.course.authoring.generated import GeneratedDirective
 from tennis.rally.manifest import Manifest
+from tennis.rally.settings import option_of
 
 HEXADECIMAL = "^[0-9a-f]{64}$"
 
@@ -198,7 +199,7 @@ class TennisSettings(GeneratedDirective):
         ]  # a replay takes what it finds
         rows = ["| setting | " + " | ".join(can.name for can in every) + " |"]
         rows.append("|---" * (len(every) + 1) + "|")
-        for name in SETTINGS:
+        for name in CHOSEN:
             takes = ["yes" if name in can.takes else "" for can in every]
             rows.append(f"| `{option_of(name)}` | " + " | ".join(takes) + " |")
         return self.parse_text_to_nodes("\n".join(rows))

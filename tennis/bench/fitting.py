@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """What goes with what: the settings that each bench takes, and one sentence for the others.
 
-Each bench says what it takes (``Capabilities``), ``registry.benches`` which there are. Halves and
-priorities of a kernel are in ``flavours``, a load's options in ``loads/*/load.toml``.
+The table of settings (``rally.settings``) says who takes which of them, ``registry.benches`` which
+benches there are. Halves and priorities of a kernel are in ``flavours``, a load's options in
+``loads/*/load.toml``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,54 +13,16 @@ from typing import Any
 
 from tennis.bench.loads import System
 from tennis.errors import UsageError
-from tennis.rally.plan import InstrumentKind, Plan
+from tennis.rally.plan import Plan
+from tennis.rally.settings import EVERY_BENCH, SETTINGS, InstrumentKind, option_of
 
-# what a person may ask a bench for; docs/how-it-is-built.md has a table of them
-SETTINGS = (
-    *("instrument", "port", "target", "load_options", "command_line", "instruction_ns"),
-    *("processors", "stage"),
-    *("interrupt_cpu", "bottom_half_cpu", "load_cpus", "racquet", "beneath", "drill"),
-    *("witness", "stages", "sections", "analyser"),
-)
-BELONGS = {"target": "--bench pi", "analyser": "--umpire on a physical bench"}
-LINUX_ONLY = frozenset({"beneath", "stages", "sections"})
-CALLED = {"load_options": "--load-option", "drill": "tennis drill"}
-Said = tuple[str, str | int | None]  # a setting and its value; None: whatever it is
-# settings of which a bench takes one only
-APART: tuple[tuple[Said, Said], ...] = (
-    (("beneath", "sloth"), ("instrument", "pico")),
-    (("beneath", "sloth"), ("racquet", None)),
-    (("beneath", "sloth"), ("drill", None)),
-    (("stages", None), ("instrument", "pico")),
-    (("stages", None), ("beneath", "sloth")),
-    (("stages", None), ("racquet", None)),
-    (("sections", None), ("instrument", "pico")),
-    (("sections", None), ("beneath", "sloth")),
-    *(
-        (("processors", several), other)
-        for several in (2, 4)
-        for other in (("beneath", "sloth"), ("witness", None), ("drill", None))
-    ),
-)
-# why a setting belongs where it does, and what to do instead; both may be empty
-WHY: dict[str, tuple[str, str]] = {
-    "port": ("the virtual bench has no port", ""),
-    "target": ("the virtual bench boots its own", ""),
-    "load_options": ("", "without --target, start it yourself"),
-    "instruction_ns": ("only there you can choose it", ""),
-    "stage": ("on a board, the Racquet that was installed there answers", ""),
-    "processors": ("you cannot choose a board's processors", ""),
-    "racquet": ("", "on a board, build and load it yourself, and play without --target"),
-    "drill": ("nothing would start the drill there", "name the board that tennis manages"),
-    "witness": ("without --target, nobody starts it there", ""),
-    "stages": ("the stages are those of Linux", ""),
-    "sections": ("on a board, nobody sees when its interrupts were masked", ""),
-}
+# what not every bench takes
+CHOSEN = tuple(name for name, row in SETTINGS.items() if row.taken_by is not EVERY_BENCH)
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a bench takes of ``SETTINGS``."""
+    """What a bench takes of the settings that not every bench does."""
 
     name: str  # as tables have it
     where: str  # the option that asks for this bench
@@ -73,7 +36,7 @@ def refuse_misfits(
 ) -> None:
     """Raise UsageError for the first setting that a bench does not take.
 
-    ``asked``: what somebody asked for, by the names of ``SETTINGS``. ``every``: of all benches.
+    ``asked``: what somebody asked for, by the names of the table. ``every``: of all benches.
     """
     instrument = asked.get("instrument")
     if instrument and instrument not in bench.instruments:
@@ -81,15 +44,16 @@ def refuse_misfits(
             f"--instrument {instrument} needs --bench virtual: a physical bench has a Pico",
             next_step="leave it out",
         )
-    for name in SETTINGS:
+    for name in CHOSEN:
         if _is_said(asked, name, None) and name not in bench.takes:
             raise _misfit(name, bench, every)
-    for one, other in APART:
-        if _is_said(asked, *one) and _is_said(asked, *other):
-            raise UsageError(
-                f"{option_of(*one)} cannot be used with {option_of(*other)}",
-                next_step="leave one of them out",
-            )
+    for name, row in SETTINGS.items():
+        for value, other, its_value in row.apart:
+            if _is_said(asked, name, value) and _is_said(asked, other, its_value):
+                raise UsageError(
+                    f"{option_of(name, value)} cannot be used with {option_of(other, its_value)}",
+                    next_step="leave one of them out",
+                )
 
 
 def _is_said(asked: Mapping[str, Any], name: str, value: str | int | None) -> bool:
@@ -99,33 +63,25 @@ def _is_said(asked: Mapping[str, Any], name: str, value: str | int | None) -> bo
     return said and (value is None or value == asked[name])
 
 
-def option_of(name: str, value: str | int | None = None) -> str:
-    """Return a setting as it is written on the command line."""
-    option = CALLED.get(name, f"--{name.replace('_', '-')}")
-    return f"{option} {value}" if value else option
-
-
 def _misfit(name: str, bench: Capabilities, every: Sequence[Capabilities]) -> UsageError:
-    option = option_of(name)
-    if bench.system == "sloth" and name not in LINUX_ONLY:
+    option, row = option_of(name), SETTINGS[name]
+    if bench.system == "sloth" and not row.linux_only:
         return UsageError(
             f"{option} needs a Linux kernel; SLOTH has none", next_step="leave it out"
         )
     places = [can.where for can in every if name in can.takes and can.where]
     if "--bench pi" in places:  # with --target as without
         places.remove("--target")
-    linux = "Linux on " if name in LINUX_ONLY else ""
-    why, instead = WHY.get(name, ("", ""))
-    because = f": {why}" if why else ""
-    place = BELONGS.get(name) or " or ".join(dict.fromkeys(places))
-    return UsageError(f"{option} needs {linux}{place}{because}", next_step=instead)
+    linux = "Linux on " if row.linux_only else ""
+    because = f": {row.why}" if row.why else ""
+    place = row.belongs or " or ".join(dict.fromkeys(places))
+    return UsageError(f"{option} needs {linux}{place}{because}", next_step=row.instead)
 
 
 def settings_of(plan: Plan) -> dict[str, Any]:
     """Return what a plan asks a bench for."""
     return {
         name: value
-        for name in SETTINGS
-        if name in Plan.model_fields
-        and (value := getattr(plan, name)) != Plan.model_fields[name].default
+        for name in CHOSEN
+        if name in Plan.model_fields and (value := getattr(plan, name)) != SETTINGS[name].usual
     }

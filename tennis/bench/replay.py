@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tennis import wire
-from tennis.bench.fitting import SETTINGS, Capabilities
+from tennis.bench.fitting import CHOSEN, Capabilities
 from tennis.bench.protocol import Access, RunRecord, Session
 from tennis.errors import UsageError
 from tennis.rally.balls import RECORD
@@ -50,7 +50,7 @@ class ReplayBench:
     can: ClassVar[Capabilities] = Capabilities(  # what was recorded, whatever it was
         name="replay",
         where="",
-        takes=frozenset(SETTINGS),
+        takes=frozenset(CHOSEN),
         instruments=("builtin", "pico"),
     )
 

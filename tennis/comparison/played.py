@@ -20,12 +20,20 @@ from tennis.match.plan import RALLIES_MAX
 from tennis.rally import Rally, open_rally
 from tennis.rally.cycles import too_short
 from tennis.rally.folder import MANIFEST
+from tennis.rally.settings import OF_A_BOOT, SETTINGS, facts
 from tennis.rally.text import plain
 from tennis.units import format_count
 
 RECORD = "compare.json"  # of a folder that `tennis compare` wrote
 LATENCIES: tuple[Measured, ...] = ("interrupt", "scheduling")
 WORDS_MAX = 60
+# how balls are served: what it is called, and how it is written
+SERVED = {
+    "balls": ("balls", "{:,}"),
+    "pulse_ns": ("pulse", "{} ns"),
+    "timeout_ns": ("timeout", "{} ns"),
+    "settle_ns": ("settling", "{} ns"),
+}
 
 
 @dataclass
@@ -127,7 +135,8 @@ def unlike(one: Rally, other: Rally) -> dict[str, tuple[str, str]]:
         for what, here in (dict.fromkeys(second, "") | first).items()
         if here != second.get(what, "")
     }
-    if "kernel" in found:  # another kernel is another build of it, and of the Racquet
+    # another kernel is another build of it, and of the Racquet; so is what answers in its place
+    if found.keys() & {SETTINGS[name].words for name in ("kernel", "beneath", "stage", "racquet")}:
         for part in KERNEL_PARTS.values():
             found.pop(f"build of {part}", None)
     return found
@@ -136,36 +145,27 @@ def unlike(one: Rally, other: Rally) -> dict[str, tuple[str, str]]:
 def _facts(rally: Rally) -> dict[str, str]:
     manifest = rally.manifest
     target, protocol, versions = manifest.target, manifest.protocol, manifest.tool.versions
-    options = ", ".join(f"{name}={value}" for name, value in sorted(manifest.load.options.items()))
     gaps = f"{protocol.gap_min_ns / 1000:g} to {protocol.gap_max_ns / 1000:g} us"
     served = f"{protocol.rate_hz:g} Hz" if protocol.rate_hz else f"gaps of {gaps}"
-    facts: dict[str, str] = {
+    found: dict[str, str] = {
         "bench": manifest.bench,
         "times": manifest.time_note,
+        **facts(manifest),
+        "kernel": f"{target.kernel} {target.release}",
         "instrument": manifest.instrument.kind,
-        "kernel": f"{target.system} {target.release}",
-        "command line": target.added,
-        "load": f"{manifest.load.name} {options}".strip(),
-        "load's CPUs": manifest.load.cpus or "",
-        "top half": target.top_half,
-        "bottom half": target.bottom_half,
-        "bottom half's CPU": _number(target.bottom_half_cpu),
-        "priorities": target.priorities,
-        "processors": str(target.processors or 1),
-        "interrupt's CPU": _number(target.interrupt_cpu),
         "governor": target.governor or "",
         "link to the GPIO": target.gpio_link or "",
-        "witness": target.witness,
         "loop": f"{protocol.loop}, {served}",
-        "balls": f"{protocol.balls:,}",
-        "pulse": f"{protocol.pulse_ns} ns",
-        "timeout": f"{protocol.timeout_ns} ns",
-        "settling": f"{protocol.settle_ns} ns",
     }
+    said = {"loop", "rate_hz", "gap_min_ns", "gap_max_ns", *OF_A_BOOT}
+    for name, value in protocol:
+        if name not in said:
+            what, words = SERVED.get(name, (name.replace("_", " "), "{}"))
+            found[what] = words.format(value)
     builds: dict[str, list[str]] = {}
     for name, part in {**BENCH_PARTS, **KERNEL_PARTS}.items():
         builds.setdefault(f"build of {part}", []).append(versions.get(name, "")[:12])
-    return facts | {part: " ".join(filter(None, some)) for part, some in builds.items()}
+    return found | {part: " ".join(filter(None, some)) for part, some in builds.items()}
 
 
 def _settings(rally: Rally, other: Rally) -> dict[str, str]:
@@ -174,10 +174,6 @@ def _settings(rally: Rally, other: Rally) -> dict[str, str]:
     if ours is None or theirs is None:
         return {}
     return {f"setting {name}": value for name, value in ours.items()}
-
-
-def _number(cpu: int | None) -> str:
-    return "" if cpu is None else str(cpu)
 
 
 @dataclass(frozen=True)

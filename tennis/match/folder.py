@@ -29,8 +29,9 @@ from tennis.match.plan import (
 from tennis.rally import Rally, open_rally, part_path
 from tennis.rally.disk import write_whole
 from tennis.rally.inside import read_inside
-from tennis.rally.manifest import IN_BAND, OWN, BenchKind, Stage, StrictModel, Text
+from tennis.rally.manifest import BenchKind, StrictModel, Text
 from tennis.rally.opening import open_folder
+from tennis.rally.settings import differences, served_otherwise
 from tennis.rally.text import plain
 from tennis.share import free_memory_bytes
 
@@ -235,47 +236,14 @@ class MatchFolder:
 def another(rally: Rally, planned: ScheduledRally) -> str:
     """Say in what a rally differs from what a match lists; empty where it does not."""
     manifest, plan = rally.manifest, planned.plan
-    # where nobody asked, a board may have put the interrupt on the processor that it isolates
-    on_cpu = None if plan.interrupt_cpu is None else manifest.target.interrupt_cpu
-    pairs = {
-        "kernel": (manifest.target.kernel, plan.kernel_name),
-        "drill": (manifest.drill, plan.drill),
-        "load": (manifest.load.name, plan.load),
-        "load options": (manifest.load.options, plan.load_options),
-        "priorities": (manifest.target.priorities, plan.priorities),
-        "top half": (manifest.target.top_half, plan.top_half),
-        "bottom half": (manifest.target.bottom_half, plan.bottom_half),
-        "processors": (manifest.target.processors or 1, plan.processors),
-        "nanoseconds of an instruction:": (
-            manifest.instruction_ns or plan.instruction_ns,
-            plan.instruction_ns,
-        ),
-        "stage": (_in_band(manifest.target.stage), _in_band(plan.stage)),
-        "witness": (manifest.target.witness, plan.witness),
-        "beneath": (manifest.target.beneath, plan.beneath),
-        "module": (_whose(manifest.target.module == OWN), _whose(plan.racquet is not None)),
-        "interrupt's CPU": (on_cpu, plan.interrupt_cpu),
-        "bottom half's CPU": (manifest.target.bottom_half_cpu, plan.bottom_half_cpu),
-        "load's CPUs": (manifest.load.cpus, plan.load_cpus),
-        "command line": (manifest.target.added, plan.command_line),
-        **{
-            f"protocol {key}": (getattr(manifest.protocol, key), value)
-            for key, value in dict(plan.protocol).items()
-        },
-    }
-    return next(
-        (f"{key} {plain(str(ours), 60)}" for key, (ours, asked) in pairs.items() if ours != asked),
-        "",
-    )
-
-
-def _in_band(stage: Stage | None) -> str:
-    """Say on which stage of a kernel with two the answer was given; the usual is out-of-band."""
-    return IN_BAND if stage == IN_BAND else "the usual"
-
-
-def _whose(own: bool) -> str:
-    return OWN if own else "the kit's"
+    for row, is_so, should_be in differences(manifest, plan):
+        # where nobody asked, a board may have put the interrupt on the processor that it isolates
+        if row.placed_by_board and manifest.bench == "pi" and should_be is None:
+            continue
+        return f"{row.words} {plain(str(is_so), 60)}"
+    for name, is_so, _ in served_otherwise(manifest.protocol, plan.protocol):
+        return f"protocol {name} {plain(str(is_so), 60)}"
+    return ""
 
 
 @functools.cache

@@ -32,8 +32,9 @@ from tennis.rally.manifest import (
     Text,
     TopHalf,
 )
-from tennis.rally.plan import InstrumentKind, Plan
+from tennis.rally.plan import Plan
 from tennis.rally.serving import Balls, Serving, Settle
+from tennis.rally.settings import InstrumentKind, kind_of
 from tennis.rally.text import plain
 
 SIZE_MAX = 1 << 20  # bytes
@@ -233,13 +234,7 @@ def repeated(scheduled: Iterable[ScheduledRally], what: str) -> str:
     for one in scheduled:
         plan = one.plan
         name = one.name.casefold()
-        combination = (
-            *(plan.kernel, plan.load, tuple(sorted(plan.load_options.items()))),
-            *(plan.priorities, plan.top_half, plan.bottom_half, plan.command_line),
-            *(plan.beneath, plan.witness, plan.drill, plan.processors),
-            *(plan.interrupt_cpu, plan.bottom_half_cpu, plan.load_cpus),
-        )
-        boot = (combination, plan.protocol.seed)
+        boot = (kind_of(plan, plan.protocol), plan.protocol.seed)
         if name in names:
             earlier = names[name]
             if earlier == one.name:

@@ -16,26 +16,16 @@ from tennis.bench.replay import ReplayBench
 from tennis.errors import UsageError
 from tennis.rally.manifest import (
     BenchKind,
-    Beneath,
-    BottomHalf,
-    CommandLine,
-    Cpu,
-    CpuList,
     Drill,
     DrillContext,
     DrillName,
-    InstructionNs,
-    Priorities,
-    Processors,
     Protocol,
-    Stage,
     StrictModel,
     Text,
-    TopHalf,
-    Witness,
 )
-from tennis.rally.plan import UNKNOWN, InstrumentKind, Plan
+from tennis.rally.plan import UNKNOWN, Plan
 from tennis.rally.serving import Serving
+from tennis.rally.settings import SETTINGS, Recordings, SettingsSaid, option_of, recorded
 from tennis.rally.text import plain, quoted
 
 
@@ -43,39 +33,28 @@ def replay_of(recording: Path, speed: float, operator: str | None) -> tuple[Repl
     """Return the bench that plays a recorded rally, and the plan of that. Raises TennisError."""
     bench = ReplayBench(recording, speed)
     manifest = bench.recording.manifest
-    target, load = manifest.target, manifest.load
     plan = Plan(
         bench="replay",
-        kernel=target.kernel,
-        load=load.name,
-        load_options=dict(load.options),
-        top_half=target.top_half,
-        bottom_half=target.bottom_half,
-        priorities=target.priorities,
-        command_line=target.added,
-        interrupt_cpu=target.interrupt_cpu,
-        bottom_half_cpu=target.bottom_half_cpu,
-        load_cpus=load.cpus,
-        witness=target.witness,
+        kernel=manifest.target.kernel,
         protocol=manifest.protocol,
         versions={},
         recording=str(recording.resolve()),
         speed=speed,
         operator=operator,
+        **recorded(manifest),
     )
     return bench, plan
 
 
 def _to_be_named(plan: Plan) -> dict[str, str]:
     """Return the options without which a rally of this plan does not go on."""
-    own_tree = plan.bench == "virtual" and not registry.is_named(plan.kernel)
-    recorded = {
-        "--kernel": plan.kernel if own_tree else None,
-        "--racquet": plan.racquet,
-        "--target": plan.target,
-        "--port": plan.port,
+    known = plan.bench != "virtual" or registry.is_named(plan.kernel)
+    begun_with = {
+        option_of(name): getattr(plan, name)
+        for name, row in SETTINGS.items()
+        if row.is_given and not (name == "kernel" and known)
     }
-    return {option: value for option, value in recorded.items() if value is not None}
+    return {option: value for option, value in begun_with.items() if value is not None}
 
 
 def command_again(out: Path, plan: Plan) -> str:
@@ -119,42 +98,15 @@ def bench_again(  # noqa: PLR0913 (what a user may name)
     return registry.bench_for(plan, Access(port, target, holder))
 
 
-class RallyRequest(StrictModel):
+class RallyRequest(SettingsSaid):
     """What a person asked for, without the balls (``Serving``); None: nobody said.
 
     Its names are those of a plan's fields.
     """
 
     bench: BenchKind = "virtual"
-    instrument: InstrumentKind | None = None
-    port: str | None = None
-    target: str | None = None
-    kernel: str | None = None
-    load: str | None = None
-    load_options: dict[str, int] | None = None
-    top_half: TopHalf | None = None
-    bottom_half: BottomHalf | None = None
-    priorities: Priorities | None = None
-    stage: Stage | None = None
-    command_line: CommandLine | None = None
-    interrupt_cpu: Cpu | None = None
-    bottom_half_cpu: Cpu | None = None
-    load_cpus: CpuList | None = None
-    instruction_ns: InstructionNs | None = None
-    processors: Processors | None = None
-    racquet: Path | None = None
-    witness: Witness | None = None
-    beneath: Beneath | None = None
     operator: Text | None = None
     umpire: bool | None = None
-    analyser: Text | None = None
-    stages: bool | None = None  # what happened to each ball is to be recorded behind the rally
-    sections: bool | None = None  # and what a ping at every instant would have met
-
-    @property
-    def said(self) -> dict[str, Any]:
-        """Return what somebody said."""
-        return {name: value for name, value in dict(self).items() if value is not None}
 
 
 def plan_of(**requested: Any) -> Plan:
@@ -194,7 +146,7 @@ def _draft(said: Mapping[str, Any], protocol: Protocol) -> Plan:
         "protocol": protocol,
     }
     unknown = {"load": UNKNOWN, "bottom_half": UNKNOWN, "priorities": UNKNOWN}
-    return _checked(Plan, {**unknown, **_without(said, "stages", "sections"), **update})
+    return _checked(Plan, {**unknown, **_without(said, *Recordings.model_fields), **update})
 
 
 def _without(said: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -211,8 +163,8 @@ def _checked(model: type[Model], requested: Mapping[str, Any]) -> Model:
     except ValidationError as error:
         first = error.errors()[0]
         option = ".".join(map(str, first["loc"]))
-        if option in {"priorities", "command_line", "load_cpus", "bottom_half_cpu"}:
-            given = plain(f"--{option.replace('_', '-')} {first['input']}", 80)
+        if option in SETTINGS:
+            given = plain(f"{option_of(option)} {first['input']}", 80)
             raise UsageError(f"{given}: {first['msg']}") from error
         raise UsageError(f"{option}: {first['msg']}") from error
 

@@ -25,10 +25,12 @@ from tennis.play.replaying import NONE, balls_of, changes, plan_again
 from tennis.rally import Rally, open_rally
 from tennis.rally.plan import Plan
 from tennis.rally.sealing import finished
+from tennis.rally.settings import OF_TARGET, SETTINGS
 from tennis.rally.text import plain, quoted
 from tennis.units import format_count, tick_ns
 
-SETTINGS = ("kernel", "command-line", "priorities", "top-half", "bottom-half", "witness")
+# what a remedy may change, as people write it
+TRIED = tuple(name.replace("_", "-") for name, row in SETTINGS.items() if row.of_a_remedy)
 BOOTS = boots_needed(paired=True)  # of each side: fewer decide nothing
 BOOTS_MAX = 40
 LEVELS = (1000, 100)  # what one ball in so many exceeds: the rarest that all boots have
@@ -162,31 +164,17 @@ def changed(plan: Plan, settings: Sequence[str]) -> Plan:
     asked: dict[str, str] = {}
     for setting in settings:
         name, separator, value = setting.partition("=")
-        if name not in SETTINGS or not separator:
+        if name not in TRIED or not separator:
             raise UsageError(
                 f"--try {plain(setting, 60)}",
-                next_step=f"say NAME=VALUE, with one of {', '.join(SETTINGS)}",
+                next_step=f"say NAME=VALUE, with one of {', '.join(TRIED)}",
             )
         asked[name.replace("-", "_")] = value
-    bottom_half = asked.get("bottom_half", plan.bottom_half)
-    checked = plan_of(
-        kernel=asked.get("kernel", plan.kernel),
-        load=plan.load,
-        load_options=plan.load_options,
-        top_half=asked.get("top_half", plan.top_half),
-        bottom_half=bottom_half,
-        priorities=asked.get("priorities", plan.priorities),
-        stage=plan.stage,
-        command_line=asked.get("command_line", plan.command_line),
-        instruction_ns=plan.instruction_ns,
-        witness=asked.get("witness", plan.witness),
-        beneath=plan.beneath,
-        processors=plan.processors,
-        interrupt_cpu=plan.interrupt_cpu,
-        # another bottom half is no process that could be pinned
-        bottom_half_cpu=plan.bottom_half_cpu if bottom_half == "user" else None,
-        load_cpus=plan.load_cpus,
-    )
+    known = {row.name: getattr(plan, row.name) for row in OF_TARGET if row.name != "racquet"}
+    wanted = {**known, **asked}
+    if wanted["bottom_half"] != "user":  # no process that could be pinned
+        wanted["bottom_half_cpu"] = None
+    checked = plan_of(**wanted)
     try:
         # the same gaps and the same phase of the load
         same = {"protocol": plan.protocol, "phase_of_a_second": plan.phase_of_a_second}

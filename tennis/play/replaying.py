@@ -25,9 +25,10 @@ from tennis.play.progress import Progress
 from tennis.play.rally import Watch
 from tennis.rally import Rally
 from tennis.rally.balls import records
-from tennis.rally.manifest import IN_BAND, OWN, Manifest
-from tennis.rally.plan import InstrumentKind, Plan
+from tennis.rally.manifest import OWN, Manifest
+from tennis.rally.plan import Plan
 from tennis.rally.rows import filled
+from tennis.rally.settings import INSTRUMENTS, recorded
 from tennis.rally.text import plain
 from tennis.units import NS_PER_S, format_count, ticks_to_ns
 
@@ -35,8 +36,6 @@ NONE = wire.NONE_TICKS  # in place of a rise or a fall that did not come
 BALLS_MAX = 10**7  # all of them are held in memory
 
 
-# an instrument's kind, and what a plan calls it
-INSTRUMENTS: dict[str, InstrumentKind] = {"virtual": "builtin", "brickwall": "pico"}
 # what names a kernel among the versions; that of a tree was once its folder
 NAMES = frozenset({"kernel", "kernel_name"})
 # what a kernel is, whatever it is called
@@ -132,27 +131,12 @@ def plan_again(
     try:
         return Plan(
             bench="virtual",
-            instrument=instrument,
             kernel=kernel,
             racquet=str(racquet.resolve()) if racquet else None,
-            load=manifest.load.name,
-            load_options=dict(manifest.load.options),
-            top_half=manifest.target.top_half,
-            bottom_half=manifest.target.bottom_half,
-            priorities=manifest.target.priorities,
-            stage=IN_BAND if manifest.target.stage == IN_BAND else None,
-            command_line=manifest.target.added,
             phase_of_a_second=_phase_of_a_second(manifest),
-            instruction_ns=manifest.instruction_ns or 2,
-            witness=manifest.target.witness,
-            beneath=manifest.target.beneath,
-            processors=manifest.target.processors or 1,
-            interrupt_cpu=manifest.target.interrupt_cpu,
-            bottom_half_cpu=manifest.target.bottom_half_cpu,
-            load_cpus=manifest.load.cpus,
             protocol=manifest.protocol,
-            drill=manifest.drill,
             versions={},
+            **recorded(manifest),
         )
     except ValidationError as error:
         raise UsageError(

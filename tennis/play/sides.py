@@ -18,14 +18,14 @@ from tennis.play.planning import plan_of
 from tennis.play.schedule import cycle_of, scheduled_rallies
 from tennis.rally.folder import MANIFEST
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.settings import SETTINGS, option_of
 from tennis.rally.text import plain
 
-SETTINGS = (
-    *("kernel", "command-line", "top-half", "bottom-half", "priorities"),
-    *("racquet", "load", "load-option", "processors", "interrupt-cpu"),
-    *("bottom-half-cpu", "load-cpus", "stage", "beneath", "witness", "instruction-ns"),
-)
-HOW = f"a folder of rallies, a plan.toml, a kernel, a Racquet's .c file, or {', '.join(SETTINGS)}"
+# what a side may say, as people write it, and each setting's name
+NAMED = {
+    option_of(name).removeprefix("--"): name for name, row in SETTINGS.items() if row.of_a_side
+}
+HOW = f"a folder of rallies, a plan.toml, a kernel, a Racquet's .c file, or {', '.join(NAMED)}"
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ def _set(settings: dict[str, Any], word: str) -> None:
     name, separator, value = word.partition("=")
     if not separator:
         name, value = _what(word), word
-    if name not in SETTINGS:
+    if name not in NAMED:
         raise UsageError(f"{plain(word, 80)} names no side", next_step=f"name {HOW}")
-    key = name.replace("-", "_")
-    if key == "load_option":
+    key = NAMED[name]
+    if key == "load_options":
         option, separator, number = value.partition("=")
         if not separator or not number.removeprefix("-").isdigit() or len(number) > 18:
             raise UsageError(
@@ -106,7 +106,7 @@ def _set(settings: dict[str, Any], word: str) -> None:
         settings.setdefault("load_options", {})[option] = int(number)
     elif key in settings:
         raise UsageError(f"{plain(word, 80)}: a side has one {name}")
-    elif key in {"processors", "interrupt_cpu", "bottom_half_cpu", "instruction_ns"}:
+    elif SETTINGS[key].is_number:
         if not value.isdecimal() or len(value) > 4:
             raise UsageError(f"{plain(word, 80)}", next_step=f"write {name}=NUMBER")
         settings[key] = int(value)

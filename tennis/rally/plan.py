@@ -7,81 +7,33 @@ import stat
 from pathlib import Path, PurePath
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError, from_json
+from pydantic import Field
+from pydantic_core import from_json
 
 from tennis.errors import RallyError
 from tennis.rally.disk import sync, writing
 from tennis.rally.folder import JOURNAL, PLAN
-from tennis.rally.manifest import (
-    SCHEMA_VERSION,
-    BenchKind,
-    Beneath,
-    BottomHalf,
-    CommandLine,
-    Cpu,
-    CpuList,
-    Drill,
-    InstructionNs,
-    Priorities,
-    Processors,
-    Protocol,
-    Stage,
-    StrictModel,
-    Text,
-    TopHalf,
-    Witness,
-)
+from tennis.rally.manifest import SCHEMA_VERSION, BenchKind, Protocol, Text
+from tennis.rally.settings import Setup
 
 SIZE_MAX = 1 << 20  # bytes
 
-InstrumentKind = Literal["builtin", "pico"]
 UNKNOWN: Literal["unknown"] = "unknown"  # on a target that is not managed, where nobody said
 
 
-class Plan(StrictModel):
-    """What to play. ``versions`` must still hold when the rally is resumed."""
+class Plan(Setup):
+    """What to play, in which setting. ``versions`` must still hold when the rally is resumed."""
 
     schema_version: Literal[1, 2] = 2
     bench: BenchKind
-    instrument: InstrumentKind = "builtin"
-    port: Text | None = None  # of the Pico; None: the only one
-    target: Text | None = None  # the host that ssh knows; None: nobody manages the target
-    kernel: Text
-    load: Text
-    load_options: Annotated[dict[Text, int], Field(max_length=64, default_factory=dict)]
-    top_half: TopHalf = "hard"
-    bottom_half: BottomHalf
-    priorities: Priorities
-    stage: Stage | None = None  # of a kernel with two; None: the one beneath Linux
-    command_line: CommandLine = ""  # added to the kernel's
     # of a rally that was played before the load's phase was drawn from all of its cycle
     phase_of_a_second: bool = False
-    interrupt_cpu: Cpu | None = None
-    # where the process of bottom half "user" is pinned; None: where the kernel puts it
-    bottom_half_cpu: Cpu | None = None
-    load_cpus: CpuList | None = None
-    instruction_ns: InstructionNs = 2
-    processors: Processors = 1
-    racquet: Text | None = None  # the C file of a Racquet of one's own, on the virtual bench
-    witness: Witness = "none"  # looks on from inside the target
-    beneath: Beneath = "none"  # answers in Linux' place
     protocol: Protocol
-    drill: Drill | None = None  # in place of the Racquet
     recording: Text | None = None  # the rally that the replay bench plays
     speed: Annotated[float, Field(gt=0)] = 1.0  # times as fast as it was played
     operator: Text | None = None
     umpire: bool = False  # a logic analyser looks on
-    analyser: Text | None = None  # for sigrok-cli; None: the only one
     versions: Annotated[dict[Text, Text], Field(max_length=64, default_factory=dict)]
-
-    @field_validator("bottom_half_cpu")
-    @classmethod
-    def _pins_a_process(cls, cpu: int | None, info: ValidationInfo) -> int | None:
-        if cpu is not None and info.data.get("bottom_half") != "user":
-            message = "only a process is pinned (--bottom-half user); the others follow the ping"
-            raise PydanticCustomError("contradiction", "{words}", {"words": message})
-        return cpu
 
     @property
     def kernel_name(self) -> str:

@@ -4,13 +4,14 @@
 
 import pytest
 
-from tennis.bench.fitting import SETTINGS, WHY, refuse_misfits, settings_of
+from tennis.bench.fitting import CHOSEN, refuse_misfits, settings_of
 from tennis.bench.registry import benches, refuse
 from tennis.checkout import ROOT
 from tennis.errors import UsageError
 from tennis.play.planning import RallyRequest, plan_of
 from tennis.rally.manifest import Drill
 from tennis.rally.plan import Plan
+from tennis.rally.settings import SETTINGS
 
 RACQUET = ROOT / "target" / "racquet" / "racquet.c"
 EVERY = [bench.can for bench in benches()]
@@ -49,10 +50,9 @@ def test_a_setting_is_taken_or_refused_in_one_line(can, name):
 
 
 def test_every_setting_is_one_that_can_be_asked_for():
-    assert set(SAID) | {"instrument"} == set(SETTINGS)
+    assert set(SAID) | {"instrument"} == set(CHOSEN)
     assert set(SETTINGS) - {"drill"} <= set(RallyRequest.model_fields)
-    assert set(WHY) <= set(SETTINGS)
-    assert all(can.takes <= set(SETTINGS) for can in EVERY)
+    assert all(can.takes <= set(CHOSEN) for can in EVERY)
 
 
 def test_a_first_cpu_is_said():

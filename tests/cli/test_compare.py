@@ -15,7 +15,7 @@ from tennis.cli import cli
 from tennis.errors import UsageError
 from tennis.pages.circumstances import written_by
 from tennis.pages.compare_markdown import escaped
-from tennis.play.sides import SETTINGS, side_of
+from tennis.play.sides import NAMED, side_of
 from tennis.rally.manifest import Fault, Tool
 from tennis.rally.plan import Plan
 from tests.support.synthetic import latencies, make_rally
@@ -228,8 +228,7 @@ def test_every_setting_of_a_plan_can_be_a_sides():
         "recording",
         "speed",
     }
-    words = {name.replace("-", "_") for name in SETTINGS} - {"load_option"} | {"load_options"}
-    assert words == set(Plan.model_fields) - of_both - not_asked
+    assert set(NAMED.values()) == set(Plan.model_fields) - of_both - not_asked
 
 
 @pytest.mark.parametrize(

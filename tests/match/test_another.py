@@ -13,12 +13,13 @@ from tests.support.synthetic import make_rally
 
 # what a plan has besides, and a rally's balls do not depend on, or `MatchFolder` compares
 ELSEWHERE = {
-    *("schema_version", "bench", "instrument", "port", "target", "operator", "umpire", "analyser"),
+    *("schema_version", "bench", "port", "target", "operator", "umpire", "analyser"),
     *("versions", "phase_of_a_second", "recording", "speed"),
 }
 # a setting of the plan -> what of the manifest says another one; and how that is said
 OTHERS = {
     "kernel": ("target", {"kernel": "rt"}, "kernel rt"),
+    "instrument": ("instrument", {"kind": "brickwall"}, "instrument pico"),
     "racquet": ("target", {"module": OWN}, f"module {OWN}"),
     "load": ("load", {"name": "hog"}, "load hog"),
     "load_options": ("load", {"options": {"hold_us": 7}}, "load options"),

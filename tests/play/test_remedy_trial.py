@@ -43,7 +43,7 @@ def test_processors_stay_as_they_were():
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ("kernel", "say NAME=VALUE, with one of kernel, command-line"),
+        ("kernel", "say NAME=VALUE, with one of kernel, bottom-half"),
         ("load=stress", "say NAME=VALUE"),
         ("priorities=best", "neither one of default"),
         ("command-line=init=/bin/sh", "the bench's own"),

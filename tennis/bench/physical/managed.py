@@ -51,6 +51,7 @@ from tennis.rally.manifest import (
     Target,
 )
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.settings import taken_by
 from tennis.rally.text import plain
 
 MANAGED = "managed by tennis over SSH"
@@ -70,13 +71,7 @@ class PiBench:
     can: ClassVar[Capabilities] = Capabilities(
         name="a board, managed",
         where="--target",
-        takes=frozenset(
-            {
-                *("instrument", "port", "target", "load_options", "command_line"),
-                *("interrupt_cpu", "bottom_half_cpu", "load_cpus"),
-                *("drill", "witness", "analyser"),
-            }
-        ),
+        takes=taken_by("managed"),
         instruments=("pico",),
     )
 

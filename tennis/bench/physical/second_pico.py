@@ -11,6 +11,7 @@ from tennis.bench.physical.wired import WiredBench
 from tennis.bench.sloth import KERNELS, PICO, PICO2, is_sloth
 from tennis.errors import UsageError
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.settings import taken_by
 
 
 class SecondPicoBench(WiredBench):
@@ -20,7 +21,7 @@ class SecondPicoBench(WiredBench):
     can: ClassVar[Capabilities] = Capabilities(
         name="a second Pico, SLOTH",
         where="--bench pi",
-        takes=frozenset({"instrument", "port", "analyser"}),
+        takes=taken_by("second pico"),
         instruments=("pico",),
         system="sloth",
     )

@@ -26,6 +26,7 @@ from tennis.rally.disk import writing
 from tennis.rally.journal import Frame
 from tennis.rally.manifest import BenchKind, Fault, Instrument, LoadRecord, SerialLine, Target
 from tennis.rally.plan import UNKNOWN, Plan
+from tennis.rally.settings import taken_by
 from tennis.units import NS_PER_S, ticks_to_ns
 
 MANAGED = "not managed by tennis"
@@ -47,7 +48,7 @@ class WiredBench:
     can: ClassVar[Capabilities] = Capabilities(
         name="a board, not managed",
         where="--bench pi",
-        takes=frozenset({"instrument", "port", "command_line", "analyser"}),
+        takes=taken_by("wired"),
         instruments=("pico",),
     )
 

@@ -33,6 +33,7 @@ from tennis.errors import BenchError, UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import BenchKind, Ceiling, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
+from tennis.rally.settings import taken_by
 
 
 class SlothBench:
@@ -44,7 +45,7 @@ class SlothBench:
     can: ClassVar[Capabilities] = Capabilities(
         name="virtual, SLOTH",
         where="--bench virtual",
-        takes=frozenset({"instrument", "load_options", "instruction_ns", "racquet"}),
+        takes=taken_by("sloth"),
         instruments=("builtin", "pico"),
         system="sloth",
     )

@@ -37,6 +37,7 @@ from tennis.errors import UsageError
 from tennis.rally.folder import CONSOLE
 from tennis.rally.manifest import CORES, OWN, BenchKind, Instrument, LoadRecord, Priority, Target
 from tennis.rally.plan import Plan
+from tennis.rally.settings import taken_by
 
 BOARD = "QEMU virt, {processors} Cortex-A57, PL061"
 # how long the target may take for the load's health behind the last ball, of virtual time
@@ -53,13 +54,7 @@ class VirtualBench:
     can: ClassVar[Capabilities] = Capabilities(
         name="virtual, Linux",
         where="--bench virtual",
-        takes=frozenset(
-            {
-                *("instrument", "load_options", "command_line", "instruction_ns", "racquet"),
-                *("processors", "interrupt_cpu", "bottom_half_cpu", "load_cpus", "stage"),
-                *("beneath", "drill", "witness", "stages", "sections"),
-            }
-        ),
+        takes=taken_by("virtual"),
         instruments=("builtin", "pico"),
     )
 
